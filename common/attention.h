@@ -1,0 +1,72 @@
+/* The problem that every chapter solves, and the form in which a chapter hands over its solution.
+ *
+ *     S = scale * Q K^T        P = softmax of each row of S        O = P V        (docs/math.md, eq. 1-3)
+ *
+ * The letters are the papers': Q K V O S P, L for the logsumexp of a row of S, d for the head dimension.
+ * All tensors are contiguous, row-major fp32. A "head" below means one of the batch * heads independent problems.
+ */
+#ifndef ATTENTION_H
+#define ATTENTION_H
+
+#include <cuda_runtime.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    MAX_HEAD_DIM = 128,
+    MAX_BATCH_HEADS = 65535, /* a head is a block index in y or z, and CUDA ends those at 65535 */
+};
+
+struct problem {
+    int batch, heads;
+    int N_q;  /* queries in a head */
+    int N_kv; /* keys and values in a head */
+    int d;    /* head dimension, 1 to MAX_HEAD_DIM */
+
+    /* Query i sees key j where j <= i + N_kv - N_q: the mask is aligned to the bottom right corner of S, as
+     * FlashAttention does since 2.1. A row that sees no key gives O = 0 and L = -inf. */
+    bool causal;
+
+    float scale; /* usually 1 / sqrt(d) */
+};
+
+/* Device pointers. Shapes: Q, O, dO, dQ (batch, heads, N_q, d); K, V, dK, dV (batch, heads, N_kv, d);
+ * L (batch, heads, N_q). The forward pass reads Q K V and writes O L; the backward pass reads Q K V O L dO and writes
+ * dQ dK dV. */
+struct tensors {
+    const float *Q, *K, *V;
+    float *O, *L;
+    const float *dO;
+    float *dQ, *dK, *dV;
+};
+
+/* One pass of a chapter: enqueue its kernels on `stream`. `workspace` points to workspace_bytes() bytes of device memory
+ * with undefined contents. Returns the first CUDA error, launch errors included, and does not wait for the kernels. */
+typedef cudaError_t attention_pass(const struct problem *problem, const struct tensors *tensors, void *workspace,
+                                   cudaStream_t stream);
+
+/* What a chapter fills in: the harness, the tests and the C interface know a chapter only through this. */
+struct step {
+    const char *name; /* folder and program: "01_naive" */
+    const char *idea; /* a few words, for tables */
+
+    /* Why the chapter cannot do this problem, in words for its user; NULL when it can. Asked before anything is
+     * allocated. The limits shared by all chapters (attention_limits) are checked already. */
+    const char *(*refuses)(const struct problem *problem);
+
+    /* Device memory beyond inputs and outputs, in bytes; NULL when none. */
+    size_t (*workspace_bytes)(const struct problem *problem);
+
+    attention_pass *forward;  /* NULL when the chapter has no such pass */
+    attention_pass *backward; /* NULL likewise */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,30 @@
+/* Is an output right? Norms, bounds and the list of mismatches. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include "attention.h"
+
+/* One output against the reference. The bounds are tied to the precision of the type and to the size of the terms that
+ * were added (docs/math.md, "Rounding"); every test is written !(error <= bound), so that NaN fails. */
+struct check {
+    double err_rel, bound_rel; /* ||out - ref|| / ||ref|| */
+    double err_max, bound_max; /* largest absolute error */
+    size_t wrong;              /* elements whose own error is over bound_max, NaN among them */
+    size_t first_wrong[3];     /* their indices in the compared rows, the first few */
+    bool ok;
+};
+
+/* How far rounding may carry a result computed in fp32, relative to its size: `term_size` is what the reference
+ * returned, `terms` the longest sum (N_kv for the forward pass). */
+double rounding_bound(double term_size, double terms);
+
+/* O: count elements. A zero reference must be met by zeros. */
+struct check check_values(const float *out, const double *ref, size_t count, double bound);
+
+/* L: a logarithm, so its error is absolute: the bound applies to max(1, |L|). -inf must be met by -inf. */
+struct check check_logsumexp(const float *out, const double *ref, size_t count, double bound);
+
+/* The index of the first NaN or infinity that is not allowed (L may be -inf), or count. */
+size_t first_not_finite(const float *out, size_t count, bool allow_minus_infinity);
+
+#endif

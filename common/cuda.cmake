@@ -1,0 +1,32 @@
+# The cuda preset: kernels by nvcc, for the card of this machine, or for a few common ones where there is none.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                    OUTPUT_VARIABLE capability OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+    if(failed EQUAL 0 AND capability MATCHES "^[0-9]+\\.[0-9]")
+        string(REGEX REPLACE "^([0-9]+)\\.([0-9]).*" "\\1\\2" capability "${capability}")
+        # Hopper's own instructions exist only in the architecture-specific target.
+        string(REGEX REPLACE "^90$" "90a" capability "${capability}")
+        set(CMAKE_CUDA_ARCHITECTURES ${capability}-real)
+    else()
+        set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90a-real)
+    endif()
+    message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+if(NOT CMAKE_CUDA_COMPILER)
+    find_program(CMAKE_CUDA_COMPILER nvcc HINTS /usr/local/cuda/bin)
+endif()
+enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
+
+add_library(device_runtime INTERFACE)
+target_link_libraries(device_runtime INTERFACE CUDA::cudart)
+
+function(add_kernels name file)
+    add_library(${name} OBJECT ${file})
+    set_source_files_properties(${file} PROPERTIES LANGUAGE CUDA)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/common)
+    target_compile_options(${name} PRIVATE -lineinfo $<$<BOOL:${ATTENTION_WERROR}>:-Werror=all-warnings>)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_link_libraries(${name} PUBLIC device_runtime)
+endfunction()

@@ -1,0 +1,11 @@
+/* The program around a step: options, inputs, check, time, report. */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include "attention.h"
+
+/* The body of main(): returns the exit status. 0 every check passed, 1 a result is wrong, 2 bad usage or an unsupported
+ * size, 3 the device failed. */
+int harness_main(const struct step *step, int argc, char **argv);
+
+#endif

@@ -1,0 +1,229 @@
+/* The oracle: one query row or one key row at a time, straight from the equations of docs/math.md, in double.
+ *
+ * Nothing here is shared with the chapters, and nothing is tiled, fused or reordered: what makes a kernel fast is what
+ * a kernel gets wrong. Memory stays O(N): one row of P a thread, never the whole matrix. */
+#include "reference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Without OpenMP its pragmas are unknown ones, which -Werror would refuse. */
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+
+static double *allocate(size_t count) {
+    double *values = malloc((count > 0 ? count : 1) * sizeof *values);
+    if (values == NULL) {
+        fprintf(stderr, "reference: no memory for %zu doubles\n", count);
+        abort();
+    }
+    return values;
+}
+
+static size_t query_rows(const struct problem *problem) {
+    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_q;
+}
+
+static size_t key_rows(const struct problem *problem) {
+    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_kv;
+}
+
+/* Keys 0 .. n-1 of its head are the ones that query i sees; returns n, which may be 0. Eq. 7. */
+static size_t visible_keys(const struct problem *problem, size_t i) {
+    if (!problem->causal) {
+        return (size_t)problem->N_kv;
+    }
+    long long n = (long long)i + 1 + problem->N_kv - problem->N_q;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* x, y (d) -> x . y */
+static double dot(const float *x, const float *y, size_t d) {
+    double sum = 0;
+    for (size_t c = 0; c < d; c++) {
+        sum += (double)x[c] * (double)y[c];
+    }
+    return sum;
+}
+
+/* q, k (d) -> one element of S. Eq. 1. */
+static double score(const struct problem *problem, const float *q, const float *k) {
+    return (double)problem->scale * dot(q, k, (size_t)problem->d);
+}
+
+/* q, k (d) -> the size of the terms that a score is the sum of. Eq. 19. */
+static double term_size(const struct problem *problem, const float *q, const float *k) {
+    double sum = 0;
+    for (int c = 0; c < problem->d; c++) {
+        sum += fabs((double)q[c] * (double)k[c]);
+    }
+    return fabs((double)problem->scale) * sum;
+}
+
+/* S (n) becomes P (n) in place; returns L. Eq. 5 and 8. With no keys at all, L = -inf. */
+static double softmax(double *P, size_t n) {
+    if (n == 0) {
+        return -INFINITY;
+    }
+    double m = -INFINITY, l = 0;
+    for (size_t j = 0; j < n; j++) {
+        m = fmax(m, P[j]);
+    }
+    for (size_t j = 0; j < n; j++) {
+        P[j] = exp(P[j] - m);
+        l += P[j];
+    }
+    for (size_t j = 0; j < n; j++) {
+        P[j] /= l;
+    }
+    return m + log(l);
+}
+
+/* One query row of the forward pass: O_row (d) and *L; P (N_kv) is scratch. Eq. 1-3. Returns the largest term size. */
+static double forward_row(const struct problem *problem, const float *Q, const float *K, const float *V, size_t row,
+                          double *P, double *O_row, double *L) {
+    size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
+    size_t head = row / N_q, n = visible_keys(problem, row % N_q);
+    const float *q = Q + row * d;              /* (d) */
+    const float *K_head = K + head * N_kv * d; /* (N_kv, d) */
+    const float *V_head = V + head * N_kv * d; /* (N_kv, d) */
+
+    double terms = 0;
+    for (size_t j = 0; j < n; j++) {
+        P[j] = score(problem, q, K_head + j * d);
+        terms = fmax(terms, term_size(problem, q, K_head + j * d));
+    }
+    *L = softmax(P, n);
+
+    for (size_t c = 0; c < d; c++) {
+        O_row[c] = 0;
+    }
+    for (size_t j = 0; j < n; j++) {
+        for (size_t c = 0; c < d; c++) {
+            O_row[c] += P[j] * (double)V_head[j * d + c];
+        }
+    }
+    return terms;
+}
+
+/* Forward for count rows: those listed, or rows 0 .. count-1 where rows is NULL. O (count, d), L (count). */
+static double forward(const struct problem *problem, const float *Q, const float *K, const float *V,
+                      const size_t *rows, size_t count, double *O, double *L) {
+    double terms = 0;
+#pragma omp parallel reduction(max : terms)
+    {
+        double *P = allocate((size_t)problem->N_kv); /* (N_kv), each thread its own */
+#pragma omp for schedule(dynamic, 8) /* causal rows differ in length, so they are dealt out a few at a time */
+        for (size_t r = 0; r < count; r++) {
+            size_t row = rows != NULL ? rows[r] : r;
+            double row_terms = forward_row(problem, Q, K, V, row, P, O + r * (size_t)problem->d, L + r);
+            terms = fmax(terms, row_terms);
+        }
+        free(P);
+    }
+    return terms;
+}
+
+double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
+                              const size_t *rows, size_t count, double *O_rows, double *L_rows) {
+    return forward(problem, Q, K, V, rows, count, O_rows, L_rows);
+}
+
+double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O,
+                         double *L) {
+    return forward(problem, Q, K, V, NULL, query_rows(problem), O, L);
+}
+
+/* What the backward pass knows of one unmasked pair (query row i, key row j of the same head). */
+struct pair {
+    double P;  /* exp(S_ij - L_i), eq. 9 */
+    double dS; /* P_ij (dP_ij - D_i), with dP_ij = dO_i . v_j */
+};
+
+/* q, k, v, dO (d): the rows of this pair. L and D: the query row's logsumexp and its D_i = dO_i . O_i. */
+static struct pair backward_pair(const struct problem *problem, const float *q, const float *k, const float *v,
+                                 const float *dO, double L, double D) {
+    double P = exp(score(problem, q, k) - L);
+    double dP = dot(dO, v, (size_t)problem->d);
+    return (struct pair){.P = P, .dS = P * (dP - D)};
+}
+
+/* dQ_row (d) = scale * sum over keys j of dS_ij k_j. A row that sees no key keeps its zeros. */
+static void backward_query_row(const struct problem *problem, const float *Q, const float *K, const float *V,
+                               const float *dO, const double *L, const double *D, size_t row, double *dQ_row) {
+    size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
+    size_t first_key = row / N_q * N_kv, n = visible_keys(problem, row % N_q);
+
+    for (size_t c = 0; c < d; c++) {
+        dQ_row[c] = 0;
+    }
+    for (size_t j = first_key; j < first_key + n; j++) {
+        struct pair pair = backward_pair(problem, Q + row * d, K + j * d, V + j * d, dO + row * d, L[row], D[row]);
+        for (size_t c = 0; c < d; c++) {
+            dQ_row[c] += (double)problem->scale * pair.dS * (double)K[j * d + c];
+        }
+    }
+}
+
+/* dK_row (d) = scale * sum over queries i of dS_ij q_i;  dV_row (d) = sum over queries i of P_ij dO_i.
+ * Only the queries that see this key take part. */
+static void backward_key_row(const struct problem *problem, const float *Q, const float *K, const float *V,
+                             const float *dO, const double *L, const double *D, size_t key_row, double *dK_row,
+                             double *dV_row) {
+    size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
+    size_t first_query = key_row / N_kv * N_q, j = key_row % N_kv;
+    const float *k = K + key_row * d, *v = V + key_row * d; /* (d) each */
+
+    for (size_t c = 0; c < d; c++) {
+        dK_row[c] = 0;
+        dV_row[c] = 0;
+    }
+    for (size_t i = 0; i < N_q; i++) {
+        if (j >= visible_keys(problem, i)) {
+            continue;
+        }
+        size_t row = first_query + i;
+        struct pair pair = backward_pair(problem, Q + row * d, k, v, dO + row * d, L[row], D[row]);
+        for (size_t c = 0; c < d; c++) {
+            dK_row[c] += (double)problem->scale * pair.dS * (double)Q[row * d + c];
+            dV_row[c] += pair.P * (double)dO[row * d + c];
+        }
+    }
+}
+
+/* O (rows, d) -> D (rows): D_i = dO_i . O_i */
+static void rowsum_dO_O(const struct problem *problem, const float *dO, const double *O, double *D) {
+    size_t d = (size_t)problem->d, rows = query_rows(problem);
+    for (size_t row = 0; row < rows; row++) {
+        D[row] = 0;
+        for (size_t c = 0; c < d; c++) {
+            D[row] += (double)dO[row * d + c] * O[row * d + c];
+        }
+    }
+}
+
+/* Every query row gathers its own dQ and every key row its own dK and dV, so no two threads write the same element.
+ * The price is that each pair is computed twice. */
+void reference_backward(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                        double *dQ, double *dK, double *dV) {
+    size_t d = (size_t)problem->d, rows_q = query_rows(problem), rows_kv = key_rows(problem);
+    double *O = allocate(rows_q * d); /* (batch, heads, N_q, d) */
+    double *L = allocate(rows_q);     /* (batch, heads, N_q) */
+    double *D = allocate(rows_q);     /* (batch, heads, N_q) */
+
+    reference_forward(problem, Q, K, V, O, L);
+    rowsum_dO_O(problem, dO, O, D);
+
+#pragma omp parallel for schedule(dynamic, 8)
+    for (size_t row = 0; row < rows_q; row++) {
+        backward_query_row(problem, Q, K, V, dO, L, D, row, dQ + row * d);
+    }
+#pragma omp parallel for schedule(dynamic, 8)
+    for (size_t key_row = 0; key_row < rows_kv; key_row++) {
+        backward_key_row(problem, Q, K, V, dO, L, D, key_row, dK + key_row * d, dV + key_row * d);
+    }
+
+    free(D);
+    free(L);
+    free(O);
+}

@@ -1,0 +1,33 @@
+/* The oracle: attention forward and backward on the CPU, in double precision, written to be obviously right.
+ * Shapes as in attention.h. Rows are counted over all heads: row r is query r % N_q of head r / N_q; key rows likewise
+ * with N_kv. */
+#ifndef REFERENCE_H
+#define REFERENCE_H
+
+#include "attention.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Forward for the query rows listed in rows[0..count): O_rows (count, d), L_rows (count), in that order.
+ * Each row depends on no other, so a large problem can be checked on a sample of its rows. Returns the largest
+ * scale * sum_c |q_c k_c| over the unmasked pairs of those rows: the size of the terms in a score, to which a score's
+ * rounding error is proportional. */
+double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
+                              const size_t *rows, size_t count, double *O_rows, double *L_rows);
+
+/* Forward for every row: O (batch, heads, N_q, d), L (batch, heads, N_q). Returns as above. */
+double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O,
+                         double *L);
+
+/* Backward for every row, from the inputs and dO alone (O and L are computed again in double):
+ * dQ (batch, heads, N_q, d), dK and dV (batch, heads, N_kv, d). docs/math.md, backward. */
+void reference_backward(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                        double *dQ, double *dK, double *dV);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,216 @@
+#include "run.h"
+
+#include "reference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD_BYTES = 1024, GUARD_VALUE = 0xa5 };
+
+size_t query_rows(const struct problem *problem) {
+    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_q;
+}
+
+size_t query_elements(const struct problem *problem) { return query_rows(problem) * (size_t)problem->d; }
+
+size_t key_elements(const struct problem *problem) {
+    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_kv * (size_t)problem->d;
+}
+
+double unmasked_pairs(const struct problem *problem) {
+    double heads = (double)problem->batch * problem->heads;
+    if (!problem->causal) return heads * problem->N_q * problem->N_kv;
+    /* Query i sees i + N_kv - N_q + 1 keys, at least 0: docs/math.md, "The causal mask". */
+    double rows = problem->N_q < problem->N_kv ? problem->N_q : problem->N_kv;
+    double longest = problem->N_kv;
+    return heads * (rows * longest - rows * (rows - 1.0) / 2.0);
+}
+
+double tensor_bytes(const struct problem *problem) {
+    return 4.0 * (2.0 * (double)query_elements(problem) + 2.0 * (double)key_elements(problem) +
+                  (double)query_rows(problem));
+}
+
+const char *attention_limits(const struct problem *problem) {
+    static char text[160];
+    double batch_heads = (double)problem->batch * problem->heads;
+    if (problem->d > MAX_HEAD_DIM) {
+        snprintf(text, sizeof text, "head dimension %d is not supported: the largest is %d", problem->d, MAX_HEAD_DIM);
+        return text;
+    }
+    if (batch_heads > MAX_BATCH_HEADS) {
+        snprintf(text, sizeof text, "batch x heads = %.0f is not supported: the largest is %d", batch_heads,
+                 MAX_BATCH_HEADS);
+        return text;
+    }
+    return NULL;
+}
+
+bool device_is_simulated(void) {
+    struct cudaDeviceProp properties;
+    return cudaGetDeviceProperties(&properties, 0) == cudaSuccess && strcmp(properties.name, "sim") == 0;
+}
+
+static cudaError_t allocate(struct run *run, const char *name, size_t bytes, void **pointer) {
+    size_t guard = run->simulated ? 0 : GUARD_BYTES;
+    size_t rounded = (bytes + 15) / 16 * 16; /* a step may read its workspace 16 bytes at a time */
+    if (run->simulated) rounded = bytes;
+    struct guarded_buffer *buffer = &run->buffers[run->buffer_count];
+    void *base = NULL;
+    cudaError_t error = cudaMalloc(&base, rounded + 2 * guard);
+    if (error != cudaSuccess) return error;
+    *buffer = (struct guarded_buffer){name, base, rounded};
+    run->buffer_count++;
+    *pointer = buffer->base + guard;
+    if (guard == 0) return cudaSuccess;
+    error = cudaMemset(base, GUARD_VALUE, guard);
+    if (error != cudaSuccess) return error;
+    return cudaMemset(buffer->base + guard + rounded, GUARD_VALUE, guard);
+}
+
+static float *allocate_host(size_t elements) {
+    float *values = malloc(elements * sizeof *values);
+    if (values == NULL) {
+        fprintf(stderr, "no host memory for %zu values\n", elements);
+        abort();
+    }
+    return values;
+}
+
+static cudaError_t make_input(struct run *run, const char *name, size_t elements, int N, enum input_kind kind,
+                              enum input_tensor tensor, uint64_t seed, float **host, const float **device) {
+    size_t bytes = elements * sizeof(float);
+    *host = allocate_host(elements);
+    fill_input(*host, elements / (size_t)run->problem.d, N, run->problem.d, kind, tensor, seed);
+    void *pointer = NULL;
+    cudaError_t error = allocate(run, name, bytes, &pointer);
+    if (error != cudaSuccess) return error;
+    *device = pointer;
+    return cudaMemcpy(pointer, *host, bytes, cudaMemcpyHostToDevice);
+}
+
+static cudaError_t make_output(struct run *run, const char *name, size_t elements, float **device) {
+    void *pointer = NULL;
+    cudaError_t error = allocate(run, name, elements * sizeof(float), &pointer);
+    *device = pointer;
+    return error;
+}
+
+cudaError_t run_create(struct run *run, const struct step *step, const struct problem *problem, enum input_kind kind,
+                       uint64_t seed) {
+    *run = (struct run){.problem = *problem, .simulated = device_is_simulated()};
+    size_t nq = query_elements(problem), nk = key_elements(problem);
+    run->workspace_bytes = step->workspace_bytes != NULL ? step->workspace_bytes(problem) : 0;
+    struct tensors *t = &run->device;
+    cudaError_t error = make_input(run, "Q", nq, problem->N_q, kind, TENSOR_Q, seed, &run->Q, &t->Q);
+    if (error == cudaSuccess) error = make_input(run, "K", nk, problem->N_kv, kind, TENSOR_K, seed, &run->K, &t->K);
+    if (error == cudaSuccess) error = make_input(run, "V", nk, problem->N_kv, kind, TENSOR_V, seed, &run->V, &t->V);
+    if (error == cudaSuccess) error = make_output(run, "O", nq, &t->O);
+    if (error == cudaSuccess) error = make_output(run, "L", query_rows(problem), &t->L);
+    if (error == cudaSuccess && run->workspace_bytes > 0)
+        error = allocate(run, "workspace", run->workspace_bytes, &run->workspace);
+    if (error != cudaSuccess) run_destroy(run);
+    return error;
+}
+
+void run_destroy(struct run *run) {
+    for (int i = 0; i < run->buffer_count; i++) cudaFree(run->buffers[i].base);
+    free(run->Q);
+    free(run->K);
+    free(run->V);
+    free(run->dO);
+    *run = (struct run){0};
+}
+
+/* NaN in every float: what a kernel leaves unwritten, or reads before writing, shows. */
+static cudaError_t poison(void *pointer, size_t bytes) {
+    return bytes > 0 ? cudaMemset(pointer, 0xff, bytes) : cudaSuccess;
+}
+
+cudaError_t run_forward(struct run *run, const struct step *step) {
+    cudaError_t error = poison(run->device.O, query_elements(&run->problem) * sizeof(float));
+    if (error == cudaSuccess) error = poison(run->device.L, query_rows(&run->problem) * sizeof(float));
+    if (error == cudaSuccess) error = poison(run->workspace, run->workspace_bytes);
+    if (error == cudaSuccess) error = step->forward(&run->problem, &run->device, run->workspace, NULL);
+    if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    return error;
+}
+
+cudaError_t fetch_forward(const struct run *run, float *O, float *L) {
+    size_t rows = query_rows(&run->problem), elements = query_elements(&run->problem);
+    cudaError_t error = cudaMemcpy(O, run->device.O, elements * sizeof *O, cudaMemcpyDeviceToHost);
+    if (error != cudaSuccess) return error;
+    return cudaMemcpy(L, run->device.L, rows * sizeof *L, cudaMemcpyDeviceToHost);
+}
+
+static bool all_guard(const unsigned char *band) {
+    for (int i = 0; i < GUARD_BYTES; i++)
+        if (band[i] != GUARD_VALUE) return false;
+    return true;
+}
+
+cudaError_t find_broken_guard(const struct run *run, const char **name) {
+    *name = NULL;
+    if (run->simulated) return cudaSuccess;
+    for (int i = 0; i < run->buffer_count; i++) {
+        const struct guarded_buffer *buffer = &run->buffers[i];
+        unsigned char before[GUARD_BYTES], after[GUARD_BYTES];
+        cudaError_t error = cudaMemcpy(before, buffer->base, GUARD_BYTES, cudaMemcpyDeviceToHost);
+        if (error == cudaSuccess)
+            error = cudaMemcpy(after, buffer->base + GUARD_BYTES + buffer->bytes, GUARD_BYTES, cudaMemcpyDeviceToHost);
+        if (error != cudaSuccess) return error;
+        if (!all_guard(before) || !all_guard(after)) *name = buffer->name;
+    }
+    return cudaSuccess;
+}
+
+/* Rows spread evenly with a jitter, so that no tile position is never looked at; the last row is always among them. */
+static size_t *choose_rows(size_t total, size_t count) {
+    size_t *rows = malloc(count * sizeof *rows);
+    if (rows == NULL) abort();
+    uint64_t state = 12345;
+    for (size_t i = 0; i < count; i++) {
+        size_t start = (size_t)((double)total * (double)i / (double)count);
+        size_t end = (size_t)((double)total * (double)(i + 1) / (double)count);
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        rows[i] = count == total ? i : start + (size_t)(state >> 33) % (end > start ? end - start : 1);
+    }
+    rows[count - 1] = total - 1;
+    return rows;
+}
+
+struct forward_check check_forward(const struct run *run, const float *O, const float *L, double budget) {
+    const struct problem *problem = &run->problem;
+    size_t total = query_rows(problem), d = (size_t)problem->d;
+    double affordable = budget / (2.0 * problem->N_kv * problem->d);
+    size_t count = affordable >= (double)total ? total : affordable < 16.0 ? 16 : (size_t)affordable;
+    if (count > total) count = total;
+
+    struct forward_check result = {.checked_rows = count, .rows = choose_rows(total, count)};
+    double *O_ref = malloc(count * d * sizeof *O_ref), *L_ref = malloc(count * sizeof *L_ref);
+    float *O_rows = allocate_host(count * d), *L_rows = allocate_host(count);
+    if (O_ref == NULL || L_ref == NULL) abort();
+    double term_size = reference_forward_rows(problem, run->Q, run->K, run->V, result.rows, count, O_ref, L_ref);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(O_rows + i * d, O + result.rows[i] * d, d * sizeof *O);
+        L_rows[i] = L[result.rows[i]];
+    }
+    double bound = rounding_bound(term_size, problem->N_kv);
+    result.O = check_values(O_rows, O_ref, count * d, bound);
+    result.L = check_logsumexp(L_rows, L_ref, count, bound);
+    result.not_finite = first_not_finite(O, total * d, false);
+    bool L_finite = first_not_finite(L, total, true) == total;
+    result.ok = result.O.ok && result.L.ok && result.not_finite == total * d && L_finite;
+    free(O_ref);
+    free(L_ref);
+    free(O_rows);
+    free(L_rows);
+    return result;
+}
+
+void free_forward_check(struct forward_check *check) {
+    free(check->rows);
+    check->rows = NULL;
+}

@@ -1,0 +1,248 @@
+/* The device side of CUDA C++ for the simulated device: keywords, built-in variables, vector types, barriers, warp
+ * intrinsics, atomics, and launch(), into which the build rewrites kernel<<<...>>>(...) (rewrite.c).
+ *
+ * A kernel file is compiled by g++ with -fsanitize=thread, so that every access to memory calls a hook (hooks.c).
+ * Whatever here is not an access of the kernel's own must therefore stay out of sight: it lives in the runtime, which is
+ * compiled without that flag, or passes values in registers.
+ */
+#ifndef SIMT_DEVICE_H
+#define SIMT_DEVICE_H
+
+#include "simt_abi.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __align__(n) alignas(n)
+#define __grid_constant__
+
+/* ---- vector types -------------------------------------------------------------------------------------------------
+ * Copies go through a compiler vector, so that a float4 moved to or from memory is one 16-byte access here as it is on
+ * a card; as a plain struct g++ would split it into four. */
+#define SIMT_VECTOR2(name, type, bytes)                                                                                \
+    struct alignas(bytes) name {                                                                                       \
+        type x, y;                                                                                                     \
+        typedef type simt_bits __attribute__((vector_size(bytes), may_alias));                                         \
+        name() = default;                                                                                              \
+        constexpr name(type x_, type y_) : x(x_), y(y_) {}                                                             \
+        name(const name &other) { *(simt_bits *)this = *(const simt_bits *)&other; }                                   \
+        name &operator=(const name &other) {                                                                           \
+            *(simt_bits *)this = *(const simt_bits *)&other;                                                           \
+            return *this;                                                                                              \
+        }                                                                                                              \
+    };                                                                                                                 \
+    static inline name make_##name(type x, type y) { return name(x, y); }
+#define SIMT_VECTOR4(name, type, bytes)                                                                                \
+    struct alignas(bytes) name {                                                                                       \
+        type x, y, z, w;                                                                                               \
+        typedef type simt_bits __attribute__((vector_size(bytes), may_alias));                                         \
+        name() = default;                                                                                              \
+        constexpr name(type x_, type y_, type z_, type w_) : x(x_), y(y_), z(z_), w(w_) {}                             \
+        name(const name &other) { *(simt_bits *)this = *(const simt_bits *)&other; }                                   \
+        name &operator=(const name &other) {                                                                           \
+            *(simt_bits *)this = *(const simt_bits *)&other;                                                           \
+            return *this;                                                                                              \
+        }                                                                                                              \
+    };                                                                                                                 \
+    static inline name make_##name(type x, type y, type z, type w) { return name(x, y, z, w); }
+
+SIMT_VECTOR2(float2, float, 8)
+SIMT_VECTOR4(float4, float, 16)
+SIMT_VECTOR2(int2, int, 8)
+SIMT_VECTOR4(int4, int, 16)
+SIMT_VECTOR2(uint2, unsigned, 8)
+SIMT_VECTOR4(uint4, unsigned, 16)
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+    constexpr dim3(uint3 u) : x(u.x), y(u.y), z(u.z) {}
+};
+
+#define threadIdx (simt_thread_index())
+#define blockIdx (simt_block_index())
+#define blockDim (simt_block_size())
+#define gridDim (simt_grid_size())
+static constexpr int warpSize = 32;
+
+#define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+/* ---- barriers and votes over a block ------------------------------------------------------------------------------- */
+static inline void __syncthreads(SIMT_HERE) { simt_block_barrier("__syncthreads()", 0, file, line); }
+static inline int __syncthreads_count(int predicate, SIMT_HERE) {
+    return simt_block_barrier("__syncthreads_count()", predicate != 0, file, line);
+}
+static inline int __syncthreads_or(int predicate, SIMT_HERE) {
+    return simt_block_barrier("__syncthreads_or()", predicate != 0, file, line) != 0;
+}
+static inline int __syncthreads_and(int predicate, SIMT_HERE) {
+    return simt_block_barrier("__syncthreads_and()", predicate == 0, file, line) == 0;
+}
+static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence_block() {}
+
+/* ---- warp intrinsics: the lanes of `mask` that have not returned exchange values ------------------------------------ */
+namespace simt {
+template <typename T> static inline uint64_t to_bits(T value) {
+    static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
+    uint64_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+template <typename T> static inline T from_bits(uint64_t bits) {
+    T value;
+    __builtin_memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+} // namespace simt
+
+static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
+    simt_warp_collective(SIMT_SYNCWARP, "__syncwarp()", mask, 0, 0, file, line);
+}
+template <typename T>
+static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIMT_HERE) {
+    int lane = (int)simt_lane(), first = lane & ~(width - 1);
+    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_sync()", mask, simt::to_bits(value),
+                                                   first + (source & (width - 1)), file, line));
+}
+template <typename T>
+static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
+    int lane = (int)simt_lane(), source = lane - (int)delta;
+    if (source < (lane & ~(width - 1))) source = lane;
+    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_up_sync()", mask, simt::to_bits(value),
+                                                   source, file, line));
+}
+template <typename T>
+static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
+    int lane = (int)simt_lane(), source = lane + (int)delta;
+    if (source > (lane | (width - 1))) source = lane;
+    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_down_sync()", mask, simt::to_bits(value),
+                                                   source, file, line));
+}
+template <typename T>
+static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIMT_HERE) {
+    int lane = (int)simt_lane(), source = lane ^ lane_mask;
+    if (source > (lane | (width - 1))) source = lane;
+    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_xor_sync()", mask, simt::to_bits(value),
+                                                   source, file, line));
+}
+static inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
+    return (unsigned)simt_warp_collective(SIMT_BALLOT, "__ballot_sync()", mask, predicate != 0, 0, file, line);
+}
+static inline int __any_sync(unsigned mask, int predicate, SIMT_HERE) {
+    return simt_warp_collective(SIMT_BALLOT, "__any_sync()", mask, predicate != 0, 0, file, line) != 0;
+}
+static inline int __all_sync(unsigned mask, int predicate, SIMT_HERE) {
+    return simt_warp_collective(SIMT_BALLOT, "__all_sync()", mask, predicate == 0, 0, file, line) == 0;
+}
+static inline unsigned __activemask() { return simt_active_mask(); }
+
+/* ---- atomics: on global and shared memory; each returns the value before -------------------------------------------- */
+namespace simt {
+template <typename T> struct atomic_type;
+template <> struct atomic_type<int> { static constexpr simt_atomic_type value = SIMT_INT; };
+template <> struct atomic_type<unsigned> { static constexpr simt_atomic_type value = SIMT_UNSIGNED; };
+template <> struct atomic_type<unsigned long long> { static constexpr simt_atomic_type value = SIMT_LONG; };
+template <> struct atomic_type<float> { static constexpr simt_atomic_type value = SIMT_FLOAT; };
+template <> struct atomic_type<double> { static constexpr simt_atomic_type value = SIMT_DOUBLE; };
+
+template <typename T>
+static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
+    return from_bits<T>(
+        simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
+}
+template <typename T> using same = std::type_identity_t<T>;
+} // namespace simt
+
+#define SIMT_ATOMIC(name, operation)                                                                                   \
+    template <typename T> static inline T name(T *address, simt::same<T> operand) {                         \
+        return simt::atomic<T>(operation, address, operand, T());                                          \
+    }
+SIMT_ATOMIC(atomicAdd, SIMT_ADD)
+SIMT_ATOMIC(atomicMin, SIMT_MIN)
+SIMT_ATOMIC(atomicMax, SIMT_MAX)
+SIMT_ATOMIC(atomicAnd, SIMT_AND)
+SIMT_ATOMIC(atomicOr, SIMT_OR)
+SIMT_ATOMIC(atomicXor, SIMT_XOR)
+SIMT_ATOMIC(atomicExch, SIMT_EXCHANGE)
+template <typename T> static inline T atomicSub(T *address, simt::same<T> operand) {
+    return simt::atomic<T>(SIMT_ADD, address, T(0) - operand, T());
+}
+template <typename T>
+static inline T atomicCAS(T *address, simt::same<T> compare, simt::same<T> value) {
+    return simt::atomic<T>(SIMT_COMPARE_AND_SWAP, address, value, compare);
+}
+
+/* ---- arithmetic ----------------------------------------------------------------------------------------------------- */
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
+static inline long min(long a, long b) { return a < b ? a : b; }
+static inline long max(long a, long b) { return a > b ? a : b; }
+static inline float min(float a, float b) { return fminf(a, b); }
+static inline float max(float a, float b) { return fmaxf(a, b); }
+#define __expf(x) expf(x) /* the C library has private functions of these names */
+#define __logf(x) logf(x)
+static inline float __fdividef(float a, float b) { return a / b; }
+static inline float __frcp_rn(float x) { return 1.0f / x; }
+static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned)x); }
+static inline int __ffs(int x) { return __builtin_ffs(x); }
+template <typename T> static inline T __ldg(const T *address) { return *address; }
+
+/* ---- host side ------------------------------------------------------------------------------------------------------ */
+template <typename T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
+    return cudaMalloc((void **)pointer, bytes);
+}
+template <typename... A>
+static inline cudaError_t cudaFuncSetAttribute(void (*kernel)(A...), cudaFuncAttribute attribute, int value) {
+    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}
+
+namespace simt {
+struct config {
+    dim3 grid, block;
+    size_t dynamic_shared_bytes;
+    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t = nullptr) : grid(g), block(b), dynamic_shared_bytes(shared) {}
+};
+
+/* Each site of a __shared__ declaration has its own Site type, so that `declaration` is unique to it. */
+template <typename T, typename Site> static inline T &static_shared(Site, const char *name) {
+    static const char declaration = 0;
+    return *(T *)simt_static_shared(&declaration, sizeof(T), name);
+}
+
+/* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), kernel, "kernel", body)(a, b), where body is a
+ * generic lambda that calls the kernel: so arguments convert as in an ordinary call. */
+template <typename Body> struct launcher {
+    config shape;
+    const void *kernel;
+    const char *name;
+    template <typename... A> void operator()(A... arguments) const {
+        std::tuple<A...> held(arguments...);
+        unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
+        unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
+        simt_launch_kernel(
+            kernel, name, grid, block, shape.dynamic_shared_bytes,
+            [](void *pack) { std::apply(Body(), *(std::tuple<A...> *)pack); }, &held, sizeof held);
+    }
+};
+template <typename Body> static inline launcher<Body> launch(config shape, const void *kernel, const char *name, Body) {
+    return {shape, kernel, name};
+}
+} // namespace simt
+
+#endif

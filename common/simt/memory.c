@@ -1,0 +1,124 @@
+/* Device memory: every allocation is its own mapping with an inaccessible page on either side, and starts out as poison. */
+#define _GNU_SOURCE
+#include "simt.h"
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Sorted by address. Changed only by the host between kernels, so that kernels read it without a lock. */
+static struct allocation *allocations;
+static size_t allocation_count, allocation_room;
+static size_t bytes_in_use;
+static int next_serial = 1;
+
+size_t memory_total(void) {
+    static size_t total;
+    if (total == 0) total = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    return total;
+}
+
+size_t memory_in_use(void) { return bytes_in_use; }
+
+/* The number of allocations that start at or before the address. */
+static size_t count_up_to(uintptr_t address) {
+    size_t low = 0, high = allocation_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (allocations[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct allocation *memory_nearest(uintptr_t address) {
+    size_t count = count_up_to(address);
+    return count == 0 ? NULL : &allocations[count - 1];
+}
+
+const struct allocation *memory_find(uintptr_t address) {
+    const struct allocation *nearest = memory_nearest(address);
+    return nearest != NULL && address - nearest->start < nearest->bytes ? nearest : NULL;
+}
+
+bool memory_contains(const void *pointer, size_t bytes) {
+    const struct allocation *found = memory_find((uintptr_t)pointer);
+    return found != NULL && bytes <= found->bytes - ((uintptr_t)pointer - found->start);
+}
+
+void *memory_allocate(size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (bytes > memory_total() - bytes_in_use) return NULL;
+    size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * page;
+    unsigned char *mapping =
+        mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return NULL;
+    if (allocation_count == allocation_room) {
+        size_t room = allocation_room == 0 ? 64 : 2 * allocation_room;
+        struct allocation *grown = realloc(allocations, room * sizeof *grown);
+        if (grown == NULL) {
+            munmap(mapping, mapping_bytes);
+            return NULL;
+        }
+        allocations = grown;
+        allocation_room = room;
+    }
+    if (mprotect(mapping + page, mapping_bytes - 2 * page, PROT_READ | PROT_WRITE) != 0) {
+        munmap(mapping, mapping_bytes);
+        return NULL;
+    }
+    memset(mapping + page, POISON, mapping_bytes - 2 * page);
+
+    size_t at = count_up_to((uintptr_t)mapping);
+    memmove(allocations + at + 1, allocations + at, (allocation_count - at) * sizeof *allocations);
+    allocations[at] = (struct allocation){(uintptr_t)(mapping + page), bytes, mapping, mapping_bytes, next_serial++};
+    allocation_count++;
+    bytes_in_use += bytes;
+    return mapping + page;
+}
+
+bool memory_free(void *pointer) {
+    const struct allocation *found = memory_find((uintptr_t)pointer);
+    if (found == NULL || found->start != (uintptr_t)pointer) return false;
+    size_t at = (size_t)(found - allocations);
+    bytes_in_use -= found->bytes;
+    munmap(found->mapping, found->mapping_bytes);
+    memmove(allocations + at, allocations + at + 1, (allocation_count - at - 1) * sizeof *allocations);
+    allocation_count--;
+    return true;
+}
+
+void memory_free_all(void) {
+    while (allocation_count > 0) memory_free((void *)allocations[allocation_count - 1].start);
+}
+
+/* ---- __device__ and __constant__ variables: the data segments of the program itself ---- */
+
+struct segment_query {
+    uintptr_t address;
+    size_t bytes;
+    bool found;
+};
+
+static int look_in_program(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    struct segment_query *query = data;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && query->address >= start &&
+            query->address + query->bytes <= start + segment->p_memsz)
+            query->found = true;
+    }
+    return 1; /* the first entry is the program; its libraries are not the kernel's */
+}
+
+bool memory_is_module_data(uintptr_t address, size_t bytes) {
+    struct segment_query query = {address, bytes, false};
+    dl_iterate_phdr(look_in_program, &query);
+    return query.found;
+}

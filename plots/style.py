@@ -1,0 +1,68 @@
+"""What all pictures share: colours that colour-blind readers can tell apart, fonts, size, and how a picture is saved.
+
+A picture is 8 inches wide; pages show it about 800 pixels wide, where its 11-point text is as large as the page's.
+"""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402 (the backend comes first)
+
+WIDTH = 8.0
+HEIGHT = 4.6
+DPI = 200
+
+# Okabe and Ito's palette without its yellow, which is too pale for lines on white; after that the same with dashes.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+INK = "#222222"  # text
+GREY = "#8A8A8A"  # what is compared with
+PALE = "#E4E4E4"  # grids, empty cells
+
+
+def step_number(step):
+    """02 of "02_tiled_matmul", which decides its looks, so that a step looks the same in every picture."""
+    prefix = step.split("_", 1)[0]
+    return int(prefix) if prefix.isdigit() else 1
+
+
+def color_of(step):
+    return PALETTE[(step_number(step) - 1) % len(PALETTE)]
+
+
+def marker_of(step):
+    return MARKERS[(step_number(step) - 1) % len(MARKERS)]
+
+
+def dashes_of(step):
+    return "-" if step_number(step) <= len(PALETTE) else "--"
+
+
+def figure(height=HEIGHT):
+    """A figure with one pair of axes and nothing on it that does not inform."""
+    plt.rcParams.update(
+        {
+            "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
+            "font.size": 11,
+            "text.color": INK,
+            "axes.labelcolor": INK,
+            "axes.edgecolor": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "axes.titlesize": 12.5,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.titlepad": 12,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.axisbelow": True,
+            "grid.color": PALE,
+        }
+    )
+    return plt.subplots(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+
+
+def save(fig, path, metadata):
+    fig.savefig(path, format="png", dpi=DPI, metadata=metadata)
+    plt.close(fig)

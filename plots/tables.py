@@ -1,0 +1,391 @@
+#!/usr/bin/env python3
+"""Writes the measured numbers, the diffs and the quoted code into the book's pages. Standard library only.
+
+    tables.py            brings README.md, docs/*.md and steps/*/README.md up to date
+    tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number that
+                         was typed by hand; exit status 1 if there is any
+
+A block stands between two comments, each at the beginning of a line:
+
+    <!-- begin table ladder -->                            the steps' forward passes side by side; also: ladder bwd,
+                                                           ladder fwd B4,H16,N2048,d64
+    <!-- begin table sizes 03_online_softmax -->           one step at every recorded size; also: sizes STEP bwd
+    <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
+    <!-- begin code steps/01_naive/naive.cu scores -->     the function `scores` with the comment before it
+
+and ends with <!-- end table -->, <!-- end diff --> or <!-- end code -->. A value within a line is written
+
+    <!-- n ms:03_online_softmax:B4,H16,N4096,d64 -->1.23 ms<!-- /n -->
+
+with these keys, where SIZE is B4,H16,N4096,d64 and may go on with ,M203 (keys, where they are not as many as the
+queries), ,causal and ,bwd (the backward pass):
+
+    ms:STEP:SIZE  p25:STEP:SIZE  p75:STEP:SIZE  tflops:STEP:SIZE  memory:STEP:SIZE    with their units
+    ratio:A/B:SIZE      the time of A divided by the time of B: A takes that many times as long
+    speedup:A/B:SIZE    the time of B divided by the time of A: A is that many times as fast
+    card  date  driver  toolkit  commit  clocks                                       of the recorded measurements
+
+What has not been recorded is a dash. A number that looks measured and stands outside of markers is an error, unless its
+line says where it is from and carries <!-- cited -->.
+"""
+
+import argparse
+import difflib
+import math
+import os
+import re
+import sys
+from pathlib import Path
+
+import records as rec
+
+ROOT = Path(__file__).resolve().parent.parent
+DASH = "-"
+DETAILS = ("date", "driver", "toolkit", "commit", "clocks")
+BASELINES = {"fwd": "01_", "bwd": "07_"}
+
+# A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
+BLOCK = re.compile(r"^<!-- begin (table|diff|code) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
+INLINE = re.compile(r"<!-- n (\S+) -->(.*?)<!-- /n -->")
+ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
+MEASURED = re.compile(
+    r"\d[\d.,]*\s*(?:(?:ms|µs|μs|us|TFLOP/s|TFLOPS|GFLOP/s|TB/s|GB/s)\b|(?:times|x|×)\s+(?:as\s+fast|faster|slower)\b)"
+)
+
+
+class BadMarker(Exception):
+    """A marker that asks for what there is not."""
+
+
+# ---- numbers as text ------------------------------------------------------------------------------------------------
+
+
+def number(value, unit=""):
+    """Three significant digits, never an exponent."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:.{digits}f}{unit}"
+
+
+def size_in_bytes(value):
+    if value is None:
+        return DASH
+    if value == 0:
+        return "none"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value} B" if unit == "B" else number(value, " " + unit)
+        value /= 1024
+
+
+def parse_size(text):
+    """ "B4,H16,N4096,d64,causal" as a Shape and a pass."""
+    values, causal, pass_ = {}, False, "fwd"
+    for part in text.split(","):
+        match = re.fullmatch(r"([BHNMd])([1-9]\d*)", part)
+        if match:
+            values[match[1]] = int(match[2])
+        elif part == "causal":
+            causal = True
+        elif part in BASELINES:
+            pass_ = part
+        else:
+            raise BadMarker(f'"{part}" in the size "{text}" is none of B H N M d with a number, causal, fwd, bwd')
+    missing = [letter for letter in "BHNd" if letter not in values]
+    if missing:
+        raise BadMarker(f'the size "{text}" does not say {", ".join(missing)}')
+    seq = values["N"]
+    return rec.Shape(values["B"], values["H"], seq, values.get("M", seq), values["d"], causal), pass_
+
+
+# ---- the book: what the pages may quote -----------------------------------------------------------------------------
+
+
+class Book:
+    def __init__(self, root):
+        self.root = root
+        self.records = rec.of_main_card(rec.read(rec.data_files(root / "plots" / "data")))
+
+    def pages(self):
+        pages = [self.root / "README.md", *self.root.glob("docs/*.md"), *self.root.glob("steps/*/README.md")]
+        return sorted(page for page in pages if page.exists())
+
+    def step_names(self):
+        return sorted(path.name for path in self.root.glob("steps/[0-9][0-9]_*") if path.is_dir())
+
+    def kernel_file(self, step):
+        path = self.root / "steps" / step / (step.split("_", 1)[-1] + ".cu")
+        if not path.exists():
+            raise BadMarker(f'there is no {path.relative_to(self.root)} for the step "{step}"')
+        return path
+
+    def need_step(self, step):
+        if step not in self.step_names() and not any(record.step == step for record in self.records):
+            raise BadMarker(f'there is no step "{step}"')
+
+    def idea(self, step):
+        """As its `struct step` says; what was recorded may be older."""
+        path = self.root / "steps" / step / (step.split("_", 1)[-1] + ".cu")
+        if path.exists():
+            match = re.search(r'\.idea\s*=\s*((?:"(?:[^"\\]|\\.)*"\s*)+)', path.read_text(encoding="utf-8"))
+            if match:
+                return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', match[1]))
+        ideas = [record.idea for record in self.records if record.step == step]
+        return ideas[-1] if ideas else ""
+
+    def value(self, step, size, field):
+        self.need_step(step)
+        shape, pass_ = parse_size(size)
+        record = rec.find(self.records, step, shape, pass_)
+        return getattr(record, field) if record else None
+
+
+def divided(a, b):
+    return a / b if a is not None and b else None
+
+
+# ---- blocks ---------------------------------------------------------------------------------------------------------
+
+
+def markdown_table(headings, alignments, rows):
+    marks = {"l": "---", "r": "---:"}
+    lines = [headings, [marks[alignment] for alignment in alignments], *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def ladder(book, page, arguments):
+    """The steps side by side at one size."""
+    pass_ = arguments[0] if arguments else "fwd"
+    if pass_ not in BASELINES:
+        raise BadMarker(f'ladder: "{pass_}" is neither fwd nor bwd')
+    shape = parse_size(arguments[1])[0] if len(arguments) > 1 else rec.QUOTED
+    recorded = rec.steps_of(book.records, pass_)
+    # A step that is in the book but not yet measured has a row of dashes; its name tells its pass.
+    unmeasured = {step for step in book.step_names() if step not in {r.step for r in book.records}}
+    steps = sorted(set(recorded) | {step for step in unmeasured if ("_bwd" in step) == (pass_ == "bwd")})
+    first = next((step for step in steps if step.startswith(BASELINES[pass_])), None)
+    baseline = rec.find(book.records, first, shape, pass_)
+    rows = []
+    for step in steps:
+        record = rec.find(book.records, step, shape, pass_)
+        link = os.path.relpath(book.root / "steps" / step / "README.md", page.parent)
+        rows.append(
+            [
+                f"[{step}]({link})",
+                book.idea(step),
+                number(record.ms if record else None, " ms"),
+                number(divided(baseline.ms if baseline else None, record.ms if record else None), "x"),
+                number(record.tflops if record else None),
+                size_in_bytes(record.workspace if record else None),
+            ]
+        )
+    headings = ["step", "idea", "latency", f"speedup over {BASELINES[pass_][:2]}", "TFLOP/s", "extra memory"]
+    return markdown_table(headings, "llrrrr", rows)
+
+
+def sizes(book, page, arguments):
+    """One step at every size that was recorded, the small ones first."""
+    if not arguments:
+        raise BadMarker("sizes: of which step?")
+    step, pass_ = arguments[0], arguments[1] if len(arguments) > 1 else "fwd"
+    book.need_step(step)
+    shapes = {record.shape for record in book.records if record.step == step and record.pass_ == pass_}
+    rows = []
+    for shape in sorted(shapes, key=lambda s: (s.causal, s.batch * s.heads, s.dim, s.seq, s.seq_kv)):
+        record = rec.find(book.records, step, shape, pass_)
+        quartiles = f"{number(record.p25)} to {number(record.p75)} ms" if record.p25 and record.p75 else DASH
+        rows.append([str(shape), number(record.ms, " ms"), quartiles, number(record.tflops)])
+    return markdown_table(["size", "median", "quartiles", "TFLOP/s"], "lrrr", rows or [[DASH] * 4])
+
+
+def table(book, page, arguments):
+    kinds = {"ladder": ladder, "sizes": sizes}
+    if not arguments or arguments[0] not in kinds:
+        raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
+    return kinds[arguments[0]](book, page, arguments[1:])
+
+
+def diff(book, page, arguments):
+    """A unified diff, three lines of context."""
+    if len(arguments) != 2:
+        raise BadMarker("diff takes two steps")
+    paths = [book.kernel_file(step) for step in arguments]
+    old, new = (path.read_text(encoding="utf-8").splitlines() for path in paths)
+    lines = [f"--- {paths[0].relative_to(book.root)}", f"+++ {paths[1].relative_to(book.root)}"]
+    # unified_diff ignores lines that are frequent in a long file, braces among them, and its diffs are the worse for it.
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for group in matcher.get_grouped_opcodes(3):
+        first, last = group[0], group[-1]
+        lines.append(f"@@ -{line_range(first[1], last[2])} +{line_range(first[3], last[4])} @@")
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                lines += [" " + line for line in old[i1:i2]]
+            else:
+                lines += ["-" + line for line in old[i1:i2]] + ["+" + line for line in new[j1:j2]]
+    return fenced("diff", lines)
+
+
+def line_range(start, stop):
+    length = stop - start
+    return f"{start + 1 if length else start},{length}"
+
+
+def fenced(language, lines):
+    return f"```{language}\n" + "".join(line + "\n" for line in lines) + "```\n"
+
+
+def code(book, page, arguments):
+    """One function or struct, from the comment before it to its closing brace."""
+    if len(arguments) != 2:
+        raise BadMarker("code takes a file and a function's name")
+    path, name = book.root / arguments[0], arguments[1]
+    if not path.is_file():
+        raise BadMarker(f"there is no {arguments[0]}")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    at = definition(lines, name)
+    if at is None:
+        raise BadMarker(f"{arguments[0]} does not define {name}")
+    start, end = first_line(lines, at), last_line(lines, at)
+    language = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".sh": "bash"}.get(path.suffix, "c")
+    return fenced(language, lines[start : end + 1])
+
+
+def definition(lines, name):
+    """The line that holds `name(` and whose statement goes on to a brace rather than to a semicolon."""
+    start = re.compile(rf"^(?![\s/#*}}]).*\b{re.escape(name)}\(")
+    for at, line in enumerate(lines):
+        if start.match(line):
+            rest = re.sub(r"//.*", "", "\n".join(lines[at : at + 20]))
+            if re.match(r"[^;{]*\{", rest):
+                return at
+    return None
+
+
+def first_line(lines, at):
+    """Upward over the rest of the declaration and the comment before it."""
+    while at > 0:
+        above = lines[at - 1].rstrip()
+        if above.endswith("*/"):  # a comment, which may hold empty lines
+            at -= 1
+            while "/*" not in lines[at] and at > 0:
+                at -= 1
+        elif above.startswith("//") or (above and above[0] not in "#}" and not above.endswith((";", "}"))):
+            at -= 1
+        else:
+            break
+    return at
+
+
+def last_line(lines, at):
+    while at + 1 < len(lines) and not lines[at].startswith("}"):
+        at += 1
+    return at
+
+
+# ---- inline values --------------------------------------------------------------------------------------------------
+
+
+def inline_value(book, key):
+    kind, *rest = key.split(":")
+    if kind == "card" and not rest:
+        return book.records[0].device if book.records else DASH
+    if kind in DETAILS and not rest:
+        return str(book.records[-1].details.get(kind) or DASH) if book.records else DASH
+    fields = {"ms": ("ms", " ms"), "p25": ("p25", " ms"), "p75": ("p75", " ms"), "tflops": ("tflops", " TFLOP/s")}
+    if len(rest) != 2 or kind not in {*fields, "memory", "ratio", "speedup"}:
+        raise BadMarker(f'"{key}" is no key; the top of plots/tables.py lists them')
+    step, size = rest
+    if kind == "memory":
+        return size_in_bytes(book.value(step, size, "workspace"))
+    if kind in fields:
+        field, unit = fields[kind]
+        return number(book.value(step, size, field), unit)
+    if "/" not in step:
+        raise BadMarker(f'"{key}": {kind} takes two steps, A/B')
+    times = [book.value(name, size, "ms") for name in step.split("/", 1)]
+    return number(divided(*(times if kind == "ratio" else reversed(times))))
+
+
+# ---- pages ----------------------------------------------------------------------------------------------------------
+
+
+class Page:
+    """A page, what it should say, and what is wrong with it."""
+
+    def __init__(self, book, path):
+        self.book, self.path = book, path
+        self.text = path.read_text(encoding="utf-8")
+        self.stale, self.errors = [], []
+        self.lint()
+        self.renewed = INLINE.sub(self.renew_inline, BLOCK.sub(self.renew_block, self.text))
+
+    def name(self):
+        return str(self.path.relative_to(self.book.root))
+
+    def line_of(self, offset):
+        return self.text.count("\n", 0, offset) + 1
+
+    def renew_block(self, match):
+        kind, words = match[1], match[2].split()
+        makers = {"table": table, "diff": diff, "code": code}
+        try:
+            body = makers[kind](self.book, self.path, words)
+        except BadMarker as error:
+            self.errors.append(f"{self.name()}:{self.line_of(match.start())}: {error}")
+            return match[0]
+        if body != match[3]:
+            self.stale.append(f"{self.name()}: {kind} {match[2]}")
+        return f"<!-- begin {kind} {match[2]} -->\n{body}<!-- end {kind} -->"
+
+    def renew_inline(self, match):
+        try:
+            value = inline_value(self.book, match[1])
+        except BadMarker as error:
+            self.errors.append(f"{self.name()}: {error}")
+            return match[0]
+        if value != match[2]:
+            self.stale.append(f"{self.name()}: {match[1]}")
+        return f"<!-- n {match[1]} -->{value}<!-- /n -->"
+
+    def lint(self):
+        """Numbers typed by hand and markers without their other half, both looked for outside of what is generated."""
+        blank = lambda match: re.sub(r"[^\n]", "", match[0])  # keeps the count of lines
+        outside = INLINE.sub(blank, BLOCK.sub(blank, self.text))
+        for number_, line in enumerate(outside.split("\n"), start=1):
+            for marker in ANY_MARKER.findall(line):
+                self.errors.append(f'{self.name()}:{number_}: "{marker}" is a marker without its other half, or unknown')
+            measured = MEASURED.search(line)
+            if measured and "<!-- cited -->" not in line:
+                self.errors.append(f'{self.name()}:{number_}: "{measured[0]}" was typed by hand; generate or cite it')
+
+    def rewrite(self):
+        if self.renewed != self.text:
+            self.path.write_text(self.renewed, encoding="utf-8")
+            print(f"{self.name()}: rewritten ({len(self.stale)} changed)")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Writes measured numbers, diffs and quoted code into the pages.")
+    parser.add_argument("--check", action="store_true", help="change nothing; name what is out of date or typed by hand")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: the one that holds this script)")
+    arguments = parser.parse_args()
+    try:
+        book = Book(arguments.root.resolve())
+    except (rec.BadRecord, OSError) as error:
+        print(f"tables.py: {error}", file=sys.stderr)
+        sys.exit(2)
+    pages = [Page(book, path) for path in book.pages()]
+    complaints = [error for page in pages for error in page.errors]
+    if arguments.check:
+        complaints += [f"{stale}: out of date; run plots/tables.py" for page in pages for stale in page.stale]
+    else:
+        for page in pages:
+            page.rewrite()
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

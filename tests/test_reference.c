@@ -1,0 +1,468 @@
+/* The oracle against things that are not the oracle: a case worked by hand (docs/math.md), finite differences, and
+ * identities that hold for attention whatever the input. */
+#include "reference.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- inputs ---- */
+
+/* splitmix64 */
+static uint64_t random_bits(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Uniform multiples of 2^-16 in [-1, 1): coarse enough that adding or subtracting STEP is exact in float. */
+static float random_value(uint64_t *state) {
+    return ldexpf((float)(random_bits(state) >> 47) - 65536.0f, -16);
+}
+
+static const float STEP = 0x1p-16f;
+
+static float *random_floats(size_t count, uint64_t *state) {
+    float *values = malloc(count * sizeof *values);
+    cr_assert_not_null(values);
+    for (size_t n = 0; n < count; n++) {
+        values[n] = random_value(state);
+    }
+    return values;
+}
+
+static double *nan_doubles(size_t count) {
+    double *values = malloc(count * sizeof *values);
+    cr_assert_not_null(values);
+    for (size_t n = 0; n < count; n++) {
+        values[n] = NAN; /* so that an element never written fails every comparison */
+    }
+    return values;
+}
+
+/* A problem with everything that either pass reads and writes. */
+struct bench {
+    struct problem problem;
+    size_t heads, N_q, N_kv, d;   /* heads: batch * heads */
+    size_t size_q, size_kv, rows; /* elements of Q, elements of K, rows of Q, each over all heads */
+    float *Q, *K, *V, *dO;        /* shapes as in attention.h, as for the five below */
+    double *O, *L, *dQ, *dK, *dV;
+    double terms; /* returned by the forward pass */
+};
+
+static struct bench bench_new(struct problem problem, uint64_t seed) {
+    struct bench b = {.problem = problem, .N_q = (size_t)problem.N_q, .N_kv = (size_t)problem.N_kv,
+                      .d = (size_t)problem.d, .heads = (size_t)problem.batch * (size_t)problem.heads};
+    b.rows = b.heads * b.N_q;
+    b.size_q = b.rows * b.d;
+    b.size_kv = b.heads * b.N_kv * b.d;
+    b.Q = random_floats(b.size_q, &seed);
+    b.K = random_floats(b.size_kv, &seed);
+    b.V = random_floats(b.size_kv, &seed);
+    b.dO = random_floats(b.size_q, &seed);
+    b.O = nan_doubles(b.size_q);
+    b.L = nan_doubles(b.rows);
+    b.dQ = nan_doubles(b.size_q);
+    b.dK = nan_doubles(b.size_kv);
+    b.dV = nan_doubles(b.size_kv);
+    return b;
+}
+
+static void bench_free(struct bench *b) {
+    free(b->Q), free(b->K), free(b->V), free(b->dO);
+    free(b->O), free(b->L), free(b->dQ), free(b->dK), free(b->dV);
+}
+
+static void forward(struct bench *b) {
+    b->terms = reference_forward(&b->problem, b->Q, b->K, b->V, b->O, b->L);
+}
+
+static void backward(struct bench *b) {
+    reference_backward(&b->problem, b->Q, b->K, b->V, b->dO, b->dQ, b->dK, b->dV);
+}
+
+/* Shapes that differ from each other in every way the code distinguishes. The last two have rows that see no key. */
+static const struct problem SHAPES[] = {
+    {.batch = 1, .heads = 1, .N_q = 1, .N_kv = 1, .d = 1, .causal = false, .scale = 0.5f},
+    {.batch = 2, .heads = 2, .N_q = 5, .N_kv = 5, .d = 3, .causal = false, .scale = 0.75f},
+    {.batch = 2, .heads = 2, .N_q = 5, .N_kv = 5, .d = 3, .causal = true, .scale = 0.75f},
+    {.batch = 1, .heads = 2, .N_q = 3, .N_kv = 8, .d = 5, .causal = false, .scale = 0.5f},
+    {.batch = 1, .heads = 2, .N_q = 3, .N_kv = 8, .d = 5, .causal = true, .scale = 0.5f},
+    {.batch = 2, .heads = 1, .N_q = 8, .N_kv = 3, .d = 4, .causal = false, .scale = 0.5f},
+    {.batch = 2, .heads = 1, .N_q = 8, .N_kv = 3, .d = 4, .causal = true, .scale = 0.5f},
+    {.batch = 1, .heads = 3, .N_q = 7, .N_kv = 1, .d = 2, .causal = true, .scale = 2.0f},
+};
+
+enum { SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
+
+/* ---- comparisons ---- */
+
+/* Written so that NaN fails. */
+static bool near(double got, double expected, double tolerance) {
+    return got == expected || fabs(got - expected) <= tolerance;
+}
+
+#define EXPECT_NEAR(got, expected, tolerance, what, where)                                                             \
+    do {                                                                                                               \
+        double got_ = (got), expected_ = (expected);                                                                   \
+        cr_expect(near(got_, expected_, (tolerance)), "%s[%zu]: got %.12g, expected %.12g", (what), (size_t)(where),   \
+                  got_, expected_);                                                                                    \
+    } while (0)
+
+static bool same_bits(const double *x, const double *y, size_t count) {
+    return memcmp(x, y, count * sizeof *x) == 0;
+}
+
+/* ---- the 4 x 4 case of docs/math.md ---- */
+
+static const float HAND_Q[4][4] = {{0, 0, 1, 0}, {0, 0, 1, 1}, {1, 0, 0, 0}, {2, 1, 1, 0}};
+static const float HAND_K[4][4] = {{0, 0, 1, 0}, {0, 2, 0, 0}, {-1, 0, 2, 1}, {1, 1, 0, 0}};
+static const float HAND_V[4][4] = {{1, 0, 2, 0}, {0, 3, 0, 1}, {4, 0, 0, -2}, {0, 1, -1, 5}};
+static const float LN_2 = 0.693147180559945309f;
+
+/* ln 2 in float is off by 2e-9; the scores are at most 3 of it and no value is above 5. */
+static const double HAND_TOLERANCE = 1e-7;
+
+static void check_by_hand(struct problem problem, const float *Q, const double O_hand[][4], const double exp_L_hand[]) {
+    double O[16], L[4];
+    for (size_t n = 0; n < 16; n++) {
+        O[n] = NAN;
+        L[n / 4] = NAN;
+    }
+    reference_forward(&problem, Q, &HAND_K[0][0], &HAND_V[0][0], O, L);
+    for (size_t i = 0; i < (size_t)problem.N_q; i++) {
+        EXPECT_NEAR(L[i], log(exp_L_hand[i]), HAND_TOLERANCE, "L", i);
+        for (size_t c = 0; c < 4; c++) {
+            EXPECT_NEAR(O[i * 4 + c], O_hand[i][c], HAND_TOLERANCE, "O", i * 4 + c);
+        }
+    }
+}
+
+static const double HAND_O_CAUSAL[4][4] = {
+    {1, 0, 2, 0},
+    {2.0 / 3, 1, 4.0 / 3, 1.0 / 3},
+    {6.0 / 5, 6.0 / 5, 4.0 / 5, 0},
+    {2.0 / 5, 4.0 / 3, -4.0 / 15, 14.0 / 5},
+};
+static const double HAND_EXP_L_CAUSAL[4] = {2, 3, 5.0 / 2, 15};
+
+Test(reference, by_hand) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = LN_2};
+    const double O[4][4] = {{9.0 / 4, 1.0 / 2, 3.0 / 8, -1.0 / 4},
+                            {17.0 / 6, 1.0 / 3, 1.0 / 4, -5.0 / 6},
+                            {2.0 / 3, 10.0 / 9, 0, 20.0 / 9},
+                            {2.0 / 5, 4.0 / 3, -4.0 / 15, 14.0 / 5}};
+    const double exp_L[4] = {8, 12, 9.0 / 2, 15};
+    check_by_hand(problem, &HAND_Q[0][0], O, exp_L);
+}
+
+/* With V = identity the output is P itself. */
+Test(reference, by_hand_weights) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = LN_2};
+    const float identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    const double P_hand[2][16] = {
+        {1.0 / 4, 1.0 / 8, 1.0 / 2, 1.0 / 8, 1.0 / 6, 1.0 / 12, 2.0 / 3, 1.0 / 12, 2.0 / 9, 2.0 / 9, 1.0 / 9, 4.0 / 9,
+         2.0 / 15, 4.0 / 15, 1.0 / 15, 8.0 / 15},
+        {1, 0, 0, 0, 2.0 / 3, 1.0 / 3, 0, 0, 2.0 / 5, 2.0 / 5, 1.0 / 5, 0, 2.0 / 15, 4.0 / 15, 1.0 / 15, 8.0 / 15}};
+
+    for (int causal = 0; causal < 2; causal++) {
+        double P[16], L[4];
+        problem.causal = causal;
+        reference_forward(&problem, &HAND_Q[0][0], &HAND_K[0][0], identity, P, L);
+        for (size_t n = 0; n < 16; n++) {
+            EXPECT_NEAR(P[n], P_hand[causal][n], HAND_TOLERANCE, "P", n);
+        }
+    }
+}
+
+Test(reference, by_hand_causal) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .causal = true, .scale = LN_2};
+    check_by_hand(problem, &HAND_Q[0][0], HAND_O_CAUSAL, HAND_EXP_L_CAUSAL);
+}
+
+/* The last two queries alone against all keys are the last two rows of the full problem. */
+Test(reference, by_hand_causal_more_keys_than_queries) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 2, .N_kv = 4, .d = 4, .causal = true, .scale = LN_2};
+    check_by_hand(problem, HAND_Q[2], &HAND_O_CAUSAL[2], &HAND_EXP_L_CAUSAL[2]);
+}
+
+Test(reference, by_hand_causal_more_queries_than_keys) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 2, .d = 4, .causal = true, .scale = LN_2};
+    const double O[4][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {1, 0, 2, 0}, {1.0 / 3, 2, 2.0 / 3, 2.0 / 3}};
+    const double exp_L[4] = {0, 0, 1, 6};
+    check_by_hand(problem, &HAND_Q[0][0], O, exp_L);
+}
+
+/* The largest is that of query 3 with key 2, whose score is 0: the terms are -2 and 2 times ln 2. */
+Test(reference, term_size) {
+    const double ln_2 = (double)LN_2;
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = LN_2};
+    double O[16], L[4];
+    EXPECT_NEAR(reference_forward(&problem, &HAND_Q[0][0], &HAND_K[0][0], &HAND_V[0][0], O, L), 4 * ln_2, 1e-12,
+                "terms", 0);
+
+    /* Without query 3 the largest term size is that of query 1 with key 2, which a causal mask hides. */
+    problem.N_q = problem.N_kv = 3;
+    EXPECT_NEAR(reference_forward(&problem, &HAND_Q[0][0], &HAND_K[0][0], &HAND_V[0][0], O, L), 3 * ln_2, 1e-12,
+                "terms", 1);
+    problem.causal = true;
+    EXPECT_NEAR(reference_forward(&problem, &HAND_Q[0][0], &HAND_K[0][0], &HAND_V[0][0], O, L), 1 * ln_2, 1e-12,
+                "terms", 2);
+
+    /* Of the rows asked for only: query 2 alone has no term above ln 2. */
+    const size_t row = 2;
+    problem.N_q = problem.N_kv = 4;
+    problem.causal = false;
+    EXPECT_NEAR(reference_forward_rows(&problem, &HAND_Q[0][0], &HAND_K[0][0], &HAND_V[0][0], &row, 1, O, L), 1 * ln_2,
+                1e-12, "terms", 3);
+}
+
+/* ---- gradients against finite differences ---- */
+
+/* sum(dO o O), a scalar whose gradients are dQ, dK and dV. */
+static double loss(struct bench *b) {
+    forward(b);
+    double sum = 0;
+    for (size_t n = 0; n < b->size_q; n++) {
+        sum += (double)b->dO[n] * b->O[n];
+    }
+    return sum;
+}
+
+/* Central difference in *x. Both neighbours of *x are exact in float. */
+static double slope(struct bench *b, float *x) {
+    float centre = *x;
+    *x = centre + STEP;
+    double above = loss(b);
+    *x = centre - STEP;
+    double below = loss(b);
+    *x = centre;
+    return (above - below) / (2 * (double)STEP);
+}
+
+/* Error of a central difference with step h: h^2/6 |f'''|, and rounding of f over h.
+ * Along a coordinate of q_i, f = sum_j P_j g_j with g_j = dO_i . v_j, and the scores move with speeds r_j = scale k_jc.
+ * f''' is a joint cumulant of g and three times r under the weights P, at most 4 (range of g) (range of r)^3. Entries
+ * lie in [-1, 1), so r ranges over 2 scale and g over 2 d. A coordinate of k_j moves one score in each of N_q rows.
+ * So |f'''| <= 4 (2 d) (2 scale)^3 N_q, which over SHAPES is at most 405, and 405 h^2/6 = 1.6e-8. (The last shape is
+ * not counted: its rows see one key at most, and f does not depend on Q or K.) Rounding: f is a sum of at most 64 terms
+ * of size d or less, good to some 1e-14, and 1e-14 / h = 6.6e-10. */
+static const double SLOPE_TOLERANCE = 2e-8;
+
+Test(reference, gradients_match_finite_differences) {
+    for (size_t shape = 0; shape < SHAPE_COUNT; shape++) {
+        struct bench b = bench_new(SHAPES[shape], 100 + shape);
+        backward(&b);
+        for (size_t n = 0; n < b.size_q; n++) {
+            EXPECT_NEAR(b.dQ[n], slope(&b, &b.Q[n]), SLOPE_TOLERANCE, "dQ", n);
+        }
+        for (size_t n = 0; n < b.size_kv; n++) {
+            EXPECT_NEAR(b.dK[n], slope(&b, &b.K[n]), SLOPE_TOLERANCE, "dK", n);
+            EXPECT_NEAR(b.dV[n], slope(&b, &b.V[n]), SLOPE_TOLERANCE, "dV", n);
+        }
+        bench_free(&b);
+    }
+}
+
+/* ---- identities ---- */
+
+/* Sums of at most a few hundred products of numbers below 1, in double. */
+static const double SUM_TOLERANCE = 1e-13;
+
+static double column_sum(const double *rows, size_t count, size_t d, size_t c) {
+    double sum = 0;
+    for (size_t n = 0; n < count; n++) {
+        sum += rows[n * d + c];
+    }
+    return sum;
+}
+
+/* The number of first rows of a head that see no key. */
+static size_t blind_rows(const struct bench *b) {
+    return b->problem.causal && b->N_q > b->N_kv ? b->N_q - b->N_kv : 0;
+}
+
+/* dV_j = sum_i P_ij dO_i and each row of P sums to 1, so summed over keys: the sum of dO_i over the rows that see one.
+ * dK_j = scale sum_i dS_ij q_i and each row of dS sums to 0, so the sum of dK over keys is 0. */
+Test(reference, sums_of_dV_and_dK_over_keys) {
+    for (size_t shape = 0; shape < SHAPE_COUNT; shape++) {
+        struct bench b = bench_new(SHAPES[shape], 200 + shape);
+        backward(&b);
+        for (size_t head = 0; head < b.heads; head++) {
+            for (size_t c = 0; c < b.d; c++) {
+                double sum_dO = 0;
+                for (size_t i = blind_rows(&b); i < b.N_q; i++) {
+                    sum_dO += (double)b.dO[(head * b.N_q + i) * b.d + c];
+                }
+                const double *dK_head = b.dK + head * b.N_kv * b.d, *dV_head = b.dV + head * b.N_kv * b.d;
+                EXPECT_NEAR(column_sum(dV_head, b.N_kv, b.d, c), sum_dO, SUM_TOLERANCE, "sum of dV", c);
+                EXPECT_NEAR(column_sum(dK_head, b.N_kv, b.d, c), 0, SUM_TOLERANCE, "sum of dK", c);
+            }
+        }
+        bench_free(&b);
+    }
+}
+
+/* k_j + a for every key adds scale * q_i . a to all scores of row i: O stays, L moves by that much. The entries are
+ * multiples of 2^-16 below 2, so the sums are exact in float. */
+Test(reference, shifted_scores_change_nothing) {
+    for (size_t shape = 0; shape < SHAPE_COUNT; shape++) {
+        struct bench b = bench_new(SHAPES[shape], 300 + shape), shifted = bench_new(SHAPES[shape], 300 + shape);
+        uint64_t seed = 77;
+        float *a = random_floats(b.d, &seed);
+        for (size_t n = 0; n < b.size_kv; n++) {
+            shifted.K[n] += a[n % b.d];
+        }
+        forward(&b);
+        forward(&shifted);
+        for (size_t n = 0; n < b.size_q; n++) {
+            EXPECT_NEAR(shifted.O[n], b.O[n], SUM_TOLERANCE, "O", n);
+        }
+        for (size_t row = 0; row < b.rows; row++) {
+            double shift = 0;
+            for (size_t c = 0; c < b.d; c++) {
+                shift += (double)b.problem.scale * (double)b.Q[row * b.d + c] * (double)a[c];
+            }
+            EXPECT_NEAR(shifted.L[row], b.L[row] + shift, SUM_TOLERANCE, "L", row);
+        }
+        free(a);
+        bench_free(&b);
+        bench_free(&shifted);
+    }
+}
+
+/* A causal row is a function of the keys up to its own; what the later ones hold, NaN included, must not reach it. */
+Test(reference, causal_prefix_ignores_the_future) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 12, .N_kv = 12, .d = 4, .causal = true, .scale = 0.5f};
+    for (size_t prefix = 1; prefix < 12; prefix++) {
+        struct bench b = bench_new(problem, 400), changed = bench_new(problem, 400);
+        for (size_t n = prefix * b.d; n < b.size_kv; n++) {
+            changed.K[n] = n % 2 ? NAN : 1000.0f;
+            changed.V[n] = NAN;
+        }
+        forward(&b);
+        forward(&changed);
+        cr_expect(same_bits(b.O, changed.O, prefix * b.d), "O of the first %zu rows", prefix);
+        cr_expect(same_bits(b.L, changed.L, prefix), "L of the first %zu rows", prefix);
+        cr_expect(isnan(changed.O[prefix * b.d]), "row %zu should see the changed key", prefix);
+        bench_free(&b);
+        bench_free(&changed);
+    }
+}
+
+Test(reference, rows_that_see_no_key) {
+    struct problem problem = {.batch = 2, .heads = 2, .N_q = 9, .N_kv = 4, .d = 3, .causal = true, .scale = 0.5f};
+    struct bench b = bench_new(problem, 500);
+    forward(&b);
+    backward(&b);
+    for (size_t row = 0; row < b.rows; row++) {
+        bool blind = row % b.N_q < blind_rows(&b);
+        cr_expect(blind ? isinf(b.L[row]) && b.L[row] < 0 : (bool)isfinite(b.L[row]), "L[%zu] = %g", row, b.L[row]);
+        for (size_t n = row * b.d; blind && n < (row + 1) * b.d; n++) {
+            cr_expect(b.O[n] == 0 && b.dQ[n] == 0, "element %zu: O %g, dQ %g", n, b.O[n], b.dQ[n]);
+        }
+    }
+
+    /* What a blind row holds must not reach dK and dV either. */
+    struct bench other = bench_new(problem, 500);
+    for (size_t n = 0; n < b.size_q; n++) {
+        if (n / b.d % b.N_q < blind_rows(&b)) {
+            other.Q[n] = 1000.0f;
+            other.dO[n] = -1000.0f;
+        }
+    }
+    backward(&other);
+    cr_expect(same_bits(b.dK, other.dK, b.size_kv), "dK");
+    cr_expect(same_bits(b.dV, other.dV, b.size_kv), "dV");
+    bench_free(&b);
+    bench_free(&other);
+}
+
+/* Scores up to +-1e4: exp() of most of them overflows or vanishes in double too. With V = 1 an output is the sum of a
+ * row of P. A score is good to 1e4 * 2^-53 = 1e-12, and P, O and the gradients to some of that. */
+Test(reference, large_logits) {
+    struct problem problem = {.batch = 1, .heads = 2, .N_q = 16, .N_kv = 24, .d = 4, .scale = 2500.0f};
+    for (int causal = 0; causal < 2; causal++) {
+        problem.causal = causal;
+        struct bench b = bench_new(problem, 600);
+        for (size_t n = 0; n < b.size_kv; n++) {
+            b.K[n] = b.K[n] < 0 ? -1.0f : 1.0f;
+            b.V[n] = 1.0f;
+        }
+        for (size_t n = 0; n < b.size_q; n++) {
+            b.Q[n] = b.Q[n] < 0 ? -1.0f : 1.0f;
+        }
+        /* The last query takes sides against every key: a row whose scores are all far below zero. */
+        for (size_t n = (b.heads - 1) * b.N_kv * b.d; n < b.size_kv; n++) {
+            b.K[n] = 1.0f;
+        }
+        for (size_t n = b.size_q - b.d; n < b.size_q; n++) {
+            b.Q[n] = -1.0f;
+        }
+        forward(&b);
+        backward(&b);
+        EXPECT_NEAR(b.terms, 1e4, 0, "terms", 0);
+        EXPECT_NEAR(b.L[b.rows - 1], -1e4 + log((double)b.N_kv), 1e-11, "L", b.rows - 1);
+        for (size_t row = 0; row < b.rows; row++) {
+            cr_expect(fabs(b.L[row]) <= 1e4 + log((double)b.N_kv), "L[%zu] = %g", row, b.L[row]);
+        }
+        for (size_t n = 0; n < b.size_q; n++) {
+            EXPECT_NEAR(b.O[n], 1, 1e-12, "O", n);
+            /* all values equal, so dP_ij = D_i: dS is rounding, at most some 1e-15, times scale and the row's keys */
+            EXPECT_NEAR(b.dQ[n], 0, 1e-8, "dQ", n);
+        }
+        for (size_t n = 0; n < b.size_kv; n++) {
+            EXPECT_NEAR(b.dK[n], 0, 1e-8, "dK", n);
+            cr_expect(isfinite(b.dV[n]), "dV[%zu] = %g", n, b.dV[n]);
+        }
+        bench_free(&b);
+    }
+}
+
+/* Each head by itself gives the same bits as all heads together. */
+Test(reference, heads_are_independent) {
+    struct problem problem = {.batch = 2, .heads = 3, .N_q = 6, .N_kv = 4, .d = 5, .causal = true, .scale = 0.5f};
+    struct bench b = bench_new(problem, 700);
+    forward(&b);
+    backward(&b);
+    for (size_t head = 0; head < b.heads; head++) {
+        size_t at_q = head * b.N_q * b.d, at_kv = head * b.N_kv * b.d, head_q = b.N_q * b.d, head_kv = b.N_kv * b.d;
+        problem.batch = problem.heads = 1;
+        struct bench one = bench_new(problem, 0);
+        memcpy(one.Q, b.Q + at_q, head_q * sizeof(float));
+        memcpy(one.K, b.K + at_kv, head_kv * sizeof(float));
+        memcpy(one.V, b.V + at_kv, head_kv * sizeof(float));
+        memcpy(one.dO, b.dO + at_q, head_q * sizeof(float));
+        forward(&one);
+        backward(&one);
+        cr_expect(same_bits(one.O, b.O + at_q, head_q), "O of head %zu", head);
+        cr_expect(same_bits(one.L, b.L + head * b.N_q, b.N_q), "L of head %zu", head);
+        cr_expect(same_bits(one.dQ, b.dQ + at_q, head_q), "dQ of head %zu", head);
+        cr_expect(same_bits(one.dK, b.dK + at_kv, head_kv), "dK of head %zu", head);
+        cr_expect(same_bits(one.dV, b.dV + at_kv, head_kv), "dV of head %zu", head);
+        bench_free(&one);
+    }
+    bench_free(&b);
+}
+
+/* Any rows, in any order, one of them twice. */
+Test(reference, a_sample_of_rows_equals_all_rows) {
+    struct problem problem = {.batch = 2, .heads = 3, .N_q = 20, .N_kv = 17, .d = 6, .causal = true, .scale = 0.5f};
+    struct bench b = bench_new(problem, 800);
+    forward(&b);
+
+    const size_t rows[] = {119, 0, 3, 20, 57, 57, 40, 19, 101};
+    enum { COUNT = sizeof rows / sizeof rows[0] };
+    double O_rows[COUNT * 6], L_rows[COUNT];
+    double terms = reference_forward_rows(&problem, b.Q, b.K, b.V, rows, COUNT, O_rows, L_rows);
+    for (size_t r = 0; r < COUNT; r++) {
+        cr_expect(same_bits(O_rows + r * b.d, b.O + rows[r] * b.d, b.d), "O of row %zu", rows[r]);
+        cr_expect(same_bits(L_rows + r, b.L + rows[r], 1), "L of row %zu", rows[r]);
+    }
+    cr_expect(terms > 0 && terms <= b.terms, "terms %g of the sample, %g of all", terms, b.terms);
+    bench_free(&b);
+}
