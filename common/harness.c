@@ -51,8 +51,9 @@ static void refuse_too_large(const struct step *step, const struct problem *prob
     /* Where device memory is the host's own, the host's copies come out of it too. */
     if (device_is_simulated()) needed += tensor_bytes(problem);
     if (needed > (double)total_bytes)
-        usage_error(step->name, "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f", needed / 1e9,
-                    workspace / 1e9, (double)total_bytes / 1e9);
+        usage_error(step->name,
+                    "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f",
+                    needed / 1e9, workspace / 1e9, (double)total_bytes / 1e9);
 }
 
 /* Open the JSON file before the run, so that a name that cannot be written costs nothing. */
@@ -262,8 +263,8 @@ static bool write_json(FILE *file, const char *text) {
 
 /* ---- the program -------------------------------------------------------------------------------------------------------- */
 
-static int run_and_report(const struct step *step, const struct options *options, struct run *run, FILE *json,
-                          float *O, float *L) {
+static int run_and_report(const struct step *step, const struct options *options, struct run *run, FILE *json, float *O,
+                          float *L) {
     double started = seconds_now();
     cudaError_t error = run_forward(run, step);
     double host_seconds = seconds_now() - started;
@@ -309,8 +310,8 @@ static int run_and_report(const struct step *step, const struct options *options
                 options->repeat, timing.p25, timing.p75, forward_flops(p) / timing.median * 1e-9);
     }
     if (json != NULL) {
-        char *text = json_line(step, run, options, options->check ? &result : NULL, timed ? &timing : NULL,
-                               host_seconds);
+        char *text =
+            json_line(step, run, options, options->check ? &result : NULL, timed ? &timing : NULL, host_seconds);
         if (text == NULL || !write_json(json, text)) {
             fprintf(stderr, "%s: --json: writing to %s failed\n", step->name, options->json);
             status = EXIT_DEVICE;

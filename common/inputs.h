@@ -17,6 +17,7 @@ enum input_tensor { TENSOR_Q, TENSOR_K, TENSOR_V, TENSOR_dO };
 /* Fill `values` (rows, d), rows counted over all heads of N rows each. Element i of a random tensor is
  * sqrt(-2 ln u1) cos(2 pi u2) (Box and Muller 1958), u1 and u2 from the two halves of splitmix64's output
  * (Steele, Lea, Flood 2014) at counter 4 i + tensor, offset by the seed: any element can be computed alone. */
-void fill_input(float *values, size_t rows, int N, int d, enum input_kind kind, enum input_tensor tensor, uint64_t seed);
+void fill_input(float *values, size_t rows, int N, int d, enum input_kind kind, enum input_tensor tensor,
+                uint64_t seed);
 
 #endif

@@ -39,8 +39,25 @@ static const char help[] =
     "Exit status: 0 all checks passed, 1 a result is wrong, 2 bad usage or unsupported size, 3 the device failed.\n";
 
 enum option_code {
-    OPT_BATCH = 256, OPT_HEADS, OPT_SEQ, OPT_SEQ_KV, OPT_DIM, OPT_CAUSAL, OPT_SCALE, OPT_SEED, OPT_INPUT, OPT_PASS,
-    OPT_WARMUP, OPT_REPEAT, OPT_NO_CHECK, OPT_NO_TIME, OPT_PRINT, OPT_METER, OPT_JSON, OPT_STAMP, OPT_HELP
+    OPT_BATCH = 256,
+    OPT_HEADS,
+    OPT_SEQ,
+    OPT_SEQ_KV,
+    OPT_DIM,
+    OPT_CAUSAL,
+    OPT_SCALE,
+    OPT_SEED,
+    OPT_INPUT,
+    OPT_PASS,
+    OPT_WARMUP,
+    OPT_REPEAT,
+    OPT_NO_CHECK,
+    OPT_NO_TIME,
+    OPT_PRINT,
+    OPT_METER,
+    OPT_JSON,
+    OPT_STAMP,
+    OPT_HELP
 };
 
 static const struct option long_options[] = {
@@ -148,9 +165,7 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
             if (options.stamp_count == MAX_STAMPS) usage_error(program, "--stamp: at most %d", MAX_STAMPS);
             options.stamps[options.stamp_count++] = optarg;
             break;
-        case OPT_HELP:
-            printf(help, program, step->idea);
-            exit(0);
+        case OPT_HELP: printf(help, program, step->idea); exit(0);
         case ':': usage_error(program, "%s needs a value (see --help)", argv[optind - 1]);
         default: usage_error(program, "%s is not an option (see --help)", argv[optind - 1]);
         }

@@ -14,7 +14,7 @@ struct options {
     bool forward, backward; /* --pass */
     int warmup, repeat;
     bool check, time, print, meter;
-    const char *json; /* file name, "-" for standard output, NULL for none */
+    const char *json;               /* file name, "-" for standard output, NULL for none */
     const char *stamps[MAX_STAMPS]; /* "key=value", copied into the JSON line */
     int stamp_count;
 };

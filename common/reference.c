@@ -107,8 +107,8 @@ static double forward_row(const struct problem *problem, const float *Q, const f
 }
 
 /* Forward for count rows: those listed, or rows 0 .. count-1 where rows is NULL. O (count, d), L (count). */
-static double forward(const struct problem *problem, const float *Q, const float *K, const float *V,
-                      const size_t *rows, size_t count, double *O, double *L) {
+static double forward(const struct problem *problem, const float *Q, const float *K, const float *V, const size_t *rows,
+                      size_t count, double *O, double *L) {
     double terms = 0;
 #pragma omp parallel reduction(max : terms)
     {

@@ -62,8 +62,7 @@ static const struct shape quoted = {.batch = 4, .heads = 16, .seq = 4096, .seq_k
 
 /* --- errors and memory --- */
 
-__attribute__((format(printf, 1, 2))) static _Noreturn void fail(const char *format, ...)
-{
+__attribute__((format(printf, 1, 2))) static _Noreturn void fail(const char *format, ...) {
     va_list args;
     va_start(args, format);
     fputs("report: ", stderr);
@@ -73,8 +72,7 @@ __attribute__((format(printf, 1, 2))) static _Noreturn void fail(const char *for
     exit(EXIT_USAGE);
 }
 
-static void *grown(void *items, size_t count, size_t *capacity, size_t item_size)
-{
+static void *grown(void *items, size_t count, size_t *capacity, size_t item_size) {
     if (count < *capacity) {
         return items;
     }
@@ -94,14 +92,12 @@ struct place {
 };
 
 /* NULL where the field is absent or null: the format writes null for a number that does not exist. */
-static const cJSON *field(const cJSON *object, const char *name)
-{
+static const cJSON *field(const cJSON *object, const char *name) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNull(item) ? NULL : item;
 }
 
-static const char *text_field(struct place at, const cJSON *object, const char *name)
-{
+static const char *text_field(struct place at, const cJSON *object, const char *name) {
     const cJSON *item = field(object, name);
     if (item != NULL && !cJSON_IsString(item)) {
         fail("%s:%zu: \"%s\" is not a string", at.file, at.line, name);
@@ -109,8 +105,7 @@ static const char *text_field(struct place at, const cJSON *object, const char *
     return item == NULL ? NULL : item->valuestring;
 }
 
-static const char *needed_text(struct place at, const cJSON *object, const char *name)
-{
+static const char *needed_text(struct place at, const cJSON *object, const char *name) {
     const char *text = text_field(at, object, name);
     if (text == NULL) {
         fail("%s:%zu: \"%s\" is missing", at.file, at.line, name);
@@ -118,8 +113,7 @@ static const char *needed_text(struct place at, const cJSON *object, const char 
     return text;
 }
 
-static double number_field(struct place at, const cJSON *object, const char *name)
-{
+static double number_field(struct place at, const cJSON *object, const char *name) {
     const cJSON *item = field(object, name);
     if (item != NULL && !cJSON_IsNumber(item)) {
         fail("%s:%zu: \"%s\" is not a number", at.file, at.line, name);
@@ -127,8 +121,7 @@ static double number_field(struct place at, const cJSON *object, const char *nam
     return item == NULL ? (double)NAN : item->valuedouble;
 }
 
-static int size_field(struct place at, const cJSON *object, const char *name)
-{
+static int size_field(struct place at, const cJSON *object, const char *name) {
     double value = number_field(at, object, name);
     if (!(value >= 1 && value <= INT_MAX && value == floor(value))) {
         fail("%s:%zu: \"%s\" is not a size", at.file, at.line, name);
@@ -137,8 +130,7 @@ static int size_field(struct place at, const cJSON *object, const char *name)
 }
 
 /* Causal or not changes the amount of work, so a line that does not say which is no use: absent is an error. */
-static bool flag_field(struct place at, const cJSON *object, const char *name)
-{
+static bool flag_field(struct place at, const cJSON *object, const char *name) {
     const cJSON *item = field(object, name);
     if (!cJSON_IsBool(item)) {
         fail("%s:%zu: \"%s\" is neither true nor false", at.file, at.line, name);
@@ -146,8 +138,7 @@ static bool flag_field(struct place at, const cJSON *object, const char *name)
     return cJSON_IsTrue(item);
 }
 
-static enum check check_field(struct place at, const cJSON *object)
-{
+static enum check check_field(struct place at, const cJSON *object) {
     if (field(object, "ok") == NULL) {
         return CHECK_NOT_DONE;
     }
@@ -155,8 +146,7 @@ static enum check check_field(struct place at, const cJSON *object)
 }
 
 /* The forward pass is judged by O, the backward pass by the worst of its three gradients. */
-static double error_field(struct place at, const cJSON *object, const char *pass)
-{
+static double error_field(struct place at, const cJSON *object, const char *pass) {
     static const char *const gradients[] = {"dq", "dk", "dv"};
     const cJSON *errors = field(object, "err_rel");
     if (strcmp(pass, "bwd") != 0) {
@@ -170,8 +160,7 @@ static double error_field(struct place at, const cJSON *object, const char *pass
     return worst;
 }
 
-static struct record parse_record(struct place at, const char *line)
-{
+static struct record parse_record(struct place at, const char *line) {
     cJSON *json = cJSON_ParseWithOpts(line, NULL, true);
     if (!cJSON_IsObject(json)) {
         fail("%s:%zu: not a JSON object", at.file, at.line);
@@ -200,8 +189,7 @@ static struct record parse_record(struct place at, const char *line)
     return record;
 }
 
-static void read_records(const char *file, struct records *records)
-{
+static void read_records(const char *file, struct records *records) {
     FILE *stream = fopen(file, "r");
     if (stream == NULL) {
         fail("cannot read %s", file);
@@ -225,8 +213,7 @@ static void read_records(const char *file, struct records *records)
     }
 }
 
-static void free_records(struct records *records)
-{
+static void free_records(struct records *records) {
     for (size_t i = 0; i < records->count; i++) {
         cJSON_Delete(records->items[i].json);
     }
@@ -235,22 +222,19 @@ static void free_records(struct records *records)
 
 /* --- which numbers to show --- */
 
-static bool same_shape(const struct shape *a, const struct shape *b)
-{
+static bool same_shape(const struct shape *a, const struct shape *b) {
     return a->batch == b->batch && a->heads == b->heads && a->seq == b->seq && a->seq_kv == b->seq_kv &&
            a->dim == b->dim && a->causal == b->causal;
 }
 
 /* Numbers stand side by side in a column only when they were taken on one device at one size. */
-static bool comparable(const struct record *a, const struct record *b)
-{
+static bool comparable(const struct record *a, const struct record *b) {
     return strcmp(a->pass, b->pass) == 0 && strcmp(a->device, b->device) == 0 && same_shape(&a->shape, &b->shape);
 }
 
 /* The last such line: a later measurement replaces an earlier one. NULL when there is none. */
 static const struct record *find(const struct records *records, const struct record *like, const char *step,
-                                 size_t step_length)
-{
+                                 size_t step_length) {
     for (size_t i = records->count; like != NULL && i-- > 0;) {
         const struct record *record = &records->items[i];
         if (comparable(record, like) && strncmp(record->step, step, step_length) == 0) {
@@ -260,8 +244,7 @@ static const struct record *find(const struct records *records, const struct rec
     return NULL;
 }
 
-static const struct record *find_step(const struct records *records, const struct record *like, const char *step)
-{
+static const struct record *find_step(const struct records *records, const struct record *like, const char *step) {
     return find(records, like, step, strlen(step) + 1);
 }
 
@@ -272,8 +255,7 @@ struct rank {
     double work;
 };
 
-static struct rank rank_of(const struct records *records, const struct record *like, const struct names *steps)
-{
+static struct rank rank_of(const struct records *records, const struct record *like, const struct names *steps) {
     const struct shape *shape = &like->shape;
     struct rank rank = {.steps = 0, .is_quoted = same_shape(shape, &quoted)};
     rank.work = (double)shape->batch * shape->heads * shape->seq * shape->seq_kv * shape->dim;
@@ -283,8 +265,7 @@ static struct rank rank_of(const struct records *records, const struct record *l
     return rank;
 }
 
-static bool better(struct rank a, struct rank b)
-{
+static bool better(struct rank a, struct rank b) {
     if (a.steps != b.steps) {
         return a.steps > b.steps;
     }
@@ -296,8 +277,7 @@ static bool better(struct rank a, struct rank b)
 
 /* A line whose device and size all the table's numbers should share, or NULL when no line will do. */
 static const struct record *choose(const struct records *records, const struct pass *pass, const struct names *steps,
-                                   bool timed)
-{
+                                   bool timed) {
     const struct record *best = NULL;
     struct rank best_rank = {.steps = 0};
     for (size_t i = 0; i < records->count; i++) {
@@ -314,8 +294,7 @@ static const struct record *choose(const struct records *records, const struct p
     return best;
 }
 
-static bool ran_on_card(const struct records *results)
-{
+static bool ran_on_card(const struct records *results) {
     for (size_t i = 0; i < results->count; i++) {
         if (strcmp(results->items[i].device, "sim") != 0) {
             return true;
@@ -326,8 +305,7 @@ static bool ran_on_card(const struct records *results)
 
 /* --- the steps of a table --- */
 
-static void add_name(struct names *names, const char *name)
-{
+static void add_name(struct names *names, const char *name) {
     for (size_t i = 0; i < names->count; i++) {
         if (strcmp(names->items[i], name) == 0) {
             return;
@@ -337,20 +315,15 @@ static void add_name(struct names *names, const char *name)
     names->items[names->count++] = name;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* A program that stopped before it wrote a line has told nobody its pass; its name has. */
-static bool belongs_to(const char *failed_step, const struct pass *pass)
-{
+static bool belongs_to(const char *failed_step, const struct pass *pass) {
     const char *guess = strstr(failed_step, "_bwd") != NULL ? "bwd" : "fwd";
     return strcmp(guess, pass->name) == 0;
 }
 
-static struct names steps_of(const struct records *results, const struct names *failed, const struct pass *pass)
-{
+static struct names steps_of(const struct records *results, const struct names *failed, const struct pass *pass) {
     struct names steps = {.items = NULL};
     for (size_t i = 0; i < results->count; i++) {
         if (strcmp(results->items[i].pass, pass->name) == 0) {
@@ -368,8 +341,7 @@ static struct names steps_of(const struct records *results, const struct names *
     return steps;
 }
 
-static bool contains(const struct names *names, const char *name)
-{
+static bool contains(const struct names *names, const char *name) {
     for (size_t i = 0; i < names->count; i++) {
         if (strcmp(names->items[i], name) == 0) {
             return true;
@@ -388,8 +360,7 @@ struct row {
 };
 
 /* Three significant digits, never an exponent. */
-static void put_number(char cell[CELL_SIZE], double value, const char *unit)
-{
+static void put_number(char cell[CELL_SIZE], double value, const char *unit) {
     if (!isfinite(value)) {
         snprintf(cell, CELL_SIZE, "-");
         return;
@@ -398,8 +369,7 @@ static void put_number(char cell[CELL_SIZE], double value, const char *unit)
     snprintf(cell, CELL_SIZE, "%.*f%s", digits, value, unit);
 }
 
-static void put_bytes(char cell[CELL_SIZE], double bytes)
-{
+static void put_bytes(char cell[CELL_SIZE], double bytes) {
     static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
     size_t unit = 0;
     while (bytes >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
@@ -416,8 +386,7 @@ static void put_bytes(char cell[CELL_SIZE], double bytes)
 }
 
 /* The worst of all the sizes that ran here. */
-static void put_check(struct row *row, const struct records *results, const struct pass *pass, bool program_failed)
-{
+static void put_check(struct row *row, const struct records *results, const struct pass *pass, bool program_failed) {
     double worst = 0;
     bool checked = false;
     bool wrong = program_failed;
@@ -443,8 +412,7 @@ struct source {
     const struct record *like; /* NULL when there is no number to show */
 };
 
-static void put_speed(struct row *row, const struct pass *pass, struct source times)
-{
+static void put_speed(struct row *row, const struct pass *pass, struct source times) {
     const struct record *mine = find_step(times.records, times.like, row->step);
     const struct record *first = find(times.records, times.like, pass->baseline, strlen(pass->baseline));
     put_number(row->cells[LATENCY], mine != NULL ? mine->ms : (double)NAN, " ms");
@@ -453,8 +421,7 @@ static void put_speed(struct row *row, const struct pass *pass, struct source ti
     row->idea = mine != NULL && mine->idea != NULL ? mine->idea : "";
 }
 
-static void put_memory(struct row *row, struct source sizes)
-{
+static void put_memory(struct row *row, struct source sizes) {
     const struct record *mine = find_step(sizes.records, sizes.like, row->step);
     put_bytes(row->cells[MEMORY], mine != NULL ? mine->workspace : (double)NAN);
 }
@@ -462,8 +429,7 @@ static void put_memory(struct row *row, struct source sizes)
 /* --- printing --- */
 
 /* How many columns of a terminal UTF-8 text takes: a code point each, which continuation bytes do not begin. */
-static size_t width_of(const char *text, size_t bytes)
-{
+static size_t width_of(const char *text, size_t bytes) {
     size_t width = 0;
     for (size_t i = 0; i < bytes; i++) {
         width += ((unsigned char)text[i] & 0xC0U) != 0x80U;
@@ -471,15 +437,13 @@ static size_t width_of(const char *text, size_t bytes)
     return width;
 }
 
-static void print_left(const char *text, size_t bytes, size_t width)
-{
+static void print_left(const char *text, size_t bytes, size_t width) {
     size_t used = width_of(text, bytes);
     printf("%.*s%*s", (int)bytes, text, used < width ? (int)(width - used) : 0, "");
 }
 
 /* Bytes of the longest run of whole words that fits; one word at least, so that this ends. */
-static size_t fitting_bytes(const char *text, size_t width)
-{
+static size_t fitting_bytes(const char *text, size_t width) {
     size_t fits = 0;
     for (size_t end = strcspn(text, " ");; end += 1 + strcspn(text + end + 1, " ")) {
         if (fits > 0 && width_of(text, end) > width) {
@@ -497,26 +461,21 @@ static const char *const headings[2][COLUMNS] = {
     {"", "", "", NULL, "", "memory", "", ""}, /* NULL: the pass says over what */
 };
 
-static const char *heading(size_t line, size_t column, const struct pass *pass)
-{
+static const char *heading(size_t line, size_t column, const struct pass *pass) {
     return headings[line][column] != NULL ? headings[line][column] : pass->baseline_heading;
 }
 
-static size_t at_least(size_t width, const char *text)
-{
+static size_t at_least(size_t width, const char *text) {
     size_t needed = width_of(text, strlen(text));
     return needed > width ? needed : width;
 }
 
-static void measure(const struct row *rows, size_t count, const struct pass *pass, size_t widths[COLUMNS])
-{
+static void measure(const struct row *rows, size_t count, const struct pass *pass, size_t widths[COLUMNS]) {
     size_t total = 0;
     for (size_t column = 0; column < COLUMNS; column++) {
         widths[column] = at_least(at_least(0, heading(0, column, pass)), heading(1, column, pass));
         for (size_t i = 0; i < count; i++) {
-            const char *text = column == STEP   ? rows[i].step
-                               : column == IDEA ? rows[i].idea
-                                                : rows[i].cells[column];
+            const char *text = column == STEP ? rows[i].step : column == IDEA ? rows[i].idea : rows[i].cells[column];
             widths[column] = at_least(widths[column], text);
         }
         total += widths[column] + (column == 0 ? 0 : 2);
@@ -527,8 +486,7 @@ static void measure(const struct row *rows, size_t count, const struct pass *pas
     widths[IDEA] = widths[IDEA] < room ? widths[IDEA] : room;
 }
 
-static void print_headings(const struct pass *pass, const size_t widths[COLUMNS])
-{
+static void print_headings(const struct pass *pass, const size_t widths[COLUMNS]) {
     for (size_t line = 0; line < 2; line++) {
         print_left(heading(line, STEP, pass), strlen(heading(line, STEP, pass)), widths[STEP] + 2);
         print_left(heading(line, IDEA, pass), strlen(heading(line, IDEA, pass)), widths[IDEA]);
@@ -542,8 +500,7 @@ static void print_headings(const struct pass *pass, const size_t widths[COLUMNS]
     }
 }
 
-static void print_row(const struct row *row, const size_t widths[COLUMNS])
-{
+static void print_row(const struct row *row, const size_t widths[COLUMNS]) {
     const char *idea = row->idea;
     size_t bytes = fitting_bytes(idea, widths[IDEA]);
     print_left(row->step, strlen(row->step), widths[STEP]);
@@ -560,8 +517,7 @@ static void print_row(const struct row *row, const size_t widths[COLUMNS])
     }
 }
 
-static void print_size(const struct pass *pass, const struct shape *shape)
-{
+static void print_size(const struct pass *pass, const struct shape *shape) {
     printf("%s pass, B %d, H %d, N %d", pass->words, shape->batch, shape->heads, shape->seq);
     if (shape->seq_kv != shape->seq) {
         printf(" x %d", shape->seq_kv);
@@ -569,8 +525,7 @@ static void print_size(const struct pass *pass, const struct shape *shape)
     printf(", d %d%s", shape->dim, shape->causal ? ", causal" : "");
 }
 
-static void print_origin(const struct pass *pass, const struct record *like, bool measured_here)
-{
+static void print_origin(const struct pass *pass, const struct record *like, bool measured_here) {
     if (like == NULL) {
         puts(measured_here ? "Nothing was timed here." : "No recorded measurements of these steps: no latencies.");
         return;
@@ -589,8 +544,7 @@ static void print_origin(const struct pass *pass, const struct record *like, boo
     puts(measured_here ? "." : ". Nothing was timed here.");
 }
 
-static void print_notes(const struct pass *pass, struct source times, struct source sizes, bool on_card)
-{
+static void print_notes(const struct pass *pass, struct source times, struct source sizes, bool on_card) {
     putchar('\n');
     print_origin(pass, times.like, on_card);
     if (times.like == NULL && sizes.like != NULL) {
@@ -604,8 +558,7 @@ static void print_notes(const struct pass *pass, struct source times, struct sou
 }
 
 static void print_table(const struct records *results, const struct records *recorded, const struct names *failed,
-                        const struct pass *pass, const struct names *steps)
-{
+                        const struct pass *pass, const struct names *steps) {
     bool on_card = ran_on_card(results);
     struct source times = {.records = on_card ? results : recorded};
     times.like = choose(times.records, pass, steps, true);
@@ -634,8 +587,7 @@ static void print_table(const struct records *results, const struct records *rec
     free(rows);
 }
 
-static void print_tables(const struct records *results, const struct records *recorded, const struct names *failed)
-{
+static void print_tables(const struct records *results, const struct records *recorded, const struct names *failed) {
     bool any = false;
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         struct names steps = steps_of(results, failed, &passes[i]);
@@ -660,31 +612,23 @@ static const char usage[] = "Usage: report [--recorded FILE]... [--failed STEP].
                             "  --failed STEP    a step whose program failed, with or without a line in RESULTS.jsonl\n"
                             "  --help           this text\n";
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const struct option options[] = {
         {"recorded", required_argument, NULL, 'r'},
         {"failed", required_argument, NULL, 'f'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct records results = {.items = NULL};
-    struct records recorded = {.items = NULL};
-    struct names failed = {.items = NULL};
+    static struct records results; /* all zero */
+    static struct records recorded;
+    static struct names failed;
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
-        case 'r':
-            read_records(optarg, &recorded);
-            break;
-        case 'f':
-            add_name(&failed, optarg);
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return EXIT_SUCCESS;
-        default: /* getopt_long has said what is wrong */
-            return EXIT_USAGE;
+        case 'r': read_records(optarg, &recorded); break;
+        case 'f': add_name(&failed, optarg); break;
+        case 'h': fputs(usage, stdout); return EXIT_SUCCESS;
+        default: /* getopt_long has said what is wrong */ return EXIT_USAGE;
         }
     }
     if (optind != argc - 1) {

@@ -29,8 +29,8 @@ double unmasked_pairs(const struct problem *problem) {
 }
 
 double tensor_bytes(const struct problem *problem) {
-    return 4.0 * (2.0 * (double)query_elements(problem) + 2.0 * (double)key_elements(problem) +
-                  (double)query_rows(problem));
+    return 4.0 *
+           (2.0 * (double)query_elements(problem) + 2.0 * (double)key_elements(problem) + (double)query_rows(problem));
 }
 
 const char *attention_limits(const struct problem *problem) {
@@ -88,7 +88,7 @@ static cudaError_t make_input(struct run *run, const char *name, size_t elements
     cudaError_t error = allocate(run, name, bytes, &pointer);
     if (error != cudaSuccess) return error;
     *device = pointer;
-    return cudaMemcpy(pointer, *host, bytes, cudaMemcpyHostToDevice);
+    return cudaSuccess;
 }
 
 static cudaError_t make_output(struct run *run, const char *name, size_t elements, float **device) {
@@ -111,7 +111,17 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     if (error == cudaSuccess) error = make_output(run, "L", query_rows(problem), &t->L);
     if (error == cudaSuccess && run->workspace_bytes > 0)
         error = allocate(run, "workspace", run->workspace_bytes, &run->workspace);
+    if (error == cudaSuccess) error = run_upload(run);
     if (error != cudaSuccess) run_destroy(run);
+    return error;
+}
+
+cudaError_t run_upload(const struct run *run) {
+    size_t query_bytes = query_elements(&run->problem) * sizeof(float);
+    size_t key_bytes = key_elements(&run->problem) * sizeof(float);
+    cudaError_t error = cudaMemcpy((void *)run->device.Q, run->Q, query_bytes, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess) error = cudaMemcpy((void *)run->device.K, run->K, key_bytes, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess) error = cudaMemcpy((void *)run->device.V, run->V, key_bytes, cudaMemcpyHostToDevice);
     return error;
 }
 

@@ -18,8 +18,8 @@ struct guarded_buffer {
 
 struct run {
     struct problem problem;
-    bool simulated;             /* the device is the simulated one */
-    float *Q, *K, *V, *dO;      /* on the host; shapes as in struct tensors */
+    bool simulated;        /* the device is the simulated one */
+    float *Q, *K, *V, *dO; /* on the host; shapes as in struct tensors */
     struct tensors device;
     void *workspace;
     size_t workspace_bytes;
@@ -47,6 +47,9 @@ bool device_is_simulated(void);
 cudaError_t run_create(struct run *run, const struct step *step, const struct problem *problem, enum input_kind kind,
                        uint64_t seed);
 void run_destroy(struct run *run);
+
+/* Copy Q, K and V to the device again, after a change to the host's. */
+cudaError_t run_upload(const struct run *run);
 
 /* Fill outputs and workspace with NaN, run the pass once, wait for it. */
 cudaError_t run_forward(struct run *run, const struct step *step);

@@ -290,8 +290,8 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
                         size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes) {
     if (simt_sticky_error() != cudaSuccess) return;
-    bool grid_fits = grid[0] >= 1 && grid[0] <= 2147483647u && grid[1] >= 1 && grid[1] <= 65535 && grid[2] >= 1 &&
-                     grid[2] <= 65535;
+    bool grid_fits =
+        grid[0] >= 1 && grid[0] <= 2147483647u && grid[1] >= 1 && grid[1] <= 65535 && grid[2] >= 1 && grid[2] <= 65535;
     bool block_fits = block[0] >= 1 && block[0] <= 1024 && block[1] >= 1 && block[1] <= 1024 && block[2] >= 1 &&
                       block[2] <= 64 && block[0] * block[1] * block[2] <= MAX_BLOCK_THREADS;
     if (!grid_fits || !block_fits) {

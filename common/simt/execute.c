@@ -25,10 +25,18 @@ static int64_t now_ns(void) {
 
 /* ---- built-in variables -------------------------------------------------------------------------------------------- */
 
-struct uint3 simt_thread_index(void) { return simt_self->index; }
-struct uint3 simt_block_index(void) { return simt_worker->block_index; }
-struct uint3 simt_block_size(void) { return simt_worker->launch->block; }
-struct uint3 simt_grid_size(void) { return simt_worker->launch->grid; }
+struct uint3 simt_thread_index(void) {
+    return simt_self->index;
+}
+struct uint3 simt_block_index(void) {
+    return simt_worker->block_index;
+}
+struct uint3 simt_block_size(void) {
+    return simt_worker->launch->block;
+}
+struct uint3 simt_grid_size(void) {
+    return simt_worker->launch->grid;
+}
 unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
 
 /* ---- shared memory ------------------------------------------------------------------------------------------------- */
@@ -86,11 +94,12 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
     for (unsigned i = 0; i < worker->launch->threads; i++) {
         struct thread *other = &worker->threads[i];
         if (!same_place(&other->place, &self->place))
-            simt_fail(cudaErrorLaunchFailure,
-                      "divergent barrier: this thread waits at %s in %s:%d while thread (%u,%u,%u) waits at %s in %s:%d; "
-                      "every thread of a block must reach the same barrier",
-                      name, file, line, other->index.x, other->index.y, other->index.z, other->place.what,
-                      other->place.file, other->place.line);
+            simt_fail(
+                cudaErrorLaunchFailure,
+                "divergent barrier: this thread waits at %s in %s:%d while thread (%u,%u,%u) waits at %s in %s:%d; "
+                "every thread of a block must reach the same barrier",
+                name, file, line, other->index.x, other->index.y, other->index.z, other->place.what, other->place.file,
+                other->place.line);
         other->state = READY;
         other->result = (uint64_t)worker->barrier_votes;
     }
@@ -156,8 +165,8 @@ unsigned simt_active_mask(void) { return simt_worker->warps[simt_self->linear / 
 
 /* ---- atomics ------------------------------------------------------------------------------------------------------- */
 
-static uint64_t combine(enum simt_atomic_operation operation, enum simt_atomic_type type, uint64_t old, uint64_t operand,
-                        uint64_t compare) {
+static uint64_t combine(enum simt_atomic_operation operation, enum simt_atomic_type type, uint64_t old,
+                        uint64_t operand, uint64_t compare) {
     union {
         uint64_t bits;
         float f;
@@ -265,13 +274,14 @@ static void explain_deadlock(struct worker *worker) {
     }
     const struct place *place = &waiting->place;
     if (missing != NULL) {
-        simt_fail(cudaErrorLaunchFailure,
-                  "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
-                  "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads "
-                  "take",
-                  at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
-                  missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
-                  missing->place.line);
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
+            "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads "
+            "take",
+            at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
+            missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
+            missing->place.line);
     } else if (returned != NULL) {
         char *line = source_line(returned->last_pc);
         simt_fail(cudaErrorLaunchFailure,
@@ -282,8 +292,8 @@ static void explain_deadlock(struct worker *worker) {
                   returned->index.x, returned->index.y, returned->index.z, line);
         free(line);
     } else {
-        simt_fail(cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: their masks differ", at_same,
-                  place->what, place->file, place->line);
+        simt_fail(cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: their masks differ",
+                  at_same, place->what, place->file, place->line);
     }
 }
 
@@ -311,8 +321,9 @@ static void explain_signal(struct worker *worker) {
     else if (worker->signal == SIGFPE)
         simt_fail(cudaErrorLaunchFailure, "%s: integer division by zero", line);
     else if (simt_self->stack - address <= (uintptr_t)sysconf(_SC_PAGESIZE))
-        simt_fail(cudaErrorLaunchFailure, "%s: the thread's local memory (%d bytes) is full: local arrays too large, or "
-                                          "endless recursion",
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s: the thread's local memory (%d bytes) is full: local arrays too large, or "
+                  "endless recursion",
                   line, STACK_BYTES);
     else
         simt_fail(cudaErrorIllegalAddress, "%s: access to address %#lx, which is no device memory", line,

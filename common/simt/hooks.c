@@ -28,7 +28,8 @@ static void describe_shared(const struct worker *worker, size_t offset, char *te
         snprintf(text, room, "byte %zu of the __shared__ array %s, which has %zu bytes", offset - nearest->offset,
                  nearest->name, nearest->bytes);
     else
-        snprintf(text, room, "byte %zu of the block's dynamic shared memory, which has %zu bytes (the third launch argument)",
+        snprintf(text, room,
+                 "byte %zu of the block's dynamic shared memory, which has %zu bytes (the third launch argument)",
                  offset, worker->launch->dynamic_shared_bytes);
 }
 
@@ -37,8 +38,10 @@ static void describe_global(uintptr_t address, char *text, size_t room) {
     const struct allocation *next = nearest == NULL ? memory_nearest(UINTPTR_MAX) : nearest + 1;
     size_t page = 4096;
     if (nearest != NULL && address - nearest->start < nearest->mapping_bytes)
-        snprintf(text, room, "byte %zu of device allocation %d, which has %zu bytes (the %zu-byte array that cudaMalloc call %d made)",
-                 (size_t)(address - nearest->start), nearest->serial, nearest->bytes, nearest->bytes, nearest->serial);
+        snprintf(
+            text, room,
+            "byte %zu of device allocation %d, which has %zu bytes (the %zu-byte array that cudaMalloc call %d made)",
+            (size_t)(address - nearest->start), nearest->serial, nearest->bytes, nearest->bytes, nearest->serial);
     else if (next != NULL && nearest != NULL && memory_find(address + page) != NULL)
         snprintf(text, room, "%zu bytes before the start of device allocation %d",
                  (size_t)(memory_find(address + page)->start - address), memory_find(address + page)->serial);
@@ -59,8 +62,8 @@ static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t byt
         describe_global(address, where, sizeof where);
     char *line = source_line(pc);
     simt_self->last_pc = pc;
-    simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s", line, is_write ? "write" : "read", bytes,
-              where);
+    simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s", line, is_write ? "write" : "read",
+              bytes, where);
 }
 
 static __attribute__((noinline)) void judge_slowly(uintptr_t address, size_t bytes, bool is_write, const void *pc) {
@@ -102,11 +105,14 @@ static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address,
                                                               const void *pc) {
     char *line = source_line(pc);
     simt_self->last_pc = pc;
-    simt_fail(cudaErrorMisalignedAddress,
-              "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
-              "its own alignment",
-              line, is_write ? "write" : "read", bytes, (unsigned long)address, bytes,
-              bytes == 16 ? "float4" : bytes == 8 ? "float2" : "value");
+    simt_fail(
+        cudaErrorMisalignedAddress,
+        "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
+        "its own alignment",
+        line, is_write ? "write" : "read", bytes, (unsigned long)address, bytes,
+        bytes == 16  ? "float4"
+        : bytes == 8 ? "float2"
+                     : "value");
 }
 
 #define HOOK(kind, bytes, is_write)                                                                                    \

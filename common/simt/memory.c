@@ -54,8 +54,7 @@ void *memory_allocate(size_t bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (bytes > memory_total() - bytes_in_use) return NULL;
     size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * page;
-    unsigned char *mapping =
-        mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
     if (allocation_count == allocation_room) {
         size_t room = allocation_room == 0 ? 64 : 2 * allocation_room;

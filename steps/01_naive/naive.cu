@@ -13,7 +13,7 @@ constexpr int BLOCK_Y = 8;        // scores, output: rows in a block
 constexpr int SOFTMAX_ROWS = 128; // softmax: rows, and threads, in a block
 
 // S = scale Q K^T, -inf where the mask hides a key.
-__global__ void scores(const float *Q, // (heads, N_q, d)
+static __global__ void scores(const float *Q, // (heads, N_q, d)
                        const float *K, // (heads, N_kv, d)
                        float *S,       // (heads, N_q, N_kv)
                        problem p) {
@@ -31,8 +31,8 @@ __global__ void scores(const float *Q, // (heads, N_q, d)
     S[col] = visible ? p.scale * sum : -INFINITY;
 }
 
-// P = softmax of each row of S, L = its logsumexp: one thread a row, three passes (eq. 4-6).
-__global__ void softmax(const float *S, // (heads, N_q, N_kv)
+// P = softmax of each row of S, L = its logsumexp: one thread a row, three passes (eq. 5 and 8).
+static __global__ void softmax(const float *S, // (heads, N_q, N_kv)
                         float *P,       // (heads, N_q, N_kv)
                         float *L,       // (heads, N_q)
                         problem p) {
@@ -56,7 +56,7 @@ __global__ void softmax(const float *S, // (heads, N_q, N_kv)
 }
 
 // O = P V.
-__global__ void output(const float *P, // (heads, N_q, N_kv)
+static __global__ void output(const float *P, // (heads, N_q, N_kv)
                        const float *V, // (heads, N_kv, d)
                        float *O,       // (heads, N_q, d)
                        problem p) {

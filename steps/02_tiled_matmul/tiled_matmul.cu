@@ -17,7 +17,7 @@ static_assert(TILE == WARP, "a warp is a row of a tile, so that it loads and sto
 
 // C = alpha A B, or alpha A B^T. Shapes per head: A (rows, depth), C (rows, cols), B (depth, cols) or (cols, depth).
 template <bool B_TRANSPOSED>
-__global__ void matmul(const float *A, const float *B, float *C, int rows, int cols, int depth, float alpha) {
+static __global__ void matmul(const float *A, const float *B, float *C, int rows, int cols, int depth, float alpha) {
     __shared__ float A_smem[TILE][TILE];     // [row][k]
     __shared__ float B_smem[TILE][TILE + 1]; // [k][col]; one float of padding, for the transposed stores below
     int x = threadIdx.x, y = threadIdx.y;
@@ -45,9 +45,9 @@ __global__ void matmul(const float *A, const float *B, float *C, int rows, int c
     if (row < rows && col < cols) C[(size_t)row * cols + col] = alpha * sum;
 }
 
-// P = softmax of each row of S, L = its logsumexp: one warp a row, three passes (docs/math.md, eq. 4-6). The mask is
+// P = softmax of each row of S, L = its logsumexp: one warp a row, three passes (docs/math.md, eq. 5 and 8). The mask is
 // applied here: only the first `visible` keys of a row count.
-__global__ void softmax(const float *S, // (heads, N_q, N_kv)
+static __global__ void softmax(const float *S, // (heads, N_q, N_kv)
                         float *P,       // (heads, N_q, N_kv)
                         float *L,       // (heads, N_q)
                         problem p) {

@@ -1,7 +1,7 @@
 // 03_online_softmax: one kernel, which never stores S or P.
 //
 // Idea      a thread owns a query row and walks over the keys once, with a running maximum, sum and output (docs/math.md,
-//           the online form): the softmax needs no second pass, so a score is used up as soon as it is known.
+//           eq. 10 to 13): the softmax needs no second pass, so a score is used up as soon as it is known.
 // Costs     O(N) memory, none beyond the outputs; but every thread reads all of K and V.
 // Limiter   latency: each score is one thread's chain of d dependent multiply-adds on values just loaded, and a row a
 //           thread leaves few warps to hide it.
@@ -14,7 +14,7 @@ constexpr int ROWS = 128; // query rows, and threads, in a block
 
 // D_MAX >= d: the rows of Q and O are arrays of D_MAX registers, and those past d stay zero.
 template <int D_MAX>
-__global__ void online_softmax(const float *Q, // (heads, N_q, d)
+static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
                                const float *K, // (heads, N_kv, d)
                                const float *V, // (heads, N_kv, d)
                                float *O,       // (heads, N_q, d)

@@ -109,8 +109,7 @@ template <typename T> static inline T from_bits(uint64_t bits) {
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
     simt_warp_collective(SIMT_SYNCWARP, "__syncwarp()", mask, 0, 0, file, line);
 }
-template <typename T>
-static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIMT_HERE) {
+template <typename T> static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), first = lane & ~(width - 1);
     return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_sync()", mask, simt::to_bits(value),
                                                    first + (source & (width - 1)), file, line));
@@ -119,22 +118,22 @@ template <typename T>
 static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), source = lane - (int)delta;
     if (source < (lane & ~(width - 1))) source = lane;
-    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_up_sync()", mask, simt::to_bits(value),
-                                                   source, file, line));
+    return simt::from_bits<T>(
+        simt_warp_collective(SIMT_SHUFFLE, "__shfl_up_sync()", mask, simt::to_bits(value), source, file, line));
 }
 template <typename T>
 static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), source = lane + (int)delta;
     if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_down_sync()", mask, simt::to_bits(value),
-                                                   source, file, line));
+    return simt::from_bits<T>(
+        simt_warp_collective(SIMT_SHUFFLE, "__shfl_down_sync()", mask, simt::to_bits(value), source, file, line));
 }
 template <typename T>
 static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), source = lane ^ lane_mask;
     if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_xor_sync()", mask, simt::to_bits(value),
-                                                   source, file, line));
+    return simt::from_bits<T>(
+        simt_warp_collective(SIMT_SHUFFLE, "__shfl_xor_sync()", mask, simt::to_bits(value), source, file, line));
 }
 static inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
     return (unsigned)simt_warp_collective(SIMT_BALLOT, "__ballot_sync()", mask, predicate != 0, 0, file, line);
@@ -156,17 +155,15 @@ template <> struct atomic_type<unsigned long long> { static constexpr simt_atomi
 template <> struct atomic_type<float> { static constexpr simt_atomic_type value = SIMT_FLOAT; };
 template <> struct atomic_type<double> { static constexpr simt_atomic_type value = SIMT_DOUBLE; };
 
-template <typename T>
-static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
-    return from_bits<T>(
-        simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
+template <typename T> static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
+    return from_bits<T>(simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
 }
 template <typename T> using same = std::type_identity_t<T>;
 } // namespace simt
 
 #define SIMT_ATOMIC(name, operation)                                                                                   \
-    template <typename T> static inline T name(T *address, simt::same<T> operand) {                         \
-        return simt::atomic<T>(operation, address, operand, T());                                          \
+    template <typename T> static inline T name(T *address, simt::same<T> operand) {                                    \
+        return simt::atomic<T>(operation, address, operand, T());                                                      \
     }
 SIMT_ATOMIC(atomicAdd, SIMT_ADD)
 SIMT_ATOMIC(atomicMin, SIMT_MIN)
@@ -178,8 +175,7 @@ SIMT_ATOMIC(atomicExch, SIMT_EXCHANGE)
 template <typename T> static inline T atomicSub(T *address, simt::same<T> operand) {
     return simt::atomic<T>(SIMT_ADD, address, T(0) - operand, T());
 }
-template <typename T>
-static inline T atomicCAS(T *address, simt::same<T> compare, simt::same<T> value) {
+template <typename T> static inline T atomicCAS(T *address, simt::same<T> compare, simt::same<T> value) {
     return simt::atomic<T>(SIMT_COMPARE_AND_SWAP, address, value, compare);
 }
 
@@ -216,7 +212,8 @@ namespace simt {
 struct config {
     dim3 grid, block;
     size_t dynamic_shared_bytes;
-    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t = nullptr) : grid(g), block(b), dynamic_shared_bytes(shared) {}
+    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t = nullptr)
+        : grid(g), block(b), dynamic_shared_bytes(shared) {}
 };
 
 /* Each site of a __shared__ declaration has its own Site type, so that `declaration` is unique to it. */

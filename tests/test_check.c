@@ -1,0 +1,116 @@
+/* The check itself: it must accept what is right within its bound and refuse everything else, NaN above all. */
+#include <criterion/criterion.h>
+
+#include "check.h"
+#include "inputs.h"
+#include "run.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 6 };
+static const double ref[COUNT] = {1.0, -2.0, 0.5, 0.0, 3.0, -1.0};
+static const double bound = 1e-5;
+
+static void copy_ref(float out[COUNT]) {
+    for (int i = 0; i < COUNT; i++) out[i] = (float)ref[i];
+}
+
+Test(check, accepts_the_reference_itself) {
+    float out[COUNT];
+    copy_ref(out);
+    struct check check = check_values(out, ref, COUNT, bound);
+    cr_assert(check.ok);
+    cr_assert_eq(check.wrong, 0);
+}
+
+Test(check, refuses_a_single_wrong_element) {
+    for (int i = 0; i < COUNT; i++) {
+        float out[COUNT];
+        copy_ref(out);
+        out[i] += 1e-3f;
+        struct check check = check_values(out, ref, COUNT, bound);
+        cr_assert_not(check.ok, "element %d", i);
+        cr_assert_eq(check.wrong, 1);
+        cr_assert_eq(check.first_wrong[0], (size_t)i);
+    }
+}
+
+Test(check, refuses_nan_and_infinity_wherever_they_stand) {
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (int kind = 0; kind < 3; kind++) {
+        for (int i = 0; i < COUNT; i++) {
+            float out[COUNT];
+            copy_ref(out);
+            out[i] = bad[kind];
+            struct check check = check_values(out, ref, COUNT, bound);
+            cr_assert_not(check.ok);
+            cr_assert(!(check.err_max <= 1e30) && !(check.err_rel <= 1e30), "the error reported is not finite");
+            cr_assert_lt(first_not_finite(out, COUNT, false), COUNT);
+        }
+    }
+}
+
+Test(check, a_zero_reference_must_be_met_by_zeros) {
+    const double zeros[3] = {0};
+    cr_assert(check_values((float[]){0, 0, 0}, zeros, 3, bound).ok);
+    cr_assert_not(check_values((float[]){0, 1e-30f, 0}, zeros, 3, bound).ok);
+    cr_assert_not(check_values((float[]){0, NAN, 0}, zeros, 3, bound).ok);
+}
+
+Test(check, logsumexp_of_an_empty_row_is_minus_infinity_and_nothing_else) {
+    const double empty[2] = {-INFINITY, 1.0};
+    cr_assert(check_logsumexp((float[]){-INFINITY, 1.0f}, empty, 2, bound).ok);
+    cr_assert_not(check_logsumexp((float[]){-1e30f, 1.0f}, empty, 2, bound).ok);
+    cr_assert_not(check_logsumexp((float[]){NAN, 1.0f}, empty, 2, bound).ok);
+    cr_assert_not(check_logsumexp((float[]){INFINITY, 1.0f}, empty, 2, bound).ok);
+    cr_assert_not(check_logsumexp((float[]){-INFINITY, -INFINITY}, empty, 2, bound).ok);
+}
+
+/* A bound that grows too fast accepts anything: at ordinary sizes it stays far below the error of a wrong kernel. */
+Test(check, bound_is_small_at_ordinary_sizes) {
+    cr_assert_lt(rounding_bound(10.0, 4096.0), 2e-5);
+    cr_assert_lt(rounding_bound(10.0, 203.0), 1e-5);
+    cr_assert_gt(rounding_bound(1e4, 64.0), 1e-3, "scores near 1e4 cannot be held to 1e-5 in fp32");
+}
+
+Test(check, inputs_have_unit_variance_and_depend_on_seed_and_tensor) {
+    enum { ROWS = 4096, D = 16 };
+    static float q[ROWS * D], k[ROWS * D], other[ROWS * D];
+    fill_input(q, ROWS, 64, D, INPUT_RANDOM, TENSOR_Q, 1);
+    fill_input(k, ROWS, 64, D, INPUT_RANDOM, TENSOR_K, 1);
+    fill_input(other, ROWS, 64, D, INPUT_RANDOM, TENSOR_Q, 2);
+    double mean = 0, square = 0, product = 0, seeds = 0;
+    for (int i = 0; i < ROWS * D; i++) {
+        mean += (double)q[i];
+        square += (double)q[i] * (double)q[i];
+        product += (double)q[i] * (double)k[i];
+        seeds += (double)q[i] * (double)other[i];
+    }
+    double n = ROWS * D; /* the standard error of each mean below is about 1 / sqrt(n) = 0.004 */
+    cr_assert_float_eq(mean / n, 0.0, 0.02);
+    cr_assert_float_eq(square / n, 1.0, 0.03);
+    cr_assert_float_eq(product / n, 0.0, 0.02);
+    cr_assert_float_eq(seeds / n, 0.0, 0.02);
+}
+
+Test(check, identity_input_has_one_one_a_row) {
+    float values[3 * 4];
+    fill_input(values, 3, 3, 4, INPUT_IDENTITY, TENSOR_V, 1);
+    for (int i = 0; i < 3; i++)
+        for (int c = 0; c < 4; c++) cr_assert_eq(values[i * 4 + c], i == c ? 1.0f : 0.0f);
+}
+
+Test(check, unmasked_pairs_are_counted_one_by_one) {
+    for (int N_q = 1; N_q < 9; N_q++) {
+        for (int N_kv = 1; N_kv < 9; N_kv++) {
+            struct problem problem = {.batch = 2, .heads = 3, .N_q = N_q, .N_kv = N_kv, .d = 4, .causal = true};
+            double pairs = 0;
+            for (int i = 0; i < N_q; i++)
+                for (int j = 0; j < N_kv; j++) pairs += j <= i + N_kv - N_q;
+            cr_assert_eq(unmasked_pairs(&problem), 6 * pairs, "%d queries, %d keys", N_q, N_kv);
+            problem.causal = false;
+            cr_assert_eq(unmasked_pairs(&problem), 6.0 * N_q * N_kv);
+        }
+    }
+}
