@@ -33,11 +33,23 @@ def open_page(height):
 
     NOW, LANE, SECTOR_TINT, OWNED = style.PALETTE[0], style.PALETTE[3], "#BBDDF3", "#CDE9DF"
     fig, axes = style.figure(height=height / 10)
-    fig.get_layout_engine().set(w_pad=0, h_pad=0)
+    fig.set_layout_engine("none")  # one unit is a tenth of an inch both ways
+    axes.set_position((0, 0, 1, 1))
     axes.set_xlim(0, 80)
     axes.set_ylim(height, 0)
     axes.axis("off")
     return fig, axes
+
+
+def close_page(fig, path, metadata):
+    """Saves the picture, having made sure that no text is cut off."""
+    import style
+
+    page = fig.bbox
+    for words in fig.axes[0].texts:
+        extent = words.get_window_extent(fig.canvas.get_renderer())
+        assert page.x0 <= extent.x0 and extent.x1 <= page.x1 and page.y0 <= extent.y0 and extent.y1 <= page.y1, words
+    style.save(fig, path, metadata)
 
 
 def box(axes, x, y, width, height, face="none", edge="none", line=0.8, order=1):
@@ -102,6 +114,11 @@ class Matrix:
             self.fill(row, col, SECTOR_TINT, cols=SECTOR, order=3)
         for row, col in elements:
             self.fill(row, col, NOW, order=4)
+        for sector in sectors:
+            row, col = divmod(sector * SECTOR, self.cols)
+            if col > 0 and sector - 1 in sectors:  # a gap between the two
+                x, y = self.x + col * self.cell, self.y + row * self.cell
+                self.axes.plot([x, x], [y, y + self.cell], color="white", linewidth=1.2, zorder=5)
         return len(elements), len(sectors)
 
 
@@ -132,7 +149,7 @@ def draw_01_who_reads_what(path, metadata):
     def strip(x, y, name, words, cols=d):
         text(axes, x, y - 1.4, name, weight="bold")
         text(axes, x + 2.2, y - 1.4, words)
-        return Matrix(axes, x, y, 1, cols, cell * 1.0)
+        return Matrix(axes, x, y, 1, cols, cell)
 
     # scores: col = lane, row the same for the warp; Q[row * d + c], K[col * d + c], S[row * N_kv + col]
     x = 1.0
@@ -149,7 +166,7 @@ def draw_01_who_reads_what(path, metadata):
     S = strip(x, 39.4, "S", "the same row, 32 neighbouring keys")
     counts = S.request((0, lane) for lane in range(WARP))
     S.outline(0, LANE_SHOWN, 1, 1, LANE)
-    text(axes, x, S.bottom + 1.3, "after the loop, write S[col]: " + counted(counts))
+    text(axes, x, S.bottom + 1.3, "after the loop, write S: " + counted(counts))
 
     # output: col = lane; P[row * N_kv + key], V[key * d + col], O[row * d + col]
     x = 42.0
@@ -166,7 +183,7 @@ def draw_01_who_reads_what(path, metadata):
     O = strip(x, 39.4, "O", "the same row, 32 of the 64 columns")
     counts = O.request((0, lane) for lane in range(WARP))
     O.outline(0, LANE_SHOWN, 1, 1, LANE)
-    text(axes, x, O.bottom + 1.3, "after the loop, write O[... + col]: " + counted(counts))
+    text(axes, x, O.bottom + 1.3, "after the loop, write O: " + counted(counts))
 
     axes.plot([39.4, 39.4], [0.5, 43.5], color=style.PALE, linewidth=1.2)
     key_to_colours(
@@ -178,7 +195,7 @@ def draw_01_who_reads_what(path, metadata):
             ("none", LANE, f"what lane {LANE_SHOWN} goes through in the whole loop", 30),
         ],
     )
-    style.save(fig, path, metadata)
+    close_page(fig, path, metadata)
 
 
 # ---- 02: tiles, and the banks they lie in ------------------------------------------------------------------------------
@@ -189,7 +206,7 @@ TOY = 8  # stands for TILE, WARP and the number of banks, which are all 32
 def tile(axes, x, y, name, rows_label, cols_label, cell=1.75, cols=TOY):
     text(axes, x + cols * cell / 2, y - 3.4, name, weight="bold", ha="center")
     text(axes, x + cols * cell / 2, y - 1.2, cols_label, ha="center")
-    text(axes, x - 0.9, y + TOY * cell / 2, rows_label, ha="center", rotation=90)
+    text(axes, x - 1.1, y + TOY * cell / 2, rows_label, ha="center", rotation=90)
     return Matrix(axes, x, y, TOY, cols, cell)
 
 
@@ -234,7 +251,7 @@ def draw_02_who_reads_what(path, metadata):
     A.outline(y_shown, 0, 1, TOY, LANE, line=2.0)
     B.outline(0, LANE_SHOWN, TOY, 1, LANE, line=2.0)
     S.outline(y_shown, LANE_SHOWN, 1, 1, LANE, line=2.2)
-    text(axes, (A.right + B.x) / 2 - 0.9, A.y + TOY * A.cell / 2, "x", size=14, ha="center")
+    text(axes, (A.right + B.x) / 2 - 0.9, A.y + TOY * A.cell / 2, "×", size=14, ha="center")
     text(axes, (B.right + S.x) / 2 - 0.9, A.y + TOY * A.cell / 2, "=", size=14, ha="center")
     x = S.right + 2.5
     entries = [
@@ -247,7 +264,7 @@ def draw_02_who_reads_what(path, metadata):
         box(axes, x, y - 0.6, 1.6, 1.2, face=face, edge=edge, line=1.8 if face == "none" else 0.6)
         text(axes, x + 2.4, y, words)
     text(axes, 1, 51.2, "Drawn with tiles of 8 x 8 and warps of 8 lanes; the kernel's are 32 x 32 and 32.", color=style.INK)
-    style.save(fig, path, metadata)
+    close_page(fig, path, metadata)
 
 
 def draw_02_banks(path, metadata):
@@ -255,8 +272,10 @@ def draw_02_banks(path, metadata):
 
     y_shown = 2
     cell = 2.6
-    fig, axes = open_page(36.5)
-    shades = list(style.PALETTE[:6]) + ["#8A8A8A", "#B8A11E"]
+    fig, axes = open_page(37)
+    shades = [*style.PALETTE[:6], style.GREY, "#8C7A00"]
+
+    pale = (style.PALETTE[1], style.PALETTE[4])  # white text could not be read on these
 
     def banks(x, y, columns, name):
         text(axes, x, y - 4.0, name, size=12.5, weight="bold")
@@ -271,7 +290,7 @@ def draw_02_banks(path, metadata):
                 if not mine:
                     box(axes, x + col * cell, y + row * cell, cell, cell, face=(1, 1, 1, 0.68), order=3)
                 text(axes, x + (col + 0.5) * cell, y + (row + 0.5) * cell, str(bank), size=11 if mine else 9, ha="center",
-                     weight="bold" if mine else "normal", color="white" if mine else style.INK, zorder=4)
+                     weight="bold" if mine else "normal", color="white" if mine and shades[bank] not in pale else style.INK, zorder=4)
                 if mine:
                     touched.append(bank)
         if columns > TOY:
@@ -293,7 +312,7 @@ def draw_02_banks(path, metadata):
         f"The number in a cell is its bank: its word address modulo {TOY}. Outlined: the column that warp y = {y_shown} writes, a lane a row.\n"
         f"Drawn with {TOY} banks and {TOY} lanes. The card has 32 of both: 32 turns without the padding, 1 with it.",
     )
-    style.save(fig, path, metadata)
+    close_page(fig, path, metadata)
 
 
 # ---- 03: a thread a row ------------------------------------------------------------------------------------------------
@@ -314,7 +333,7 @@ def draw_03_who_reads_what(path, metadata):
 
     left, right, top, below = 1.0, 46.0, 6.4, 30.2
     text(axes, left, 1.4, "Registers: row i belongs to lane i", size=12.5, weight="bold")
-    text(axes, right, 1.4, "Global memory: all lanes read the same row", size=12.5, weight="bold")
+    text(axes, right, 1.4, "Global memory: one row for all", size=12.5, weight="bold")
     Q = block(left, top, "Q", "32 queries, Q_reg[64] a lane", WARP, OWNED)
     O = block(left, below, "O", "so far, O_reg[64] a lane", WARP, OWNED)
     m = Matrix(axes, Q.right + 2.2, below, WARP, 2, cell, OWNED)
@@ -351,7 +370,7 @@ def draw_03_who_reads_what(path, metadata):
             ("none", LANE, f"lane {LANE_SHOWN}", 10),
         ],
     )
-    style.save(fig, path, metadata)
+    close_page(fig, path, metadata)
 
 
 # Query 3 of the 4 x 4 example in docs/math.md; scale = ln 2, so exp(S) = 2^(Q K^T).
@@ -400,12 +419,14 @@ def draw_03_key_by_key(path, metadata):
         axes.plot([x, x + 4 * (bar + 0.6) - 0.6], [foot, foot], color=style.INK, linewidth=1.0)
         for j, value in enumerate(step["after"]):
             height = float(value) * tall
-            at = x + j * (bar + 0.6)
+            at, label = x + j * (bar + 0.6), height
             if j < index and step["before"][j] != value:
                 old = float(step["before"][j]) * tall
                 box(axes, at, foot - old, bar, old, face="white", edge=style.GREY, line=1.0, order=1)
+                if old - height < 2:
+                    label = old  # between the two heights there is no room for it
             box(axes, at, foot - height, bar, height, face=NOW if j == index else SECTOR_TINT, edge=NOW, line=0.8, order=2)
-            text(axes, at + bar / 2, foot - height - 0.9, str(value), ha="center", zorder=5)
+            text(axes, at + bar / 2, foot - label - 0.9, str(value), ha="center", zorder=5)
             text(axes, at + bar / 2, foot + 1.3, str(j), ha="center", color=style.GREY)
         for row, (_, field) in enumerate(rows):
             changed = field == "rescale" and step["rescale"] not in (0, 1)
@@ -422,7 +443,7 @@ def draw_03_key_by_key(path, metadata):
     )
     result = ", ".join(str(value / last["l"]) for value in last["o"])
     text(axes, 1, line(7) + 0.9, f"At the end: O = ({', '.join(str(v) for v in last['o'])}) / l = ({result})", size=11)
-    style.save(fig, path, metadata)
+    close_page(fig, path, metadata)
 
 
 PICTURES = {

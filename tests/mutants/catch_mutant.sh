@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# catch_mutant.sh PROGRAM: run a broken step over a few problems; succeed when one of them catches it.
+set -uo pipefail
+program=$1
+problems=(
+    "--seq 33 --dim 40"
+    "--batch 2 --heads 3 --seq 113 --seq-kv 203 --dim 59 --causal"
+    "--seq 70 --seq-kv 33 --dim 64 --causal"
+    "--seq 65 --dim 64 --input large"
+    "--seq 257 --dim 128"
+)
+for problem in "${problems[@]}"; do
+    # shellcheck disable=SC2086 # a problem is several words
+    output=$("$program" $problem --no-time 2>&1)
+    status=$?
+    case $status in
+    0) ;;
+    1 | 3)
+        echo "caught by: $problem (exit status $status)"
+        echo "$output"
+        exit 0
+        ;;
+    *)
+        echo "exit status $status is neither a wrong result nor a failed device: $output"
+        exit 1
+        ;;
+    esac
+done
+echo "not caught by any of ${#problems[@]} problems"
+exit 1
