@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# counters.sh OUTPUT.csv STEP OPTIONS...: what Nsight Compute's counters say of each kernel of a step, one line a counter.
+# counters.sh OUTPUT.jsonl STEP OPTIONS...: append what Nsight Compute's counters say of each kernel of a step, a JSON line
+# a kernel. The cuda preset must be built.
 set -euo pipefail
 output=$1 step=$2
 shift 2
@@ -39,4 +40,5 @@ metrics=(
     smsp__inst_executed_op_local_st.sum
 )
 ncu --clock-control none --csv --page raw --print-units base --metrics "$(IFS=,; echo "${metrics[*]}")" \
-    --kernel-name-base demangled build/cuda/bin/"$step" --no-time --no-check "$@" 2>/dev/null | grep '^"' >"$output"
+    --kernel-name-base demangled build/cuda/bin/"$step" --no-time --no-check "$@" 2>/dev/null | grep '^"' |
+    python3 "$(dirname "$0")/counters.py" "$step" "$*" >>"$output"
