@@ -37,7 +37,8 @@ class Picture:
 
     def source_hash(self):
         digest = hashlib.sha256()
-        for path in sorted(Path(path) for path in self.inputs):
+        # In one order, whether the caller named them from the root or from elsewhere.
+        for path in sorted(Path(path).resolve() for path in self.inputs):
             content = path.read_bytes()
             # The length keeps two files from running into each other; the name is left out, so that moving the
             # checkout or calling the script from elsewhere changes nothing.

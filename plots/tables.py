@@ -10,6 +10,7 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table ladder -->                            the steps' forward passes side by side; also: ladder bwd,
                                                            ladder fwd B4,H16,N2048,d64
     <!-- begin table sizes 03_online_softmax -->           one step at every recorded size; also: sizes STEP bwd
+    <!-- begin table counters 03_online_softmax -->        what Nsight Compute counted, a column a kernel
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
     <!-- begin code steps/01_naive/naive.cu scores -->     the function `scores` with the comment before it
 
@@ -31,6 +32,7 @@ line says where it is from and carries <!-- cited -->.
 
 import argparse
 import difflib
+import json
 import math
 import os
 import re
@@ -106,6 +108,8 @@ class Book:
     def __init__(self, root):
         self.root = root
         self.records = rec.of_main_card(rec.read(rec.data_files(root / "plots" / "data")))
+        files = sorted((root / "plots" / "data" / "counters").glob("*.jsonl"))
+        self.counters = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
     def pages(self):
         pages = [self.root / "README.md", *self.root.glob("docs/*.md"), *self.root.glob("steps/*/README.md")]
@@ -199,8 +203,69 @@ def sizes(book, page, arguments):
     return markdown_table(["size", "median", "quartiles", "TFLOP/s"], "lrrr", rows or [[DASH] * 4])
 
 
+COUNTERS_AT = "--batch 4 --heads 16 --seq 1024 --dim 64"
+
+
+def per(numerator, denominator):
+    return lambda c: divided(c.get(numerator), c.get(denominator))
+
+
+def counter(name):
+    return lambda c: c.get(name)
+
+
+# What a row shows of a kernel's counters; a kernel that has no such thing (no shared memory, say) gets a dash.
+COUNTER_ROWS = [
+    ("time, microseconds", lambda c: divided(c.get("gpu__time_duration.sum"), 1000)),
+    ("registers a thread", counter("registers")),
+    ("warps resident, % of the most an SM holds", counter("sm__warps_active.avg.pct_of_peak_sustained_active")),
+    ("issue slots used, %", counter("smsp__issue_active.avg.pct_of_peak_sustained_active")),
+    ("L1 data path busy, %", counter("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed")),
+    ("sectors a global load", per("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+                                  "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")),
+    ("sectors a global store", per("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+                                   "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")),
+    ("global load sectors found in L1, %", counter("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct")),
+    ("wavefronts a shared load", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+                                     "smsp__inst_executed_op_shared_ld.sum")),
+    ("wavefronts a shared store", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+                                      "smsp__inst_executed_op_shared_st.sum")),
+    ("multiply-adds, % of instructions", lambda c: divided(
+        c.get("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 0) * 100 / 32, c.get("smsp__inst_executed.sum"))),
+    ("device memory read, MB", lambda c: divided(c.get("dram__bytes_read.sum"), 1e6)),
+    ("device memory written, MB", lambda c: divided(c.get("dram__bytes_write.sum"), 1e6)),
+]
+STALLS = {
+    "long_scoreboard": "a load from global or local memory",
+    "short_scoreboard": "a load from shared memory",
+    "lg_throttle": "a free place in the queue for global memory",
+    "mio_throttle": "a free place in the queue for shared memory",
+    "barrier": "a barrier",
+    "wait": "a fixed number of cycles",
+}
+
+
+def main_stall(counters):
+    values = {what: counters.get(f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio", 0)
+              for name, what in STALLS.items()}
+    return max(values, key=values.get)
+
+
+def counters_table(book, page, arguments):
+    """The counters of each kernel of a step, a column a kernel, in the order of launch."""
+    if not arguments:
+        raise BadMarker("counters: of which step?")
+    book.need_step(arguments[0])
+    kernels = [k for k in book.counters if k["step"] == arguments[0] and k["options"] == COUNTERS_AT]
+    rows = [[label, *(number(value(k["counters"])) for k in kernels)] for label, value in COUNTER_ROWS]
+    rows = [row for row in rows if any(cell not in (DASH, "0") for cell in row[1:])]
+    rows.append(["what a warp waits for most", *(main_stall(k["counters"]) for k in kernels)])
+    headings = ["B 4, H 16, N 1024, d 64", *("`" + k["kernel"].removeprefix("void ") + "`" for k in kernels)]
+    return markdown_table(headings, "l" + "r" * len(kernels), rows)
+
+
 def table(book, page, arguments):
-    kinds = {"ladder": ladder, "sizes": sizes}
+    kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])
