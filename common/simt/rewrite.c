@@ -230,9 +230,10 @@ static const char *rewrite_shared(struct text *output, const char *p, bool is_ex
     return end + 1;
 }
 
-/* A __device__ in front of a variable, not of a function: no parenthesis before its end. */
+/* The word __device__ or __constant__ at p, in front of a variable, not of a function: no parenthesis before its end. A
+ * constant needs no rewriting; it lies where kernels may read it. */
 static bool is_device_variable(const char *p) {
-    for (p += strlen("__device__"); *p != '\0';) {
+    for (p += strcspn(p, " \t\n"); *p != '\0';) {
         const char *past = skip_literal(p);
         if (past != p) {
             p = past;
@@ -241,7 +242,7 @@ static bool is_device_variable(const char *p) {
             p = parenthesis != NULL ? find_outside_brackets(parenthesis + 1, ")") : NULL;
             if (p == NULL) return false;
             p++;
-        } else if (strchr("({", *p) != NULL) {
+        } else if (strchr("({", *p) != NULL || strncmp(p, "const", 5) == 0) {
             return false;
         } else if (strchr("=;[", *p) != NULL) {
             return true;
@@ -260,6 +261,11 @@ static bool take_back_extern(struct text *output) {
     if (end > 6 && is_word(output->data[end - 7])) return false;
     memset(output->data + end - 6, ' ', 6);
     return true;
+}
+
+static bool starts_word(const char *text, const char *p, const char *word) {
+    size_t length = strlen(word);
+    return strncmp(p, word, length) == 0 && (p == text || !is_word(p[-1])) && !is_word(p[length]);
 }
 
 int main(int argc, char **argv) {
@@ -281,10 +287,13 @@ int main(int argc, char **argv) {
             p = past;
         } else if (strncmp(p, "<<<", 3) == 0) {
             p = rewrite_launch(&output, p);
-        } else if (strncmp(p, "__device__", 10) == 0 && (p == input.data || !is_word(p[-1])) && is_device_variable(p)) {
+        } else if (starts_word(input.data, p, "__device__") && is_device_variable(p)) {
             append_string(&output, "SIMT_DEVICE_VARIABLE");
-            p += 10;
-        } else if (strncmp(p, "__shared__", 10) == 0 && (p == input.data || !is_word(p[-1])) && !is_word(p[10])) {
+            p += strlen("__device__");
+        } else if (starts_word(input.data, p, "__constant__") && is_device_variable(p)) {
+            append_string(&output, "SIMT_DEVICE_VARIABLE");
+            p += strlen("__constant__");
+        } else if (starts_word(input.data, p, "__shared__")) {
             p = rewrite_shared(&output, p + 10, take_back_extern(&output));
         } else {
             line_number += *p == '\n';

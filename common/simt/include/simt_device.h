@@ -19,8 +19,9 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__ __attribute__((section("simt_device")))
-#define SIMT_DEVICE_VARIABLE __attribute__((section("simt_device"))) /* what rewrite.c makes of __device__ before one */
+#define __constant__
+#define SIMT_DEVICE_VARIABLE                                                                                           \
+    __attribute__((section("simt_device"))) /* rewrite.c makes this of __device__ and __constant__ before one */
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
