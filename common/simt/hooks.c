@@ -23,10 +23,11 @@ static void describe_shared(const struct worker *worker, size_t offset, char *te
     }
     size_t element = (offset - nearest->offset) / nearest->element_bytes;
     if (nearest->columns > 0)
-        snprintf(text, room, "%s[%zu][%zu] (shared, %zu bytes)", nearest->name, element / nearest->columns,
-                 element % nearest->columns, nearest->bytes);
+        snprintf(text, room, "%s[%zu][%zu], in the __shared__ array %s of %zu bytes", nearest->name,
+                 element / nearest->columns, element % nearest->columns, nearest->name, nearest->bytes);
     else
-        snprintf(text, room, "%s[%zu] (shared, %zu bytes)", nearest->name, element, nearest->bytes);
+        snprintf(text, room, "%s[%zu], in the __shared__ array %s of %zu bytes", nearest->name, element, nearest->name,
+                 nearest->bytes);
 }
 
 static void describe_global(uintptr_t address, char *text, size_t room) {
