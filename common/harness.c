@@ -3,6 +3,7 @@
 #include "options.h"
 #include "reference.h"
 #include "run.h"
+#include "simulated.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -54,6 +55,13 @@ static void refuse_too_large(const struct step *step, const struct problem *prob
         usage_error(step->name,
                     "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f",
                     needed / 1e9, workspace / 1e9, (double)total_bytes / 1e9);
+}
+
+static void refuse_on_card(const struct step *step, const struct options *options) {
+    if (simt_meter_start == NULL && options->meter)
+        usage_error(step->name, "--meter works on the simulated device only: on a card, use Nsight Compute");
+    if (simt_shuffle_blocks == NULL && options->shuffle_seed != 0)
+        usage_error(step->name, "--shuffle-seed works on the simulated device only");
 }
 
 /* Open the JSON file before the run, so that a name that cannot be written costs nothing. */
@@ -243,6 +251,11 @@ static char *json_line(const struct step *step, const struct run *run, const str
     cJSON_AddNumberToObject(line, "workspace_bytes", (double)run->workspace_bytes);
     cJSON_AddNumberToObject(line, "tensor_bytes", tensor_bytes(problem));
     cJSON_AddNumberToObject(line, "host_seconds", host_seconds);
+    if (options->meter) {
+        char *meter = simt_meter_json();
+        cJSON_AddItemToObject(line, "meter", cJSON_Parse(meter));
+        free(meter);
+    }
     add_versions(line);
     for (int i = 0; i < options->stamp_count; i++) {
         const char *equals = strchr(options->stamps[i], '=');
@@ -266,7 +279,10 @@ static bool write_json(FILE *file, const char *text) {
 static int run_and_report(const struct step *step, const struct options *options, struct run *run, FILE *json, float *O,
                           float *L) {
     double started = seconds_now();
+    if (options->meter) simt_meter_start((unsigned)options->meter_every);
+    if (options->shuffle_seed != 0) simt_shuffle_blocks(options->shuffle_seed);
     cudaError_t error = run_forward(run, step);
+    if (options->meter) simt_meter_stop();
     double host_seconds = seconds_now() - started;
     if (error == cudaSuccess) error = fetch_forward(run, O, L);
     if (error != cudaSuccess) return device_failed(step, "forward", error);
@@ -281,6 +297,10 @@ static int run_and_report(const struct step *step, const struct options *options
             run->simulated ? "the simulated device" : properties.name, p->batch, p->heads, p->N_q, p->N_kv, p->d,
             p->causal ? ", causal" : "");
     if (options->print) print_corners(run, O, L);
+    if (options->meter) {
+        fflush(report);
+        simt_meter_print(report, options->meter_source);
+    }
 
     int status = EXIT_OK;
     struct forward_check result = {0};
@@ -330,6 +350,7 @@ int harness_main(const struct step *step, int argc, char **argv) {
     cudaError_t error = cudaGetDeviceCount(&devices);
     if (error != cudaSuccess) return device_failed(step, "looking for a device", error);
     refuse_too_large(step, &options.problem);
+    refuse_on_card(step, &options);
     FILE *json = open_json(step, options.json);
 
     struct run run;

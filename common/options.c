@@ -31,9 +31,14 @@ static const char help[] =
     "  --no-check       do not compare with the reference\n"
     "  --no-time        do not time\n"
     "  --print          show a 3 x 3 corner of each matrix\n"
-    "  --meter          simulated device only: what the kernels did\n"
     "  --json FILE      append a JSON line to FILE; - is standard output\n"
     "  --stamp KEY=VAL  add a text field to the JSON line; may be repeated\n"
+    "\n"
+    "On the simulated device only:\n"
+    "  --meter[=source] what the kernels did to memory, as a table or beside their source; all of it in --json\n"
+    "  --meter-blocks N meter one block in N (1)\n"
+    "  --shuffle-seed S run blocks in another order (0: the natural one)\n"
+    "\n"
     "  --help           this text\n"
     "\n"
     "Exit status: 0 all checks passed, 1 a result is wrong, 2 bad usage or unsupported size, 3 the device failed.\n";
@@ -55,22 +60,36 @@ enum option_code {
     OPT_NO_TIME,
     OPT_PRINT,
     OPT_METER,
+    OPT_METER_BLOCKS,
+    OPT_SHUFFLE_SEED,
     OPT_JSON,
     OPT_STAMP,
     OPT_HELP
 };
 
 static const struct option long_options[] = {
-    {"batch", required_argument, NULL, OPT_BATCH},   {"heads", required_argument, NULL, OPT_HEADS},
-    {"seq", required_argument, NULL, OPT_SEQ},       {"seq-kv", required_argument, NULL, OPT_SEQ_KV},
-    {"dim", required_argument, NULL, OPT_DIM},       {"causal", no_argument, NULL, OPT_CAUSAL},
-    {"scale", required_argument, NULL, OPT_SCALE},   {"seed", required_argument, NULL, OPT_SEED},
-    {"input", required_argument, NULL, OPT_INPUT},   {"pass", required_argument, NULL, OPT_PASS},
-    {"warmup", required_argument, NULL, OPT_WARMUP}, {"repeat", required_argument, NULL, OPT_REPEAT},
-    {"no-check", no_argument, NULL, OPT_NO_CHECK},   {"no-time", no_argument, NULL, OPT_NO_TIME},
-    {"print", no_argument, NULL, OPT_PRINT},         {"meter", no_argument, NULL, OPT_METER},
-    {"json", required_argument, NULL, OPT_JSON},     {"stamp", required_argument, NULL, OPT_STAMP},
-    {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"heads", required_argument, NULL, OPT_HEADS},
+    {"seq", required_argument, NULL, OPT_SEQ},
+    {"seq-kv", required_argument, NULL, OPT_SEQ_KV},
+    {"dim", required_argument, NULL, OPT_DIM},
+    {"causal", no_argument, NULL, OPT_CAUSAL},
+    {"scale", required_argument, NULL, OPT_SCALE},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"input", required_argument, NULL, OPT_INPUT},
+    {"pass", required_argument, NULL, OPT_PASS},
+    {"warmup", required_argument, NULL, OPT_WARMUP},
+    {"repeat", required_argument, NULL, OPT_REPEAT},
+    {"no-check", no_argument, NULL, OPT_NO_CHECK},
+    {"no-time", no_argument, NULL, OPT_NO_TIME},
+    {"print", no_argument, NULL, OPT_PRINT},
+    {"meter", optional_argument, NULL, OPT_METER},
+    {"meter-blocks", required_argument, NULL, OPT_METER_BLOCKS},
+    {"shuffle-seed", required_argument, NULL, OPT_SHUFFLE_SEED},
+    {"json", required_argument, NULL, OPT_JSON},
+    {"stamp", required_argument, NULL, OPT_STAMP},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
 };
 
 static const char *const input_names[] = {"random", "identity", "large"};
@@ -131,6 +150,7 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
         .backward = step->forward == NULL,
         .warmup = 5,
         .repeat = 20,
+        .meter_every = 1,
         .check = true,
         .time = true,
     };
@@ -157,7 +177,18 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
         case OPT_NO_CHECK: options.check = false; break;
         case OPT_NO_TIME: options.time = false; break;
         case OPT_PRINT: options.print = true; break;
-        case OPT_METER: options.meter = true; break;
+        case OPT_METER:
+            options.meter = true;
+            options.meter_source = optarg != NULL;
+            if (optarg != NULL && strcmp(optarg, "source") != 0)
+                usage_error(program, "--meter=%s: only --meter and --meter=source are known", optarg);
+            break;
+        case OPT_METER_BLOCKS:
+            options.meter_every = (int)parse_integer(program, "meter-blocks", optarg, 1, INT_MAX);
+            break;
+        case OPT_SHUFFLE_SEED:
+            options.shuffle_seed = (unsigned)parse_integer(program, "shuffle-seed", optarg, 0, UINT_MAX);
+            break;
         case OPT_JSON: options.json = optarg; break;
         case OPT_STAMP:
             if (strchr(optarg, '=') == NULL || *optarg == '=')

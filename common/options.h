@@ -13,7 +13,10 @@ struct options {
     enum input_kind input;
     bool forward, backward; /* --pass */
     int warmup, repeat;
-    bool check, time, print, meter;
+    bool check, time, print;
+    bool meter, meter_source; /* --meter, --meter=source */
+    int meter_every;          /* --meter-blocks */
+    unsigned shuffle_seed;
     const char *json;               /* file name, "-" for standard output, NULL for none */
     const char *stamps[MAX_STAMPS]; /* "key=value", copied into the JSON line */
     int stamp_count;

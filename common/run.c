@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "reference.h"
+#include "simulated.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ bool device_is_simulated(void) {
     return cudaGetDeviceProperties(&properties, 0) == cudaSuccess && strcmp(properties.name, "sim") == 0;
 }
 
-static cudaError_t allocate(struct run *run, const char *name, size_t bytes, void **pointer) {
+static cudaError_t allocate(struct run *run, const char *name, size_t bytes, bool read_only, void **pointer) {
     size_t guard = run->simulated ? 0 : GUARD_BYTES;
     size_t rounded = (bytes + 15) / 16 * 16; /* a step may read its workspace 16 bytes at a time */
     if (run->simulated) rounded = bytes;
@@ -64,6 +65,7 @@ static cudaError_t allocate(struct run *run, const char *name, size_t bytes, voi
     *buffer = (struct guarded_buffer){name, base, rounded};
     run->buffer_count++;
     *pointer = buffer->base + guard;
+    if (simt_name_memory != NULL) simt_name_memory(base, name, read_only);
     if (guard == 0) return cudaSuccess;
     error = cudaMemset(base, GUARD_VALUE, guard);
     if (error != cudaSuccess) return error;
@@ -85,7 +87,7 @@ static cudaError_t make_input(struct run *run, const char *name, size_t elements
     *host = allocate_host(elements);
     fill_input(*host, elements / (size_t)run->problem.d, N, run->problem.d, kind, tensor, seed);
     void *pointer = NULL;
-    cudaError_t error = allocate(run, name, bytes, &pointer);
+    cudaError_t error = allocate(run, name, bytes, true, &pointer);
     if (error != cudaSuccess) return error;
     *device = pointer;
     return cudaSuccess;
@@ -93,7 +95,7 @@ static cudaError_t make_input(struct run *run, const char *name, size_t elements
 
 static cudaError_t make_output(struct run *run, const char *name, size_t elements, float **device) {
     void *pointer = NULL;
-    cudaError_t error = allocate(run, name, elements * sizeof(float), &pointer);
+    cudaError_t error = allocate(run, name, elements * sizeof(float), false, &pointer);
     *device = pointer;
     return error;
 }
@@ -110,7 +112,7 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     if (error == cudaSuccess) error = make_output(run, "O", nq, &t->O);
     if (error == cudaSuccess) error = make_output(run, "L", query_rows(problem), &t->L);
     if (error == cudaSuccess && run->workspace_bytes > 0)
-        error = allocate(run, "workspace", run->workspace_bytes, &run->workspace);
+        error = allocate(run, "workspace", run->workspace_bytes, false, &run->workspace);
     if (error == cudaSuccess) error = run_upload(run);
     if (error != cudaSuccess) run_destroy(run);
     return error;
@@ -134,15 +136,27 @@ void run_destroy(struct run *run) {
     *run = (struct run){0};
 }
 
-/* NaN in every float: what a kernel leaves unwritten, or reads before writing, shows. */
-static cudaError_t poison(void *pointer, size_t bytes) {
-    return bytes > 0 ? cudaMemset(pointer, 0xff, bytes) : cudaSuccess;
+/* NaN in every float: what a kernel leaves unwritten, or reads before writing, shows. The simulated device gives fresh
+ * memory that contents and knows it for unwritten, so there the buffer is exchanged for a new one. */
+static cudaError_t poison(struct run *run, void **pointer, size_t bytes) {
+    if (bytes == 0) return cudaSuccess;
+    if (!run->simulated) return cudaMemset(*pointer, 0xff, bytes);
+    for (int i = 0; i < run->buffer_count; i++) {
+        struct guarded_buffer *buffer = &run->buffers[i];
+        if (buffer->base != *pointer) continue;
+        cudaError_t error = cudaFree(buffer->base);
+        if (error == cudaSuccess) error = cudaMalloc(pointer, buffer->bytes);
+        buffer->base = *pointer;
+        if (error == cudaSuccess && simt_name_memory != NULL) simt_name_memory(*pointer, buffer->name, false);
+        return error;
+    }
+    return cudaSuccess;
 }
 
 cudaError_t run_forward(struct run *run, const struct step *step) {
-    cudaError_t error = poison(run->device.O, query_elements(&run->problem) * sizeof(float));
-    if (error == cudaSuccess) error = poison(run->device.L, query_rows(&run->problem) * sizeof(float));
-    if (error == cudaSuccess) error = poison(run->workspace, run->workspace_bytes);
+    cudaError_t error = poison(run, (void **)&run->device.O, query_elements(&run->problem) * sizeof(float));
+    if (error == cudaSuccess) error = poison(run, (void **)&run->device.L, query_rows(&run->problem) * sizeof(float));
+    if (error == cudaSuccess) error = poison(run, &run->workspace, run->workspace_bytes);
     if (error == cudaSuccess) error = step->forward(&run->problem, &run->device, run->workspace, NULL);
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
     return error;

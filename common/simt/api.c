@@ -179,6 +179,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
     if ((to_device && !memory_contains(to, bytes)) || (from_device && !memory_contains(from, bytes)))
         return remember(cudaErrorInvalidValue);
     memcpy(to, from, bytes);
+    if (to_device) memory_written_by_host(to, bytes);
     return cudaSuccess;
 }
 
@@ -192,6 +193,7 @@ cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
     if (bytes == 0) return cudaSuccess;
     if (!memory_contains(pointer, bytes)) return remember(cudaErrorInvalidValue);
     memset(pointer, value, bytes);
+    memory_written_by_host(pointer, bytes);
     return cudaSuccess;
 }
 
@@ -257,6 +259,31 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
 
 /* ---- launches ---------------------------------------------------------------------------------------------------------- */
 
+static unsigned shuffle_seed;
+static uint64_t launches;
+
+void simt_shuffle_blocks(unsigned seed) { shuffle_seed = seed; }
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Block i runs as number (i * step + offset) % blocks: every block once when step and blocks have no common divisor. */
+static void choose_order(struct launch *launch) {
+    launch->step = 1;
+    launch->offset = 0;
+    if (shuffle_seed == 0 || launch->blocks < 2) return;
+    uint64_t random = (shuffle_seed + launch->number) * 0x9e3779b97f4a7c15u;
+    launch->offset = (random >> 32) % launch->blocks;
+    launch->step = (random & 0xffff) % launch->blocks + 1;
+    while (greatest_common_divisor(launch->step, launch->blocks) != 1) launch->step++;
+}
+
 /* Kernels allowed more than SHARED_BYTES_DEFAULT of dynamic shared memory. */
 static struct shared_limit {
     const void *kernel;
@@ -310,10 +337,14 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .block = {block[0], block[1], block[2]},
         .threads = block[0] * block[1] * block[2],
         .dynamic_shared_bytes = dynamic_shared_bytes,
+        .shared_limit = allowed,
         .run = run,
         .arguments = arguments,
         .arguments_bytes = arguments_bytes,
         .blocks = (uint64_t)grid[0] * grid[1] * grid[2],
+        .number = ++launches,
     };
+    choose_order(&launch);
+    launch.metered = meter_is_on(&launch.meter_every);
     simt_run(&launch);
 }

@@ -41,11 +41,13 @@ unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
 
 /* ---- shared memory ------------------------------------------------------------------------------------------------- */
 
-void *simt_dynamic_shared(void) { return simt_worker->shared; }
+/* No worker: an extern __shared__ array outside of any function, which asks before main(). */
+void *simt_dynamic_shared(void) { return simt_worker != NULL ? simt_worker->shared : NULL; }
 
 /* The first thread of a block that reaches a __shared__ declaration places the array; the others find it. Arrays lie
  * apart, so that an index past the end of one does not land in the next unnoticed. */
-void *simt_static_shared(const void *declaration, size_t bytes, const char *name) {
+void *simt_static_shared(const void *declaration, size_t bytes, const char *name, size_t element_bytes, size_t columns,
+                         const char *file, int line) {
     enum { GAP = 128 };
     struct worker *worker = simt_worker;
     size_t static_bytes = 0;
@@ -55,24 +57,35 @@ void *simt_static_shared(const void *declaration, size_t bytes, const char *name
     }
     static_bytes += bytes;
     size_t offset = (worker->shared_used + GAP + GAP - 1) / GAP * GAP;
-    if (static_bytes > SHARED_BYTES_DEFAULT || static_bytes + worker->launch->dynamic_shared_bytes > SHARED_BYTES_MAX ||
-        worker->array_count == MAX_STATIC_ARRAYS) {
-        simt_fail(cudaErrorLaunchFailure,
-                  "the __shared__ array %s brings the block to %zu bytes of static shared memory, or to more than %d "
-                  "arrays: at most %d bytes may be declared (use extern __shared__ for more)",
-                  name, static_bytes, MAX_STATIC_ARRAYS, SHARED_BYTES_DEFAULT);
-    }
-    worker->arrays[worker->array_count++] = (struct static_array){declaration, name, offset, bytes};
+    if (static_bytes > SHARED_BYTES_DEFAULT ||
+        static_bytes + worker->launch->dynamic_shared_bytes > worker->launch->shared_limit ||
+        worker->array_count == MAX_STATIC_ARRAYS)
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
+            "%zu bytes with the dynamic part: at most %d bytes and %d arrays may be declared, and all of it may "
+            "have %zu bytes (cudaFuncSetAttribute allows more)",
+            file, line, name, static_bytes, worker->array_count + 1,
+            static_bytes + worker->launch->dynamic_shared_bytes, SHARED_BYTES_DEFAULT, MAX_STATIC_ARRAYS,
+            worker->launch->shared_limit);
+    worker->arrays[worker->array_count++] =
+        (struct static_array){declaration, name, offset, bytes, element_bytes, columns};
     worker->shared_used = offset + bytes;
     return worker->shared + offset;
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------- */
 
-static void yield(void) {
-    struct transfer back = jump_fcontext(simt_worker->scheduler, NULL);
-    simt_worker->scheduler = back.from;
+/* Who left so that we could go on, and where it is to be continued: a thread, or the scheduler (NULL). */
+static void arrive(struct transfer transfer) {
+    struct thread *left = transfer.data;
+    if (left != NULL)
+        left->context = transfer.from;
+    else
+        simt_worker->scheduler = transfer.from;
 }
+
+static void yield(void) { arrive(jump_fcontext(simt_worker->scheduler, simt_self)); }
 
 static bool same_place(const struct place *a, const struct place *b) {
     return a->line == b->line && a->what == b->what && strcmp(a->file, b->file) == 0;
@@ -84,6 +97,7 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
     struct worker *worker = simt_worker;
     struct thread *self = simt_self;
     self->place = (struct place){name, file, line};
+    self->last_pc = __builtin_return_address(0);
     if (worker->at_barrier++ == 0) worker->barrier_votes = 0;
     worker->barrier_votes += predicate;
     if (worker->at_barrier < worker->launch->threads) {
@@ -104,6 +118,8 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
         other->result = (uint64_t)worker->barrier_votes;
     }
     worker->at_barrier = 0;
+    shadow_barrier(worker);
+    if (worker->metering) meter_event(worker, name, file, line);
     return worker->barrier_votes;
 }
 
@@ -131,6 +147,7 @@ static void try_collective(struct warp *warp, struct thread *self) {
                           "%#010x run",
                           other->place.file, other->place.line, other->place.what, other->linear % WARP_SIZE, source,
                           other->mask, lanes);
+                return;
             }
             other->result = first[source].value;
         } else {
@@ -139,6 +156,8 @@ static void try_collective(struct warp *warp, struct thread *self) {
         other->state = READY;
     }
     warp->waiting &= ~lanes;
+    shadow_collective(warp, first, lanes);
+    if (simt_worker->metering) meter_event(simt_worker, self->place.what, self->place.file, self->place.line);
 }
 
 uint64_t simt_warp_collective(enum simt_warp_operation operation, const char *name, unsigned mask, uint64_t value,
@@ -150,6 +169,7 @@ uint64_t simt_warp_collective(enum simt_warp_operation operation, const char *na
         simt_fail(cudaErrorLaunchFailure, "%s:%d: %s: lane %u calls it with mask %#010x, which does not name that lane",
                   file, line, name, lane, mask);
     self->place = (struct place){name, file, line};
+    self->last_pc = __builtin_return_address(0);
     self->operation = operation;
     self->mask = mask;
     self->value = value;
@@ -161,7 +181,40 @@ uint64_t simt_warp_collective(enum simt_warp_operation operation, const char *na
     return self->result;
 }
 
+void simt_fence(void) {
+    atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* A thread that spins on a flag would keep its CPU thread for ever, and with it the threads that it waits for. */
+void simt_give_way(void) {
+    enum { SPINS = 32 };
+    if (simt_self == NULL || ++simt_worker->spins % SPINS != 0) return;
+    simt_self->state = READY;
+    yield();
+}
+
 unsigned simt_active_mask(void) { return simt_worker->warps[simt_self->linear / WARP_SIZE].live; }
+
+/* Under the meter, called by every access before it is made: wait until the warp makes it together. The next lane is
+ * gone on with directly when it can run, without the scheduler in between. */
+void simt_stop_before_access(struct access access) {
+    struct thread *self = simt_self, *next = self + 1;
+    struct worker *worker = simt_worker;
+    unsigned lane = self->linear % WARP_SIZE;
+    struct warp *warp = &worker->warps[self->linear / WARP_SIZE];
+    self->access = access;
+    self->state = AT_ACCESS;
+    warp->stopped |= 1u << lane;
+    warp->stopped_pc[lane] = access.pc;
+    warp->stopped_address[lane] = access.address;
+    if (lane == WARP_SIZE - 1 || self->linear + 1 == worker->launch->threads || next->state != READY) {
+        yield();
+        return;
+    }
+    simt_self = next;
+    arrive(jump_fcontext(next->context, self));
+}
 
 /* ---- atomics ------------------------------------------------------------------------------------------------------- */
 
@@ -209,7 +262,8 @@ static uint64_t combine(enum simt_atomic_operation operation, enum simt_atomic_t
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare) {
     bool is_wide = type == SIMT_LONG || type == SIMT_DOUBLE;
-    simt_check_access(address, is_wide ? 8 : 4, true, __builtin_return_address(0));
+    simt_check_access(address, is_wide ? 8 : 4, ACCESS_ATOMIC, true, __builtin_return_address(0));
+    if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) simt_give_way(); /* perhaps a lock */
     if (is_wide) {
         uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
         while (!__atomic_compare_exchange_n(cell, &old, combine(operation, type, old, operand, compare), true,
@@ -227,11 +281,10 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
 /* ---- one block ------------------------------------------------------------------------------------------------------ */
 
 static void fiber_main(struct transfer from) {
-    struct worker *worker = simt_worker;
-    worker->scheduler = from.from;
-    worker->launch->run(worker->launch->arguments);
+    arrive(from);
+    simt_worker->launch->run(simt_worker->launch->arguments);
     simt_self->state = DONE;
-    jump_fcontext(worker->scheduler, NULL);
+    jump_fcontext(simt_worker->scheduler, simt_self);
 }
 
 static void resume(struct worker *worker, struct thread *thread) {
@@ -239,8 +292,12 @@ static void resume(struct worker *worker, struct thread *thread) {
         thread->context = make_fcontext((void *)(thread->stack + STACK_BYTES), STACK_BYTES, fiber_main);
     thread->state = READY;
     simt_self = thread;
+    worker->on_fiber = true;
     struct transfer back = jump_fcontext(thread->context, NULL);
+    worker->on_fiber = false;
     simt_self = NULL;
+    thread = back.data;         /* under the meter, perhaps a later lane */
+    if (thread == NULL) return; /* the kernel has failed */
     thread->context = back.from;
     if (thread->state != DONE) return;
 
@@ -313,6 +370,11 @@ static bool ensure_stacks(struct worker *worker, unsigned count) {
 static void explain_signal(struct worker *worker) {
     char *line = source_line((const char *)worker->signal_pc + 1);
     uintptr_t address = worker->signal_address;
+    /* Stopped inside the runtime: what the kernel asked of it last is the place. */
+    if (strstr(line, ".cu:") == NULL && simt_self->last_pc != NULL) {
+        free(line);
+        line = source_line(simt_self->last_pc);
+    }
     if (worker->signal == SIGUSR2)
         simt_fail(cudaErrorLaunchTimeout,
                   "%s: a thread was still running here when the block's time was up: an endless loop? (the watchdog's "
@@ -331,7 +393,7 @@ static void explain_signal(struct worker *worker) {
 }
 
 static void start_block(struct worker *worker, uint64_t number) {
-    struct launch *launch = worker->launch;
+    const struct launch *launch = worker->launch;
     worker->block_index.x = (unsigned)(number % launch->grid.x);
     worker->block_index.y = (unsigned)(number / launch->grid.x % launch->grid.y);
     worker->block_index.z = (unsigned)(number / launch->grid.x / launch->grid.y);
@@ -354,8 +416,35 @@ static void start_block(struct worker *worker, uint64_t number) {
     }
     for (unsigned first = 0; first < launch->threads; first += WARP_SIZE) {
         unsigned lanes = launch->threads - first;
-        worker->warps[first / WARP_SIZE] = (struct warp){lanes >= WARP_SIZE ? 0xffffffffu : (1u << lanes) - 1, 0};
+        worker->warps[first / WARP_SIZE].live = lanes >= WARP_SIZE ? 0xffffffffu : (1u << lanes) - 1;
+        worker->warps[first / WARP_SIZE].waiting = 0;
+        worker->warps[first / WARP_SIZE].stopped = 0;
     }
+    shadow_start_block(worker, number);
+    worker->metering = launch->metered && number % launch->meter_every == 0;
+}
+
+/* Under the meter: all lanes of the warp that can run have stopped before an access. Let those at the lowest address of
+ * code go on, as one request: divergent lanes so wait for the others where their paths meet again, as on a card. False
+ * when no lane is at an access. */
+static bool step_warp(struct worker *worker, unsigned first) {
+    struct warp *warp = &worker->warps[first / WARP_SIZE];
+    const void *lowest = NULL;
+    unsigned lanes = 0;
+    for (unsigned left = warp->stopped; left != 0; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        if (lowest == NULL || warp->stopped_pc[lane] < lowest) {
+            lowest = warp->stopped_pc[lane];
+            lanes = 0;
+        }
+        if (warp->stopped_pc[lane] == lowest) lanes |= 1u << lane;
+    }
+    if (lanes == 0) return false;
+    meter_request(worker, warp, &worker->threads[first + (unsigned)__builtin_ctz(lanes)].access, lanes);
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        worker->threads[first + (unsigned)__builtin_ctz(left)].state = READY;
+    warp->stopped &= ~lanes;
+    return true;
 }
 
 /* A warp runs until all its lanes wait for other warps or are done, then the next: what a warp touches stays in cache. */
@@ -381,6 +470,7 @@ static void run_block(struct worker *worker, uint64_t number) {
                     if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
                     warp_ran = any_ran = true;
                 }
+                if (!warp_ran && worker->metering) warp_ran = step_warp(worker, first);
             }
         }
         if (!any_ran) {
@@ -406,7 +496,7 @@ static struct {
 static void on_signal(int number, siginfo_t *info, void *data) {
     const ucontext_t *context = data;
     struct worker *worker = simt_worker;
-    if (worker == NULL || simt_self == NULL) {
+    if (worker == NULL || !worker->on_fiber) {
         if (number != SIGUSR2) signal(number, SIG_DFL);
         return;
     }
@@ -417,13 +507,12 @@ static void on_signal(int number, siginfo_t *info, void *data) {
 #elif defined(__aarch64__)
     worker->signal_pc = (const void *)context->uc_mcontext.pc;
 #endif
-    /* A thread stuck in a loop may be inside a hook: its own last access is the better place then. */
-    if (number == SIGUSR2 && simt_self->last_pc != NULL) worker->signal_pc = (const char *)simt_self->last_pc - 1;
+    worker->on_fiber = false; /* no second signal may interrupt the explanation */
     siglongjmp(worker->escape, 1);
 }
 
 static void catch_signals(void) {
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigemptyset(&action.sa_mask);
     int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGUSR2};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
@@ -454,7 +543,7 @@ static void *worker_main(void *data) {
             while (!atomic_load(&launch->failed)) {
                 uint64_t number = atomic_fetch_add(&launch->next_block, 1);
                 if (number >= launch->blocks) break;
-                run_block(worker, number);
+                run_block(worker, (number * launch->step + launch->offset) % launch->blocks);
             }
         } else {
             simt_fail(cudaErrorMemoryAllocation, "no memory for the stacks of %u threads", launch->threads);
@@ -489,9 +578,13 @@ static void start_workers(void) {
         struct worker *worker = allocate_or_die(sizeof *worker);
         worker->threads = allocate_or_die(MAX_BLOCK_THREADS * sizeof *worker->threads);
         worker->shared = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        worker->shared_cells = mmap(NULL, SHARED_BYTES_MAX / 4 * sizeof(struct cell), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        worker->meter = meter_create();
         worker->signal_stack = allocate_or_die(1 << 16);
         pool.workers[i] = worker;
-        if (worker->shared == MAP_FAILED || pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
+        if (worker->shared == MAP_FAILED || worker->shared_cells == MAP_FAILED ||
+            pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
             fputs("simulated device: cannot start its threads\n", stderr);
             abort();
         }
@@ -530,4 +623,5 @@ void simt_run(struct launch *launch) {
         wake_stuck_workers(limit_ns);
     }
     pthread_mutex_unlock(&pool.lock);
+    if (launch->metered) meter_launch_done(launch, pool.workers, pool.count);
 }

@@ -1,6 +1,7 @@
 /* The functions that g++ -fsanitize=thread calls before every access to memory, which ThreadSanitizer's library would
  * define; the kernel's KCSAN does the same inside Linux. Each access of a kernel is judged here: it must lie inside
- * shared memory, one allocation, the thread's own stack or the program's data, and be aligned to its size.
+ * shared memory, one allocation, the thread's own stack or the program's data, be aligned to its size, and get past
+ * shadow.c. Under the meter the thread then waits for the rest of its warp.
  *
  * The return address of a hook is the access's place in the program: report.c turns it into a source line.
  */
@@ -9,8 +10,99 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* ---- addresses in words ------------------------------------------------------------------------------------------------ */
+
+static void describe_shared(const struct worker *worker, size_t offset, char *text, size_t room) {
+    const struct static_array *nearest = NULL;
+    for (int i = 0; i < worker->array_count; i++)
+        if (worker->arrays[i].offset <= offset) nearest = &worker->arrays[i];
+    if (nearest == NULL) {
+        snprintf(text, room, "byte %zu of the block's dynamic shared memory (%zu bytes: the third launch argument)",
+                 offset, worker->launch->dynamic_shared_bytes);
+        return;
+    }
+    size_t element = (offset - nearest->offset) / nearest->element_bytes;
+    if (nearest->columns > 0)
+        snprintf(text, room, "%s[%zu][%zu], in the __shared__ array %s of %zu bytes", nearest->name,
+                 element / nearest->columns, element % nearest->columns, nearest->name, nearest->bytes);
+    else
+        snprintf(text, room, "%s[%zu], in the __shared__ array %s of %zu bytes", nearest->name, element, nearest->name,
+                 nearest->bytes);
+}
+
+static void describe_global(uintptr_t address, char *text, size_t room) {
+    /* A guard page lies before and after each allocation, so that what is near one is near no other. */
+    const size_t page = 4096;
+    const struct allocation *nearest = memory_nearest(address), *next = memory_nearest(address + page);
+    const struct allocation *found = next != NULL && next->start > address ? next : nearest;
+    char name[80] = "";
+    if (found != NULL && found->name != NULL)
+        snprintf(name, sizeof name, "%s", found->name);
+    else if (found != NULL)
+        snprintf(name, sizeof name, "device allocation %d", found->serial);
+    if (found != NULL && found->start > address)
+        snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes", (size_t)(found->start - address),
+                 name, found->bytes);
+    else if (found != NULL && address - found->start < found->bytes)
+        snprintf(text, room, "%s[%zu], counted in 4-byte elements", name, (size_t)(address - found->start) / 4);
+    else if (found != NULL && address - found->start < found->mapping_bytes - page)
+        snprintf(text, room, "byte %zu of %s, which has %zu bytes", (size_t)(address - found->start), name,
+                 found->bytes);
+    else if (address < page)
+        snprintf(text, room, "address %#lx: a null pointer", (unsigned long)address);
+    else
+        snprintf(text, room, "address %#lx, which is no device memory (a host pointer, or memory already freed?)",
+                 (unsigned long)address);
+}
+
+void describe_address(uintptr_t address, char *text, size_t room) {
+    size_t offset = address - (uintptr_t)simt_worker->shared;
+    if (offset < SHARED_BYTES_MAX)
+        describe_shared(simt_worker, offset, text, room);
+    else if (-offset <= 4096)
+        snprintf(text, room, "%zu bytes before the start of the block's shared memory", -offset);
+    else
+        describe_global(address, text, room);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------------------------------------- */
+
+static const char *verb(enum access_kind kind) {
+    return kind == ACCESS_READ || kind == ACCESS_COPY ? "read" : kind == ACCESS_WRITE ? "write" : "atomic operation";
+}
+
+static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t bytes, enum access_kind kind,
+                                                   const void *pc) {
+    char where[300];
+    describe_address(address, where, sizeof where);
+    char *line = source_line(pc);
+    simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s", line, verb(kind), bytes, where);
+}
+
+static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address, size_t bytes, enum access_kind kind,
+                                                              const void *pc) {
+    char *line = source_line(pc);
+    simt_fail(
+        cudaErrorMisalignedAddress,
+        "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
+        "its own alignment",
+        line, verb(kind), bytes, (unsigned long)address, bytes,
+        bytes == 16  ? "float4"
+        : bytes == 8 ? "float2"
+                     : "value");
+}
+
+static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, const void *pc) {
+    char where[300];
+    describe_address(address, where, sizeof where);
+    char *line = source_line(pc);
+    simt_fail(cudaErrorLaunchFailure, "%s: write to %s, an input that kernels may only read", line, where);
+}
+
+/* ---- the judgement -------------------------------------------------------------------------------------------------------- */
+
 /* Inside the dynamic array or one of the static ones. */
-static bool in_shared(const struct worker *worker, size_t offset, size_t bytes) {
+static inline bool in_shared(const struct worker *worker, size_t offset, size_t bytes) {
     if (offset + bytes <= worker->launch->dynamic_shared_bytes) return true;
     for (int i = 0; i < worker->array_count; i++) {
         const struct static_array *array = &worker->arrays[i];
@@ -19,128 +111,121 @@ static bool in_shared(const struct worker *worker, size_t offset, size_t bytes) 
     return false;
 }
 
-/* Which array the block's shared memory holds at or before an offset, for a message. */
-static void describe_shared(const struct worker *worker, size_t offset, char *text, size_t room) {
-    const struct static_array *nearest = NULL;
-    for (int i = 0; i < worker->array_count; i++)
-        if (worker->arrays[i].offset <= offset) nearest = &worker->arrays[i];
-    if (nearest != NULL)
-        snprintf(text, room, "byte %zu of the __shared__ array %s, which has %zu bytes", offset - nearest->offset,
-                 nearest->name, nearest->bytes);
-    else
-        snprintf(text, room,
-                 "byte %zu of the block's dynamic shared memory, which has %zu bytes (the third launch argument)",
-                 offset, worker->launch->dynamic_shared_bytes);
-}
+static inline unsigned site_of(const void *pc) { return (unsigned)((uintptr_t)pc >> 1) % SITES; }
 
-static void describe_global(uintptr_t address, char *text, size_t room) {
-    const struct allocation *nearest = memory_nearest(address);
-    const struct allocation *next = nearest == NULL ? memory_nearest(UINTPTR_MAX) : nearest + 1;
-    size_t page = 4096;
-    if (nearest != NULL && address - nearest->start < nearest->mapping_bytes)
-        snprintf(
-            text, room,
-            "byte %zu of device allocation %d, which has %zu bytes (the %zu-byte array that cudaMalloc call %d made)",
-            (size_t)(address - nearest->start), nearest->serial, nearest->bytes, nearest->bytes, nearest->serial);
-    else if (next != NULL && nearest != NULL && memory_find(address + page) != NULL)
-        snprintf(text, room, "%zu bytes before the start of device allocation %d",
-                 (size_t)(memory_find(address + page)->start - address), memory_find(address + page)->serial);
-    else if (address < page)
-        snprintf(text, room, "address %#lx: a null pointer", (unsigned long)address);
-    else
-        snprintf(text, room, "address %#lx, which is no device memory (a host pointer, or memory already freed?)",
-                 (unsigned long)address);
-}
-
-static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t bytes, bool is_write, const void *pc) {
-    struct worker *worker = simt_worker;
-    char where[300];
-    size_t offset = address - (uintptr_t)worker->shared;
-    if (offset < SHARED_BYTES_MAX)
-        describe_shared(worker, offset, where, sizeof where);
-    else
-        describe_global(address, where, sizeof where);
-    char *line = source_line(pc);
-    simt_self->last_pc = pc;
-    simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s", line, is_write ? "write" : "read",
-              bytes, where);
-}
-
-static __attribute__((noinline)) void judge_slowly(uintptr_t address, size_t bytes, bool is_write, const void *pc) {
-    struct worker *worker = simt_worker;
-    if (address - simt_self->stack < STACK_BYTES) return;
+/* Find the allocation that a site accesses and remember it; false when the access is none of global memory's business. */
+static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t address, size_t bytes,
+                                                enum access_kind kind, const void *pc) {
     const struct allocation *found = memory_find(address);
     if (found != NULL && bytes <= found->bytes - (address - found->start)) {
-        unsigned site = ((uintptr_t)pc >> 1) % (sizeof worker->site_cache / sizeof *worker->site_cache);
-        worker->site_cache[site].start = found->start;
-        worker->site_cache[site].bytes = found->bytes;
-        return;
+        worker->site_cache[site_of(pc)] =
+            (struct site_memory){found->start, found->bytes, found->cells, found->all_written, found->read_only};
+        return true;
     }
     /* A kernel's arguments are a card's constant memory. */
     size_t offset = address - (uintptr_t)worker->launch->arguments;
-    if (!is_write && offset + bytes <= worker->launch->arguments_bytes) return;
-    if (found == NULL && memory_is_module_data(address, bytes)) return;
-    refuse(address, bytes, is_write, pc);
+    if (kind == ACCESS_READ && offset < worker->launch->arguments_bytes &&
+        offset + bytes <= worker->launch->arguments_bytes)
+        return false;
+    if (found == NULL && memory_is_module_data(address, bytes, kind == ACCESS_READ)) return false;
+    refuse(address, bytes, kind, pc);
+    return false;
 }
 
-void simt_check_access(const void *pointer, size_t bytes, bool is_write, const void *pc) {
-    struct thread *self = simt_self;
-    if (self == NULL) return; /* host code of the kernel file */
+/* The whole judgement of the common case, without a call: a plain read inside an array that its site accessed before, of
+ * words that shadow.c has nothing more to learn about. False: judge() must look. */
+static inline bool is_plain_read(struct thread *self, const void *pointer, size_t bytes, const void *pc) {
     struct worker *worker = simt_worker;
     uintptr_t address = (uintptr_t)pointer;
+    size_t shared_offset = address - (uintptr_t)worker->shared;
+    const struct cell *cells;
+    uint64_t stamp = self->stamp;
+    bool global = true, all_written = false;
+    enum memory_space space = SPACE_GLOBAL;
+    if (shared_offset < SHARED_BYTES_MAX) {
+        if (!in_shared(worker, shared_offset, bytes)) return false;
+        stamp = worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & ((1ull << STAMP_OWNER_SHIFT) - 1));
+        cells = &worker->shared_cells[shared_offset / 4];
+        global = false;
+        space = SPACE_SHARED;
+    } else {
+        const struct site_memory *memory = &worker->site_cache[site_of(pc)];
+        size_t offset = address - memory->start;
+        if (offset >= memory->bytes || offset + bytes > memory->bytes) return false;
+        cells = &memory->cells[offset / 4];
+        all_written = memory->all_written;
+    }
+    for (size_t word = 0; word < bytes / 4; word++)
+        if (!shadow_read_is_settled(&cells[word], stamp, self->clock, global, all_written)) return false;
     self->last_pc = pc;
+    if (worker->metering) simt_stop_before_access((struct access){address, (unsigned)bytes, ACCESS_READ, space, pc});
+    return true;
+}
+
+static __attribute__((noinline)) void judge(struct thread *self, const void *pointer, size_t bytes,
+                                            enum access_kind kind, bool marked, const void *pc) {
+    struct worker *worker = simt_worker;
+    uintptr_t address = (uintptr_t)pointer;
+    enum memory_space space = SPACE_GLOBAL;
+    self->last_pc = pc;
+    if (marked) worker->block_synchronises = true;
     size_t shared_offset = address - (uintptr_t)worker->shared;
     if (shared_offset < SHARED_BYTES_MAX) {
-        if (!in_shared(worker, shared_offset, bytes)) refuse(address, bytes, is_write, pc);
-        return;
+        if (!in_shared(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
+        shadow_access(&worker->shared_cells[shared_offset / 4], address, bytes, kind, marked, true, false, pc);
+        space = SPACE_SHARED;
+    } else if (address - self->stack < STACK_BYTES) {
+        space = SPACE_LOCAL;
+    } else {
+        const struct site_memory *memory = &worker->site_cache[site_of(pc)];
+        size_t offset = address - memory->start;
+        if (offset >= memory->bytes || offset + bytes > memory->bytes) {
+            if (!find_site(worker, address, bytes, kind, pc)) return;
+            offset = address - memory->start;
+        }
+        if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);
+        shadow_access(&memory->cells[offset / 4], address, bytes, kind, marked, false, memory->all_written, pc);
     }
-    unsigned site = ((uintptr_t)pc >> 1) % (sizeof worker->site_cache / sizeof *worker->site_cache);
-    if (address - worker->site_cache[site].start + bytes <= worker->site_cache[site].bytes &&
-        address >= worker->site_cache[site].start)
-        return;
-    judge_slowly(address, bytes, is_write, pc);
+    if (worker->metering) simt_stop_before_access((struct access){address, (unsigned)bytes, kind, space, pc});
 }
 
-static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address, size_t bytes, bool is_write,
-                                                              const void *pc) {
-    char *line = source_line(pc);
-    simt_self->last_pc = pc;
-    simt_fail(
-        cudaErrorMisalignedAddress,
-        "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
-        "its own alignment",
-        line, is_write ? "write" : "read", bytes, (unsigned long)address, bytes,
-        bytes == 16  ? "float4"
-        : bytes == 8 ? "float2"
-                     : "value");
+void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
+    if (simt_self == NULL) return; /* host code of the kernel file */
+    judge(simt_self, pointer, bytes, kind, marked, pc);
 }
 
-#define HOOK(kind, bytes, is_write)                                                                                    \
-    void __tsan_##kind##bytes(void *pointer);                                                                          \
-    void __tsan_##kind##bytes(void *pointer) {                                                                         \
-        if (((uintptr_t)pointer & (bytes - 1)) != 0 && simt_self != NULL)                                              \
-            refuse_misaligned((uintptr_t)pointer, bytes, is_write, __builtin_return_address(0));                       \
-        simt_check_access(pointer, bytes, is_write, __builtin_return_address(0));                                      \
+#define HOOK(name, bytes, kind, marked)                                                                                \
+    void __tsan_##name##bytes(void *pointer);                                                                          \
+    void __tsan_##name##bytes(void *pointer) {                                                                         \
+        struct thread *self = simt_self;                                                                               \
+        if (self == NULL) return;                                                                                      \
+        if (((uintptr_t)pointer & ((bytes)-1)) != 0)                                                                   \
+            refuse_misaligned((uintptr_t)pointer, bytes, kind, __builtin_return_address(0));                           \
+        if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 &&                                                        \
+            is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                          \
+            return;                                                                                                    \
+        judge(self, pointer, bytes, kind, marked, __builtin_return_address(0));                                        \
+        if (marked) simt_give_way(); /* perhaps a flag that another thread will set */                                 \
     }
-HOOK(read, 1, false)
-HOOK(read, 2, false)
-HOOK(read, 4, false)
-HOOK(read, 8, false)
-HOOK(read, 16, false)
-HOOK(write, 1, true)
-HOOK(write, 2, true)
-HOOK(write, 4, true)
-HOOK(write, 8, true)
-HOOK(write, 16, true)
+#define HOOKS(bytes)                                                                                                   \
+    HOOK(read, bytes, ACCESS_READ, false)                                                                              \
+    HOOK(write, bytes, ACCESS_WRITE, false)                                                                            \
+    HOOK(volatile_read, bytes, ACCESS_READ, true)                                                                      \
+    HOOK(volatile_write, bytes, ACCESS_WRITE, true)
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
 
 /* Structs of other sizes, and copies that g++ folds. */
 void __tsan_read_range(void *pointer, size_t bytes);
 void __tsan_read_range(void *pointer, size_t bytes) {
-    simt_check_access(pointer, bytes, false, __builtin_return_address(0));
+    simt_check_access(pointer, bytes, ACCESS_READ, false, __builtin_return_address(0));
 }
 void __tsan_write_range(void *pointer, size_t bytes);
 void __tsan_write_range(void *pointer, size_t bytes) {
-    simt_check_access(pointer, bytes, true, __builtin_return_address(0));
+    simt_check_access(pointer, bytes, ACCESS_WRITE, false, __builtin_return_address(0));
 }
 
 void __tsan_init(void);

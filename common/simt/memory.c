@@ -71,10 +71,24 @@ void *memory_allocate(size_t bytes) {
         return NULL;
     }
     memset(mapping + page, POISON, mapping_bytes - 2 * page);
+    /* Pages of cells that no kernel touches take no memory. */
+    size_t cell_bytes = (bytes + 3) / 4 * sizeof(struct cell);
+    struct cell *cells =
+        mmap(NULL, cell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (cells == MAP_FAILED) {
+        munmap(mapping, mapping_bytes);
+        return NULL;
+    }
 
     size_t at = count_up_to((uintptr_t)mapping);
     memmove(allocations + at + 1, allocations + at, (allocation_count - at) * sizeof *allocations);
-    allocations[at] = (struct allocation){(uintptr_t)(mapping + page), bytes, mapping, mapping_bytes, next_serial++};
+    allocations[at] = (struct allocation){.start = (uintptr_t)(mapping + page),
+                                          .bytes = bytes,
+                                          .mapping = mapping,
+                                          .mapping_bytes = mapping_bytes,
+                                          .serial = next_serial++,
+                                          .cells = cells,
+                                          .cell_bytes = cell_bytes};
     allocation_count++;
     bytes_in_use += bytes;
     return mapping + page;
@@ -86,6 +100,7 @@ bool memory_free(void *pointer) {
     size_t at = (size_t)(found - allocations);
     bytes_in_use -= found->bytes;
     munmap(found->mapping, found->mapping_bytes);
+    munmap(found->cells, found->cell_bytes);
     memmove(allocations + at, allocations + at + 1, (allocation_count - at - 1) * sizeof *allocations);
     allocation_count--;
     return true;
@@ -95,7 +110,33 @@ void memory_free_all(void) {
     while (allocation_count > 0) memory_free((void *)allocations[allocation_count - 1].start);
 }
 
-/* ---- __device__ and __constant__ variables: the data segments of the program itself ---- */
+/* Called by the host between kernels. */
+void memory_written_by_host(const void *pointer, size_t bytes) {
+    struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
+    if (found == NULL || found->all_written) return;
+    if ((uintptr_t)pointer == found->start && bytes == found->bytes) {
+        found->all_written = true;
+        return;
+    }
+    size_t first = ((uintptr_t)pointer - found->start) / 4, last = ((uintptr_t)pointer - found->start + bytes - 1) / 4;
+    for (size_t i = first; i <= last; i++)
+        if (found->cells[i].write == 0) found->cells[i].write = WRITTEN_BY_HOST;
+}
+
+void simt_name_memory(const void *pointer, const char *name, int read_only) {
+    struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
+    if (found == NULL) return;
+    found->name = name;
+    found->read_only = read_only != 0;
+}
+
+void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data) {
+    for (size_t i = 0; i < allocation_count; i++) visit(&allocations[i], data);
+}
+
+/* ---- __device__ and __constant__ variables: a section of the program ---------------------------------------------- */
+
+extern char __start_simt_device[] __attribute__((weak)), __stop_simt_device[] __attribute__((weak));
 
 struct segment_query {
     uintptr_t address;
@@ -103,21 +144,24 @@ struct segment_query {
     bool found;
 };
 
-static int look_in_program(struct dl_phdr_info *info, size_t size, void *data) {
+static int look_for_constant(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size;
     struct segment_query *query = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && query->address >= start &&
-            query->address + query->bytes <= start + segment->p_memsz)
+        bool constant =
+            (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) == 0) || segment->p_type == PT_GNU_RELRO;
+        if (constant && query->address >= start && query->address + query->bytes <= start + segment->p_memsz)
             query->found = true;
     }
     return 1; /* the first entry is the program; its libraries are not the kernel's */
 }
 
-bool memory_is_module_data(uintptr_t address, size_t bytes) {
+/* Tables that the compiler made of constants may be read as well; other variables of the host may not. */
+bool memory_is_module_data(uintptr_t address, size_t bytes, bool is_read) {
+    if (address >= (uintptr_t)__start_simt_device && address + bytes <= (uintptr_t)__stop_simt_device) return true;
     struct segment_query query = {address, bytes, false};
-    dl_iterate_phdr(look_in_program, &query);
+    if (is_read) dl_iterate_phdr(look_for_constant, &query);
     return query.found;
 }

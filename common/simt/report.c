@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;
@@ -26,26 +27,60 @@ void simt_set_error(cudaError_t error, const char *text) {
     if (text != NULL) snprintf(report, sizeof report, "%s", text);
 }
 
-char *source_line(const void *pc) {
+static char *copy_text(const char *text) {
+    char *copy = strdup(text);
+    if (copy == NULL) abort();
+    return copy;
+}
+
+/* A return address belongs to the call before it. */
+static uintptr_t address_in_program(const void *pc) {
     Dl_info module;
-    char *line = NULL;
-    if (pc == NULL || dladdr(pc, &module) == 0 || module.dli_fname == NULL) return strdup("an unknown line");
-    char exe[4096] = "/proc/self/exe";
-    if (strchr(module.dli_fname, '/') != NULL) snprintf(exe, sizeof exe, "%s", module.dli_fname);
-    /* A return address belongs to the call before it. The base is 0 for programs that are not position-independent. */
-    uintptr_t address = (uintptr_t)pc - 1 - (uintptr_t)module.dli_fbase;
-    char command[4400];
-    snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%lx 2>/dev/null", exe, (unsigned long)address);
-    FILE *output = popen(command, "r");
-    if (output == NULL) return strdup("an unknown line");
-    char text[1024];
-    while (fgets(text, sizeof text, output) != NULL) {
-        text[strcspn(text, " \n")] = '\0'; /* drops "(discriminator 2)" too */
-        bool ours = strstr(text, "simt_device.h") != NULL || strstr(text, "/include/c++/") != NULL;
-        if (line == NULL && !ours && text[0] != '?') line = strdup(text);
+    if (pc == NULL || dladdr(pc, &module) == 0) return 0;
+    return (uintptr_t)pc - 1 - (uintptr_t)module.dli_fbase;
+}
+
+/* addr2line puts the folder of the compilation before a relative name. */
+static const char *within_project(const char *path) {
+    static const char *const folders[] = {"./", BINARY_ROOT "/", SOURCE_ROOT "/"};
+    for (int i = 0; i < 3; i++)
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0) path += strlen(folders[i]);
+    return path;
+}
+
+/* One run of addr2line for all. It answers each address with the address itself and then a line for each function that is
+ * inlined there, the innermost first. */
+void source_lines(const void *const *pcs, int count, char **lines) {
+    char list[] = "/tmp/simt_lines_XXXXXX", command[200];
+    for (int i = 0; i < count; i++) lines[i] = NULL;
+    int descriptor = mkstemp(list);
+    FILE *addresses = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (addresses != NULL) {
+        for (int i = 0; i < count; i++) fprintf(addresses, "0x%lx\n", (unsigned long)address_in_program(pcs[i]));
+        fclose(addresses);
+        snprintf(command, sizeof command, "addr2line -a -i -e /proc/%d/exe <%s 2>/dev/null", (int)getpid(), list);
+        FILE *output = popen(command, "r");
+        char text[1024];
+        int at = -1;
+        while (output != NULL && fgets(text, sizeof text, output) != NULL) {
+            text[strcspn(text, " \n")] = '\0'; /* drops "(discriminator 2)" too */
+            bool ours = strstr(text, "simt_device.h") != NULL || strstr(text, "cuda_pipeline.h") != NULL ||
+                        strstr(text, "/include/c++/") != NULL;
+            if (strncmp(text, "0x", 2) == 0)
+                at++;
+            else if (at >= 0 && at < count && lines[at] == NULL && !ours && text[0] != '?')
+                lines[at] = copy_text(within_project(text));
+        }
+        if (output != NULL) pclose(output);
+        unlink(list);
     }
-    pclose(output);
-    if (line == NULL) return strdup("an unknown line");
+    for (int i = 0; i < count; i++)
+        if (lines[i] == NULL) lines[i] = copy_text("an unknown line");
+}
+
+char *source_line(const void *pc) {
+    char *line;
+    source_lines(&pc, 1, &line);
     return line;
 }
 
@@ -53,6 +88,7 @@ void simt_fail(cudaError_t error, const char *format, ...) {
     struct worker *worker = simt_worker;
     struct launch *launch = worker->launch;
     char text[3000];
+    atomic_store(&worker->block_started_ns, 0); /* the watchdog leaves the explanation alone */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -73,5 +109,5 @@ void simt_fail(cudaError_t error, const char *format, ...) {
     }
     pthread_mutex_unlock(&lock);
 
-    if (simt_self != NULL) jump_fcontext(worker->scheduler, NULL); /* never resumed: launch->failed is set */
+    if (worker->on_fiber) jump_fcontext(worker->scheduler, NULL); /* never resumed: launch->failed is set */
 }

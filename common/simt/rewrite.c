@@ -1,9 +1,10 @@
-/* rewrite FILE.cu OUTPUT.cpp NAME: turn CUDA C++ into C++ for the simulated device. Two constructs need it, everything
- * else is left to simt_device.h:
+/* rewrite FILE.cu OUTPUT NAME: turn CUDA C++ into C++ for the simulated device. Three constructs need it, everything else
+ * is left to simt_device.h:
  *
  *     kernel<T><<<grid, block>>>(a, b)   ->  simt::launch(simt::config(grid, block), kernel<T>, ...)(a, b)
  *     __shared__ float tile[32][33];     ->  auto &tile = simt::static_shared<float[32][33]>(...);
  *     extern __shared__ float tile[];    ->  float *tile = (float *)simt_dynamic_shared();
+ *     __device__ int counter;            ->  SIMT_DEVICE_VARIABLE int counter;
  *
  * Comments, strings and line numbers stay as they are; NAME is what error messages call the file.
  */
@@ -140,7 +141,7 @@ static const char *rewrite_launch(struct text *output, const char *p) {
     append_string(output, kernel.data);
     append_string(output, "), \"");
     append_string(output, quoted.data);
-    append_string(output, "\", [](auto... simt_arguments) { ");
+    append_string(output, "\", [=](auto... simt_arguments) { ");
     append_string(output, kernel.data);
     append_string(output, "(simt_arguments...); })");
     free(kernel.data);
@@ -229,6 +230,29 @@ static const char *rewrite_shared(struct text *output, const char *p, bool is_ex
     return end + 1;
 }
 
+/* The word __device__ or __constant__ at p, in front of a variable, not of a function: no parenthesis before its end. A
+ * constant needs no rewriting; it lies where kernels may read it. */
+static bool is_device_variable(const char *p) {
+    for (p += strcspn(p, " \t\n"); *p != '\0';) {
+        const char *past = skip_literal(p);
+        if (past != p) {
+            p = past;
+        } else if (strncmp(p, "__align__", 9) == 0 || strncmp(p, "alignas", 7) == 0) {
+            const char *parenthesis = strchr(p, '(');
+            p = parenthesis != NULL ? find_outside_brackets(parenthesis + 1, ")") : NULL;
+            if (p == NULL) return false;
+            p++;
+        } else if (strchr("({", *p) != NULL || strncmp(p, "const", 5) == 0) {
+            return false;
+        } else if (strchr("=;[", *p) != NULL) {
+            return true;
+        } else {
+            p++;
+        }
+    }
+    return false;
+}
+
 /* Remove a trailing "extern" from the output; false when there is none. */
 static bool take_back_extern(struct text *output) {
     size_t end = output->length;
@@ -237,6 +261,11 @@ static bool take_back_extern(struct text *output) {
     if (end > 6 && is_word(output->data[end - 7])) return false;
     memset(output->data + end - 6, ' ', 6);
     return true;
+}
+
+static bool starts_word(const char *text, const char *p, const char *word) {
+    size_t length = strlen(word);
+    return strncmp(p, word, length) == 0 && (p == text || !is_word(p[-1])) && !is_word(p[length]);
 }
 
 int main(int argc, char **argv) {
@@ -258,7 +287,13 @@ int main(int argc, char **argv) {
             p = past;
         } else if (strncmp(p, "<<<", 3) == 0) {
             p = rewrite_launch(&output, p);
-        } else if (strncmp(p, "__shared__", 10) == 0 && (p == input.data || !is_word(p[-1])) && !is_word(p[10])) {
+        } else if (starts_word(input.data, p, "__device__") && is_device_variable(p)) {
+            append_string(&output, "SIMT_DEVICE_VARIABLE");
+            p += strlen("__device__");
+        } else if (starts_word(input.data, p, "__constant__") && is_device_variable(p)) {
+            append_string(&output, "SIMT_DEVICE_VARIABLE");
+            p += strlen("__constant__");
+        } else if (starts_word(input.data, p, "__shared__")) {
             p = rewrite_shared(&output, p + 10, take_back_extern(&output));
         } else {
             line_number += *p == '\n';

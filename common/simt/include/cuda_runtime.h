@@ -9,6 +9,7 @@
 #define SIMT_CUDA_RUNTIME_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -117,6 +118,22 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 /* Beyond CUDA: what the simulated device wrote to standard error about the last kernel that failed ("" when none did).
  * The text stays valid until the next failure or cudaDeviceReset(). */
 const char *simt_last_report(void);
+
+/* Beyond CUDA: call an allocation by a name in messages (the text must live as long as the allocation), and say whether
+ * kernels may write to it. */
+void simt_name_memory(const void *pointer, const char *name, int read_only);
+
+/* Beyond CUDA: run the blocks of later launches in another order; 0 is the natural one. */
+void simt_shuffle_blocks(unsigned seed);
+
+/* Beyond CUDA: count what kernels do to memory, in one block of every `every`, from now on. */
+void simt_meter_start(unsigned every);
+void simt_meter_stop(void);
+
+/* Everything counted since the start, as JSON (the caller frees it), or as a table, with_source: beside the kernels'
+ * source lines. */
+char *simt_meter_json(void);
+void simt_meter_print(FILE *file, int with_source);
 
 #ifdef __cplusplus
 }

@@ -20,10 +20,12 @@ struct uint3 simt_block_size(void) __attribute__((const));
 struct uint3 simt_grid_size(void) __attribute__((const));
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(void);
+void simt_fence(void); /* __threadfence() */
 
-/* extern __shared__, and the array of one __shared__ declaration. */
+/* extern __shared__, and the array of one __shared__ declaration (columns: of a two-dimensional one, else 0). */
 void *simt_dynamic_shared(void);
-void *simt_static_shared(const void *declaration, size_t bytes, const char *name);
+void *simt_static_shared(const void *declaration, size_t bytes, const char *name, size_t element_bytes, size_t columns,
+                         const char *file, int line);
 
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
                         size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
@@ -51,6 +53,12 @@ enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_FLOAT, SIMT_DOU
 /* Returns the bits of the value before. */
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare);
+
+/* cp.async: copy 4, 8 or 16 bytes to shared memory, the last zero_bytes of them zeros instead; close a group; wait until
+ * at most `groups` of this thread's groups are under way. */
+void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, size_t zero_bytes);
+void simt_async_commit(void);
+void simt_async_wait(unsigned groups);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,8 @@
 #define __device__
 #define __host__
 #define __constant__
+#define SIMT_DEVICE_VARIABLE                                                                                           \
+    __attribute__((section("simt_device"))) /* rewrite.c makes this of __device__ and __constant__ before one */
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
@@ -88,7 +90,7 @@ static inline int __syncthreads_or(int predicate, SIMT_HERE) {
 static inline int __syncthreads_and(int predicate, SIMT_HERE) {
     return simt_block_barrier("__syncthreads_and()", predicate == 0, file, line) == 0;
 }
-static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence() { simt_fence(); }
 static inline void __threadfence_block() {}
 
 /* ---- warp intrinsics: the lanes of `mask` that have not returned exchange values ------------------------------------ */
@@ -217,9 +219,10 @@ struct config {
 };
 
 /* Each site of a __shared__ declaration has its own Site type, so that `declaration` is unique to it. */
-template <typename T, typename Site> static inline T &static_shared(Site, const char *name) {
+template <typename T, typename Site> static inline T &static_shared(Site, const char *name, SIMT_HERE) {
     static const char declaration = 0;
-    return *(T *)simt_static_shared(&declaration, sizeof(T), name);
+    typedef std::remove_all_extents_t<T> element;
+    return *(T *)simt_static_shared(&declaration, sizeof(T), name, sizeof(element), std::extent_v<T, 1>, file, line);
 }
 
 /* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), kernel, "kernel", body)(a, b), where body is a
@@ -228,17 +231,23 @@ template <typename Body> struct launcher {
     config shape;
     const void *kernel;
     const char *name;
+    Body body;
     template <typename... A> void operator()(A... arguments) const {
-        std::tuple<A...> held(arguments...);
+        struct pack { /* as one object, since all of it stands for a card's constant memory */
+            Body body;
+            std::tuple<A...> arguments;
+        } pack = {body, std::tuple<A...>(arguments...)};
         unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
         unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
         simt_launch_kernel(
             kernel, name, grid, block, shape.dynamic_shared_bytes,
-            [](void *pack) { std::apply(Body(), *(std::tuple<A...> *)pack); }, &held, sizeof held);
+            [](void *data) { std::apply(((struct pack *)data)->body, ((struct pack *)data)->arguments); }, &pack,
+            sizeof pack);
     }
 };
-template <typename Body> static inline launcher<Body> launch(config shape, const void *kernel, const char *name, Body) {
-    return {shape, kernel, name};
+template <typename Body>
+static inline launcher<Body> launch(config shape, const void *kernel, const char *name, Body body) {
+    return {shape, kernel, name, body};
 }
 } // namespace simt
 

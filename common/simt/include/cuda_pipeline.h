@@ -1,0 +1,14 @@
+/* The toolkit's pipeline primitives, which are cp.async where a card has it and plain copies where it has not. */
+#ifndef SIMT_CUDA_PIPELINE_H
+#define SIMT_CUDA_PIPELINE_H
+
+#include "simt_abi.h"
+
+static inline void __pipeline_memcpy_async(void *to_shared, const void *from_global, size_t bytes,
+                                           size_t zero_bytes = 0) {
+    simt_async_copy(to_shared, from_global, bytes, zero_bytes);
+}
+static inline void __pipeline_commit() { simt_async_commit(); }
+static inline void __pipeline_wait_prior(size_t groups) { simt_async_wait((unsigned)groups); }
+
+#endif

@@ -1,0 +1,277 @@
+/* What is remembered of each word of memory, to tell races and reads of what nobody wrote.
+ *
+ * Beside each 4-byte word lies a cell with two stamps: who wrote it last, and who read it last. Two accesses of which one
+ * writes are a race unless something orders them, and that is decided by the program's own order, never by the order in
+ * which this run happened to execute them:
+ *
+ *     same thread                     ordered by the program
+ *     same block, a barrier between   ordered: their stamps' barrier counts differ
+ *     same warp, a collective between ordered: by vector clocks of the warp's lanes
+ *     other blocks of one launch      never ordered
+ *     other launches                  ordered
+ *
+ * A stamp holds launch (16 bits), block (19), thread (10), barriers passed (16) and three flags. In shared memory a serial
+ * number of the block stands for launch and block. The stamp keeps one reader and flags for "others too", as HiRace does
+ * (arXiv 2401.04701): constant space, and no reader is forgotten in a way that hides a race.
+ *
+ * Words that are accessed a byte or two at a time are not watched for races (two threads may own the halves).
+ */
+#include "simt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char __executable_start[];
+
+uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_t)pc - (uintptr_t)__executable_start); }
+const void *absolute_pc(uint32_t relative) { return __executable_start + relative; }
+
+static unsigned stamp_thread(uint64_t stamp) { return (unsigned)(stamp >> STAMP_THREAD_SHIFT) & 1023; }
+static unsigned stamp_barrier(uint64_t stamp) { return (unsigned)(stamp >> STAMP_BARRIER_SHIFT) & 0xffff; }
+
+static uint64_t make_stamp(uint64_t owner, unsigned thread, unsigned barrier) {
+    return owner << STAMP_OWNER_SHIFT | (uint64_t)thread << STAMP_THREAD_SHIFT |
+           (uint64_t)(barrier & 0xffff) << STAMP_BARRIER_SHIFT;
+}
+
+void shadow_start_block(struct worker *worker, uint64_t number) {
+    const struct launch *launch = worker->launch;
+    uint64_t launch_bits = launch->number % 0xffff + 1;
+    worker->owner = launch_bits << 19 | (number & 0x7ffff);
+    worker->shared_owner = ++worker->block_serial & 0x7ffffffff;
+    worker->barriers = 0;
+    worker->block_synchronises = false;
+    for (unsigned i = 0; i < launch->threads; i++) {
+        worker->threads[i].stamp = make_stamp(worker->owner, i, 0);
+        worker->threads[i].clock = 1;
+        worker->threads[i].copy_count = worker->threads[i].committed_groups = 0;
+    }
+    for (unsigned w = 0; w * WARP_SIZE < launch->threads; w++) {
+        struct warp *warp = &worker->warps[w];
+        memset(warp->known_to_all, 0, sizeof warp->known_to_all);
+        if (warp->has_partial) memset(warp->known, 0, sizeof warp->known);
+        warp->has_partial = false;
+    }
+}
+
+void shadow_barrier(struct worker *worker) {
+    worker->barriers++;
+    for (unsigned i = 0; i < worker->launch->threads; i++)
+        worker->threads[i].stamp = make_stamp(worker->owner, i, worker->barriers);
+}
+
+/* The lanes have met: each knows now what any of them knew. */
+void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes) {
+    for (unsigned left = lanes; left != 0; left &= left - 1) first_lane[__builtin_ctz(left)].clock++;
+    if (lanes == warp->live) {
+        for (unsigned left = lanes; left != 0; left &= left - 1)
+            warp->known_to_all[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
+        return;
+    }
+    warp->has_partial = true;
+    uint32_t joined[WARP_SIZE] = {0};
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        for (int a = 0; a < WARP_SIZE; a++)
+            if (warp->known[__builtin_ctz(left)][a] > joined[a]) joined[a] = warp->known[__builtin_ctz(left)][a];
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        joined[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        memcpy(warp->known[__builtin_ctz(left)], joined, sizeof joined);
+}
+
+/* Does the running thread know that lane `lane` of its own warp did what it did at `clock`? */
+static bool ordered_in_warp(const struct warp *warp, unsigned lane, uint32_t clock, unsigned self_lane) {
+    return clock < warp->known_to_all[lane] || (warp->has_partial && clock < warp->known[self_lane][lane]);
+}
+
+/* Is the earlier access, of the same launch, by another thread and not ordered before the running one's? */
+static bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp) {
+    /* A kernel with fences and atomic or volatile accesses may order its threads by flags or locks, which are not
+     * followed here: no accusation on a guess. */
+    if (simt_worker->block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
+        return false;
+    if (stamp >> STAMP_OWNER_SHIFT != self_stamp >> STAMP_OWNER_SHIFT) return true;
+    if (stamp_barrier(stamp) != stamp_barrier(self_stamp)) return false;
+    unsigned thread = stamp_thread(stamp), self = stamp_thread(self_stamp);
+    if (thread == self) return false;
+    if (thread / WARP_SIZE != self / WARP_SIZE) return true;
+    return !ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], thread % WARP_SIZE, clock, self % WARP_SIZE);
+}
+
+/* The same for the readers that a read stamp stands for. */
+static bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp) {
+    if (unordered(stamp, clock, self_stamp)) return true;
+    if (simt_worker->block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
+        return false;
+    if ((stamp & READ_BY_BLOCKS) != 0) return true;
+    if (stamp_barrier(stamp) != stamp_barrier(self_stamp)) return false;
+    if ((stamp & READ_BY_WARPS) != 0) return true;
+    if ((stamp & READ_BY_LANES) == 0) return false;
+    /* This thread was the last of several lanes to read: has its warp met since? */
+    unsigned self = stamp_thread(self_stamp);
+    return !ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], stamp_thread(stamp) % WARP_SIZE, clock,
+                            self % WARP_SIZE);
+}
+
+static const char *verb(enum access_kind kind) {
+    return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates (atomically)";
+}
+
+static struct uint3 index_of(unsigned linear) {
+    struct uint3 size = simt_worker->launch->block;
+    return (struct uint3){linear % size.x, linear / size.x % size.y, linear / size.x / size.y};
+}
+
+static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum access_kind kind, const void *pc,
+                                                        uint64_t stamp, uint32_t other_pc, bool other_wrote) {
+    char what[200], other_block[80] = "of the same block";
+    describe_address(address, what, sizeof what);
+    bool same_block =
+        stamp >> STAMP_OWNER_SHIFT == simt_worker->owner || stamp >> STAMP_OWNER_SHIFT == simt_worker->shared_owner;
+    struct uint3 other = index_of(stamp_thread(stamp));
+    if (!same_block) {
+        uint64_t number = stamp >> STAMP_OWNER_SHIFT & 0x7ffff;
+        struct uint3 grid = simt_worker->launch->grid;
+        snprintf(other_block, sizeof other_block, "of block (%u,%u,%u)", (unsigned)(number % grid.x),
+                 (unsigned)(number / grid.x % grid.y), (unsigned)(number / grid.x / grid.y));
+    }
+    char *line = source_line(pc), *other_line = source_line(absolute_pc(other_pc));
+    const char *cause = !same_block
+                            ? "blocks run in any order and cannot wait for one another: give each block its own "
+                              "output, use an atomic operation, or split the kernel in two"
+                        : stamp_thread(stamp) / WARP_SIZE == simt_self->linear / WARP_SIZE
+                            ? "lanes of one warp are ordered only by a shuffle, a vote, __syncwarp() or __syncthreads()"
+                            : "a __syncthreads() is missing between the two";
+    simt_fail(cudaErrorLaunchFailure,
+              "race on %s: this thread %s it at %s; thread (%u,%u,%u) %s %s it at %s, and nothing orders the two: %s",
+              what, verb(kind), line, other.x, other.y, other.z, other_block, other_wrote ? "wrote" : "read",
+              other_line, cause);
+}
+
+static __attribute__((noinline, cold)) void report_unwritten(uintptr_t address, bool shared, const void *pc) {
+    char what[200];
+    describe_address(address, what, sizeof what);
+    char *line = source_line(pc);
+    simt_fail(cudaErrorLaunchFailure, "%s: read of %s, which nobody has written%s", line, what,
+              shared ? " in this block: shared memory starts out with no defined contents" : "");
+}
+
+static __attribute__((noinline, cold)) void report_pending(uintptr_t address, const void *pc, uint32_t copy_pc) {
+    char what[200];
+    describe_address(address, what, sizeof what);
+    char *line = source_line(pc), *copy_line = source_line(absolute_pc(copy_pc));
+    simt_fail(cudaErrorLaunchFailure,
+              "%s: access to %s while the asynchronous copy into it, issued at %s, is under way: wait for it first "
+              "(__pipeline_wait_prior), and let other threads wait at a barrier after that",
+              line, what, copy_line);
+}
+
+static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool shared,
+                           bool all_written, const void *pc) {
+    uint64_t write = cell->write;
+    bool same_launch = shared ? write >> STAMP_OWNER_SHIFT == stamp >> STAMP_OWNER_SHIFT
+                              : write >> STAMP_LAUNCH_SHIFT == stamp >> STAMP_LAUNCH_SHIFT;
+    if (same_launch) {
+        if ((write & WRITE_PENDING) != 0) {
+            report_pending(address, pc, cell->write_pc);
+            return;
+        }
+        if (!(marked && (write & WRITE_MARKED) != 0) && unordered(write, cell->write_clock, stamp)) {
+            report_race(address, ACCESS_READ, pc, write, cell->write_pc, true);
+            return;
+        }
+    } else if (shared ? true : write == 0 && !all_written) {
+        report_unwritten(address, shared, pc);
+        return;
+    }
+    if (marked) return;
+    uint64_t read = cell->read, differing = read ^ stamp;
+    const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
+    if (!shared && (read & READ_BY_BLOCKS) != 0 && differing >> STAMP_LAUNCH_SHIFT == 0) return;
+    if ((differing & ~thread_and_flags) == 0) { /* same block, no barrier since */
+        if ((read & READ_BY_WARPS) != 0) return;
+        unsigned thread = stamp_thread(read), self = stamp_thread(stamp);
+        uint64_t flags = read & 7;
+        if (thread / WARP_SIZE != self / WARP_SIZE)
+            flags |= READ_BY_WARPS;
+        else if (ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], thread % WARP_SIZE, cell->read_clock,
+                                 self % WARP_SIZE))
+            flags = 0; /* the warp has met since: the earlier readers are done */
+        else if (thread != self)
+            flags |= READ_BY_LANES;
+        cell->read = stamp | flags;
+    } else if (!shared && differing >> STAMP_LAUNCH_SHIFT == 0 && differing >> STAMP_OWNER_SHIFT != 0) {
+        cell->read = stamp | READ_BY_BLOCKS;
+    } else {
+        cell->read = stamp;
+    }
+    cell->read_clock = simt_self->clock;
+    cell->read_pc = relative_pc(pc);
+}
+
+static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
+                            bool shared, const void *pc) {
+    uint64_t write = cell->write, read = cell->read;
+    unsigned shift = shared ? STAMP_OWNER_SHIFT : STAMP_LAUNCH_SHIFT;
+    if (write >> shift == stamp >> shift) {
+        if ((write & WRITE_PENDING) != 0) {
+            report_pending(address, pc, cell->write_pc);
+            return;
+        }
+        if (!(marked && (write & WRITE_MARKED) != 0) && unordered(write, cell->write_clock, stamp)) {
+            report_race(address, kind, pc, write, cell->write_pc, true);
+            return;
+        }
+    }
+    if (read >> shift == stamp >> shift && readers_unordered(read, cell->read_clock, stamp)) {
+        report_race(address, kind, pc, read, cell->read_pc, false);
+        return;
+    }
+    cell->write = stamp | (marked ? WRITE_MARKED : 0);
+    cell->write_clock = simt_self->clock;
+    cell->write_pc = relative_pc(pc);
+}
+
+/* `cells` is the cell of the first word. */
+void shadow_access(struct cell *cells, uintptr_t address, size_t bytes, enum access_kind kind, bool marked, bool shared,
+                   bool all_written, const void *pc) {
+    uint64_t stamp = simt_self->stamp;
+    if (shared) {
+        const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
+        stamp = simt_worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & low);
+    }
+    if (bytes < 4) { /* written or not is all that is kept */
+        if (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)
+            cells->write = stamp | WRITE_MARKED;
+        else if (shared ? cells->write >> STAMP_OWNER_SHIFT != simt_worker->shared_owner
+                        : cells->write == 0 && !all_written)
+            report_unwritten(address, shared, pc);
+        return;
+    }
+    for (size_t word = 0; word < bytes / 4; word++) {
+        if (kind == ACCESS_READ || kind == ACCESS_COPY)
+            on_read(&cells[word], address + 4 * word, stamp, marked, shared, all_written, pc);
+        else {
+            /* An atomic operation reads what it updates. */
+            uint64_t write = cells[word].write;
+            if (kind == ACCESS_ATOMIC &&
+                (shared ? write >> STAMP_OWNER_SHIFT != stamp >> STAMP_OWNER_SHIFT : write == 0 && !all_written))
+                report_unwritten(address + 4 * word, shared, pc);
+            on_write(&cells[word], address + 4 * word, stamp, kind, marked, shared, pc);
+        }
+    }
+}
+
+/* An asynchronous copy into these words begins or ends. */
+void shadow_pending(struct cell *cells, size_t words, bool pending) {
+    for (size_t i = 0; i < words; i++) {
+        if (pending) {
+            cells[i].write |= WRITE_PENDING;
+        } else {
+            const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
+            cells[i].write = simt_worker->shared_owner << STAMP_OWNER_SHIFT | (simt_self->stamp & low);
+            cells[i].write_clock = simt_self->clock;
+        }
+    }
+}

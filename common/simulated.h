@@ -1,0 +1,17 @@
+/* What a program can ask of the simulated device and not of a card. The functions are weak: NULL in a program that is
+ * linked with the CUDA runtime. common/simt/include/cuda_runtime.h says what each does. */
+#ifndef SIMULATED_H
+#define SIMULATED_H
+
+#include <stdio.h>
+
+#define ON_SIMULATED_DEVICE __attribute__((weak))
+
+extern void simt_name_memory(const void *pointer, const char *name, int read_only) ON_SIMULATED_DEVICE;
+extern void simt_shuffle_blocks(unsigned seed) ON_SIMULATED_DEVICE;
+extern void simt_meter_start(unsigned every) ON_SIMULATED_DEVICE;
+extern void simt_meter_stop(void) ON_SIMULATED_DEVICE;
+extern char *simt_meter_json(void) ON_SIMULATED_DEVICE;
+extern void simt_meter_print(FILE *file, int with_source) ON_SIMULATED_DEVICE;
+
+#endif
