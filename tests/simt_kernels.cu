@@ -574,19 +574,7 @@ __global__ void bits(const unsigned *in, int *out, int n) {
 
 void run_bits(const unsigned *in, int *out, int n) { bits<<<(n + 31) / 32, 32>>>(in, out, n); }
 
-/* ---- poison ------------------------------------------------------------------------------------------------------ */
-
-__global__ void uninitialised(const float *in, float *out, int n) {
-    extern __shared__ float nothing[];
-    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x) {
-        out[i] = in[i];
-        out[n + i] = nothing[i];
-    }
-}
-
-void run_uninitialised(const float *in, float *out, int n) {
-    uninitialised<<<1, 32, (size_t)n * sizeof(float)>>>(in, out, n);
-}
+/* ---- memory that nobody has written ------------------------------------------------------------------------------ */
 
 __global__ void fill_shared(int n) {
     extern __shared__ volatile float filled[];
@@ -617,10 +605,11 @@ __global__ void read_past_static(float *out, int i) {
 MARK(past_first) __device__ void past_first(float *left, int i) { left[i] = 2.0f; }
 __global__ void write_past_first(float *out, int i) {
     __shared__ float left[8], right[8];
-    left[threadIdx.x % 8] = right[threadIdx.x % 8] = 1.0f;
+    left[threadIdx.x] = right[threadIdx.x] = 1.0f;
     __syncthreads();
-    past_first(left, i);
-    out[threadIdx.x % 8] = right[threadIdx.x % 8];
+    if (threadIdx.x == 0) past_first(left, i);
+    __syncthreads();
+    out[threadIdx.x] = left[threadIdx.x] + right[threadIdx.x];
 }
 
 MARK(dynamic_at) __device__ float dynamic_at(const float *dynamic, int i) { return dynamic[i]; }
@@ -631,11 +620,18 @@ __global__ void read_dynamic_at(float *out, int i) {
     out[threadIdx.x] = dynamic_at(dynamic_sized, i);
 }
 
+MARK(read_unwritten_global) __global__ void read_unwritten_global(const int *in, int *out) { out[threadIdx.x] = in[9]; }
+MARK(unwritten_shared) __device__ int unwritten_shared(const int *nothing) { return nothing[5]; }
+__global__ void read_unwritten_shared(int *out) {
+    extern __shared__ int nothing[];
+    out[threadIdx.x] = unwritten_shared(nothing);
+}
+
 MARK(barrier_of_half) __device__ void barrier_of_half() { __syncthreads(); }
 MARK(barrier_of_all) __device__ void barrier_of_all() { __syncthreads(); }
 __global__ void half_at_barrier(float *out) {
     if (threadIdx.x % 2 == 0) barrier_of_half();
-    out[threadIdx.x % 10] = 1.0f;
+    if (threadIdx.x < 10) out[threadIdx.x] = 1.0f;
     barrier_of_all();
 }
 
@@ -650,7 +646,7 @@ MARK(access_before_return) __device__ bool is_needed(const int *limit) { return 
 MARK(barrier_after_return) __device__ void barrier_after_return() { __syncthreads(); }
 __global__ void early_return(const int *limit, int *out) {
     if (!is_needed(limit)) return;
-    out[threadIdx.x % 10] = 1;
+    out[threadIdx.x] = 1;
     barrier_after_return();
 }
 
@@ -661,22 +657,24 @@ __global__ void unequal_loops() {
     barrier_after_loop();
 }
 
-MARK(absent_lane) __global__ void absent_lane(int *out) { out[0] = __shfl_down_sync(0xffffffffu, (int)threadIdx.x, 4); }
+__device__ void put_once(int *out, int x) { if (threadIdx.x == 0) *out = x; }
+MARK(absent_lane) __device__ int absent_lane(int x) { return __shfl_down_sync(0xffffffffu, x, 4); }
+__global__ void read_absent_lane(int *out) { put_once(out, absent_lane((int)threadIdx.x)); }
 MARK(lane_outside_mask) __device__ int lane_outside_mask(int x) { return __shfl_sync(0x0000ffffu, x, 20); }
-__global__ void read_outside_mask(int *out) { if (threadIdx.x < 16) out[0] = lane_outside_mask((int)threadIdx.x); }
+__global__ void read_outside_mask(int *out) { if (threadIdx.x < 16) put_once(out, lane_outside_mask((int)threadIdx.x)); }
 MARK(caller_outside_mask) __device__ int caller_outside_mask(int x) { return __shfl_sync(0x0000ffffu, x, 2); }
-__global__ void call_outside_mask(int *out) { out[0] = caller_outside_mask((int)threadIdx.x); }
+__global__ void call_outside_mask(int *out) { put_once(out, caller_outside_mask((int)threadIdx.x)); }
 
 MARK(shuffle_then) __device__ int shuffle_then(int x) { return __shfl_xor_sync(0xffffffffu, x, 1); }
 MARK(shuffle_else) __device__ int shuffle_else(int x) { return __shfl_xor_sync(0xffffffffu, x, 2); }
 __global__ void two_shuffles(int *out) {
     int x = (int)threadIdx.x;
-    out[0] = x < 16 ? shuffle_then(x) : shuffle_else(x);
+    put_once(out, x < 16 ? shuffle_then(x) : shuffle_else(x));
 }
 MARK(different_masks) __global__ void different_masks() { __syncwarp(threadIdx.x < 16 ? 0xffffffffu : 0xfffffff0u); }
 __global__ void barrier_meets_shuffle(int *out) {
     if (threadIdx.x < 16) barrier_of_half();
-    else out[0] = shuffle_else(1);
+    else out[threadIdx.x - 16] = shuffle_else(1);
 }
 
 MARK(endless_reads) __global__ void endless_reads(const volatile int *flag) { while (flag[0] >= 0) {} }
@@ -684,7 +682,7 @@ MARK(write_before_spin) __device__ void write_before_spin(int *out) { out[0] = 1
 MARK(spin) __device__ void spin(int n) { while (n >= 0) asm volatile("" : "+r"(n)); }
 __global__ void endless_spin(int n) { spin(n); }
 __global__ void spin_after_write(int *out, int n) {
-    write_before_spin(out);
+    if (threadIdx.x == 5) write_before_spin(out);
     if (threadIdx.x == 5) spin(n);
     __syncthreads();
 }
@@ -740,10 +738,17 @@ cudaError_t commit(enum fault fault, void *pointer) {
     case ATOMIC_PAST_END: add_at<<<1, 1>>>(ints, COUNT); break;
     case VECTOR_PAST_END: read_vector<<<1, 1>>>(floats + 8, (float4 *)second); break;
     case PAST_STATIC_SHARED: read_past_static<<<1, 10>>>(floats, 24); break;
-    case PAST_FIRST_OF_TWO_SHARED: write_past_first<<<1, 10>>>(floats, 8); break;
+    case PAST_FIRST_OF_TWO_SHARED: write_past_first<<<1, 8>>>(floats, 8); break;
     case PAST_DYNAMIC_SHARED: read_dynamic_at<<<1, 10, 80>>>(floats, 20); break;
     case BEFORE_DYNAMIC_SHARED: read_dynamic_at<<<1, 10, 80>>>(floats, -1); break;
     case MISALIGNED_VECTOR: read_vector<<<1, 1>>>(floats + 1, (float4 *)second); break;
+    case READ_UNWRITTEN_GLOBAL:
+        cudaFree(second);
+        cudaMalloc(&second, COUNT * sizeof(float));
+        cudaMemset(second, 0, (COUNT - 1) * sizeof(float)); /* all but the last */
+        read_unwritten_global<<<1, 10>>>((int *)second, ints);
+        break;
+    case READ_UNWRITTEN_SHARED: read_unwritten_shared<<<1, 10, 40>>>(ints); break;
     case HALF_AT_BARRIER: half_at_barrier<<<1, 64>>>(floats); break;
     case TWO_BARRIERS: two_barriers<<<1, 64>>>(); break;
     case EARLY_RETURN:
@@ -751,7 +756,7 @@ cudaError_t commit(enum fault fault, void *pointer) {
         early_return<<<1, 64>>>(ints, (int *)second);
         break;
     case BARRIERS_IN_UNEQUAL_LOOPS: unequal_loops<<<1, 64>>>(); break;
-    case ABSENT_LANE: absent_lane<<<1, 48>>>(ints); break;
+    case ABSENT_LANE: read_absent_lane<<<1, 48>>>(ints); break;
     case LANE_OUTSIDE_MASK: read_outside_mask<<<1, 32>>>(ints); break;
     case CALLER_OUTSIDE_MASK: call_outside_mask<<<1, 32>>>(ints); break;
     case SHUFFLES_IN_TWO_BRANCHES: two_shuffles<<<1, 32>>>(ints); break;
@@ -763,9 +768,9 @@ cudaError_t commit(enum fault fault, void *pointer) {
     case ENDLESS_BARRIERS: endless_barriers<<<1, 64>>>(1); break;
     case ENDLESS_SHUFFLES: endless_shuffles<<<1, 64>>>(1); break;
     case ENDLESS_ATOMICS: endless_atomics<<<1, 32>>>(ints); break;
-    case LARGE_LOCAL_ARRAY: large_local_array<<<1, 32>>>(ints, 1); break;
-    case ENDLESS_RECURSION: endless_recursion<<<1, 32>>>(ints, 1); break;
-    case DIVISION_BY_ZERO: division_by_zero<<<1, 32>>>(ints, 0); break;
+    case LARGE_LOCAL_ARRAY: large_local_array<<<1, 1>>>(ints, 1); break;
+    case ENDLESS_RECURSION: endless_recursion<<<1, 1>>>(ints, 1); break;
+    case DIVISION_BY_ZERO: division_by_zero<<<1, 1>>>(ints, 0); break;
     case TOO_MUCH_STATIC_SHARED:
 #ifndef __CUDACC__
         declare_too_much<<<1, 32>>>();

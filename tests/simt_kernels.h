@@ -96,8 +96,7 @@ void run_empty(struct extent grid, struct extent block);
 const char *text_with_launch(void);
 void run_globals(int *out);                                 /* 64 ints */
 void run_bits(const unsigned *in, int *out, int n);         /* out[3 i]: __popc, __clz, __ffs */
-void run_uninitialised(const float *in, float *out, int n); /* copies in, then uninitialised shared memory */
-void run_fill_shared(int n);
+void run_fill_shared(int n);                                /* n floats in each of 64 blocks */
 
 /* ---- errors: each commits one, waits and returns what the wait returned ---- */
 enum fault {
@@ -116,6 +115,8 @@ enum fault {
     PAST_DYNAMIC_SHARED,
     BEFORE_DYNAMIC_SHARED,
     MISALIGNED_VECTOR,
+    READ_UNWRITTEN_GLOBAL,
+    READ_UNWRITTEN_SHARED,
     HALF_AT_BARRIER,
     TWO_BARRIERS,
     EARLY_RETURN,
@@ -148,6 +149,8 @@ cudaError_t commit(enum fault fault, void *pointer);
     X(past_static)                                                                                                     \
     X(past_first)                                                                                                      \
     X(dynamic_at)                                                                                                      \
+    X(read_unwritten_global)                                                                                           \
+    X(unwritten_shared)                                                                                                \
     X(barrier_of_half)                                                                                                 \
     X(barrier_of_all)                                                                                                  \
     X(barrier_then)                                                                                                    \

@@ -1017,7 +1017,7 @@ Test(simt_errors, past_a_static_shared_array) {
     EXPECT_FAULT(PAST_STATIC_SHARED, cudaErrorIllegalAddress);
     REPORT_NAMES(past_static);
     report_says("__shared__ array small");
-    report_says("byte 96");
+    report_says("small[24]");
     report_says("96 bytes");
 }
 
@@ -1185,23 +1185,34 @@ Test(simt_errors, too_much_static_shared_memory) {
     report_says("49156 bytes");
 }
 
-/* Device and shared memory that nothing was written to reads as NaN, so that it shows in results. */
-Test(simt_errors, uninitialised_memory_is_nan) {
+/* A fresh allocation holds NaN, so that what a kernel should have written and did not shows in results. */
+Test(simt_errors, fresh_device_memory_is_nan) {
     enum { N = 3000 };
     for (int round = 0; round < 3; round++) {
-        float *in = NULL, *out = filled_on_device(0, 2 * N * sizeof *out);
-        EXPECT_OK(cudaMalloc((void **)&in, N * sizeof *in));
-        run_uninitialised(in, out, N);
-        float *got = take_back(out, 2 * N * sizeof *got);
-        for (int i = 0; i < N; i++) cr_assert(isnan(got[i]), "round %d: device memory, element %d", round, i);
-        for (int i = 0; i < N; i++) cr_assert(isnan(got[N + i]), "round %d: shared memory, element %d", round, i);
-        free(got);
+        float *fresh = NULL, got[N] = {0};
+        EXPECT_OK(cudaMalloc((void **)&fresh, N * sizeof *fresh));
+        EXPECT_OK(cudaMemcpy(got, fresh, N * sizeof *fresh, cudaMemcpyDeviceToHost));
+        for (int i = 0; i < N; i++) cr_assert(isnan(got[i]), "round %d: element %d is %g", round, i, (double)got[i]);
         /* What was there before must not shine through. */
-        EXPECT_OK(cudaMemset(in, 0, N * sizeof *in));
-        run_fill_shared(N);
-        EXPECT_OK(cudaDeviceSynchronize());
-        EXPECT_OK(cudaFree(in));
+        EXPECT_OK(cudaMemset(fresh, 0, N * sizeof *fresh));
+        EXPECT_OK(cudaFree(fresh));
     }
+}
+
+Test(simt_errors, read_of_device_memory_that_nobody_has_written) {
+    EXPECT_FAULT(READ_UNWRITTEN_GLOBAL, cudaErrorLaunchFailure);
+    REPORT_NAMES(read_unwritten_global);
+    report_says("nobody has written");
+    report_says("[9]");
+}
+
+Test(simt_errors, read_of_shared_memory_that_nobody_has_written) {
+    run_fill_shared(3000); /* what earlier kernels wrote does not count */
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_FAULT(READ_UNWRITTEN_SHARED, cudaErrorLaunchFailure);
+    REPORT_NAMES(unwritten_shared);
+    report_says("nobody has written");
+    report_says("byte 20 of the block's dynamic shared memory");
 }
 
 Test(simt_errors, memcpy_and_memset_past_the_end) {

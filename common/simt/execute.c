@@ -74,18 +74,12 @@ void *simt_static_shared(const void *declaration, size_t bytes, const char *name
     return worker->shared + offset;
 }
 
+static void count_requests(struct worker *worker, struct thread *first_lane, unsigned lanes, unsigned live);
+static void count_all_requests(struct worker *worker);
+
 /* ---- waiting ------------------------------------------------------------------------------------------------------- */
 
-/* Who left so that we could go on, and where it is to be continued: a thread, or the scheduler (NULL). */
-static void arrive(struct transfer transfer) {
-    struct thread *left = transfer.data;
-    if (left != NULL)
-        left->context = transfer.from;
-    else
-        simt_worker->scheduler = transfer.from;
-}
-
-static void yield(void) { arrive(jump_fcontext(simt_worker->scheduler, simt_self)); }
+static void yield(void) { simt_worker->scheduler = jump_fcontext(simt_worker->scheduler, NULL).from; }
 
 static bool same_place(const struct place *a, const struct place *b) {
     return a->line == b->line && a->what == b->what && strcmp(a->file, b->file) == 0;
@@ -119,7 +113,10 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
     }
     worker->at_barrier = 0;
     shadow_barrier(worker);
-    if (worker->metering) meter_event(worker, name, file, line);
+    if (worker->metering) {
+        count_all_requests(worker);
+        meter_event(worker, name, file, line);
+    }
     return worker->barrier_votes;
 }
 
@@ -157,7 +154,10 @@ static void try_collective(struct warp *warp, struct thread *self) {
     }
     warp->waiting &= ~lanes;
     shadow_collective(warp, first, lanes);
-    if (simt_worker->metering) meter_event(simt_worker, self->place.what, self->place.file, self->place.line);
+    if (simt_worker->metering) {
+        count_requests(simt_worker, first, lanes, warp->live);
+        meter_event(simt_worker, self->place.what, self->place.file, self->place.line);
+    }
 }
 
 uint64_t simt_warp_collective(enum simt_warp_operation operation, const char *name, unsigned mask, uint64_t value,
@@ -196,24 +196,76 @@ void simt_give_way(void) {
 
 unsigned simt_active_mask(void) { return simt_worker->warps[simt_self->linear / WARP_SIZE].live; }
 
-/* Under the meter, called by every access before it is made: wait until the warp makes it together. The next lane is
- * gone on with directly when it can run, without the scheduler in between. */
-void simt_stop_before_access(struct access access) {
-    struct thread *self = simt_self, *next = self + 1;
-    struct worker *worker = simt_worker;
-    unsigned lane = self->linear % WARP_SIZE;
-    struct warp *warp = &worker->warps[self->linear / WARP_SIZE];
-    self->access = access;
-    self->state = AT_ACCESS;
-    warp->stopped |= 1u << lane;
-    warp->stopped_pc[lane] = access.pc;
-    warp->stopped_address[lane] = access.address;
-    if (lane == WARP_SIZE - 1 || self->linear + 1 == worker->launch->threads || next->state != READY) {
+/* ---- the meter's view: warps ----------------------------------------------------------------------------------------- */
+
+/* Called by every access of a metered block. The lanes of a warp run one after the other here, so each keeps a log, and
+ * count_requests() puts together what a card's warp does at once. */
+void simt_log_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc) {
+    struct thread *self = simt_self;
+    if (self->log_length == LOG_SIZE) {
+        self->state = AT_ACCESS;
         yield();
-        return;
     }
-    simt_self = next;
-    arrive(jump_fcontext(next->context, self));
+    self->log[(self->log_start + self->log_length++) % LOG_SIZE] =
+        (struct access){address, relative_pc(pc), (uint8_t)bytes, (uint8_t)kind, (uint8_t)space};
+}
+
+/* Take from the logs of these lanes one request after the other: of the accesses that stand first in the logs, those at
+ * the lowest address of code, so that divergent lanes wait where their paths meet again, as they do on a card. Ends when
+ * the logs are empty, or when one is whose thread has stopped only for want of room and may have more to add. */
+static void count_requests(struct worker *worker, struct thread *first_lane, unsigned lanes, unsigned live) {
+    for (;;) {
+        uintptr_t addresses[WARP_SIZE];
+        struct access lowest = {.pc = UINT32_MAX};
+        unsigned at_lowest = 0;
+        for (unsigned left = lanes; left != 0; left &= left - 1) {
+            unsigned lane = (unsigned)__builtin_ctz(left);
+            const struct thread *thread = &first_lane[lane];
+            if (thread->log_length == 0) {
+                if (thread->state == AT_ACCESS) return;
+                lanes &= ~(1u << lane);
+                continue;
+            }
+            const struct access *access = &thread->log[thread->log_start];
+            if (access->pc > lowest.pc) continue;
+            if (access->pc < lowest.pc) {
+                lowest = *access;
+                at_lowest = 0;
+            }
+            at_lowest |= 1u << lane;
+            addresses[lane] = access->address;
+        }
+        if (at_lowest == 0) return;
+        meter_request(worker, addresses, at_lowest, live, &lowest);
+        for (unsigned left = at_lowest; left != 0; left &= left - 1) {
+            struct thread *thread = &first_lane[__builtin_ctz(left)];
+            thread->log_start = (thread->log_start + 1) % LOG_SIZE;
+            thread->log_length--;
+        }
+    }
+}
+
+/* No lane of the warp can go on: make room in its logs. False when that was not what they waited for. */
+static bool make_room(struct worker *worker, unsigned first, unsigned end) {
+    struct thread *first_lane = &worker->threads[first];
+    unsigned lanes = end - first == WARP_SIZE ? 0xffffffffu : (1u << (end - first)) - 1;
+    bool any = false;
+    for (unsigned i = first; i < end && !any; i++) any = worker->threads[i].state == AT_ACCESS;
+    if (!any) return false;
+    count_requests(worker, first_lane, lanes, worker->warps[first / WARP_SIZE].live);
+    for (unsigned i = first; i < end; i++)
+        if (worker->threads[i].state == AT_ACCESS && worker->threads[i].log_length < LOG_SIZE)
+            worker->threads[i].state = READY;
+    return true;
+}
+
+/* All that the block has logged: at its barriers, before any thread goes past, and at its end. */
+static void count_all_requests(struct worker *worker) {
+    for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
+        unsigned left = worker->launch->threads - first;
+        count_requests(worker, &worker->threads[first], left >= WARP_SIZE ? 0xffffffffu : (1u << left) - 1,
+                       worker->warps[first / WARP_SIZE].live);
+    }
 }
 
 /* ---- atomics ------------------------------------------------------------------------------------------------------- */
@@ -281,23 +333,26 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
 /* ---- one block ------------------------------------------------------------------------------------------------------ */
 
 static void fiber_main(struct transfer from) {
-    arrive(from);
+    simt_worker->scheduler = from.from;
     simt_worker->launch->run(simt_worker->launch->arguments);
     simt_self->state = DONE;
-    jump_fcontext(simt_worker->scheduler, simt_self);
+    jump_fcontext(simt_worker->scheduler, NULL);
 }
+
+/* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
+ * out of the same few lines of the CPU's cache at every switch. */
+static size_t stack_colour(const struct thread *thread) { return thread->linear % WARP_SIZE * 320; }
 
 static void resume(struct worker *worker, struct thread *thread) {
     if (thread->state == FRESH)
-        thread->context = make_fcontext((void *)(thread->stack + STACK_BYTES), STACK_BYTES, fiber_main);
+        thread->context = make_fcontext((void *)(thread->stack + STACK_BYTES - stack_colour(thread)),
+                                        STACK_BYTES - stack_colour(thread), fiber_main);
     thread->state = READY;
     simt_self = thread;
     worker->on_fiber = true;
     struct transfer back = jump_fcontext(thread->context, NULL);
     worker->on_fiber = false;
     simt_self = NULL;
-    thread = back.data;         /* under the meter, perhaps a later lane */
-    if (thread == NULL) return; /* the kernel has failed */
     thread->context = back.from;
     if (thread->state != DONE) return;
 
@@ -418,33 +473,9 @@ static void start_block(struct worker *worker, uint64_t number) {
         unsigned lanes = launch->threads - first;
         worker->warps[first / WARP_SIZE].live = lanes >= WARP_SIZE ? 0xffffffffu : (1u << lanes) - 1;
         worker->warps[first / WARP_SIZE].waiting = 0;
-        worker->warps[first / WARP_SIZE].stopped = 0;
     }
     shadow_start_block(worker, number);
     worker->metering = launch->metered && number % launch->meter_every == 0;
-}
-
-/* Under the meter: all lanes of the warp that can run have stopped before an access. Let those at the lowest address of
- * code go on, as one request: divergent lanes so wait for the others where their paths meet again, as on a card. False
- * when no lane is at an access. */
-static bool step_warp(struct worker *worker, unsigned first) {
-    struct warp *warp = &worker->warps[first / WARP_SIZE];
-    const void *lowest = NULL;
-    unsigned lanes = 0;
-    for (unsigned left = warp->stopped; left != 0; left &= left - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(left);
-        if (lowest == NULL || warp->stopped_pc[lane] < lowest) {
-            lowest = warp->stopped_pc[lane];
-            lanes = 0;
-        }
-        if (warp->stopped_pc[lane] == lowest) lanes |= 1u << lane;
-    }
-    if (lanes == 0) return false;
-    meter_request(worker, warp, &worker->threads[first + (unsigned)__builtin_ctz(lanes)].access, lanes);
-    for (unsigned left = lanes; left != 0; left &= left - 1)
-        worker->threads[first + (unsigned)__builtin_ctz(left)].state = READY;
-    warp->stopped &= ~lanes;
-    return true;
 }
 
 /* A warp runs until all its lanes wait for other warps or are done, then the next: what a warp touches stays in cache. */
@@ -470,7 +501,7 @@ static void run_block(struct worker *worker, uint64_t number) {
                     if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
                     warp_ran = any_ran = true;
                 }
-                if (!warp_ran && worker->metering) warp_ran = step_warp(worker, first);
+                if (!warp_ran && worker->metering) warp_ran = make_room(worker, first, end);
             }
         }
         if (!any_ran) {
@@ -478,6 +509,7 @@ static void run_block(struct worker *worker, uint64_t number) {
             return;
         }
     }
+    if (worker->metering) count_all_requests(worker);
 }
 
 /* ---- workers --------------------------------------------------------------------------------------------------------- */

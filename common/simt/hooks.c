@@ -158,7 +158,7 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
     for (size_t word = 0; word < bytes / 4; word++)
         if (!shadow_read_is_settled(&cells[word], stamp, self->clock, global, all_written)) return false;
     self->last_pc = pc;
-    if (worker->metering) simt_stop_before_access((struct access){address, (unsigned)bytes, ACCESS_READ, space, pc});
+    if (worker->metering) simt_log_access(address, bytes, ACCESS_READ, space, pc);
     return true;
 }
 
@@ -186,7 +186,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
         if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);
         shadow_access(&memory->cells[offset / 4], address, bytes, kind, marked, false, memory->all_written, pc);
     }
-    if (worker->metering) simt_stop_before_access((struct access){address, (unsigned)bytes, kind, space, pc});
+    if (worker->metering) simt_log_access(address, bytes, kind, space, pc);
 }
 
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc) {

@@ -202,16 +202,17 @@ static void keep_sample(struct worker *worker, struct site *site, const uintptr_
     for (int i = 0; i < 2; i++) site->sample_names[i][strcspn(site->sample_names[i], " ,")] = '\0';
 }
 
-void meter_request(struct worker *worker, const struct warp *warp, const struct access *access, unsigned lanes) {
-    const uintptr_t *addresses = warp->stopped_address;
-    struct site *site = find_place(worker->meter->sites, access->pc, access->kind, access->space);
-    site->pc = access->pc;
+void meter_request(struct worker *worker, const uintptr_t *addresses, unsigned lanes, unsigned live,
+                   const struct access *access) {
+    const void *pc = absolute_pc(access->pc);
+    struct site *site = find_place(worker->meter->sites, pc, access->kind, access->space);
+    site->pc = pc;
     site->kind = access->kind;
     site->space = access->space;
     site->bytes = access->bytes;
     site->requests++;
     site->lanes += (unsigned)__builtin_popcount(lanes);
-    site->partial += lanes != warp->live;
+    site->partial += lanes != live;
     if (access->space == SPACE_GLOBAL) {
         site->sectors += count_sectors(addresses, lanes, access->bytes);
     } else if (access->space == SPACE_SHARED) {

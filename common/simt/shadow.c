@@ -22,9 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char __executable_start[];
-
-uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_t)pc - (uintptr_t)__executable_start); }
 const void *absolute_pc(uint32_t relative) { return __executable_start + relative; }
 
 static unsigned stamp_thread(uint64_t stamp) { return (unsigned)(stamp >> STAMP_THREAD_SHIFT) & 1023; }
@@ -45,6 +42,7 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
     for (unsigned i = 0; i < launch->threads; i++) {
         worker->threads[i].stamp = make_stamp(worker->owner, i, 0);
         worker->threads[i].clock = 1;
+        worker->threads[i].log_start = worker->threads[i].log_length = 0;
         worker->threads[i].copy_count = worker->threads[i].committed_groups = 0;
     }
     for (unsigned w = 0; w * WARP_SIZE < launch->threads; w++) {

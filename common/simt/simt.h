@@ -45,20 +45,20 @@ struct place {
     int line;
 };
 
-/* AT_ACCESS: under the meter a thread stops before each access, so that the lanes of a warp make it together. */
+/* AT_ACCESS: under the meter a thread keeps a log of its accesses, and stops when it is full. */
 enum thread_state { FRESH, READY, AT_BARRIER, AT_WARP, AT_ACCESS, DONE };
 
 /* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. */
 enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_KINDS };
 enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
 
+/* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */
 struct access {
     uintptr_t address;
-    unsigned bytes;
-    enum access_kind kind;
-    enum memory_space space;
-    const void *pc;
+    uint32_t pc; /* relative to the program's start */
+    uint8_t bytes, kind, space;
 };
+enum { LOG_SIZE = 32 };
 
 struct thread {
     fcontext_t context;
@@ -76,17 +76,16 @@ struct thread {
     int source_lane;
     uint64_t value, result;
 
-    struct access access;      /* that it waits at */
     struct async_copy *copies; /* cp.async copies in flight, oldest first */
     unsigned copy_count, copy_room, committed_groups;
+
+    unsigned log_start, log_length; /* under the meter: accesses not yet counted, a ring */
+    struct access log[LOG_SIZE];
 };
 
 struct warp {
     unsigned live;    /* lanes that exist and have not returned */
     unsigned waiting; /* lanes in state AT_WARP */
-    unsigned stopped; /* lanes in state AT_ACCESS, with the place and address of their accesses */
-    const void *stopped_pc[WARP_SIZE];
-    uintptr_t stopped_address[WARP_SIZE];
 
     /* Vector clocks: lane b knows of all that lane a did before a's clock reached known_to_all[a], or known[b][a]. */
     uint32_t known_to_all[WARP_SIZE];
@@ -185,6 +184,9 @@ struct worker {
     struct site_memory site_cache[SITES];
 };
 
+extern const char __executable_start[]; /* by the linker */
+static inline uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_t)pc - (uintptr_t)__executable_start); }
+
 extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
 extern _Thread_local struct thread *simt_self;   /* NULL outside a kernel */
 
@@ -207,7 +209,7 @@ enum { POISON = 0xff };                                                    /* as
  * `marked` accesses, atomic or volatile, do not race with one another. ---- */
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
 
-void simt_stop_before_access(struct access access);
+void simt_log_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc);
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
 void describe_address(uintptr_t address, char *text, size_t room);
@@ -242,12 +244,12 @@ void shadow_start_block(struct worker *worker, uint64_t number);
 void shadow_barrier(struct worker *worker);
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);
 void shadow_pending(struct cell *cells, size_t words, bool pending);
-uint32_t relative_pc(const void *pc);
 const void *absolute_pc(uint32_t relative);
 
 /* ---- meter ---- */
 struct meter *meter_create(void);
-void meter_request(struct worker *worker, const struct warp *warp, const struct access *access, unsigned lanes);
+void meter_request(struct worker *worker, const uintptr_t *addresses, unsigned lanes, unsigned live,
+                   const struct access *access);
 void meter_event(struct worker *worker, const char *what, const char *file, int line);
 void meter_launch_done(struct launch *launch, struct worker **workers, int count);
 bool meter_is_on(uint64_t *every);

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# catch_mutant.sh PROGRAM: run a broken step over a few problems; succeed when one of them catches it.
+# catch_mutant.sh PROGRAM [LINE]: run a broken step over a few problems; succeed when one of them catches it. With LINE, a
+# barrier is missing there, and what catches it must be a race told with source lines.
 set -uo pipefail
 program=$1
+line=${2:-}
 problems=(
     "--seq 33 --dim 40"
     "--batch 2 --heads 3 --seq 113 --seq-kv 203 --dim 59 --causal"
@@ -16,6 +18,10 @@ for problem in "${problems[@]}"; do
     case $status in
     0) ;;
     1 | 3)
+        if [[ $line ]] && ! grep -qE "race on .*\.cu:[0-9]+; thread .*\.cu:[0-9]+, and nothing orders" <<<"$output"; then
+            echo "the missing barrier of line $line was not reported as a race: $output"
+            exit 1
+        fi
         echo "caught by: $problem (exit status $status)"
         echo "$output"
         exit 0

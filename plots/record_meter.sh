@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# record_meter.sh BIN_DIR: run every step on the simulated device under its meter, at the sizes of docs/simulated-device.md's
+# table, and write what was counted to plots/data/counters/meter.jsonl, one JSON line a run. BIN_DIR holds the programs of the
+# sim preset (build/sim/bin).
+# record_meter.sh --check BIN_DIR: run the same and compare with that file; exit status 1, and a diff, when they differ.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+check=no
+if [[ ${1-} == --check ]]; then
+    check=yes
+    shift
+fi
+if (($# != 1)); then
+    echo "usage: plots/record_meter.sh [--check] BIN_DIR" >&2
+    exit 2
+fi
+programs=$1
+recorded=$here/data/counters/meter.jsonl
+sizes=("--batch 1 --heads 2 --seq 256 --dim 64" "--batch 1 --heads 2 --seq 200 --dim 40")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side: one worker.
+export SIMT_THREADS=1
+for folder in "$here"/../steps/[0-9][0-9]_*/; do
+    step=$(basename "$folder")
+    for size in "${sizes[@]}"; do
+        read -ra options <<<"$size"
+        rm -f "$work/line"
+        # A step that refuses a size (exit status 2) has no counts there.
+        "$programs/$step" "${options[@]}" --meter --no-check --no-time --json "$work/line" >"$work/output" 2>&1 || {
+            status=$?
+            cat "$work/output" >&2
+            ((status == 2)) || exit 1
+            continue
+        }
+        python3 -c '
+import json, re, sys
+step, options, file = sys.argv[1:]
+def plain(name):  # the path in the project, wherever the build folder lies
+    return re.sub(r"^.*?(?=(steps|common|tests)/)", "", name)
+for line in open(file, encoding="utf-8"):
+    meter = json.loads(line)["meter"]
+    for kernel in meter:
+        for place in kernel["lines"] + kernel["events"]:
+            place["file"] = plain(place["file"])
+        # Not in the order in which the compiler happened to lay out the code.
+        kernel["lines"].sort(key=lambda l: (l["file"], l["line"], l["space"], l["access"], l.get("sample", {}).get("lowest", "")))
+        kernel["events"].sort(key=lambda e: (e["file"], e["line"], e["what"]))
+    print(json.dumps({"step": step, "options": options, "meter": meter}, separators=(",", ":")))
+' "$step" "$size" "$work/line" >>"$work/all"
+    done
+done
+
+if [[ $check == no ]]; then
+    mv "$work/all" "$recorded"
+elif ! cmp -s "$recorded" "$work/all"; then
+    echo "$recorded is not what the meter counts now; plots/record_meter.sh BIN_DIR records it anew:" >&2
+    diff <(python3 -m json.tool --json-lines "$recorded") <(python3 -m json.tool --json-lines "$work/all") | head -n 60 >&2 || true
+    exit 1
+fi
