@@ -11,6 +11,8 @@ A block stands between two comments, each at the beginning of a line:
                                                            ladder fwd B4,H16,N2048,d64
     <!-- begin table sizes 03_online_softmax -->           one step at every recorded size; also: sizes STEP bwd
     <!-- begin table counters 03_online_softmax -->        what Nsight Compute counted, a column a kernel
+    <!-- begin table truth B1,H2,N256,d64 -->              the simulated device's counts beside Nsight Compute's
+    <!-- begin table traffic 03_online_softmax -->         what a step's kernels ask of global memory; also: traffic STEP SIZE
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
     <!-- begin code steps/01_naive/naive.cu scores -->     the function `scores` with the comment before it
 
@@ -25,6 +27,7 @@ queries), ,causal and ,bwd (the backward pass):
     ratio:A/B:SIZE      the time of A divided by the time of B: A takes that many times as long
     speedup:A/B:SIZE    the time of B divided by the time of A: A is that many times as fast
     card  date  driver  toolkit  commit  clocks                                       of the recorded measurements
+    truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
 
 What has not been recorded is a dash. A number that looks measured and stands outside of markers is an error, unless its
 line says where it is from and carries <!-- cited -->.
@@ -109,7 +112,9 @@ class Book:
         self.root = root
         self.records = rec.of_main_card(rec.read(rec.data_files(root / "plots" / "data")))
         files = sorted((root / "plots" / "data" / "counters").glob("*.jsonl"))
-        self.counters = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        self.counters = [line for line in lines if "counters" in line]  # of a card, a line a kernel
+        self.meters = [line for line in lines if "meter" in line]  # of the simulated device, a line a run
 
     def pages(self):
         pages = [self.root / "README.md", *self.root.glob("docs/*.md"), *self.root.glob("steps/*/README.md")]
@@ -264,8 +269,132 @@ def counters_table(book, page, arguments):
     return markdown_table(headings, "l" + "r" * len(kernels), rows)
 
 
+# ---- the simulated device's counts ----------------------------------------------------------------------------------
+
+L1 = "l1tex__"
+# What is compared: a name, the meter's totals, and the card's counters.
+COMPARED = [
+    ("global load sectors", ["global_load_sectors"], [L1 + "t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
+    ("global store sectors", ["global_store_sectors"], [L1 + "t_sectors_pipe_lsu_mem_global_op_st.sum"]),
+    ("global atomic sectors", ["global_atomic_sectors"],
+     [L1 + "t_sectors_pipe_lsu_mem_global_op_red.sum", L1 + "t_sectors_pipe_lsu_mem_global_op_atom.sum"]),
+    ("shared load wavefronts", ["shared_load_wavefronts"], [L1 + "data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"]),
+    ("shared store wavefronts", ["shared_store_wavefronts"], [L1 + "data_pipe_lsu_wavefronts_mem_shared_op_st.sum"]),
+    ("shared load conflicts", ["shared_load_conflicts"],
+     [L1 + "data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"]),
+    ("shared store conflicts", ["shared_store_conflicts"],
+     [L1 + "data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"]),
+]
+LEAST_RATIO, MOST_RATIO, LEAST_SHARE = 0.95, 1.05, 0.9
+
+# Why a ratio lies outside of that: by step, kernel and what is compared, for all sizes at which it does.
+SPLIT_STORE = (
+    "g++ placed the guarded load behind the store that uses it, so lanes beyond the matrix, which do not load, store before "
+    "the others: two requests or three where the card makes one"
+)
+CAUSES = {
+    ("02_tiled_matmul", "matmul<true>", "shared store wavefronts"): SPLIT_STORE,
+    ("02_tiled_matmul", "matmul<false>", "shared store wavefronts"): SPLIT_STORE,
+}
+
+
+def options_of(shape):
+    return f"--batch {shape.batch} --heads {shape.heads} --seq {shape.seq} --dim {shape.dim}"
+
+
+def plain_kernel(name):
+    """Nsight Compute writes `void matmul<1>` or `void matmul<(bool)1>` for what the source calls `matmul<true>`."""
+    name, _, arguments = name.removeprefix("void ").partition("<")
+    arguments = re.sub(r"\((?:bool|int|unsigned int|unsigned)\)|\s", "", arguments)
+    return name + "<" * bool(arguments) + re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", arguments))
+
+
+def count_on_card(book, run, kernel, names):
+    """The sum over the launches of a kernel; None when the card's counters were not taken."""
+    launches = [c["counters"] for c in book.counters if c["step"] == run["step"] and c["options"] == run["options"]
+                and plain_kernel(c["kernel"]) == plain_kernel(kernel["kernel"])]
+    launches = launches[-kernel["launches"]:]  # taken again: the later ones count
+    if len(launches) < kernel["launches"] or any(name not in launch for launch in launches for name in names):
+        return None
+    return sum(launch[name] for launch in launches for name in names)
+
+
+def comparisons(book, shape=None):
+    """Each kernel's counts beside the card's: step, kernel, what, the meter's, the card's, ratio, cause."""
+    rows = []
+    for run in book.meters:
+        if shape and run["options"] != options_of(shape):
+            continue
+        for kernel in run["meter"]:
+            for what, totals, names in COMPARED:
+                ours = sum(kernel["totals"][name] for name in totals)
+                theirs = count_on_card(book, run, kernel, names)
+                if theirs is None:
+                    raise BadMarker(f'no counters of a card for {run["step"]} {run["options"]}, {kernel["kernel"]}')
+                if ours == theirs == 0:
+                    continue
+                ratio = ours / theirs if theirs else math.inf
+                off = not LEAST_RATIO <= ratio <= MOST_RATIO
+                cause = CAUSES.get((run["step"], kernel["kernel"], what)) if off else ""
+                if cause is None:
+                    raise BadMarker(f'truth: {run["step"]} {run["options"]}, {kernel["kernel"]}: {what} {ours}, on the card '
+                                    f"{theirs}; name the cause in CAUSES of plots/tables.py")
+                rows.append((run["step"], kernel["kernel"], what, ours, theirs, ratio, cause))
+    return rows
+
+
+def truth_share(book):
+    """How many ratios are in range, of how many."""
+    ratios = [row[5] for row in comparisons(book)]
+    inside = sum(LEAST_RATIO <= ratio <= MOST_RATIO for ratio in ratios)
+    if not ratios or inside < LEAST_SHARE * len(ratios):
+        raise BadMarker(f"truth: only {inside} of {len(ratios)} ratios lie in {LEAST_RATIO} to {MOST_RATIO}")
+    return inside, len(ratios)
+
+
+def truth(book, page, arguments):
+    """The meter's counts beside Nsight Compute's, a row a counter, and the causes of the differences below."""
+    if len(arguments) != 1:
+        raise BadMarker("truth: at which size?")
+    rows, causes, before = [], [], None
+    for step, kernel, what, ours, theirs, ratio, cause in comparisons(book, parse_size(arguments[0])[0]):
+        if cause and cause not in causes:
+            causes.append(cause)
+        kernel_cell = f"{step[:2]} `{kernel}`"
+        note = f"({causes.index(cause) + 1})" if cause else ""
+        rows.append([kernel_cell if kernel_cell != before else "", what, str(ours), str(theirs),
+                     f"{ratio:.2f}" if math.isfinite(ratio) else DASH, note])
+        before = kernel_cell
+    text = markdown_table(["kernel", "counter", "simulated", "card", "ratio", "cause"], "llrrrl", rows or [[DASH] * 6])
+    return text + "".join(f"\n({number_}) {cause}.\n" for number_, cause in enumerate(causes, start=1))
+
+
+TRAFFIC_AT = "B1,H2,N256,d64"
+
+
+def traffic(book, page, arguments):
+    """What the kernels of a step ask of global memory, beside the different bytes that they touch."""
+    if not arguments:
+        raise BadMarker("traffic: of which step?")
+    size = arguments[1] if len(arguments) > 1 else TRAFFIC_AT
+    shape = parse_size(size)[0]
+    runs = [run for run in book.meters if run["step"] == arguments[0] and run["options"] == options_of(shape)]
+    if not runs:
+        raise BadMarker(f'traffic: nothing was recorded of "{arguments[0]}" at {size}')
+    rows = []
+    for kernel in runs[-1]["meter"]:
+        lines = [line for line in kernel["lines"] if line["space"] == "global"]
+        sectors = sum(line["sectors"] for line in lines)
+        different = kernel["different_bytes_read"] + kernel["different_bytes_written"]
+        rows.append([f'`{kernel["kernel"]}`', str(sum(line["requests"] for line in lines)), str(sectors),
+                     size_in_bytes(sum(line["bytes"] for line in lines)), size_in_bytes(32 * sectors),
+                     size_in_bytes(different), number(divided(32 * sectors, different))])
+    headings = [str(shape), "requests", "sectors", "bytes asked for", "bytes in the sectors", "different bytes", "ratio"]
+    return markdown_table(headings, "lrrrrrr", rows)
+
+
 def table(book, page, arguments):
-    kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table}
+    kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])
@@ -357,6 +486,8 @@ def inline_value(book, key):
         return book.records[0].device if book.records else DASH
     if kind in DETAILS and not rest:
         return str(book.records[-1].details.get(kind) or DASH) if book.records else DASH
+    if kind == "truth" and not rest:
+        return "{} of {}".format(*truth_share(book))
     fields = {"ms": ("ms", " ms"), "p25": ("p25", " ms"), "p75": ("p75", " ms"), "tflops": ("tflops", " TFLOP/s")}
     if len(rest) != 2 or kind not in {*fields, "memory", "ratio", "speedup"}:
         raise BadMarker(f'"{key}" is no key; the top of plots/tables.py lists them')

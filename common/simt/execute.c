@@ -509,6 +509,7 @@ static void run_block(struct worker *worker, uint64_t number) {
             return;
         }
     }
+    shadow_report_unwritten(worker);
     if (worker->metering) count_all_requests(worker);
 }
 

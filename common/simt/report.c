@@ -42,9 +42,10 @@ static uintptr_t address_in_program(const void *pc) {
 
 /* addr2line puts the folder of the compilation before a relative name. */
 static const char *within_project(const char *path) {
-    static const char *const folders[] = {"./", BINARY_ROOT "/", SOURCE_ROOT "/"};
-    for (int i = 0; i < 3; i++)
+    static const char *const folders[] = {BINARY_ROOT "/", SOURCE_ROOT "/"};
+    for (int i = 0; i < 2; i++)
         if (strncmp(path, folders[i], strlen(folders[i])) == 0) path += strlen(folders[i]);
+    while (strncmp(path, "./", 2) == 0) path += 2;
     return path;
 }
 

@@ -39,6 +39,7 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
     worker->shared_owner = ++worker->block_serial & 0x7ffffffff;
     worker->barriers = 0;
     worker->block_synchronises = false;
+    worker->unwritten.thread = NULL;
     for (unsigned i = 0; i < launch->threads; i++) {
         worker->threads[i].stamp = make_stamp(worker->owner, i, 0);
         worker->threads[i].clock = 1;
@@ -54,6 +55,7 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
 }
 
 void shadow_barrier(struct worker *worker) {
+    shadow_report_unwritten(worker);
     worker->barriers++;
     for (unsigned i = 0; i < worker->launch->threads; i++)
         worker->threads[i].stamp = make_stamp(worker->owner, i, worker->barriers);
@@ -147,12 +149,26 @@ static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum 
               other_line, cause);
 }
 
-static __attribute__((noinline, cold)) void report_unwritten(uintptr_t address, bool shared, const void *pc) {
+/* The writer may just not have run yet: then its write will be found to race with this read. So the read is only noted,
+ * and told at the next barrier or the end of the block. */
+static __attribute__((noinline, cold)) void note_unwritten(uintptr_t address, bool shared, const void *pc) {
+    struct worker *worker = simt_worker;
+    if (worker->unwritten.thread != NULL) return;
+    worker->unwritten.address = address;
+    worker->unwritten.pc = pc;
+    worker->unwritten.thread = simt_self;
+    worker->unwritten.shared = shared;
+}
+
+void shadow_report_unwritten(struct worker *worker) {
+    if (worker->unwritten.thread == NULL) return;
     char what[200];
-    describe_address(address, what, sizeof what);
-    char *line = source_line(pc);
+    describe_address(worker->unwritten.address, what, sizeof what);
+    char *line = source_line(worker->unwritten.pc);
+    simt_self = worker->unwritten.thread;
     simt_fail(cudaErrorLaunchFailure, "%s: read of %s, which nobody has written%s", line, what,
-              shared ? " in this block: shared memory starts out with no defined contents" : "");
+              worker->unwritten.shared ? " in this block: shared memory starts out with no defined contents" : "");
+    simt_self = NULL;
 }
 
 static __attribute__((noinline, cold)) void report_pending(uintptr_t address, const void *pc, uint32_t copy_pc) {
@@ -180,8 +196,7 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
             return;
         }
     } else if (shared ? true : write == 0 && !all_written) {
-        report_unwritten(address, shared, pc);
-        return;
+        note_unwritten(address, shared, pc);
     }
     if (marked) return;
     uint64_t read = cell->read, differing = read ^ stamp;
@@ -244,7 +259,7 @@ void shadow_access(struct cell *cells, uintptr_t address, size_t bytes, enum acc
             cells->write = stamp | WRITE_MARKED;
         else if (shared ? cells->write >> STAMP_OWNER_SHIFT != simt_worker->shared_owner
                         : cells->write == 0 && !all_written)
-            report_unwritten(address, shared, pc);
+            note_unwritten(address, shared, pc);
         return;
     }
     for (size_t word = 0; word < bytes / 4; word++) {
@@ -255,7 +270,7 @@ void shadow_access(struct cell *cells, uintptr_t address, size_t bytes, enum acc
             uint64_t write = cells[word].write;
             if (kind == ACCESS_ATOMIC &&
                 (shared ? write >> STAMP_OWNER_SHIFT != stamp >> STAMP_OWNER_SHIFT : write == 0 && !all_written))
-                report_unwritten(address + 4 * word, shared, pc);
+                note_unwritten(address + 4 * word, shared, pc);
             on_write(&cells[word], address + 4 * word, stamp, kind, marked, shared, pc);
         }
     }

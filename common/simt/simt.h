@@ -178,6 +178,13 @@ struct worker {
     unsigned spins;          /* accesses that may be waiting for another thread */
     unsigned barriers;       /* passed by the block that runs */
     bool metering;           /* the block that runs is metered */
+    /* The first read, since the last barrier, of a word that nobody had written by then. */
+    struct {
+        uintptr_t address;
+        const void *pc;
+        struct thread *thread; /* NULL: none */
+        bool shared;
+    } unwritten;
     bool block_synchronises; /* it has made an atomic or volatile access */
     struct meter *meter;
 
@@ -242,6 +249,7 @@ void shadow_access(struct cell *cells, uintptr_t address, size_t bytes, enum acc
                    bool all_written, const void *pc);
 void shadow_start_block(struct worker *worker, uint64_t number);
 void shadow_barrier(struct worker *worker);
+void shadow_report_unwritten(struct worker *worker);
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);
 void shadow_pending(struct cell *cells, size_t words, bool pending);
 const void *absolute_pc(uint32_t relative);
