@@ -21,6 +21,9 @@ enum {
     MAX_BATCH_HEADS = 65535, /* a head is a block index in y or z, and CUDA ends those at 65535 */
 };
 
+/* How many tiles of b cover a. */
+static inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
 struct problem {
     int batch, heads;
     int N_q;  /* queries in a head */

@@ -18,4 +18,15 @@ __device__ inline float warp_reduce_sum(float x) {
     return x;
 }
 
+// ---- 04_fa1_fwd: copy rows [first, first + count) of a (rows, d) matrix to a tile in shared memory, `stride` floats a row;
+// rows past the end become zeros. All warps of the block take part, a row each in turn. No barrier.
+
+template <int WARPS>
+__device__ inline void load_tile(float *tile, int stride, const float *matrix, int first, int count, int rows, int d) {
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    for (int r = warp; r < count; r += WARPS)
+        for (int c = lane; c < d; c += WARP)
+            tile[r * stride + c] = first + r < rows ? matrix[(size_t)(first + r) * d + c] : 0.0f;
+}
+
 #endif

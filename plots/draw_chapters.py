@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the chapters' own pictures: who reads what, computed from the index formulas of the kernels.
+"""Draws the chapters' own pictures: who reads what, computed from the index formulas of the kernels. Those that can be
+drawn from what the simulated device's meter counted are draw_meter.py's.
 
     draw_chapters.py            draws steps/*/NAME.png where the picture is missing or this script has changed
     draw_chapters.py --check    draws nothing; are the pictures up to date? (needs no matplotlib)
@@ -135,70 +136,7 @@ def key_to_colours(axes, y, entries, x=1.0):
         x += width
 
 
-# ---- 01: one loop iteration of a warp of `scores` and of `output` ------------------------------------------------------
-
-
-def draw_01_who_reads_what(path, metadata):
-    import style
-
-    d = 64
-    now = 20  # the iteration that is drawn: c in scores, key in output
-    cell = 0.55
-    fig, axes = open_page(49)
-
-    def strip(x, y, name, words, cols=d):
-        text(axes, x, y - 1.4, name, weight="bold")
-        text(axes, x + 2.2, y - 1.4, words)
-        return Matrix(axes, x, y, 1, cols, cell)
-
-    # scores: col = lane, row the same for the warp; Q[row * d + c], K[col * d + c], S[row * N_kv + col]
-    x = 1.0
-    text(axes, x, 1.4, f"scores, iteration c = {now}", size=12.5, weight="bold")
-    Q = strip(x, 6.6, "Q", "the warp's row")
-    counts = Q.request((0, now) for lane in range(WARP))
-    text(axes, x, Q.bottom + 1.3, "read Q[c]: " + counted(counts))
-    text(axes, x, 12.6, "K", weight="bold")
-    text(axes, x + 2.2, 12.6, f"lane i walks along row i (outlined: lane {LANE_SHOWN})")
-    K = Matrix(axes, x, 14.0, WARP, d, cell)
-    counts = K.request((lane, now) for lane in range(WARP))
-    K.outline(LANE_SHOWN, 0, 1, d, LANE)
-    text(axes, x, K.bottom + 1.3, "read K[c]: " + counted(counts), weight="bold")
-    S = strip(x, 39.4, "S", "the same row, 32 neighbouring keys")
-    counts = S.request((0, lane) for lane in range(WARP))
-    S.outline(0, LANE_SHOWN, 1, 1, LANE)
-    text(axes, x, S.bottom + 1.3, "after the loop, write S: " + counted(counts))
-
-    # output: col = lane; P[row * N_kv + key], V[key * d + col], O[row * d + col]
-    x = 42.0
-    text(axes, x, 1.4, f"output, iteration key = {now}", size=12.5, weight="bold")
-    P = strip(x, 6.6, "P", "the warp's row")
-    counts = P.request((0, now) for lane in range(WARP))
-    text(axes, x, P.bottom + 1.3, "read P[key]: " + counted(counts))
-    text(axes, x, 12.6, "V", weight="bold")
-    text(axes, x + 2.2, 12.6, f"lane i walks down column i (outlined: lane {LANE_SHOWN})")
-    V = Matrix(axes, x, 14.0, WARP, d, cell)
-    counts = V.request((now, lane) for lane in range(WARP))
-    V.outline(0, LANE_SHOWN, WARP, 1, LANE)
-    text(axes, x, V.bottom + 1.3, "read V[key * d]: " + counted(counts), weight="bold")
-    O = strip(x, 39.4, "O", "the same row, 32 of the 64 columns")
-    counts = O.request((0, lane) for lane in range(WARP))
-    O.outline(0, LANE_SHOWN, 1, 1, LANE)
-    text(axes, x, O.bottom + 1.3, "after the loop, write O: " + counted(counts))
-
-    axes.plot([39.4, 39.4], [0.5, 43.5], color=style.PALE, linewidth=1.2)
-    key_to_colours(
-        axes,
-        46.8,
-        [
-            (NOW, NOW, "element of this request", 21),
-            (SECTOR_TINT, SECTOR_TINT, "the rest of its 32-byte sector", 26),
-            ("none", LANE, f"what lane {LANE_SHOWN} goes through in the whole loop", 30),
-        ],
-    )
-    close_page(fig, path, metadata)
-
-
-# ---- 02: tiles, and the banks they lie in ------------------------------------------------------------------------------
+# ---- 02: tiles ---------------------- ------------------------------------------------------------------------------
 
 TOY = 8  # stands for TILE, WARP and the number of banks, which are all 32
 
@@ -264,54 +202,6 @@ def draw_02_who_reads_what(path, metadata):
         box(axes, x, y - 0.6, 1.6, 1.2, face=face, edge=edge, line=1.8 if face == "none" else 0.6)
         text(axes, x + 2.4, y, words)
     text(axes, 1, 51.2, "Drawn with tiles of 8 x 8 and warps of 8 lanes; the kernel's are 32 x 32 and 32.", color=style.INK)
-    close_page(fig, path, metadata)
-
-
-def draw_02_banks(path, metadata):
-    import style
-
-    y_shown = 2
-    cell = 2.6
-    fig, axes = open_page(37)
-    shades = [*style.PALETTE[:6], style.GREY, "#8C7A00"]
-
-    pale = (style.PALETTE[1], style.PALETTE[4])  # white text could not be read on these
-
-    def banks(x, y, columns, name):
-        text(axes, x, y - 4.0, name, size=12.5, weight="bold")
-        text(axes, x + TOY * cell / 2, y - 1.3, "column: key", ha="center")
-        text(axes, x - 1.2, y + TOY * cell / 2, "row: c", rotation=90, ha="center")
-        touched = []
-        for row in range(TOY):
-            for col in range(columns):
-                bank = (row * columns + col) % TOY
-                mine = col == y_shown  # B_smem[x][y], lane x = row
-                box(axes, x + col * cell, y + row * cell, cell, cell, face=shades[bank], edge="white", line=1.0, order=2)
-                if not mine:
-                    box(axes, x + col * cell, y + row * cell, cell, cell, face=(1, 1, 1, 0.68), order=3)
-                text(axes, x + (col + 0.5) * cell, y + (row + 0.5) * cell, str(bank), size=11 if mine else 9, ha="center",
-                     weight="bold" if mine else "normal", color="white" if mine and shades[bank] not in pale else style.INK, zorder=4)
-                if mine:
-                    touched.append(bank)
-        if columns > TOY:
-            text(axes, x + (TOY + 0.5) * cell, y - 1.3, "pad", ha="center")
-        box(axes, x + y_shown * cell, y, cell, TOY * cell, edge=style.INK, line=2.2, order=6)
-        turns = max(touched.count(bank) for bank in touched)
-        distinct = len(set(touched))
-        return f"{distinct} bank{'s' if distinct > 1 else ''} for {TOY} stores: {turns} turn{'s' if turns > 1 else ''}"
-
-    top = 7.0
-    words = banks(8, top, TOY, f"B_smem[{TOY}][{TOY}]")
-    text(axes, 8, top + TOY * cell + 1.8, words, size=11)
-    words = banks(44, top, TOY + 1, f"B_smem[{TOY}][{TOY} + 1]")
-    text(axes, 44, top + TOY * cell + 1.8, words, size=11)
-    text(
-        axes,
-        1,
-        33.6,
-        f"The number in a cell is its bank: its word address modulo {TOY}. Outlined: the column that warp y = {y_shown} writes, a lane a row.\n"
-        f"Drawn with {TOY} banks and {TOY} lanes. The card has 32 of both: 32 turns without the padding, 1 with it.",
-    )
     close_page(fig, path, metadata)
 
 
@@ -447,9 +337,7 @@ def draw_03_key_by_key(path, metadata):
 
 
 PICTURES = {
-    "01_naive/who_reads_what.png": draw_01_who_reads_what,
     "02_tiled_matmul/who_reads_what.png": draw_02_who_reads_what,
-    "02_tiled_matmul/banks.png": draw_02_banks,
     "03_online_softmax/who_reads_what.png": draw_03_who_reads_what,
     "03_online_softmax/key_by_key.png": draw_03_key_by_key,
 }

@@ -329,8 +329,10 @@ def comparisons(book, shape=None):
             for what, totals, names in COMPARED:
                 ours = sum(kernel["totals"][name] for name in totals)
                 theirs = count_on_card(book, run, kernel, names)
-                if theirs is None:
-                    raise BadMarker(f'no counters of a card for {run["step"]} {run["options"]}, {kernel["kernel"]}')
+                if theirs is None:  # not taken yet
+                    if ours:
+                        rows.append((run["step"], kernel["kernel"], what, ours, None, None, ""))
+                    continue
                 if ours == theirs == 0:
                     continue
                 ratio = ours / theirs if theirs else math.inf
@@ -345,7 +347,7 @@ def comparisons(book, shape=None):
 
 def truth_share(book):
     """How many ratios are in range, of how many."""
-    ratios = [row[5] for row in comparisons(book)]
+    ratios = [row[5] for row in comparisons(book) if row[5] is not None]
     inside = sum(LEAST_RATIO <= ratio <= MOST_RATIO for ratio in ratios)
     if not ratios or inside < LEAST_SHARE * len(ratios):
         raise BadMarker(f"truth: only {inside} of {len(ratios)} ratios lie in {LEAST_RATIO} to {MOST_RATIO}")
@@ -362,8 +364,8 @@ def truth(book, page, arguments):
             causes.append(cause)
         kernel_cell = f"{step[:2]} `{kernel}`"
         note = f"({causes.index(cause) + 1})" if cause else ""
-        rows.append([kernel_cell if kernel_cell != before else "", what, str(ours), str(theirs),
-                     f"{ratio:.2f}" if math.isfinite(ratio) else DASH, note])
+        rows.append([kernel_cell if kernel_cell != before else "", what, str(ours), DASH if theirs is None else str(theirs),
+                     DASH if ratio is None or math.isinf(ratio) else f"{ratio:.3f}", note])
         before = kernel_cell
     text = markdown_table(["kernel", "counter", "simulated", "card", "ratio", "cause"], "llrrrl", rows or [[DASH] * 6])
     return text + "".join(f"\n({number_}) {cause}.\n" for number_, cause in enumerate(causes, start=1))

@@ -333,6 +333,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     }
     struct launch launch = {
         .name = name,
+        .kernel = kernel,
         .grid = {grid[0], grid[1], grid[2]},
         .block = {block[0], block[1], block[2]},
         .threads = block[0] * block[1] * block[2],

@@ -40,6 +40,7 @@ struct meter {
 };
 
 struct kernel {
+    const void *code;
     char name[MAX_TEXT];
     struct uint3 grid, block;
     uint64_t launches, blocks, metered_blocks, every;
@@ -279,10 +280,11 @@ static void count_touched(const struct allocation *allocation, void *data) {
 
 static struct kernel *find_kernel(const struct launch *launch) {
     for (int i = 0; i < kernel_count; i++)
-        if (strcmp(kernels[i].name, launch->name) == 0) return &kernels[i];
+        if (kernels[i].code == launch->kernel) return &kernels[i];
     if (kernel_count == MAX_KERNELS) return NULL;
     struct kernel *kernel = &kernels[kernel_count++];
-    snprintf(kernel->name, sizeof kernel->name, "%s", launch->name);
+    kernel->code = launch->kernel;
+    kernel_name(launch, kernel->name, sizeof kernel->name);
     kernel->meter = allocate(sizeof *kernel->meter);
     return kernel;
 }

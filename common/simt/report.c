@@ -79,6 +79,21 @@ void source_lines(const void *const *pcs, int count, char **lines) {
         if (lines[i] == NULL) lines[i] = copy_text("an unknown line");
 }
 
+/* "void fa2_forward<64>(float const*, ...)" is how a template's instance is called; a plain function has no "void". */
+void kernel_name(const struct launch *launch, char *text, size_t room) {
+    char command[200], line[1024] = "";
+    snprintf(text, room, "%s", launch->name);
+    if (strchr(launch->name, '<') == NULL) return;
+    snprintf(command, sizeof command, "addr2line -f -C -e /proc/%d/exe 0x%lx 2>/dev/null", (int)getpid(),
+             (unsigned long)address_in_program(launch->kernel) + 1);
+    FILE *output = popen(command, "r");
+    bool found = output != NULL && fgets(line, sizeof line, output) != NULL;
+    if (output != NULL) pclose(output);
+    if (!found || line[0] == '?') return;
+    line[strcspn(line, "(\n")] = '\0';
+    snprintf(text, room, "%s", strncmp(line, "void ", 5) == 0 ? line + 5 : line);
+}
+
 char *source_line(const void *pc) {
     char *line;
     source_lines(&pc, 1, &line);

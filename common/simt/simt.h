@@ -121,7 +121,8 @@ struct allocation {
 };
 
 struct launch {
-    const char *name;
+    const char *name;   /* as the source spells it */
+    const void *kernel; /* its code */
     struct uint3 grid, block;
     unsigned threads; /* in a block */
     size_t dynamic_shared_bytes;
@@ -275,6 +276,9 @@ void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format
  * are passed over in favour of the kernel's line that they were inlined into. */
 char *source_line(const void *pc);
 void source_lines(const void *const *pcs, int count, char **lines);
+
+/* "fa2_forward<64>" of a kernel's code, into text; its name in the source where that cannot be found. */
+void kernel_name(const struct launch *launch, char *text, size_t room);
 
 cudaError_t simt_sticky_error(void);
 void simt_set_error(cudaError_t error, const char *text); /* text NULL: not a kernel's failure, nothing is printed */

@@ -73,8 +73,6 @@ static __global__ void output(const float *P, // (heads, N_q, N_kv)
     O[(head * p.N_q + row) * p.d + col] = sum;
 }
 
-static int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
 static const char *refuses(const problem *p) {
     return ceil_div(p->N_q, BLOCK_Y) > 65535 ? "more than 524280 queries are not supported" : nullptr;
 }

@@ -76,8 +76,6 @@ static __global__ void softmax(const float *S, // (heads, N_q, N_kv)
     if (lane == 0) L[head * p.N_q + row] = visible > 0 ? m + logf(l) : -INFINITY;
 }
 
-static int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
 static const char *refuses(const problem *p) {
     return ceil_div(p->N_q, TILE) > 65535 ? "more than 2097120 queries are not supported" : nullptr;
 }

@@ -62,8 +62,6 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
     L[head * p.N_q + row] = visible > 0 ? m + logf(l) : -INFINITY;
 }
 
-static int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
     dim3 blocks(ceil_div(p->N_q, ROWS), p->batch * p->heads);
     if (p->d <= 32)

@@ -18,7 +18,7 @@ for problem in "${problems[@]}"; do
     case $status in
     0) ;;
     1 | 3)
-        if [[ $line ]] && ! grep -qE "race on .*\.cu:[0-9]+; thread .*\.cu:[0-9]+, and nothing orders" <<<"$output"; then
+        if [[ $line ]] && ! grep -qE "race on .*\.cuh?:[0-9]+; thread .*\.cuh?:[0-9]+, and nothing orders" <<<"$output"; then
             echo "the missing barrier of line $line was not reported as a race: $output"
             exit 1
         fi

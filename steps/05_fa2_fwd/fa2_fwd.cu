@@ -1,0 +1,137 @@
+// 05_fa2_fwd: FlashAttention-2 (Dao 2023, Algorithm 1): the loops of chapter 04 exchanged.
+//
+// Idea      a block owns a tile of queries and walks over the keys, so that O, m and l stay in registers from the first key
+//           to the last; each warp owns rows of its own, so that a row's softmax needs shuffles but no barrier.
+// Costs     O(N) memory, none beyond the outputs. A block reads all keys that its rows see; tiles of keys that none of
+//           them sees are skipped, and only tiles on the diagonal are masked.
+// Limiter   shared memory and shuffles: about one 4-byte load or shuffle for each multiply-add.
+// Measured  README.md beside this file has the numbers.
+
+#include "attention.h"
+
+#include <math.h>
+
+#include "device.cuh"
+
+constexpr int WARPS = 4;         // of a block
+constexpr int ROWS = 8;          // query rows of a warp
+constexpr int Br = WARPS * ROWS; // query rows of a block
+constexpr int Bc = WARP;         // keys in a tile: a lane each
+constexpr int PAD = 1;           // floats after each row of K, so that 32 rows lie in 32 banks
+
+// Dynamic shared memory: Q (Br, d), K (Bc, d + PAD), V (Bc, d).
+constexpr int shared_floats(int d) { return Br * d + Bc * (d + PAD) + Bc * d; }
+static_assert(shared_floats(MAX_HEAD_DIM) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
+
+// D_MAX >= d, a multiple of WARP: a lane owns D_MAX / WARP columns of O in each of its warp's rows.
+template <int D_MAX>
+static __global__ void fa2_forward(const float *Q, // (heads, N_q, d)
+                                   const float *K, // (heads, N_kv, d)
+                                   const float *V, // (heads, N_kv, d)
+                                   float *O,       // (heads, N_q, d)
+                                   float *L,       // (heads, N_q)
+                                   problem p) {
+    extern __shared__ float smem[];
+    float *Q_smem = smem;                      // (Br, d)
+    float *K_smem = Q_smem + Br * p.d;         // (Bc, d + PAD)
+    float *V_smem = K_smem + Bc * (p.d + PAD); // (Bc, d)
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    size_t head = blockIdx.y;
+    int row0 = blockIdx.x * Br, warp_row0 = row0 + warp * ROWS;
+    Q += head * p.N_q * p.d;
+    K += head * p.N_kv * p.d;
+    V += head * p.N_kv * p.d;
+
+    // Row `row` sees the keys before row + shift + 1.
+    int shift = p.causal ? p.N_kv - p.N_q : p.N_kv;
+    int end = max(0, min(p.N_kv, row0 + Br - 1 + shift + 1)); // keys that the block's last row sees
+
+    constexpr int COLS = D_MAX / WARP;
+    float O_reg[ROWS][COLS] = {}, m_reg[ROWS], l_reg[ROWS]; // l: of this lane's keys only, until the end
+    for (int r = 0; r < ROWS; r++) {
+        m_reg[r] = -INFINITY;
+        l_reg[r] = 0.0f;
+    }
+    load_tile<WARPS>(Q_smem, p.d, Q, row0, Br, p.N_q, p.d);
+
+    for (int key0 = 0; key0 < end; key0 += Bc) {
+        __syncthreads(); // everyone has read the tiles before they are overwritten
+        load_tile<WARPS>(K_smem, p.d + PAD, K, key0, Bc, p.N_kv, p.d);
+        load_tile<WARPS>(V_smem, p.d, V, key0, Bc, p.N_kv, p.d);
+        __syncthreads(); // the tiles, and at first Q, are complete before anyone reads them
+
+        // S: a lane's key against all rows of its warp. One element of K serves ROWS multiply-adds.
+        float S_reg[ROWS] = {};
+        for (int c = 0; c < p.d; c++) {
+            float k = K_smem[lane * (p.d + PAD) + c];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) S_reg[r] += Q_smem[(warp * ROWS + r) * p.d + c] * k;
+        }
+        // Only a tile that reaches past the diagonal of the block's first row, or past the last key, needs the mask.
+        bool masked = key0 + Bc > min(p.N_kv, row0 + shift + 1);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            float s = p.scale * S_reg[r];
+            if (masked && key0 + lane >= min(p.N_kv, warp_row0 + r + shift + 1)) s = -INFINITY;
+            float m_new = fmaxf(m_reg[r], warp_reduce_max(s));
+            bool any = m_new > -INFINITY; // the row has seen a key; else exp(-inf - -inf) would be NaN
+            float weight = any ? expf(s - m_new) : 0.0f, rescale = any ? expf(m_reg[r] - m_new) : 0.0f;
+            l_reg[r] = l_reg[r] * rescale + weight;
+            m_reg[r] = m_new;
+            S_reg[r] = weight; // now P
+#pragma unroll
+            for (int t = 0; t < COLS; t++) O_reg[r][t] *= rescale;
+        }
+        // O += P V: the lane that has P of a key hands it to all, and each lane adds to its own columns.
+        for (int key = 0; key < Bc; key++) {
+            float V_reg[COLS];
+#pragma unroll
+            for (int t = 0; t < COLS; t++)
+                V_reg[t] = lane + t * WARP < p.d ? V_smem[key * p.d + lane + t * WARP] : 0.0f;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                float P = __shfl_sync(FULL_WARP, S_reg[r], key);
+#pragma unroll
+                for (int t = 0; t < COLS; t++) O_reg[r][t] += P * V_reg[t];
+            }
+        }
+    }
+
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        float l = warp_reduce_sum(l_reg[r]);
+        int row = warp_row0 + r;
+        if (row >= p.N_q) continue;
+        bool any = m_reg[r] > -INFINITY;
+        float *O_row = O + (head * p.N_q + row) * p.d;
+#pragma unroll
+        for (int t = 0; t < COLS; t++)
+            if (lane + t * WARP < p.d) O_row[lane + t * WARP] = any ? O_reg[r][t] / l : 0.0f;
+        if (lane == 0) L[head * p.N_q + row] = any ? m_reg[r] + logf(l) : -INFINITY;
+    }
+}
+
+template <int D_MAX> static cudaError_t launch(const problem *p, const tensors *t, cudaStream_t stream) {
+    int shared_bytes = shared_floats(p->d) * sizeof(float);
+    cudaError_t error =
+        cudaFuncSetAttribute(fa2_forward<D_MAX>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess) return error;
+    dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
+    fa2_forward<D_MAX><<<blocks, WARPS * WARP, shared_bytes, stream>>>(t->Q, t->K, t->V, t->O, t->L, *p);
+    return cudaGetLastError();
+}
+
+static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
+    if (p->d <= 32) return launch<32>(p, t, stream);
+    if (p->d <= 64) return launch<64>(p, t, stream);
+    return launch<128>(p, t, stream);
+}
+
+extern "C" const step step_05_fa2_fwd = {
+    .name = "05_fa2_fwd",
+    .idea = "FlashAttention-2: a block a query tile, rows to warps",
+    .refuses = nullptr,
+    .workspace_bytes = nullptr,
+    .forward = forward,
+    .backward = nullptr,
+};

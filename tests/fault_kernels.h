@@ -1,0 +1,121 @@
+/* Kernels with one planted fault each, their correct twins, and correct kernels that look suspicious (fault_kernels.cu).
+ *
+ * All read `in` and write `out`, two arrays of ELEMENTS ints on the device; `out` starts as zeros.
+ */
+#ifndef FAULT_KERNELS_H
+#define FAULT_KERNELS_H
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ELEMENTS = 1000 };
+
+struct fault {
+    const char *name;  /* of the kernel; in fault_kernels.cu the lines to be named end in "// here" */
+    cudaError_t error; /* that the faulty kernel must give */
+    const char *says;  /* words of the report */
+    /* Launch the faulty kernel, or its twin; neither waits. */
+    void (*launch)(const int *in, int *out);
+    void (*launch_twin)(const int *in, int *out);
+    int (*expected)(const int *in, int i); /* what the twin leaves in out[i] */
+};
+
+#define FOR_EACH_FAULT(X)                                                                                              \
+    X(store_then_read_static)                                                                                          \
+    X(store_then_read_dynamic)                                                                                         \
+    X(read_then_overwrite_static)                                                                                      \
+    X(read_then_overwrite_dynamic)                                                                                     \
+    X(tile_reused_in_loop_static)                                                                                      \
+    X(tile_reused_in_loop_dynamic)                                                                                     \
+    X(transpose_without_barrier)                                                                                       \
+    X(double_buffer_without_barrier)                                                                                   \
+    X(lanes_store_then_read)                                                                                           \
+    X(lanes_read_then_overwrite)                                                                                       \
+    X(lane_broadcast)                                                                                                  \
+    X(half_warp_without_syncwarp)                                                                                      \
+    X(lanes_write_write)                                                                                               \
+    X(warps_write_write)                                                                                               \
+    X(warps_write_read_global)                                                                                         \
+    X(warps_read_write_global)                                                                                         \
+    X(blocks_write_write)                                                                                              \
+    X(blocks_write_read)                                                                                               \
+    X(blocks_read_write)                                                                                               \
+    X(count_without_atomic_shared)                                                                                     \
+    X(count_without_atomic_global)                                                                                     \
+    X(atomic_against_plain_read)                                                                                       \
+    X(atomic_against_plain_store)                                                                                      \
+    X(tree_reduction_without_barrier)                                                                                  \
+    X(reduction_without_first_barrier)                                                                                 \
+    X(reduction_without_second_barrier)                                                                                \
+    X(flag_without_barrier)                                                                                            \
+    X(flag_of_last_thread_without_barrier)                                                                             \
+    X(stencil_without_barrier)                                                                                         \
+    X(tail_read_global)                                                                                                \
+    X(tail_write_global)                                                                                               \
+    X(tail_read_shared)                                                                                                \
+    X(tail_write_shared)                                                                                               \
+    X(tail_read_dynamic)                                                                                               \
+    X(negative_index_global)                                                                                           \
+    X(negative_index_shared)                                                                                           \
+    X(wrong_row_stride)                                                                                                \
+    X(atomic_past_the_end)                                                                                             \
+    X(misaligned_float4_load)                                                                                          \
+    X(misaligned_float4_store)                                                                                         \
+    X(misaligned_float4_shared)                                                                                        \
+    X(misaligned_float2_load)                                                                                          \
+    X(misaligned_float2_shared)                                                                                        \
+    X(unwritten_global)                                                                                                \
+    X(partly_written_global)                                                                                           \
+    X(unwritten_shared_tail)                                                                                           \
+    X(unwritten_sum)                                                                                                   \
+    X(barrier_in_branch)                                                                                               \
+    X(barrier_in_unequal_loops)                                                                                        \
+    X(return_before_barrier)                                                                                           \
+    X(shuffle_from_absent_lane)                                                                                        \
+    X(shuffle_in_branch)                                                                                               \
+    X(async_read_before_wait)                                                                                          \
+    X(async_read_without_barrier)                                                                                      \
+    X(async_waits_for_too_few)                                                                                         \
+    X(async_commit_forgotten)                                                                                          \
+    X(async_buffer_overwritten)                                                                                        \
+    X(write_to_input)                                                                                                  \
+    X(use_after_free)                                                                                                  \
+    X(host_pointer)
+
+/* Correct kernels that must not be accused; launch and launch_twin are the same. */
+#define FOR_EACH_PATTERN(X)                                                                                            \
+    X(shuffle_reduction)                                                                                               \
+    X(warp_reduction_in_shared)                                                                                        \
+    X(double_buffering)                                                                                                \
+    X(padded_transpose)                                                                                                \
+    X(histogram)                                                                                                       \
+    X(last_block_adds_up)                                                                                              \
+    X(spin_lock_around_plain_data)                                                                                     \
+    X(flag_between_warps)                                                                                              \
+    X(volatile_flag)                                                                                                   \
+    X(broadcast_read)                                                                                                  \
+    X(readers_then_writer)                                                                                             \
+    X(half_warps_apart)                                                                                                \
+    X(shuffle_orders_lanes)                                                                                            \
+    X(ballot_orders_lanes)                                                                                             \
+    X(groups_of_eight)                                                                                                 \
+    X(compaction_by_tickets)                                                                                           \
+    X(bytes_side_by_side)                                                                                              \
+    X(tile_of_two_types)                                                                                               \
+    X(two_launches)                                                                                                    \
+    X(float4_tile_product)                                                                                             \
+    X(async_double_buffer)                                                                                             \
+    X(returned_lanes)
+
+#define DECLARE_FAULT(name) extern const struct fault fault_##name;
+FOR_EACH_FAULT(DECLARE_FAULT)
+FOR_EACH_PATTERN(DECLARE_FAULT)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

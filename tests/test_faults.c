@@ -1,0 +1,179 @@
+/* Every planted fault of fault_kernels.cu is found and named with its lines, its correct twin is not accused and computes
+ * what it should, and neither are kernels that only look suspicious, nor the steps of the ladder: each with the blocks in
+ * 20 different orders. Faults are looked for on the simulated device only; the correct kernels must hold on a card too.
+ */
+#include "fault_kernels.h"
+
+#include "reference.h"
+#include "run.h"
+#include "simulated.h"
+#include "step_list.h"
+
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
+
+enum { ORDERS = 20 };
+
+static void need_device(void) {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) cr_skip_test("no CUDA device");
+}
+
+static void need_simulated_device(void) {
+    need_device();
+    if (!device_is_simulated()) cr_skip_test("needs the simulated device");
+    setenv("SIMT_WATCHDOG_SECONDS", "2", 1);
+}
+
+TestSuite(faults, .init = need_simulated_device, .timeout = 60);
+TestSuite(twins, .init = need_device, .timeout = 60);
+TestSuite(patterns, .init = need_device, .timeout = 60);
+TestSuite(ladder, .init = need_device, .timeout = 300);
+
+static void shuffle_blocks(unsigned seed) {
+    if (simt_shuffle_blocks != NULL) simt_shuffle_blocks(seed);
+}
+
+static const char *report(void) { return simt_last_report != NULL ? simt_last_report() : "(no report)"; }
+
+/* Small numbers without a pattern that a wrong index would repeat. */
+static int scrambled(int i) { return (int)((unsigned)i * 2654435761u >> 22) - 512; }
+
+/* The inputs, fresh for each launch: a failed kernel leaves nothing behind. */
+struct arrays {
+    int host_in[ELEMENTS];
+    int *in, *out;
+};
+
+static void make_arrays(struct arrays *arrays) {
+    for (int i = 0; i < ELEMENTS; i++) arrays->host_in[i] = scrambled(i);
+    cr_assert_eq(cudaDeviceReset(), cudaSuccess);
+    cr_assert_eq(cudaMalloc((void **)&arrays->in, sizeof arrays->host_in), cudaSuccess);
+    cr_assert_eq(cudaMalloc((void **)&arrays->out, sizeof arrays->host_in), cudaSuccess);
+    cr_assert_eq(cudaMemcpy(arrays->in, arrays->host_in, sizeof arrays->host_in, cudaMemcpyHostToDevice), cudaSuccess);
+    cr_assert_eq(cudaMemset(arrays->out, 0, sizeof arrays->host_in), cudaSuccess);
+}
+
+/* ---- lines --------------------------------------------------------------------------------------------------------- */
+
+/* The numbers of the lines marked "// here" between the kernel's first line and its closing brace. */
+static int marked_lines(const char *kernel, int *lines, int room) {
+    FILE *file = fopen(FAULT_SOURCE, "r");
+    cr_assert_not_null(file, "cannot read %s", FAULT_SOURCE);
+    char text[400], head[120];
+    snprintf(head, sizeof head, "__global__ void %s(", kernel);
+    int count = 0;
+    bool inside = false;
+    for (int number = 1; fgets(text, sizeof text, file) != NULL; number++) {
+        if (strstr(text, head) != NULL) inside = true;
+        if (inside && strcmp(text, "}\n") == 0) break;
+        if (!inside || strstr(text, "// here\n") == NULL) continue;
+        cr_assert_lt(count, room);
+        lines[count++] = number;
+    }
+    fclose(file);
+    return count;
+}
+
+/* "fault_kernels.cu:LINE", with no digit after it. */
+static bool names_line(const char *text, int line) {
+    char wanted[60];
+    size_t length = (size_t)snprintf(wanted, sizeof wanted, "tests/fault_kernels.cu:%d", line);
+    const char *found = text;
+    while ((found = strstr(found, wanted)) != NULL && isdigit((unsigned char)found[length])) found++;
+    return found != NULL;
+}
+
+/* ---- faults, twins, patterns --------------------------------------------------------------------------------------- */
+
+static void must_be_found(const struct fault *fault) {
+    int lines[4];
+    int line_count = marked_lines(fault->name, lines, 4);
+    cr_assert_gt(line_count, 0, "no line of %s is marked", fault->name);
+    for (unsigned seed = 1; seed <= ORDERS; seed++) {
+        struct arrays arrays;
+        make_arrays(&arrays);
+        shuffle_blocks(seed);
+        fault->launch(arrays.in, arrays.out);
+        cudaError_t error = cudaDeviceSynchronize();
+        cr_assert_eq(error, fault->error, "%s, seed %u: %s instead of %s\n%s", fault->name, seed,
+                     cudaGetErrorName(error), cudaGetErrorName(fault->error), report());
+        cr_assert_not_null(strstr(report(), fault->name), "%s, seed %u: the kernel is not named\n%s", fault->name, seed,
+                           report());
+        cr_assert_not_null(strstr(report(), fault->says), "%s, seed %u: no \"%s\" in the report:\n%s", fault->name,
+                           seed, fault->says, report());
+        for (int i = 0; i < line_count; i++)
+            cr_assert(names_line(report(), lines[i]), "%s, seed %u: line %d is not named:\n%s", fault->name, seed,
+                      lines[i], report());
+    }
+}
+
+static void must_hold(const struct fault *fault) {
+    for (unsigned seed = 1; seed <= ORDERS; seed++) {
+        struct arrays arrays;
+        int got[ELEMENTS];
+        make_arrays(&arrays);
+        shuffle_blocks(seed);
+        fault->launch_twin(arrays.in, arrays.out);
+        cudaError_t error = cudaDeviceSynchronize();
+        cr_assert_eq(error, cudaSuccess, "%s, seed %u: accused of %s\n%s", fault->name, seed, cudaGetErrorName(error),
+                     report());
+        cr_assert_eq(cudaMemcpy(got, arrays.out, sizeof got, cudaMemcpyDeviceToHost), cudaSuccess);
+        for (int i = 0; i < ELEMENTS; i++) {
+            int expected = fault->expected(arrays.host_in, i);
+            cr_assert_eq(got[i], expected, "%s, seed %u: element %d is %d instead of %d", fault->name, seed, i, got[i],
+                         expected);
+        }
+    }
+}
+
+#define FAULT_TESTS(name)                                                                                              \
+    Test(faults, name) { must_be_found(&fault_##name); }                                                               \
+    Test(twins, name) { must_hold(&fault_##name); }
+#define PATTERN_TEST(name)                                                                                             \
+    Test(patterns, name) { must_hold(&fault_##name); }
+FOR_EACH_FAULT(FAULT_TESTS)
+FOR_EACH_PATTERN(PATTERN_TEST)
+
+/* ---- the ladder ---------------------------------------------------------------------------------------------------- */
+
+#define DECLARE(name) extern const struct step step_##name;
+FOR_EACH_STEP(DECLARE)
+
+static void step_must_hold(const struct step *step) {
+    static const struct problem problems[] = {
+        {.batch = 1, .heads = 2, .N_q = 33, .N_kv = 65, .d = 40, .causal = false, .scale = 0.158f},
+        {.batch = 2, .heads = 1, .N_q = 70, .N_kv = 33, .d = 64, .causal = true, .scale = 0.125f},
+        {.batch = 1, .heads = 1, .N_q = 129, .N_kv = 128, .d = 8, .causal = true, .scale = 0.353f},
+    };
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
+        if (step->refuses != NULL && step->refuses(&problems[p]) != NULL) continue;
+        struct run run;
+        cr_assert_eq(run_create(&run, step, &problems[p], INPUT_RANDOM, 5), cudaSuccess);
+        float *O = malloc(query_elements(&problems[p]) * sizeof *O), *L = malloc(query_rows(&problems[p]) * sizeof *L);
+        for (unsigned seed = 1; seed <= ORDERS; seed++) {
+            shuffle_blocks(seed);
+            cudaError_t error = run_forward(&run, step);
+            cr_assert_eq(error, cudaSuccess, "%s, problem %zu, seed %u: %s\n%s", step->name, p, seed,
+                         cudaGetErrorName(error), report());
+            cr_assert_eq(fetch_forward(&run, O, L), cudaSuccess);
+            struct forward_check check = check_forward(&run, O, L, 1e12);
+            cr_assert(check.ok, "%s, problem %zu, seed %u: a wrong result", step->name, p, seed);
+            free_forward_check(&check);
+        }
+        free(O);
+        free(L);
+        run_destroy(&run);
+    }
+}
+
+#define LADDER_TEST(name)                                                                                              \
+    Test(ladder, step_##name) { step_must_hold(&step_##name); }
+FOR_EACH_STEP(LADDER_TEST)
