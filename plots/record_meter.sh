@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# record_meter.sh BIN_DIR: run every step on the simulated device under its meter, at the sizes of docs/simulated-device.md's
-# table, and write what was counted to plots/data/counters/meter.jsonl, one JSON line a run. BIN_DIR holds the programs of the
-# sim preset (build/sim/bin).
-# record_meter.sh --check BIN_DIR: run the same and compare with that file; exit status 1, and a diff, when they differ.
+# record_meter.sh BIN_DIR [STEP...]: run every step, or those named, on the simulated device under its meter, at the sizes of
+# docs/simulated-device.md's table, and write what was counted to plots/data/counters/meter.jsonl, one JSON line a run; lines
+# of steps not named stay. BIN_DIR holds the programs of the sim preset (build/sim/bin).
+# record_meter.sh --check BIN_DIR [STEP...]: run the same and compare with that file; exit status 1, and a diff, when they
+# differ.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -11,11 +12,15 @@ if [[ ${1-} == --check ]]; then
     check=yes
     shift
 fi
-if (($# != 1)); then
-    echo "usage: plots/record_meter.sh [--check] BIN_DIR" >&2
+if (($# == 0)); then
+    echo "usage: plots/record_meter.sh [--check] BIN_DIR [STEP...]" >&2
     exit 2
 fi
 programs=$1
+steps=("${@:2}")
+if ((${#steps[@]} == 0)); then
+    for folder in "$here"/../steps/[0-9][0-9]_*/; do steps+=("$(basename "$folder")"); done
+fi
 recorded=$here/data/counters/meter.jsonl
 sizes=("--batch 1 --heads 2 --seq 256 --dim 64" "--batch 1 --heads 2 --seq 200 --dim 40")
 work=$(mktemp -d)
@@ -23,8 +28,8 @@ trap 'rm -rf "$work"' EXIT
 
 # Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side: one worker.
 export SIMT_THREADS=1
-for folder in "$here"/../steps/[0-9][0-9]_*/; do
-    step=$(basename "$folder")
+touch "$work/all"
+for step in "${steps[@]}"; do
     for size in "${sizes[@]}"; do
         read -ra options <<<"$size"
         rm -f "$work/line"
@@ -53,10 +58,18 @@ for line in open(file, encoding="utf-8"):
     done
 done
 
+# The recorded lines of the steps that were run, and the others.
+printf '"step":"%s"\n' "${steps[@]}" >"$work/names"
+touch "$recorded"
 if [[ $check == no ]]; then
-    mv "$work/all" "$recorded"
-elif ! cmp -s "$recorded" "$work/all"; then
+    (($# > 1)) && { grep -vFf "$work/names" "$recorded" || true; } >>"$work/all"
+    LC_ALL=C sort -s -t, -k1,1 "$work/all" >"$recorded"
+    exit
+fi
+{ if (($# > 1)); then grep -Ff "$work/names" "$recorded" || true; else cat "$recorded"; fi; } >"$work/recorded"
+if ! cmp -s "$work/recorded" "$work/all"; then
     echo "$recorded is not what the meter counts now; plots/record_meter.sh BIN_DIR records it anew:" >&2
-    diff <(python3 -m json.tool --json-lines "$recorded") <(python3 -m json.tool --json-lines "$work/all") | head -n 60 >&2 || true
+    diff <(python3 -m json.tool --json-lines "$work/recorded") <(python3 -m json.tool --json-lines "$work/all") |
+        head -n 60 >&2 || true
     exit 1
 fi
