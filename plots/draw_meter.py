@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws what the simulated device's meter counted: which lane reads which address, which bank serves whom, who asks how much.
+"""Draws what the simulated device's meter counted: which lane reads which address, which bank serves which lane, and
+how much each step asks for.
 
     draw_meter.py            draws the book's own pictures where one is missing or its script or data have changed
     draw_meter.py --check    draws nothing; are they up to date? (needs no matplotlib)
@@ -143,13 +144,15 @@ def access_panel(axes, y, access):
         y,
         f'{place_of(access)} in {access["kernel"]}: {access["access"]} of {array_of(access)}, global memory',
         f'{lanes} lanes ask for {lanes * access["bytes_a_lane"]} bytes in {len(sample_sectors)} '
-        f'sector{"s" * (len(sample_sectors) > 1)}; on average {per_request:.2f} sectors in {access["requests"]} requests',
+        f'sector{"s" * (len(sample_sectors) > 1)}; {access["requests"]} such requests, '
+        f"{per_request:.2f} sectors on average",
     )
     name, _, index = access["sample"]["lowest"].partition("[")
+    index = index.rstrip("]")
     lowest = min(first for first, _ in pieces)
     for line in sorted({first * WORD // LINE for first, _ in pieces}):
         start = line * LINE // WORD
-        label = f'{name}[{int(index.rstrip("]")) - lowest + start}]' if index.rstrip("]").isdigit() else f"+{line * LINE}"
+        label = f"{name}[{int(index) - lowest + start}]" if index.isdigit() else f"+{line * LINE}"
         sheet.text(axes, LEFT - 0.6, y + TALL / 2, label, size=8, ha="right")
         for sector in range(LINE // SECTOR):
             x = LEFT + sector * (SECTOR // WORD) * WIDE
@@ -174,11 +177,10 @@ def bank_panel(axes, y, access, words=None):
 
     turns = wavefronts(access)
     lanes = sum(address is not None for address in access["sample"]["addresses"])
-    title = words or f'{place_of(access)} in {access["kernel"]}: {access["access"]} of {array_of(access)}, shared memory'
     y = heading(
         axes,
         y,
-        title,
+        words or f'{place_of(access)} in {access["kernel"]}: {access["access"]} of {array_of(access)}, shared memory',
         f'{lanes} lanes, {access["bytes_a_lane"]} bytes each: {len(turns)} wavefront{"s" * (len(turns) > 1)} a request',
     )
     for bank in range(0, BANKS):
@@ -288,8 +290,8 @@ def draw_traffic(rows, path, metadata):
     for row, (step, asked, different) in enumerate(rows):
         for offset, value, color in ((-tall / 2, asked, style.PALETTE[0]), (tall / 2, different, style.PALETTE[4])):
             axes.barh(row + offset, value, height=tall, color=color)
-            axes.annotate(in_words(value), (value, row + offset), xytext=(4, 0), textcoords="offset points", va="center",
-                          fontsize=9.5)
+            axes.annotate(in_words(value), (value, row + offset), xytext=(4, 0), textcoords="offset points",
+                          va="center", fontsize=9.5)
     ideal = ideal_bytes(QUOTED)
     axes.axvline(ideal, color=style.PALETTE[3], linewidth=1.6, linestyle="--")
     axes.set_xscale("log", base=2)
@@ -308,7 +310,9 @@ def draw_traffic(rows, path, metadata):
         handles=[Patch(color=style.PALETTE[0], label="in the sectors that its requests ask for"),
                  Patch(color=style.PALETTE[4], label="different bytes touched"),
                  Line2D([], [], color=style.PALETTE[3], linestyle="--", label="inputs once, outputs once")],
-        loc="upper center", bbox_to_anchor=(0.38, -0.13), ncol=3, frameon=False, fontsize=9.5, handlelength=1.4, columnspacing=1.4,
+        loc="upper center",
+        bbox_to_anchor=(0.38, -0.29 / (0.3 + 0.62 * len(rows))), ncol=3, frameon=False, fontsize=9.5,
+        handlelength=1.4, columnspacing=1.4,
     )
     style.save(fig, path, metadata)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# record_meter.sh BIN_DIR [STEP...]: run every step, or those named, on the simulated device under its meter, at the sizes of
-# docs/simulated-device.md's table, and write what was counted to plots/data/counters/meter.jsonl, one JSON line a run; lines
-# of steps not named stay. BIN_DIR holds the programs of the sim preset (build/sim/bin).
-# record_meter.sh --check BIN_DIR [STEP...]: run the same and compare with that file; exit status 1, and a diff, when they
-# differ.
+# record_meter.sh BIN_DIR [STEP...]: run every step, or those named, on the simulated device under its meter, at the
+# sizes of docs/simulated-device.md's table, and write what was counted to plots/data/counters/meter.jsonl, a JSON line
+# a run; lines of steps not named stay. BIN_DIR holds the programs of the sim preset (build/sim/bin).
+# record_meter.sh --check BIN_DIR [STEP...]: run the same and compare with that file; exit status 1, and a diff, when
+# they differ.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -26,7 +26,8 @@ sizes=("--batch 1 --heads 2 --seq 256 --dim 64" "--batch 1 --heads 2 --seq 200 -
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side: one worker.
+# Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side: so one
+# worker.
 export SIMT_THREADS=1
 touch "$work/all"
 for step in "${steps[@]}"; do
@@ -50,8 +51,14 @@ for line in open(file, encoding="utf-8"):
     for kernel in meter:
         for place in kernel["lines"] + kernel["events"]:
             place["file"] = plain(place["file"])
+        # A request that reaches into two arrays: how far apart they lie differs from run to run.
+        for place in kernel["lines"]:
+            ends = {place["sample"][end].split("[")[0] for end in ("lowest", "highest")} if "sample" in place else {""}
+            if len(ends) > 1:
+                del place["sample"]
         # Not in the order in which the compiler happened to lay out the code.
-        kernel["lines"].sort(key=lambda l: (l["file"], l["line"], l["space"], l["access"], l.get("sample", {}).get("lowest", "")))
+        kernel["lines"].sort(key=lambda l: (l["file"], l["line"], l["space"], l["access"],
+                                            l.get("sample", {}).get("lowest", "")))
         kernel["events"].sort(key=lambda e: (e["file"], e["line"], e["what"]))
     print(json.dumps({"step": step, "options": options, "meter": meter}, separators=(",", ":")))
 ' "$step" "$size" "$work/line" >>"$work/all"

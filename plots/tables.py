@@ -12,7 +12,8 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table sizes 03_online_softmax -->           one step at every recorded size; also: sizes STEP bwd
     <!-- begin table counters 03_online_softmax -->        what Nsight Compute counted, a column a kernel
     <!-- begin table truth B1,H2,N256,d64 -->              the simulated device's counts beside Nsight Compute's
-    <!-- begin table traffic 03_online_softmax -->         what a step's kernels ask of global memory; also: traffic STEP SIZE
+    <!-- begin table traffic 03_online_softmax -->         what a step's kernels ask of global memory; also: traffic STEP
+                                                           B1,H2,N200,d40
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
     <!-- begin code steps/01_naive/naive.cu scores -->     the function `scores` with the comment before it
 
@@ -278,6 +279,7 @@ COMPARED = [
     ("global store sectors", ["global_store_sectors"], [L1 + "t_sectors_pipe_lsu_mem_global_op_st.sum"]),
     ("global atomic sectors", ["global_atomic_sectors"],
      [L1 + "t_sectors_pipe_lsu_mem_global_op_red.sum", L1 + "t_sectors_pipe_lsu_mem_global_op_atom.sum"]),
+    ("cp.async sectors", ["global_copy_sectors"], [L1 + "t_sectors_pipe_lsu_mem_global_op_ldgsts.sum"]),
     ("shared load wavefronts", ["shared_load_wavefronts"], [L1 + "data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"]),
     ("shared store wavefronts", ["shared_store_wavefronts"], [L1 + "data_pipe_lsu_wavefronts_mem_shared_op_st.sum"]),
     ("shared load conflicts", ["shared_load_conflicts"],
@@ -289,8 +291,8 @@ LEAST_RATIO, MOST_RATIO, LEAST_SHARE = 0.95, 1.05, 0.9
 
 # Why a ratio lies outside of that: by step, kernel and what is compared, for all sizes at which it does.
 SPLIT_STORE = (
-    "g++ placed the guarded load behind the store that uses it, so lanes beyond the matrix, which do not load, store before "
-    "the others: two requests or three where the card makes one"
+    "g++ placed the guarded load behind the store that uses it, so lanes beyond the matrix, which do not load, store "
+    "before the others: two requests or three where the card makes one"
 )
 CAUSES = {
     ("02_tiled_matmul", "matmul<true>", "shared store wavefronts"): SPLIT_STORE,
@@ -339,8 +341,9 @@ def comparisons(book, shape=None):
                 off = not LEAST_RATIO <= ratio <= MOST_RATIO
                 cause = CAUSES.get((run["step"], kernel["kernel"], what)) if off else ""
                 if cause is None:
-                    raise BadMarker(f'truth: {run["step"]} {run["options"]}, {kernel["kernel"]}: {what} {ours}, on the card '
-                                    f"{theirs}; name the cause in CAUSES of plots/tables.py")
+                    where = f'{run["step"]} {run["options"]}, {kernel["kernel"]}'
+                    raise BadMarker(f"truth: {where}: {what} {ours}, on the card {theirs}; name the cause in CAUSES of "
+                                    "plots/tables.py")
                 rows.append((run["step"], kernel["kernel"], what, ours, theirs, ratio, cause))
     return rows
 
@@ -364,7 +367,8 @@ def truth(book, page, arguments):
             causes.append(cause)
         kernel_cell = f"{step[:2]} `{kernel}`"
         note = f"({causes.index(cause) + 1})" if cause else ""
-        rows.append([kernel_cell if kernel_cell != before else "", what, str(ours), DASH if theirs is None else str(theirs),
+        rows.append([kernel_cell if kernel_cell != before else "", what, str(ours),
+                     DASH if theirs is None else str(theirs),
                      DASH if ratio is None or math.isinf(ratio) else f"{ratio:.3f}", note])
         before = kernel_cell
     text = markdown_table(["kernel", "counter", "simulated", "card", "ratio", "cause"], "llrrrl", rows or [[DASH] * 6])

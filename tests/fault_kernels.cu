@@ -564,6 +564,15 @@ template <bool CORRECT> __global__ void unwritten_sum(const int *in, int *out) {
 FAULT(unwritten_sum, cudaErrorLaunchFailure, "nobody has written",
       FIRST(T, in[i] + in[T + i] + in[2 * T + i] + in[3 * T + i]), unwritten_sum<CORRECT><<<1, T>>>(in, out))
 
+/* The nonsense that it read leads outside of the array: the read is the fault. */
+template <bool CORRECT> __global__ void unwritten_index(const int *fresh, const int *in, int *out) {
+    int t = (int)threadIdx.x;
+    int index = fresh[t]; // here
+    out[index] = in[t];
+}
+FAULT(unwritten_index, cudaErrorLaunchFailure, "nobody has written", FIRST(1, in[0]), int *fresh = new_ints(1);
+      if (CORRECT) cudaMemset(fresh, 0, sizeof(int)); unwritten_index<CORRECT><<<1, 1>>>(fresh, in, out))
+
 /* ---- barriers and shuffles that not all take ------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void barrier_in_branch(const int *in, int *out) {

@@ -70,6 +70,7 @@ struct fault {
     X(unwritten_global)                                                                                                \
     X(partly_written_global)                                                                                           \
     X(unwritten_shared_tail)                                                                                           \
+    X(unwritten_index)                                                                                                 \
     X(unwritten_sum)                                                                                                   \
     X(barrier_in_branch)                                                                                               \
     X(barrier_in_unequal_loops)                                                                                        \

@@ -44,8 +44,8 @@ __device__ inline void fma4(float4 &sum, float a, float4 b) {
     sum.w += a * b.w;
 }
 
-// Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a tile of D columns; past the ends, zeros. Thread t
-// copies the same elements in each call. No commit, no wait.
+// Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a tile of D columns; past the ends, zeros. No
+// commit, no wait.
 template <int ROWS, int D, int STRIDE, int THREADS>
 __device__ inline void copy_tile(float *tile, const float *matrix, int first, int rows, int d) {
     if (d % 4 == 0) { // rows begin at multiples of 16 bytes
@@ -110,11 +110,13 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
     copy_tile<Bc, D, T::STRIDE, THREADS>(K_smem, K, 0, p.N_kv, p.d);
     __pipeline_commit();
     __pipeline_wait_prior(0);
-    // exp(scale q.k) = 2^(scale log2(e) q.k): the factor goes to Q, once. Each thread scales what it has copied.
+    __syncthreads(); // Q is there for all
+    // exp(scale q.k) = 2^(scale log2(e) q.k): the factor goes to Q, once.
     float factor = p.scale * 1.44269504f;
-    int step = p.d % 4 == 0 ? 4 : 1;
-    for (int i = threadIdx.x * step; i < T::Br * D; i += THREADS * step)
-        for (int c = 0; c < step; c++) Q_smem[i / D * T::STRIDE + i % D + c] *= factor;
+    for (int i = threadIdx.x; i < T::Br * D / 4; i += THREADS) {
+        float4 *q = (float4 *)(Q_smem + i / (D / 4) * T::STRIDE) + i % (D / 4);
+        *q = make_float4(q->x * factor, q->y * factor, q->z * factor, q->w * factor);
+    }
 
     for (int key0 = 0; key0 < end; key0 += Bc) {
         __pipeline_wait_prior(0); // K
@@ -241,10 +243,23 @@ template <class T> static cudaError_t launch(const problem *p, const tensors *t,
     return cudaGetLastError();
 }
 
+// The larger tiling where the card's blocks may have that much shared memory.
+template <class Large, class Small>
+static cudaError_t launch_fitting(const problem *p, const tensors *t, cudaStream_t stream) {
+    static_assert(Small::FLOATS * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
+    int device = 0, shared_bytes = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (error != cudaSuccess) return error;
+    bool fits = Large::FLOATS * sizeof(float) <= (size_t)shared_bytes;
+    return fits ? launch<Large>(p, t, stream) : launch<Small>(p, t, stream);
+}
+
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
     if (p->d <= 32) return launch<tiling<32, 4, 64, 4>>(p, t, stream);
-    if (p->d <= 64) return launch<tiling<64, 8, 64, 4>>(p, t, stream);
-    return launch<tiling<128, 4, 32, 4>>(p, t, stream);
+    if (p->d <= 64) return launch_fitting<tiling<64, 8, 64, 4>, tiling<64, 4, 32, 4>>(p, t, stream);
+    return launch_fitting<tiling<128, 8, 32, 8>, tiling<128, 4, 32, 2>>(p, t, stream);
 }
 
 extern "C" const step step_06_vectorized = {

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Draws the roofline: how much arithmetic each step does for a byte of device memory, and how fast it does it.
+
+    roofline.py            draw plots/pictures/roofline_fwd.png if what it shows has changed
+    roofline.py --check    is it up to date? (needs no matplotlib)
+
+A step's point comes from what Nsight Compute counted (plots/counters.sh): bytes and time are summed over its kernels.
+FLOPs are those of the definition, 4 B H N^2 d, so a step that computes something twice gets no credit for it.
+"""
+
+import json
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import provenance
+import records as rec
+
+ROOT = provenance.ROOT
+COUNTERS = ROOT / "plots" / "data" / "counters"
+PICTURE = ROOT / "plots" / "pictures" / "roofline_fwd.png"
+
+# The card that plots/data/counters/h100-*.jsonl were taken on, and its ceilings.
+CARD = "NVIDIA H100 80GB HBM3"
+PEAK_TFLOPS = 66.9  # NVIDIA's H100 SXM datasheet, FP32: 132 SMs x 128 multiply-adds a cycle at 1.98 GHz
+PEAK_TBYTES = 3.35  # a second; the same datasheet, memory bandwidth
+FFMA_TFLOPS = 60.5  # measured: nothing but FFMA, 16 warps an SM with 16 independent chains each, at 1975 MHz
+
+OPTIONS = "--batch 4 --heads 16 --seq 1024 --dim 64"
+SHAPE = rec.Shape(batch=4, heads=16, seq=1024, seq_kv=1024, dim=64)
+
+
+@dataclass(frozen=True)
+class Point:
+    step: str
+    intensity: float  # FLOPs for a byte of device memory
+    tflops: float
+
+
+def flops():
+    return 4.0 * SHAPE.work()
+
+
+def least_bytes():
+    """Q, K, V and O once each, and L."""
+    return 4.0 * SHAPE.batch * SHAPE.heads * SHAPE.seq * (4 * SHAPE.dim + 1)
+
+
+# ---- what to draw: no matplotlib here -----------------------------------------------------------------------------
+
+
+def counter_lines():
+    files = sorted(COUNTERS.glob("h100-*.jsonl"))
+    lines = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [line for line in lines if "counters" in line]
+
+
+def runs_of_steps(lines):
+    """{step: its kernels}. A step's lines lie together, a line a launch; a later run of it replaces an earlier one."""
+    runs, previous = {}, None
+    for line in lines:
+        this = (line["step"], line["options"])
+        if line["options"] == OPTIONS:
+            kernels = runs.setdefault(line["step"], [])
+            if this != previous:
+                kernels.clear()
+            kernels.append(line["counters"])
+        previous = this
+    return runs
+
+
+def point(step, kernels):
+    moved = sum(kernel["dram__bytes_read.sum"] + kernel["dram__bytes_write.sum"] for kernel in kernels)
+    nanoseconds = sum(kernel["gpu__time_duration.sum"] for kernel in kernels)
+    return Point(step, flops() / moved, flops() / nanoseconds * 1e-3)
+
+
+def points():
+    return [point(step, kernels) for step, kernels in sorted(runs_of_steps(counter_lines()).items())]
+
+
+# ---- drawing --------------------------------------------------------------------------------------------------------
+
+
+def draw(shown, path, metadata):
+    import plot
+    import style
+
+    fig, axes = style.figure(height=5.0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    intensities = [least_bytes_intensity()] + [point.intensity for point in shown]
+    left, right = min(intensities) / 3, max(intensities) * 4
+    axes.set_xlim(left, right)
+    axes.set_ylim(min(point.tflops for point in shown) / 2.5, PEAK_TFLOPS * 2.2)
+    draw_roofs(axes, left, right)
+    draw_least(axes)
+    for point in shown:
+        draw_point(axes, point)
+    plot.plain_ticks(axes.xaxis)
+    plot.plain_ticks(axes.yaxis)
+    axes.grid()
+    axes.set_xlabel("FLOPs for each byte of device memory")
+    axes.set_ylabel("TFLOP/s")
+    axes.set_title(f"What the forward steps attain, and what bounds them\n{CARD}, {SHAPE}")
+    style.save(fig, path, metadata)
+
+
+def least_bytes_intensity():
+    return flops() / least_bytes()
+
+
+def draw_roofs(axes, left, right):
+    """Memory bounds to the left of the ridge, arithmetic to the right of it."""
+    import style
+
+    ridge = PEAK_TFLOPS / PEAK_TBYTES
+    axes.plot([left, ridge, right], [left * PEAK_TBYTES, PEAK_TFLOPS, PEAK_TFLOPS], color=style.INK, linewidth=1.8)
+    axes.plot([FFMA_TFLOPS / PEAK_TBYTES, right], [FFMA_TFLOPS] * 2, color=style.GREY, linewidth=1.8, linestyle="--")
+    axes.annotate(
+        f"FP32 peak, {PEAK_TFLOPS} TFLOP/s",
+        (right, PEAK_TFLOPS), xytext=(-4, 5), textcoords="offset points", ha="right", va="bottom",
+    )
+    axes.annotate(
+        f"multiply-adds alone, measured: {FFMA_TFLOPS}",
+        (right, FFMA_TFLOPS), xytext=(-4, -5), textcoords="offset points", ha="right", va="top", color=style.GREY,
+    )
+    low, high = axes.transData.transform([(left, left * PEAK_TBYTES), (ridge, PEAK_TFLOPS)])
+    axes.annotate(
+        f"device memory, {PEAK_TBYTES} TB/s",
+        ((left * ridge) ** 0.5, (left * ridge) ** 0.5 * PEAK_TBYTES),
+        xytext=(-8, 8), textcoords="offset points", ha="center", va="center",
+        rotation=slope_in_degrees(low, high), rotation_mode="anchor",
+    )
+
+
+def slope_in_degrees(low, high):
+    import math
+
+    return math.degrees(math.atan2(high[1] - low[1], high[0] - low[0]))
+
+
+def draw_least(axes):
+    import style
+
+    axes.axvline(least_bytes_intensity(), color=style.GREY, linewidth=1.2, linestyle=":", zorder=1)
+    axes.annotate(
+        "Q, K, V, O and L\nmoved once each",
+        (least_bytes_intensity(), axes.get_ylim()[0]), xytext=(-6, 8), textcoords="offset points",
+        ha="right", va="bottom", color=style.GREY,
+    )
+
+
+def draw_point(axes, point):
+    import style
+
+    color = style.color_of(point.step)
+    axes.plot(point.intensity, point.tflops, marker=style.marker_of(point.step), color=color, markersize=9, zorder=3)
+    label = f"{point.step}\n{point.tflops:.2g} TFLOP/s"
+    axes.annotate(label, (point.intensity, point.tflops), xytext=(10, 0), textcoords="offset points", va="center", color=color)
+
+
+def pictures():
+    shown = points()
+    if not shown:
+        return []
+    scripts = [Path(__file__), provenance.STYLE, ROOT / "plots" / "plot.py"]
+    data = json.dumps([astuple(point) for point in shown])
+    return [provenance.Picture(PICTURE, scripts, lambda path, metadata: draw(shown, path, metadata), drawn_data=data)]
+
+
+if __name__ == "__main__":
+    provenance.main(pictures(), "Draws the roofline when what it shows has changed.")

@@ -1,0 +1,38 @@
+/* Kernels whose requests, sectors and wavefronts are known exactly; pointers are to device memory. */
+#ifndef METER_KERNELS_H
+#define METER_KERNELS_H
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MATRIX = 512 }; /* rows and columns of the matrix that is transposed, by blocks of 32 x 8 threads */
+enum transpose { TRANSPOSE_NAIVE, TRANSPOSE_TILE_32, TRANSPOSE_TILE_33, TRANSPOSE_WITHOUT_BARRIER };
+void run_transpose_of(enum transpose kind, const float *in, float *out);
+
+/* One warp; each lane stores to the word (wide: the float2) number lane * stride and reads it back. */
+void run_shared_stride(int *out, int stride);
+void run_shared_pick(const int *pick, int *out); /* lane reads word pick[lane] of 1024 words */
+void run_shared_wide(float *out, int stride);
+void run_shared_float4(const int *pick, float *out); /* lane reads float4 number pick[lane] of 560 */
+
+/* One warp: out[lane] = in[lane * stride + offset], and out[lane * stride + offset] = in[lane] */
+void run_global_load(const int *in, int *out, int stride, int offset);
+void run_global_store(const int *in, int *out, int stride, int offset);
+void run_global_float4(const float *in, float *out);
+
+void run_atomics_on(int *global, int same); /* one warp: each lane its own word, or all the first; shared ones too */
+void run_events(int *out);                  /* 2 blocks of 64: 3 barriers, 5 shuffles a warp */
+void run_divergence(const int *in, int *out);
+void run_local_array(const int *in, int *out); /* 64 threads, arrays of 16 ints */
+void run_async(const float *in, float *out);   /* one warp copies 16 bytes a lane, then 4 bytes a lane */
+void run_add(const int *in, int *out, int blocks); /* out[i] += in[i], blocks of 64 */
+void run_warp_of_ten(const int *in, int *out);     /* 10 threads: a warp without the other lanes */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

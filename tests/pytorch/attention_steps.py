@@ -1,0 +1,228 @@
+"""The steps of the ladder as functions on PyTorch tensors: libattention_steps.so (common/interface.h) through ctypes.
+
+    from attention_steps import load
+
+    step = load().step("05_fa2_fwd")           # or "05"
+    O, L = step.forward(Q, K, V, causal=True)  # Q (batch, heads, N_q, d), K and V (batch, heads, N_kv, d)
+
+Tensors are float32, contiguous and on one CUDA device. What is not is refused with a TypeError or a ValueError that
+names the argument, before anything is launched: the library gets bare pointers and could not tell.
+"""
+
+# flake8: noqa: E741
+# O is the papers' letter.
+
+import ctypes
+import math
+import os
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_LIBRARY = ROOT / "build" / "cuda" / "lib" / "libattention_steps.so"
+ALIGNMENT = 16  # bytes: the widest load of a thread
+
+PROBLEM = [ctypes.c_int] * 7 + [ctypes.c_float]  # step, batch, heads, N_q, N_kv, d, causal, scale
+INT, TEXT, POINTER = ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p
+
+# What common/interface.h declares: result and arguments.
+FUNCTIONS = {
+    "attention_step_count": (INT, []),
+    "attention_step_name": (TEXT, [INT]),
+    "attention_step_idea": (TEXT, [INT]),
+    "attention_step_find": (INT, [TEXT]),
+    "attention_step_has_forward": (INT, [INT]),
+    "attention_step_has_backward": (INT, [INT]),
+    "attention_step_refuses": (TEXT, PROBLEM),
+    "attention_step_workspace_bytes": (ctypes.c_size_t, PROBLEM),
+    "attention_step_forward": (INT, PROBLEM + [POINTER] * 7),  # Q K V O L, workspace, stream
+    "attention_step_backward": (INT, PROBLEM + [POINTER] * 11),  # Q K V O L dO dQ dK dV, workspace, stream
+    "attention_error_name": (TEXT, [INT]),
+    "attention_error_text": (TEXT, [INT]),
+    "attention_cuda_version": (INT, []),
+    "attention_device_count": (INT, [ctypes.POINTER(INT)]),
+}
+
+
+class LibraryMissing(RuntimeError):
+    """libattention_steps.so is not there or cannot be loaded; the message says what to do."""
+
+
+class CudaError(RuntimeError):
+    """The library returned a CUDA error."""
+
+
+def load(path=None):
+    """The library at `path`; else the one that ATTENTION_STEPS_LIBRARY names, else the cuda preset's."""
+    return Library(path or os.environ.get("ATTENTION_STEPS_LIBRARY") or DEFAULT_LIBRARY)
+
+
+class Library:
+    def __init__(self, path):
+        if not Path(path).exists():
+            raise LibraryMissing(f"{path} is not built: cmake --preset cuda && cmake --build --preset cuda")
+        try:
+            self.functions = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise LibraryMissing(f"{path} cannot be loaded: {error}") from error
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(self.functions, name)
+            function.restype, function.argtypes = result, arguments
+
+    def steps(self):
+        return [Step(self, index) for index in range(self.functions.attention_step_count())]
+
+    def step(self, name):
+        """The step of that name ("05_fa2_fwd") or number ("05")."""
+        index = self.functions.attention_step_find(str(name).encode())
+        if index < 0:
+            there = ", ".join(step.name for step in self.steps())
+            raise ValueError(f'there is no step "{name}"; there are: {there}')
+        return Step(self, index)
+
+    def cuda_version(self):
+        """The CUDA runtime's, as "13.0"."""
+        version = self.functions.attention_cuda_version()
+        return f"{version // 1000}.{version % 1000 // 10}"
+
+    def check(self, error, doing):
+        if error:
+            name, text = self.functions.attention_error_name(error), self.functions.attention_error_text(error)
+            raise CudaError(f"{doing}: {name.decode()} ({text.decode()})")
+
+
+class Step:
+    def __init__(self, library, index):
+        functions = library.functions
+        self.library = library
+        self.index = index
+        self.name = functions.attention_step_name(index).decode()
+        self.idea = functions.attention_step_idea(index).decode()
+        self.has_forward = bool(functions.attention_step_has_forward(index))
+        self.has_backward = bool(functions.attention_step_has_backward(index))
+
+    def problem(self, Q, K, causal, scale):
+        """The arguments that every function of the library begins with."""
+        batch, heads, N_q, d = Q.shape
+        return self.index, batch, heads, N_q, K.shape[2], d, int(causal), chosen_scale(scale, d)
+
+    def refuses(self, Q, K, causal=False, scale=None):
+        """Why the step cannot do a problem of these shapes; None when it can."""
+        reason = self.library.functions.attention_step_refuses(*self.problem(Q, K, causal, scale))
+        return reason.decode() if reason is not None else None
+
+    def workspace_bytes(self, Q, K, causal=False, scale=None):
+        return self.library.functions.attention_step_workspace_bytes(*self.problem(Q, K, causal, scale))
+
+    def forward(self, Q, K, V, causal=False, scale=None, O=None, L=None, workspace=None):
+        """O (batch, heads, N_q, d) and L (batch, heads, N_q), enqueued on PyTorch's current stream.
+
+        scale: 1 / sqrt(d) when it is None. O, L and workspace are made when they are None; a workspace is a uint8
+        tensor of at least workspace_bytes().
+        """
+        if not self.has_forward:
+            raise NotImplementedError(f"{self.name} has no forward pass")
+        check_inputs(Q, K, V)
+        self.check_problem(Q, K, causal, scale)
+        O = torch.empty_like(Q) if O is None else checked("O", O, Q.shape, Q.device)
+        L = Q.new_empty(Q.shape[:3]) if L is None else checked("L", L, Q.shape[:3], Q.device)
+        self.launch("forward", (Q, K, V, O, L), Q, K, causal, scale, workspace)
+        return O, L
+
+    def backward(self, Q, K, V, O, L, dO, causal=False, scale=None, workspace=None):
+        """dQ, dK and dV, of the shapes of Q, K and V. O and L are what forward() returned, dO the gradient of O."""
+        if not self.has_backward:
+            raise NotImplementedError(f"{self.name} has no backward pass")
+        check_inputs(Q, K, V)
+        for name, tensor, shape in (("O", O, Q.shape), ("L", L, Q.shape[:3]), ("dO", dO, Q.shape)):
+            checked(name, tensor, shape, Q.device)
+        self.check_problem(Q, K, causal, scale)
+        gradients = torch.empty_like(Q), torch.empty_like(K), torch.empty_like(V)
+        self.launch("backward", (Q, K, V, O, L, dO, *gradients), Q, K, causal, scale, workspace)
+        return gradients
+
+    def check_problem(self, Q, K, causal, scale):
+        if not isinstance(causal, bool):
+            raise TypeError(f"causal must be True or False, not {causal!r}")
+        reason = self.refuses(Q, K, causal, scale)
+        if reason is not None:
+            raise ValueError(f"{self.name}: {reason}")
+
+    def launch(self, pass_, tensors, Q, K, causal, scale, workspace):
+        bytes_needed = self.workspace_bytes(Q, K, causal, scale)
+        if workspace is None:
+            workspace = torch.empty(bytes_needed, dtype=torch.uint8, device=Q.device)
+        else:
+            check_workspace(workspace, bytes_needed, Q.device)
+        function = getattr(self.library.functions, f"attention_step_{pass_}")
+        # The library launches on the thread's current device. Memory that is dropped here is handed out again only to
+        # work that follows on the same stream.
+        with torch.cuda.device(Q.device):
+            stream = torch.cuda.current_stream(Q.device).cuda_stream
+            pointers = [tensor.data_ptr() for tensor in tensors]
+            error = function(*self.problem(Q, K, causal, scale), *pointers, workspace.data_ptr(), stream)
+        self.library.check(error, f"{self.name} {pass_}")
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+
+def chosen_scale(scale, d):
+    if scale is None:
+        return 1.0 / math.sqrt(d)
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise TypeError(f"scale must be a number or None, not {scale!r}")
+    if not math.isfinite(scale):
+        raise ValueError(f"scale must be finite, not {scale}")
+    return float(scale)
+
+
+def check_inputs(Q, K, V):
+    """Q decides: K and V must fit it."""
+    check_tensor("Q", Q, dimensions="batch, heads, N_q, d")
+    check_tensor("K", K, dimensions="batch, heads, N_kv, d")
+    batch, heads, _, d = Q.shape
+    checked("K", K, (batch, heads, K.shape[2], d), Q.device)
+    checked("V", V, K.shape, Q.device)
+
+
+def checked(name, tensor, shape, device):
+    """The tensor, when it can be handed to the library as `name`."""
+    check_tensor(name, tensor)
+    if tuple(tensor.shape) != tuple(shape):
+        raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected {tuple(shape)}")
+    if tensor.device != device:
+        raise ValueError(f"{name} is on {tensor.device}, but Q is on {device}")
+    return tensor
+
+
+def check_types(**tensors):
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, not {type(tensor).__name__}")
+
+
+def check_tensor(name, tensor, dimensions=None):
+    check_types(**{name: tensor})
+    if tensor.dtype != torch.float32:
+        raise TypeError(f"{name} must be torch.float32, not {tensor.dtype}")
+    if not tensor.is_cuda:
+        raise ValueError(f"{name} must be on a CUDA device, not on {tensor.device}")
+    if dimensions is not None and tensor.dim() != len(dimensions.split(", ")):
+        raise ValueError(f"{name} must be ({dimensions}), not of shape {tuple(tensor.shape)}")
+    if not tensor.is_contiguous():
+        raise ValueError(f"{name} must be contiguous; its strides are {tensor.stride()}: use {name}.contiguous()")
+    if tensor.data_ptr() % ALIGNMENT != 0:
+        raise ValueError(f"{name} must begin at a multiple of {ALIGNMENT} bytes: use {name}.clone()")
+
+
+def check_workspace(workspace, bytes_needed, device):
+    if not isinstance(workspace, torch.Tensor) or workspace.dtype != torch.uint8:
+        raise TypeError("workspace must be a torch.Tensor of torch.uint8")
+    if workspace.device != device:
+        raise ValueError(f"workspace is on {workspace.device}, but Q is on {device}")
+    if not workspace.is_contiguous() or workspace.data_ptr() % ALIGNMENT != 0:
+        raise ValueError(f"workspace must be contiguous and begin at a multiple of {ALIGNMENT} bytes")
+    if workspace.numel() < bytes_needed:
+        raise ValueError(f"workspace has {workspace.numel()} bytes, needed are {bytes_needed}")

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""What the binding refuses, and what the autograd function does. Needs PyTorch and a card; pytorch.sh calls it."""
+
+# flake8: noqa: E741
+# O is the papers' letter.
+
+import math
+import unittest
+
+import torch
+
+import attention_steps
+from autograd_function import attention
+
+
+def tensor(*shape, **options):
+    return torch.randn(shape, **{"device": "cuda", "dtype": torch.float32, **options})
+
+
+class Refusals(unittest.TestCase):
+    def setUp(self):
+        self.step = attention_steps.load().steps()[0]
+        self.Q, self.K, self.V = tensor(1, 2, 8, 16), tensor(1, 2, 12, 16), tensor(1, 2, 12, 16)
+
+    def refused(self, error, message, **changes):
+        arguments = {"Q": self.Q, "K": self.K, "V": self.V, **changes}
+        with self.assertRaisesRegex(error, message):
+            self.step.forward(**arguments)
+
+    def test_dtype(self):
+        self.refused(TypeError, "^Q must be torch.float32", Q=self.Q.half())
+        self.refused(TypeError, "^V must be torch.float32", V=self.V.double())
+        self.refused(TypeError, "^K must be a torch.Tensor", K=None)
+
+    def test_device(self):
+        for name in "QKV":
+            self.refused(ValueError, f"^{name} must be on a CUDA device", **{name: getattr(self, name).cpu()})
+
+    def test_contiguity(self):
+        self.refused(ValueError, "^Q must be contiguous", Q=tensor(1, 8, 2, 16).transpose(1, 2))
+        self.refused(ValueError, "^V must be contiguous", V=tensor(1, 2, 12, 32)[..., :16])
+
+    def test_alignment(self):
+        self.refused(ValueError, "^K must begin at", K=tensor(2 * 12 * 16 + 1)[1:].view(1, 2, 12, 16))
+
+    def test_shapes(self):
+        self.refused(ValueError, r"^Q must be \(batch, heads, N_q, d\)", Q=tensor(8, 16))
+        self.refused(ValueError, "^K has shape", K=tensor(1, 2, 12, 8))
+        self.refused(ValueError, "^K has shape", K=tensor(2, 2, 12, 16))
+        self.refused(ValueError, "^V has shape", V=tensor(1, 2, 11, 16))
+        self.refused(ValueError, "^O has shape", O=tensor(1, 2, 8, 15))
+        self.refused(ValueError, "^L has shape", L=tensor(1, 2, 9))
+
+    def test_problem(self):
+        self.refused(ValueError, "N_q = 0 is out of range", Q=tensor(1, 2, 0, 16))
+        wide = [tensor(1, 1, 4, 129) for _ in range(3)]
+        self.refused(ValueError, "d = 129 is out of range", Q=wide[0], K=wide[1], V=wide[2])
+        self.refused(ValueError, "^scale must be finite", scale=math.nan)
+        self.refused(TypeError, "^scale must be a number", scale="1")
+        self.refused(TypeError, "^causal must be", causal=1)
+
+    def test_workspace(self):
+        needed = self.step.workspace_bytes(self.Q, self.K)
+        self.assertGreater(needed, 0)  # the first step keeps S
+        small = torch.empty(needed - 1, dtype=torch.uint8, device="cuda")
+        self.refused(ValueError, "^workspace has", workspace=small)
+        self.refused(TypeError, "^workspace must be", workspace=small.float())
+
+    def test_no_such_step(self):
+        with self.assertRaisesRegex(ValueError, 'no step "99"'):
+            attention_steps.load().step("99")
+
+    def test_null_pointer(self):
+        functions = attention_steps.load().functions
+        error = functions.attention_step_forward(0, 1, 1, 1, 1, 1, 0, 1.0, *[None] * 7)
+        self.assertEqual(functions.attention_error_name(error), b"cudaErrorInvalidValue")
+
+
+class Autograd(unittest.TestCase):
+    def setUp(self):
+        self.Q, self.K, self.V = tensor(2, 3, 20, 32), tensor(2, 3, 30, 32), tensor(2, 3, 30, 32)
+
+    def steps(self):
+        return [step for step in attention_steps.load().steps() if step.has_forward]
+
+    def test_forward_is_the_steps_own(self):
+        for step in self.steps():
+            O, _ = step.forward(self.Q, self.K, self.V, causal=True)
+            torch.testing.assert_close(attention(self.Q, self.K, self.V, step, causal=True), O, rtol=0, atol=0)
+
+    def test_takes_what_a_model_hands_over(self):
+        """Heads split off a projection are not contiguous."""
+        Q = tensor(2, 20, 3, 32).transpose(1, 2)
+        for step in self.steps():
+            O, _ = step.forward(Q.contiguous(), self.K, self.V)
+            torch.testing.assert_close(attention(Q, self.K, self.V, step), O, rtol=0, atol=0)
+
+    def test_on_a_side_stream(self):
+        stream = torch.cuda.Stream()
+        for step in self.steps():
+            expected, _ = step.forward(self.Q, self.K, self.V)
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                O, _ = step.forward(self.Q, self.K, self.V)
+            stream.synchronize()
+            torch.testing.assert_close(O, expected, rtol=0, atol=0)
+
+    def test_backward_that_is_missing(self):
+        self.Q.requires_grad_()
+        for step in self.steps():
+            if step.has_backward:
+                continue
+            O = attention(self.Q, self.K, self.V, step)
+            self.assertTrue(O.requires_grad)
+            with self.assertRaisesRegex(NotImplementedError, f"{step.name} has no backward pass"):
+                O.sum().backward()
+            with self.assertRaisesRegex(NotImplementedError, f"{step.name} has no backward pass"):
+                step.backward(*[None] * 6)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Compares every step with PyTorch's scaled_dot_product_attention, computed in double precision on the same card.
+
+    compare.py [--steps 01,05] [--library FILE]
+
+Exit status: 0 all agree; 1 a result is wrong; 2 bad usage; 3 PyTorch, a card or the library is not there.
+"""
+
+# flake8: noqa: E741
+# O is the papers' letter.
+
+import argparse
+import math
+import sys
+from dataclasses import dataclass
+
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+except ModuleNotFoundError as error:
+    print(f"compare.py: {error}", file=sys.stderr)
+    sys.exit(3)
+
+import attention_steps
+
+EPS = torch.finfo(torch.float32).eps
+
+
+@dataclass(frozen=True)
+class Case:
+    batch: int
+    heads: int
+    N_q: int
+    N_kv: int
+    d: int
+    size: float = 1.0  # of the inputs: 1 is unit variance
+    scale: float | None = None
+
+    def __str__(self):
+        more = f", inputs x {self.size:g}" if self.size != 1.0 else ""
+        more += f", scale {self.scale}" if self.scale else ""
+        return f"B {self.batch}, H {self.heads}, N {self.N_q} x {self.N_kv}, d {self.d}{more}"
+
+
+CASES = [
+    Case(1, 1, 1, 1, 1),
+    Case(1, 2, 256, 256, 64),
+    Case(4, 16, 512, 512, 64),
+    Case(1, 4, 1000, 1000, 128),
+    Case(2, 3, 113, 203, 59),
+    Case(2, 3, 203, 113, 59),  # causal: the first 90 rows see no key
+    Case(1, 2, 1, 300, 64),
+    Case(1, 2, 300, 1, 64),
+    Case(3, 1, 129, 65, 40),
+    Case(1, 5, 31, 33, 8),
+    Case(1, 2, 65, 127, 100),
+    Case(2, 2, 200, 200, 64, size=4.0),  # scores of 16 on average: softmax picks single keys
+    Case(2, 2, 200, 200, 64, scale=0.3),
+]
+
+
+def make_inputs(case, seed=1):
+    generator = torch.Generator(device="cuda").manual_seed(seed)
+
+    def tensor(length):
+        shape = (case.batch, case.heads, length, case.d)
+        return case.size * torch.randn(shape, generator=generator, device="cuda", dtype=torch.float32)
+
+    return tensor(case.N_q), tensor(case.N_kv), tensor(case.N_kv)
+
+
+def visible_keys(N_q, N_kv, device):
+    """(N_q, N_kv): may query i see key j? PyTorch's is_causal aligns to the top left when the lengths differ."""
+    i = torch.arange(N_q, device=device)[:, None]
+    j = torch.arange(N_kv, device=device)[None, :]
+    return j <= i + N_kv - N_q
+
+
+def reference(Q, K, V, causal, scale):
+    """O and L in double precision."""
+    Q, K, V = Q.double(), K.double(), V.double()
+    scale = attention_steps.chosen_scale(scale, Q.shape[3])
+    mask = visible_keys(Q.shape[2], K.shape[2], Q.device) if causal else None
+    with sdpa_kernel(SDPBackend.MATH):
+        O = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale)
+    S = scale * (Q @ K.transpose(2, 3))
+    if mask is not None:
+        S = S.masked_fill(~mask, -math.inf)
+        O[:, :, ~mask.any(dim=1)] = 0.0  # rows that see no key: NaN in some versions of PyTorch
+    return O, torch.logsumexp(S, dim=3)
+
+
+def rounding_bound(Q, K, scale):
+    """As in common/check.c: what the score's terms and the length of the sums allow a correct kernel."""
+    terms = abs(attention_steps.chosen_scale(scale, Q.shape[3])) * (Q.abs() @ K.abs().transpose(2, 3)).max().item()
+    return EPS * (8.0 + 2.0 * math.sqrt(K.shape[2]) + 2.0 * terms)
+
+
+def largest_error(out, ref):
+    """NaN when anything is NaN: max() hands it on. Infinities are right only where they are equal."""
+    out = out.double()
+    return torch.where(out == ref, 0.0, (out - ref).abs()).max().item()
+
+
+def relative_error(out, ref):
+    norm = ref.norm().item()
+    error = (out.double() - ref).norm().item()
+    return error / norm if norm > 0.0 else (0.0 if error == 0.0 else math.inf)
+
+
+def wrong_values(O, L, O_ref, L_ref, bound):
+    """What is wrong, in words; empty when nothing is. Each test is written so that NaN fails it."""
+    finite_L = L_ref[torch.isfinite(L_ref)].abs()
+    L_size = max(1.0, finite_L.max().item()) if finite_L.numel() else 1.0
+    errors = [
+        ("O, relative to its norm", relative_error(O, O_ref), bound),
+        ("O, largest", largest_error(O, O_ref), 4.0 * bound * O_ref.abs().max().item()),
+        ("L, largest", largest_error(L, L_ref), bound * L_size),
+    ]
+    return [f"{what}: error {error:.2e}, bound {limit:.2e}" for what, error, limit in errors if not error <= limit]
+
+
+def run_on_nan(step, Q, K, V, causal, scale):
+    """The forward pass with outputs and workspace full of NaN, so that what is not written shows."""
+    O, L = torch.full_like(Q, math.nan), torch.full_like(Q[..., 0], math.nan)
+    bytes_needed = step.workspace_bytes(Q, K, causal, scale)
+    workspace = torch.full((bytes_needed,), 255, dtype=torch.uint8, device=Q.device)
+    step.forward(Q, K, V, causal=causal, scale=scale, O=O, L=L, workspace=workspace)
+    torch.cuda.synchronize()
+    return O, L
+
+
+def compare_case(steps, case, causal):
+    """Runs all steps on one problem; returns how many are wrong."""
+    failures = 0
+    Q, K, V = make_inputs(case)
+    O_ref, L_ref = reference(Q, K, V, causal, case.scale)
+    bound = rounding_bound(Q, K, case.scale)
+    for step in steps:
+        what = f"{step.name:20} {case}{', causal' if causal else ''}"
+        reason = step.refuses(Q, K, causal, case.scale)
+        if reason is not None:
+            print(f"refused {what}: {reason}")
+            continue
+        O, L = run_on_nan(step, Q, K, V, causal, case.scale)
+        wrong = wrong_values(O, L, O_ref, L_ref, bound)
+        failures += bool(wrong)
+        print(f"{'WRONG  ' if wrong else 'ok     '} {what}" + "".join(f"\n        {line}" for line in wrong))
+    return failures
+
+
+def choose_steps(library, wanted):
+    """The steps that have a forward pass, or those that `wanted` names, separated by commas."""
+    if wanted:
+        steps = [library.step(name) for name in wanted.split(",")]
+        without = [step.name for step in steps if not step.has_forward]
+        if without:
+            raise ValueError(f"{', '.join(without)} has no forward pass")
+        return steps
+    for step in library.steps():
+        if not step.has_forward:
+            print(f"skipped {step.name}: no forward pass")
+    return [step for step in library.steps() if step.has_forward]
+
+
+def prepare(program, path, wanted):
+    """The library and the steps; ends the program where something is missing or no such step is there."""
+    if not torch.cuda.is_available():
+        print(f"{program}: PyTorch {torch.__version__} finds no CUDA card", file=sys.stderr)
+        sys.exit(3)
+    try:
+        library = attention_steps.load(path)
+    except attention_steps.LibraryMissing as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        sys.exit(3)
+    try:
+        return library, choose_steps(library, wanted)
+    except ValueError as error:
+        print(f"{program}: --steps: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compares every step with PyTorch.")
+    parser.add_argument("--steps", help="names or numbers, separated by commas (default: all)")
+    parser.add_argument("--library", help="default: build/cuda/lib/libattention_steps.so")
+    arguments = parser.parse_args()
+    _, steps = prepare(parser.prog, arguments.library, arguments.steps)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    print(f"PyTorch {torch.__version__} on {torch.cuda.get_device_name()}, steps: {', '.join(s.name for s in steps)}")
+    failures = sum(compare_case(steps, case, causal) for case in CASES for causal in (False, True))
+    print(f"{failures} wrong" if failures else "all agree")
+    sys.exit(1 if failures or not steps else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""Times our steps and PyTorch's fp32 attention side by side, in one process and taking turns, on one card.
+
+    time_peers.py [--steps 05,06] [--sizes 4x16x4096x64,...] [--causal both|yes|no] [--repeat 25] [--json FILE]
+
+A size is batch x heads x N x d. PyTorch's backends are 'efficient' (one fused kernel) and 'math' (matrix products with
+a softmax between them); TF32 is off for the latter, and the former is exact to fp32 in its own way. A JSON line has the
+fields of a step's own lines (--json of its program) and is appended; plots/data/peers/ is where recorded ones go.
+
+Exit status: 0 all was timed; 1 a result is wrong; 2 bad usage; 3 PyTorch, a card or the library is not there.
+"""
+
+# flake8: noqa: E741
+# O is the papers' letter.
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Callable
+
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+except ModuleNotFoundError as error:
+    print(f"time_peers.py: {error}", file=sys.stderr)
+    sys.exit(3)
+
+import compare
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = ",".join(f"4x16x{N}x{d}" for d in (64, 128) for N in (512, 1024, 2048, 4096))
+BACKENDS = {"efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+BASELINE = "pytorch_efficient"  # what ratios are to
+WARMUP = 3
+SLOW_MS = 800.0  # a contestant that needs longer than this for all its runs at a size gets fewer,
+LEAST_RUNS = 5  # but at least so many
+LARGEST_ERROR = 1e-4  # of a head's norm: far over any fp32 kernel's, far under a wrong one's
+
+
+@dataclass(frozen=True)
+class Size:
+    batch: int
+    heads: int
+    N: int
+    d: int
+    causal: bool
+
+    def __str__(self):
+        return f"B {self.batch}, H {self.heads}, N {self.N}, d {self.d}" + (", causal" if self.causal else "")
+
+    def pairs(self):
+        """(query, key) that the mask lets through."""
+        return self.batch * self.heads * (self.N * (self.N + 1) // 2 if self.causal else self.N * self.N)
+
+    def tflops(self, ms):
+        return 4.0 * self.pairs() * self.d / ms * 1e-9
+
+
+@dataclass
+class Contestant:
+    name: str
+    idea: str
+    toolkit: str
+    run: Callable  # one pass into memory that is kept, where the contestant can; returns O
+    extra_bytes: int  # device memory beyond inputs and outputs
+    error: float  # of the last head, relative to its norm
+    runs: int = 0
+    samples: list = field(default_factory=list)  # milliseconds
+
+    def quantiles(self):
+        """First quartile, median, third quartile."""
+        return statistics.quantiles(self.samples, n=4, method="inclusive")
+
+
+# ---- who takes part --------------------------------------------------------------------------------------------------
+
+
+def peak_beyond(run):
+    """What a call returns, and the bytes of device memory that it needed on top of what it returned."""
+    run()  # libraries keep memory of their own from the first call on
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    out = run()
+    torch.cuda.synchronize()
+    returned = sum(tensor.numel() * tensor.element_size() for tensor in out)
+    return out, max(0, torch.cuda.max_memory_allocated() - before - returned)
+
+
+def last_head_error(O, O_ref):
+    return compare.relative_error(O[-1:, -1:], O_ref)
+
+
+def last_head_reference(Q, K, V, causal):
+    """A head is enough to tell a wrong kernel, and leaves room for the rest."""
+    return compare.reference(Q[-1:, -1:], K[-1:, -1:], V[-1:, -1:], causal, None)[0]
+
+
+def our_contestant(step, Q, K, V, causal, O_ref):
+    (O, L), extra = peak_beyond(partial(step.forward, Q, K, V, causal=causal))
+    workspace = torch.empty(step.workspace_bytes(Q, K, causal), dtype=torch.uint8, device=Q.device)
+
+    def run():
+        return step.forward(Q, K, V, causal=causal, O=O, L=L, workspace=workspace)[0]
+
+    toolkit = step.library.cuda_version()
+    return Contestant(step.name, step.idea, toolkit, run, extra, last_head_error(O, O_ref))
+
+
+def pytorch_contestant(backend, Q, K, V, causal, O_ref):
+    def run():
+        with sdpa_kernel(BACKENDS[backend]):
+            return F.scaled_dot_product_attention(Q, K, V, is_causal=causal)
+
+    (O,), extra = peak_beyond(lambda: (run(),))
+    idea = f"PyTorch {torch.__version__}, backend '{backend}'"
+    return Contestant(f"pytorch_{backend}", idea, torch.version.cuda, run, extra, last_head_error(O, O_ref))
+
+
+def contestants_for(size, steps):
+    """PyTorch's first: its time is what the others are compared with."""
+    Q, K, V = compare.make_inputs(compare.Case(size.batch, size.heads, size.N, size.N, size.d))
+    O_ref = last_head_reference(Q, K, V, size.causal)
+    makers = {f"pytorch_{backend}": partial(pytorch_contestant, backend) for backend in BACKENDS}
+    for step in steps:
+        reason = step.refuses(Q, K, size.causal)
+        if reason is None:
+            makers[step.name] = partial(our_contestant, step)
+        else:
+            print(f"  {step.name}: refused: {reason}")
+    contestants = []
+    for name, make in makers.items():
+        try:
+            contestants.append(make(Q, K, V, size.causal, O_ref))
+        except torch.cuda.OutOfMemoryError:
+            print(f"  {name}: left out: it needs more memory than the card has")
+            torch.cuda.empty_cache()
+    return contestants
+
+
+# ---- time ------------------------------------------------------------------------------------------------------------
+
+
+class Stopwatch:
+    """Milliseconds of a call on the card, with nothing of its inputs in the L2 cache."""
+
+    def __init__(self):
+        l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+        # Twice the cache would empty it. Eight times keeps the card busy for as long as it takes Python to enqueue what
+        # is timed, which would otherwise count as time of short kernels.
+        self.flush = torch.empty(8 * l2_bytes, dtype=torch.uint8, device="cuda")
+
+    def time(self, run):
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.flush.zero_()
+        start.record()
+        run()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop)
+
+
+def plan_runs(contestants, stopwatch, repeat):
+    """Warms up, and gives slow contestants fewer runs."""
+    for contestant in contestants:
+        ms = stopwatch.time(contestant.run)
+        for _ in range(WARMUP - 1 if ms < SLOW_MS / repeat else 0):
+            ms = stopwatch.time(contestant.run)
+        contestant.runs = max(min(LEAST_RUNS, repeat), min(repeat, int(SLOW_MS / ms)))
+
+
+def race(contestants, stopwatch, repeat):
+    """Each round lets everyone run once, another one first; those with fewer runs sit out rounds, evenly spread."""
+    plan_runs(contestants, stopwatch, repeat)
+    for turn in range(repeat):
+        first = turn % max(1, len(contestants))
+        for contestant in contestants[first:] + contestants[:first]:
+            if (turn + 1) * contestant.runs // repeat > turn * contestant.runs // repeat:
+                contestant.samples.append(stopwatch.time(contestant.run))
+
+
+class Clocks:
+    """The highest SM clock while it was watched, as nvidia-smi tells it; it only reads."""
+
+    def __enter__(self):
+        self.log = tempfile.TemporaryFile(mode="w+")
+        command = ["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "-i", "0", "-lms", "50"]
+        self.sampler = None
+        with contextlib.suppress(OSError):
+            self.sampler = subprocess.Popen(command, stdout=self.log, stderr=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        if self.sampler is not None:
+            self.sampler.terminate()
+            self.sampler.wait()
+        self.log.seek(0)
+        clocks = [int(line) for line in self.log.read().split() if line.isdigit()]
+        self.log.close()
+        self.text = f"SM {max(clocks)} MHz at most" if clocks else "unknown"
+
+
+# ---- report ----------------------------------------------------------------------------------------------------------
+
+
+def output_of(*command):
+    """The first line that a program prints."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.split("\n")[0].strip()
+
+
+def stamps():
+    """What is the same on every line of a run."""
+    return {
+        "driver": output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
+        "commit": os.environ.get("COMMIT") or output_of("git", "rev-parse", "--short", "HEAD"),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "torch": torch.__version__,
+    }
+
+
+def ratio_to_baseline(contestant, contestants):
+    """Over 1: faster than PyTorch's 'efficient'. None where that did not run."""
+    for other in contestants:
+        if other.name == BASELINE:
+            return other.quantiles()[1] / contestant.quantiles()[1]
+    return None
+
+
+def json_line(contestant, contestants, size, clocks, same):
+    p25, median, p75 = contestant.quantiles()
+    return {
+        "step": contestant.name,
+        "idea": contestant.idea,
+        "device": torch.cuda.get_device_name(),
+        "dtype": "fp32",
+        "pass": "fwd",
+        "batch": size.batch,
+        "heads": size.heads,
+        "seq": size.N,
+        "seq_kv": size.N,
+        "dim": size.d,
+        "causal": size.causal,
+        "scale": size.d**-0.5,
+        "seed": 1,
+        "input": "random",
+        "repeat": len(contestant.samples),
+        "ms_median": median,
+        "ms_p25": p25,
+        "ms_p75": p75,
+        "tflops": size.tflops(median),
+        "ratio_to_efficient": ratio_to_baseline(contestant, contestants),
+        "err_rel": {"o": contestant.error},
+        "ok": contestant.error <= LARGEST_ERROR,
+        "workspace_bytes": contestant.extra_bytes,
+        "toolkit": contestant.toolkit,
+        **same,
+        "clocks": clocks,
+    }
+
+
+def print_line(line):
+    ratio = f"{line['ratio_to_efficient']:.3f}" if line["ratio_to_efficient"] else "-"
+    spread = f"{line['ms_p25']:.4f} to {line['ms_p75']:.4f}, {line['repeat']} runs"
+    wrong = "" if line["ok"] else f"  WRONG: error {line['err_rel']['o']:.1e}"
+    speed = f"{line['ms_median']:10.4f} ms {line['tflops']:8.3f} TFLOP/s"
+    print(f"  {line['step']:20} {speed}  ratio {ratio}  ({spread}){wrong}")
+
+
+def time_size(size, steps, repeat, same):
+    """The lines of a size. All its memory is free again when this returns."""
+    print(size)
+    contestants = contestants_for(size, steps)
+    stopwatch = Stopwatch()
+    with Clocks() as clocks:
+        race(contestants, stopwatch, repeat)
+    lines = [json_line(contestant, contestants, size, clocks.text, same) for contestant in contestants]
+    for line in lines:
+        print_line(line)
+    return lines
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def parse_sizes(text, causal):
+    sizes = []
+    for word in text.split(","):
+        try:
+            numbers = [int(part) for part in word.split("x")]
+        except ValueError:
+            numbers = []
+        if len(numbers) != 4 or min(numbers) < 1:
+            raise argparse.ArgumentTypeError(f'"{word}" is not batch x heads x N x d, as in 4x16x1024x64')
+        sizes += [Size(*numbers, causal=masked) for masked in causal]
+    return sizes
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Times our steps and PyTorch's side by side.")
+    parser.add_argument("--steps", help="names or numbers, separated by commas (default: all)")
+    parser.add_argument("--sizes", default=SIZES, help="batch x heads x N x d, as 4x16x1024x64, separated by commas")
+    parser.add_argument("--causal", choices=("both", "yes", "no"), default="both")
+    parser.add_argument("--repeat", type=int, default=25, help="timed runs of each, fewer of slow ones (default: 25)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="append JSON lines to FILE")
+    parser.add_argument("--library", help="default: build/cuda/lib/libattention_steps.so")
+    arguments = parser.parse_args()
+    if arguments.repeat < 2:
+        parser.error("--repeat: quartiles need at least 2")
+    causal = {"both": (False, True), "yes": (True,), "no": (False,)}[arguments.causal]
+    try:
+        arguments.sizes = parse_sizes(arguments.sizes, causal)
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"--sizes: {error}")
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    _, steps = compare.prepare("time_peers.py", arguments.library, arguments.steps)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; ratio: PyTorch 'efficient' time / time")
+    same, wrong = stamps(), []
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        if arguments.json:
+            arguments.json.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(arguments.json.open("a", encoding="utf-8"))
+        for size in arguments.sizes:
+            lines = time_size(size, steps, arguments.repeat, same)
+            torch.cuda.empty_cache()
+            wrong += [f"{line['step']} at {size}" for line in lines if not line["ok"]]
+            if arguments.json:
+                file.write("".join(json.dumps(line) + "\n" for line in lines))
+                file.flush()
+    for what in wrong:
+        print(f"WRONG: {what}", file=sys.stderr)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,531 @@
+/* The meter of the simulated device against counts that are known exactly: from the rules of a card's memory system, and
+ * from what an H100 was measured to do. Needs the simulated device; a card has its own counters. */
+#include "meter_kernels.h"
+
+#include "run.h"
+#include "simulated.h"
+
+#include <cjson/cJSON.h>
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
+
+static void need_simulated_device(void) {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0 || !device_is_simulated() || simt_meter_start == NULL)
+        cr_skip_test("needs the simulated device");
+}
+
+TestSuite(meter, .init = need_simulated_device, .timeout = 60);
+
+/* ---- what was counted ---------------------------------------------------------------------------------------------- */
+
+static cJSON *counted; /* the JSON of the last measurement */
+
+static void start(unsigned every) {
+    cJSON_Delete(counted);
+    counted = NULL;
+    simt_meter_start(every);
+}
+
+/* Ends the measurement and gives its only kernel. */
+static const cJSON *finish(void) {
+    cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess, "%s", simt_last_report());
+    simt_meter_stop();
+    char *text = simt_meter_json();
+    counted = cJSON_Parse(text);
+    cr_assert_not_null(counted, "no JSON: %s", text);
+    free(text);
+    cr_assert_eq(cJSON_GetArraySize(counted), 1);
+    return cJSON_GetArrayItem(counted, 0);
+}
+
+static double number(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItem(object, name);
+    cr_assert(cJSON_IsNumber(item), "no number \"%s\"", name);
+    return item->valuedouble;
+}
+
+static void expect_number(const cJSON *object, const char *name, double expected, const char *what) {
+    cr_assert_eq(number(object, name), expected, "%s: %s is %.0f instead of %.0f", what, name, number(object, name),
+                 expected);
+}
+
+static void expect_total(const cJSON *kernel, const char *name, double expected, const char *what) {
+    expect_number(cJSON_GetObjectItem(kernel, "totals"), name, expected, what);
+}
+
+/* The number of the line of meter_kernels.cu that ends in "// mark". */
+static int line_of(const char *mark) {
+    FILE *file = fopen(METER_SOURCE, "r");
+    cr_assert_not_null(file, "cannot read %s", METER_SOURCE);
+    char text[300], wanted[60];
+    snprintf(wanted, sizeof wanted, "// %s\n", mark);
+    int number = 0, found = 0;
+    while (fgets(text, sizeof text, file) != NULL && found == 0) {
+        number++;
+        if (strstr(text, wanted) != NULL) found = number;
+    }
+    fclose(file);
+    cr_assert_gt(found, 0, "no line is marked \"%s\"", mark);
+    return found;
+}
+
+/* What the JSON says of the accesses at a line: the only one of its kind there. */
+static const cJSON *at_line(const cJSON *kernel, const char *mark, const char *space, const char *access) {
+    const cJSON *line, *found = NULL;
+    cJSON_ArrayForEach(line, cJSON_GetObjectItem(kernel, "lines")) {
+        if ((int)number(line, "line") != line_of(mark)) continue;
+        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(line, "space")), space) != 0) continue;
+        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(line, "access")), access) != 0) continue;
+        cr_assert_null(found, "two %s %ss at \"%s\"", space, access, mark);
+        cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(line, "file")), "tests/meter_kernels.cu");
+        found = line;
+    }
+    cr_assert_not_null(found, "no %s %s at \"%s\"", space, access, mark);
+    return found;
+}
+
+/* ---- arrays -------------------------------------------------------------------------------------------------------- */
+
+static void *on_device(const void *values, size_t bytes) {
+    void *memory = NULL;
+    cr_assert_eq(cudaMalloc(&memory, bytes), cudaSuccess);
+    cr_assert_eq(cudaMemcpy(memory, values, bytes, cudaMemcpyHostToDevice), cudaSuccess);
+    return memory;
+}
+
+static void *zeros_on_device(size_t bytes) {
+    void *memory = NULL;
+    cr_assert_eq(cudaMalloc(&memory, bytes), cudaSuccess);
+    cr_assert_eq(cudaMemset(memory, 0, bytes), cudaSuccess);
+    return memory;
+}
+
+/* ---- the transpose --------------------------------------------------------------------------------------------------- */
+
+enum { ELEMENTS = MATRIX * MATRIX, REQUESTS = ELEMENTS / 32 };
+
+static const cJSON *transpose(enum transpose kind) {
+    float *values = malloc(ELEMENTS * sizeof *values), *got = malloc(ELEMENTS * sizeof *got);
+    for (int i = 0; i < ELEMENTS; i++) values[i] = (float)i;
+    float *in = on_device(values, ELEMENTS * sizeof *in), *out = zeros_on_device(ELEMENTS * sizeof *out);
+    start(1);
+    run_transpose_of(kind, in, out);
+    const cJSON *kernel = finish();
+    cr_assert_eq(cudaMemcpy(got, out, ELEMENTS * sizeof *got, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (int i = 0; i < ELEMENTS; i++) cr_assert_eq(got[i], (float)(i % MATRIX * MATRIX + i / MATRIX));
+    free(values);
+    free(got);
+    expect_total(kernel, "global_load_requests", REQUESTS, "transpose");
+    expect_total(kernel, "global_load_sectors", 4.0 * REQUESTS, "transpose");
+    expect_total(kernel, "global_store_requests", REQUESTS, "transpose");
+    expect_number(kernel, "different_bytes_read", 4.0 * ELEMENTS, "transpose");
+    expect_number(kernel, "different_bytes_written", 4.0 * ELEMENTS, "transpose");
+    return kernel;
+}
+
+Test(meter, naive_transpose) {
+    const cJSON *kernel = transpose(TRANSPOSE_NAIVE);
+    expect_total(kernel, "global_store_sectors", 32.0 * REQUESTS, "naive");
+    expect_total(kernel, "shared_load_requests", 0, "naive");
+    const cJSON *load = at_line(kernel, "naive load", "global", "load");
+    const cJSON *store = at_line(kernel, "naive store", "global", "store");
+    expect_number(load, "sectors", 4.0 * number(load, "requests"), "load");
+    expect_number(load, "bytes", 4.0 * ELEMENTS, "load");
+    expect_number(store, "sectors", 32.0 * number(store, "requests"), "store");
+    expect_number(store, "partial_requests", 0, "store");
+}
+
+Test(meter, transpose_by_a_tile_of_32_columns) {
+    const cJSON *kernel = transpose(TRANSPOSE_TILE_32);
+    expect_total(kernel, "global_store_sectors", 4.0 * REQUESTS, "tile[32][32]");
+    expect_total(kernel, "shared_load_conflicts", 253952, "tile[32][32]");
+    expect_total(kernel, "shared_store_conflicts", 0, "tile[32][32]");
+    const cJSON *load = at_line(kernel, "tile load", "shared", "load");
+    expect_number(load, "requests", REQUESTS, "tile load");
+    expect_number(load, "wavefronts", 32.0 * REQUESTS, "tile load");
+    expect_number(load, "conflicts", 253952, "tile load");
+    expect_number(at_line(kernel, "tile store", "shared", "store"), "wavefronts", REQUESTS, "tile store");
+}
+
+Test(meter, transpose_by_a_tile_of_33_columns) {
+    const cJSON *kernel = transpose(TRANSPOSE_TILE_33);
+    expect_total(kernel, "global_store_sectors", 4.0 * REQUESTS, "tile[32][33]");
+    expect_total(kernel, "shared_load_conflicts", 0, "tile[32][33]");
+    expect_total(kernel, "shared_store_conflicts", 0, "tile[32][33]");
+    expect_total(kernel, "shared_load_wavefronts", REQUESTS, "tile[32][33]");
+}
+
+Test(meter, transpose_without_its_barrier_is_a_race) {
+    float *in = zeros_on_device(ELEMENTS * sizeof *in), *out = zeros_on_device(ELEMENTS * sizeof *out);
+    char store[60], load[60];
+    snprintf(store, sizeof store, "tests/meter_kernels.cu:%d", line_of("tile store"));
+    snprintf(load, sizeof load, "tests/meter_kernels.cu:%d", line_of("tile load"));
+    for (int metered = 0; metered < 2; metered++) {
+        if (metered) start(1);
+        run_transpose_of(TRANSPOSE_WITHOUT_BARRIER, in, out);
+        cr_assert_eq(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+        cr_assert_not_null(strstr(simt_last_report(), "race on tile["), "%s", simt_last_report());
+        cr_assert_not_null(strstr(simt_last_report(), store), "%s", simt_last_report());
+        cr_assert_not_null(strstr(simt_last_report(), load), "%s", simt_last_report());
+        cr_assert_eq(cudaDeviceReset(), cudaSuccess);
+        in = zeros_on_device(ELEMENTS * sizeof *in);
+        out = zeros_on_device(ELEMENTS * sizeof *out);
+    }
+    simt_meter_stop();
+}
+
+/* ---- banks ----------------------------------------------------------------------------------------------------------- */
+
+Test(meter, bank_conflicts_of_strides) {
+    static const struct {
+        int stride, ways;
+    } cases[] = {{1, 1}, {2, 2}, {4, 4}, {8, 8}, {16, 16}, {32, 32}, {3, 1}, {6, 2}, {12, 4}, {31, 1}, {0, 1}};
+    int *out = zeros_on_device(32 * sizeof *out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int stride = cases[i].stride, ways = cases[i].ways;
+        char what[40];
+        snprintf(what, sizeof what, "stride %d", stride);
+        if (stride == 0) continue; /* all lanes would write one word: a race */
+        start(1);
+        run_shared_stride(out, stride);
+        const cJSON *kernel = finish();
+        expect_total(kernel, "shared_store_requests", 1, what);
+        expect_total(kernel, "shared_store_wavefronts", ways, what);
+        expect_total(kernel, "shared_store_conflicts", ways - 1, what);
+        expect_total(kernel, "shared_load_requests", 1, what);
+        expect_total(kernel, "shared_load_wavefronts", ways, what);
+        expect_total(kernel, "shared_load_conflicts", ways - 1, what);
+    }
+}
+
+/* `pick` gives the word (or float4) that each lane reads. */
+static void expect_wavefronts(const int *pick, bool float4, int wavefronts, int conflicts, const char *what) {
+    int *device_pick = on_device(pick, 32 * sizeof *pick);
+    float *out = zeros_on_device(32 * sizeof *out);
+    start(1);
+    if (float4)
+        run_shared_float4(device_pick, out);
+    else
+        run_shared_pick(device_pick, (int *)out);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "shared_load_requests", 1, what);
+    expect_total(kernel, "shared_load_wavefronts", wavefronts, what);
+    if (conflicts >= 0) expect_total(kernel, "shared_load_conflicts", conflicts, what);
+    expect_total(kernel, "shared_store_conflicts", 0, what);
+    cr_assert_eq(cudaFree(device_pick), cudaSuccess);
+    cr_assert_eq(cudaFree(out), cudaSuccess);
+}
+
+#define PICK(word)                                                                                                     \
+    int pick[32];                                                                                                      \
+    for (int l = 0; l < 32; l++) pick[l] = (word)
+
+Test(meter, broadcasts_cost_nothing) {
+    {
+        PICK(17 + 0 * l);
+        expect_wavefronts(pick, false, 1, 0, "one word for all");
+    }
+    {
+        PICK(l / 8);
+        expect_wavefronts(pick, false, 1, 0, "four words, eight lanes each");
+    }
+    {
+        PICK(l / 16 * 32);
+        expect_wavefronts(pick, false, 2, 1, "two words of one bank, sixteen lanes each");
+    }
+    {
+        PICK(31 - l);
+        expect_wavefronts(pick, false, 1, 0, "backwards");
+    }
+    {
+        PICK((l * 11 + 5) % 32 + l % 2 * 64);
+        expect_wavefronts(pick, false, 1, 0, "every bank once, in any order and rows");
+    }
+    {
+        PICK(l % 4 * 32);
+        expect_wavefronts(pick, false, 4, 3, "four words of one bank");
+    }
+}
+
+Test(meter, eight_byte_accesses_go_by_half_warps) {
+    static const struct {
+        int stride, wavefronts, conflicts;
+    } cases[] = {{1, 2, 0}, {2, 4, 2}, {4, 8, 6}, {3, 2, 0}};
+    float *out = zeros_on_device(32 * sizeof *out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char what[40];
+        snprintf(what, sizeof what, "float2, stride %d", cases[i].stride);
+        start(1);
+        run_shared_wide(out, cases[i].stride);
+        const cJSON *kernel = finish();
+        expect_total(kernel, "shared_load_wavefronts", cases[i].wavefronts, what);
+        expect_total(kernel, "shared_load_conflicts", cases[i].conflicts, what);
+        expect_total(kernel, "shared_store_wavefronts", cases[i].wavefronts, what);
+        expect_total(kernel, "shared_store_conflicts", cases[i].conflicts, what);
+    }
+}
+
+/* Measured on an H100: 4 wavefronts, or 2 where every lane agrees with its neighbour or with the lane two further. */
+#define SIXTEEN_BYTES(row, stride, wavefronts, conflicts)                                                              \
+    do {                                                                                                               \
+        PICK((row) * (stride));                                                                                        \
+        expect_wavefronts(pick, true, wavefronts, conflicts, "row " #row " of " #stride " float4");                    \
+    } while (0)
+
+Test(meter, sixteen_byte_loads_as_measured) {
+    SIXTEEN_BYTES(l, 1, 4, 0);
+    SIXTEEN_BYTES(l, 17, 4, 0);
+    SIXTEEN_BYTES(0 * l, 17, 2, 0);
+    SIXTEEN_BYTES(l >> 1, 17, 2, 0);
+    SIXTEEN_BYTES(l >> 2, 17, 2, 0);
+    SIXTEEN_BYTES(l >> 3, 17, 2, 0);
+    SIXTEEN_BYTES(l >> 4, 17, 2, 0);
+    SIXTEEN_BYTES(l & 1, 17, 2, 0);
+    SIXTEEN_BYTES(l / 8, 17, 2, 0);
+    SIXTEEN_BYTES(l / 4, 17, 2, 0);
+    SIXTEEN_BYTES(l / 2, 17, 2, 0);
+    SIXTEEN_BYTES(l / 8, 16, 4, 2);
+    SIXTEEN_BYTES((l >> 1) & 7, 17, 2, 0);
+    SIXTEEN_BYTES((l & 1) | (l >> 4) << 1, 17, 2, 0);
+    SIXTEEN_BYTES((l & 1) | (l >> 2 & 3) << 1, 17, 2, 0);
+    SIXTEEN_BYTES((l & 1) | (l >> 3 & 3) << 1, 17, 2, 0);
+    SIXTEEN_BYTES(l & 15, 17, 4, 0);
+    SIXTEEN_BYTES(l & 7, 17, 4, 0);
+    SIXTEEN_BYTES(l & 3, 17, 4, 0);
+    SIXTEEN_BYTES(l % 16, 17, 4, 0);
+    SIXTEEN_BYTES(l % 8, 17, 4, 0);
+    SIXTEEN_BYTES(l % 4, 17, 4, 0);
+    SIXTEEN_BYTES(l % 8, 16, 32, 28);
+}
+
+/* The same lanes, float4 side by side instead of in rows. */
+Test(meter, sixteen_byte_loads_side_by_side) {
+    SIXTEEN_BYTES(l >> 1, 1, 2, 0);
+    SIXTEEN_BYTES(l >> 2, 1, 2, 0);
+    SIXTEEN_BYTES(l >> 3, 1, 2, 0);
+    SIXTEEN_BYTES(l & 1, 1, 2, 0);
+    SIXTEEN_BYTES(l & 15, 1, 4, 0);
+    SIXTEEN_BYTES(l & 7, 1, 4, 0);
+    SIXTEEN_BYTES(l & 3, 1, 4, 0);
+}
+
+/* ---- sectors ----------------------------------------------------------------------------------------------------------- */
+
+Test(meter, sectors_of_a_request) {
+    static const struct {
+        int stride, offset, sectors;
+        const char *what;
+    } cases[] = {{1, 0, 4, "coalesced"},  {1, 1, 5, "misaligned by one"}, {1, 8, 4, "a sector further"},
+                 {2, 0, 8, "stride 2"},   {4, 0, 16, "stride 4"},         {8, 0, 32, "stride 8"},
+                 {8, 3, 32, "stride 8+"}, {16, 0, 32, "stride 16"},       {-1, 31, 4, "backwards"}};
+    enum { ROOM = 32 * 16 };
+    int *in = zeros_on_device(ROOM * sizeof *in), *out = zeros_on_device(ROOM * sizeof *out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start(1);
+        run_global_load(in, out, cases[i].stride, cases[i].offset);
+        const cJSON *kernel = finish();
+        expect_total(kernel, "global_load_requests", 1, cases[i].what);
+        expect_total(kernel, "global_load_sectors", cases[i].sectors, cases[i].what);
+        expect_total(kernel, "global_store_sectors", 4, cases[i].what);
+        expect_number(kernel, "different_bytes_read", 128, cases[i].what);
+        start(1);
+        run_global_store(in, out, cases[i].stride, cases[i].offset);
+        kernel = finish();
+        expect_total(kernel, "global_store_requests", 1, cases[i].what);
+        expect_total(kernel, "global_store_sectors", cases[i].sectors, cases[i].what);
+        expect_total(kernel, "global_load_sectors", 4, cases[i].what);
+        expect_number(kernel, "different_bytes_written", 128, cases[i].what);
+    }
+    start(1);
+    run_global_load(in, out, 0, 5);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "global_load_sectors", 1, "one address for all");
+    expect_number(kernel, "different_bytes_read", 4, "one address for all");
+}
+
+Test(meter, float4_takes_sixteen_sectors) {
+    float *in = zeros_on_device(128 * sizeof *in), *out = zeros_on_device(128 * sizeof *out);
+    start(1);
+    run_global_float4(in, out);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "global_load_requests", 1, "float4");
+    expect_total(kernel, "global_load_sectors", 16, "float4");
+    expect_total(kernel, "global_store_requests", 1, "float4");
+    expect_total(kernel, "global_store_sectors", 16, "float4");
+    expect_number(kernel, "different_bytes_read", 512, "float4");
+    expect_number(kernel, "different_bytes_written", 512, "float4");
+}
+
+Test(meter, atomics) {
+    for (int same = 0; same < 2; same++) {
+        int *cells = zeros_on_device(32 * sizeof *cells);
+        start(1);
+        run_atomics_on(cells, same);
+        const cJSON *kernel = finish();
+        const char *what = same ? "one word for all" : "a word for each lane";
+        expect_total(kernel, "global_atomic_requests", 1, what);
+        expect_total(kernel, "global_atomic_sectors", same ? 1 : 4, what);
+        expect_total(kernel, "shared_atomic_requests", 1, what);
+        expect_total(kernel, "global_load_requests", 0, what);
+        expect_total(kernel, "global_store_requests", 0, what);
+    }
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------------------- */
+
+static double event_count(const cJSON *kernel, const char *what, const char *mark) {
+    const cJSON *event;
+    double count = 0;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItem(kernel, "events")) {
+        cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(event, "file")), "tests/meter_kernels.cu");
+        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(event, "what")), what) != 0) continue;
+        if ((int)number(event, "line") == line_of(mark)) count += number(event, "count");
+    }
+    return count;
+}
+
+Test(meter, barriers_and_shuffles) {
+    int *out = zeros_on_device(128 * sizeof *out);
+    start(1);
+    run_events(out);
+    const cJSON *kernel = finish();
+    cr_assert_eq(event_count(kernel, "__syncthreads()", "event barrier"), 2 * 3); /* blocks, rounds */
+    cr_assert_eq(event_count(kernel, "__shfl_xor_sync()", "event shuffle"), 2 * 2 * 5); /* and warps */
+    cr_assert_eq(cJSON_GetArraySize(cJSON_GetObjectItem(kernel, "events")), 2);
+}
+
+static void expect_requests(const cJSON *kernel, const char *mark, const char *access, int requests, int partial,
+                            int lanes) {
+    const cJSON *line = at_line(kernel, mark, "global", access);
+    expect_number(line, "requests", requests, mark);
+    expect_number(line, "partial_requests", partial, mark);
+    expect_number(line, "lanes", lanes, mark);
+}
+
+Test(meter, divergence) {
+    int *in = zeros_on_device(64 * sizeof *in), *out = zeros_on_device(320 * sizeof *out);
+    start(1);
+    run_divergence(in, out);
+    const cJSON *kernel = finish();
+    expect_requests(kernel, "whole", "load", 2, 0, 64);
+    expect_requests(kernel, "evens", "store", 2, 2, 32);
+    expect_requests(kernel, "odds", "store", 2, 2, 32);
+    expect_requests(kernel, "loop", "store", 6, 6, 96); /* rounds 1 to 3 with 24, 16 and 8 lanes of a warp */
+    expect_requests(kernel, "together again", "store", 2, 0, 64);
+}
+
+Test(meter, warp_with_few_lanes_is_not_divergent) {
+    int *in = zeros_on_device(10 * sizeof *in), *out = zeros_on_device(10 * sizeof *out);
+    start(1);
+    run_warp_of_ten(in, out);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "global_load_requests", 1, "ten lanes");
+    expect_total(kernel, "global_load_sectors", 2, "ten lanes");
+    const cJSON *line;
+    cJSON_ArrayForEach(line, cJSON_GetObjectItem(kernel, "lines")) expect_number(line, "partial_requests", 0, "ten lanes");
+}
+
+Test(meter, local_memory_of_an_array) {
+    int *in = zeros_on_device(16 * sizeof *in), *out = zeros_on_device(64 * sizeof *out);
+    start(1);
+    run_local_array(in, out);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "local_store_requests", 2 * (16 + 16), "two warps");
+    expect_total(kernel, "local_load_requests", 2 * (16 + 1), "two warps");
+    expect_total(kernel, "global_load_requests", 2 * 16, "two warps");
+    expect_total(kernel, "global_store_requests", 2, "two warps");
+}
+
+Test(meter, asynchronous_copies) {
+    float *in = zeros_on_device(128 * sizeof *in), *out = zeros_on_device(32 * sizeof *out);
+    start(1);
+    run_async(in, out);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "global_copy_requests", 2, "copies");
+    expect_total(kernel, "global_copy_sectors", 16 + 4, "copies");
+    const cJSON *wide = at_line(kernel, "async 16", "global", "copy"), *narrow = at_line(kernel, "async 4", "global", "copy");
+    expect_number(wide, "bytes", 512, "16 bytes a lane");
+    expect_number(wide, "bytes_a_lane", 16, "16 bytes a lane");
+    expect_number(wide, "sectors", 16, "16 bytes a lane");
+    expect_number(narrow, "bytes", 128, "4 bytes a lane");
+    expect_number(narrow, "sectors", 4, "4 bytes a lane");
+    expect_total(kernel, "global_load_requests", 0, "copies");
+    expect_number(kernel, "different_bytes_read", 512, "copies");
+}
+
+enum { BLOCKS = 16 };
+
+Test(meter, a_quarter_of_the_blocks) {
+    int *in = zeros_on_device(BLOCKS * 64 * sizeof *in), *out = zeros_on_device(BLOCKS * 64 * sizeof *out);
+    for (unsigned every = 1; every <= 4; every *= 4) {
+        start(every);
+        run_add(in, out, BLOCKS);
+        const cJSON *kernel = finish();
+        expect_number(kernel, "blocks", BLOCKS, "sampled");
+        expect_number(kernel, "metered_blocks", BLOCKS / every, "sampled");
+        expect_total(kernel, "global_load_requests", 2 * 2 * BLOCKS / every, "sampled");
+        expect_total(kernel, "global_load_sectors", 4 * 2 * 2 * BLOCKS / every, "sampled");
+        expect_total(kernel, "global_store_requests", 2 * BLOCKS / every, "sampled");
+        char *text = NULL;
+        size_t bytes = 0;
+        for (int with_source = 0; with_source < 2; with_source++) {
+            FILE *file = open_memstream(&text, &bytes);
+            simt_meter_print(file, with_source);
+            fclose(file);
+            cr_assert_not_null(strstr(text, every == 1 ? "all 16 blocks" : "4 of its 16 blocks"), "%s", text);
+            cr_assert_not_null(strstr(text, "meter_kernels.cu"), "%s", text);
+            if (with_source) cr_assert_not_null(strstr(text, "out[i] += in[i];"), "%s", text);
+            free(text);
+        }
+    }
+}
+
+Test(meter, launches_add_up) {
+    int *in = zeros_on_device(BLOCKS * 64 * sizeof *in), *out = zeros_on_device(BLOCKS * 64 * sizeof *out);
+    start(1);
+    for (int i = 0; i < 3; i++) run_add(in, out, 2);
+    const cJSON *kernel = finish();
+    expect_number(kernel, "launches", 3, "three launches");
+    expect_number(kernel, "blocks", 6, "three launches");
+    expect_total(kernel, "global_load_requests", 3 * 2 * 2 * 2, "three launches");
+}
+
+Test(meter, nothing_is_counted_while_it_is_off) {
+    int *in = zeros_on_device(64 * sizeof *in), *out = zeros_on_device(64 * sizeof *out);
+    run_add(in, out, 1);
+    start(1);
+    run_add(in, out, 1);
+    simt_meter_stop();
+    run_add(in, out, 1);
+    const cJSON *kernel = finish();
+    expect_number(kernel, "launches", 1, "one of three");
+    expect_total(kernel, "global_store_requests", 2, "one of three");
+}
+
+/* The meter changes how lanes take turns; what they compute must stay. */
+Test(meter, results_stay_the_same) {
+    enum { N = BLOCKS * 64 };
+    int values[N], got[2][N];
+    for (int i = 0; i < N; i++) values[i] = i * i % 1009;
+    int *in = on_device(values, sizeof values);
+    for (int metered = 0; metered < 2; metered++) {
+        int *out = on_device(values, sizeof values);
+        if (metered) start(1);
+        run_add(in, out, BLOCKS);
+        run_events(out);
+        run_divergence(in, out + 256);
+        run_local_array(in, out + 576);
+        run_async((float *)in, (float *)out + 640);
+        cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess, "%s", simt_last_report());
+        cr_assert_eq(cudaMemcpy(got[metered], out, sizeof values, cudaMemcpyDeviceToHost), cudaSuccess);
+    }
+    simt_meter_stop();
+    cr_assert_arr_eq(got[0], got[1], sizeof values);
+}
