@@ -39,6 +39,13 @@ for step in "${steps[@]}"; do
     for seq in 512 1024 2048 4096; do
         measure "$step" --batch 4 --heads 16 --seq "$seq" --dim 64
     done
+    # The quick chapters, where they are made to be quick.
+    if [[ $step > 05 ]]; then
+        measure "$step" --batch 4 --heads 16 --seq 8192 --dim 64
+        measure "$step" --batch 4 --heads 16 --seq 8192 --dim 64 --causal
+        measure "$step" --batch 4 --heads 16 --seq 4096 --dim 64 --causal
+        measure "$step" --batch 4 --heads 16 --seq 4096 --dim 128
+    fi
     measure "$step" --batch 1 --heads 1 --seq 128 --dim 32
     measure "$step" --batch 1 --heads 1 --seq 4096 --dim 64
 done

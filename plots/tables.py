@@ -290,14 +290,7 @@ COMPARED = [
 LEAST_RATIO, MOST_RATIO, LEAST_SHARE = 0.95, 1.05, 0.9
 
 # Why a ratio lies outside of that: by step, kernel and what is compared, for all sizes at which it does.
-SPLIT_STORE = (
-    "g++ placed the guarded load behind the store that uses it, so lanes beyond the matrix, which do not load, store "
-    "before the others: two requests or three where the card makes one"
-)
-CAUSES = {
-    ("02_tiled_matmul", "matmul<true>", "shared store wavefronts"): SPLIT_STORE,
-    ("02_tiled_matmul", "matmul<false>", "shared store wavefronts"): SPLIT_STORE,
-}
+CAUSES = {}  # (step, kernel, what): cause
 
 
 def options_of(shape):

@@ -42,7 +42,10 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     }
     size_t offset = (uintptr_t)to_shared - (uintptr_t)simt_worker->shared;
     struct cell *cells = &simt_worker->shared_cells[offset / 4];
+    bool metering = simt_worker->metering; /* the copy has been counted, where it reads */
+    simt_worker->metering = false;
     simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
+    simt_worker->metering = metering;
     shadow_pending(cells, bytes / 4, true);
     memset(to_shared, POISON, bytes);
 }

@@ -74,7 +74,7 @@ void *simt_static_shared(const void *declaration, size_t bytes, const char *name
     return worker->shared + offset;
 }
 
-static void count_requests(struct worker *worker, struct thread *first_lane, unsigned lanes, unsigned live);
+static void count_requests(struct worker *worker, struct thread *first_lane, unsigned lanes);
 static void count_all_requests(struct worker *worker);
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static void try_collective(struct warp *warp, struct thread *self) {
     warp->waiting &= ~lanes;
     shadow_collective(warp, first, lanes);
     if (simt_worker->metering) {
-        count_requests(simt_worker, first, lanes, warp->live);
+        count_requests(simt_worker, first, lanes);
         meter_event(simt_worker, self->place.what, self->place.file, self->place.line);
     }
 }
@@ -190,7 +190,7 @@ void simt_fence(void) {
 void simt_give_way(void) {
     enum { SPINS = 32 };
     if (simt_self == NULL || ++simt_worker->spins % SPINS != 0) return;
-    simt_self->state = READY;
+    simt_self->state = GAVE_WAY;
     yield();
 }
 
@@ -207,13 +207,14 @@ void simt_log_access(uintptr_t address, size_t bytes, enum access_kind kind, enu
         yield();
     }
     self->log[(self->log_start + self->log_length++) % LOG_SIZE] =
-        (struct access){address, relative_pc(pc), (uint8_t)bytes, (uint8_t)kind, (uint8_t)space};
+        (struct access){address, relative_pc(pc), (uint16_t)bytes, (uint8_t)kind, (uint8_t)space};
 }
 
 /* Take from the logs of these lanes one request after the other: of the accesses that stand first in the logs, those at
  * the lowest address of code, so that divergent lanes wait where their paths meet again, as they do on a card. Ends when
  * the logs are empty, or when one is whose thread has stopped only for want of room and may have more to add. */
-static void count_requests(struct worker *worker, struct thread *first_lane, unsigned lanes, unsigned live) {
+static void count_requests(struct worker *worker, struct thread *first_lane, unsigned lanes) {
+    unsigned live = lanes; /* that have not returned as far as the count has come */
     for (;;) {
         uintptr_t addresses[WARP_SIZE];
         struct access lowest = {.pc = UINT32_MAX};
@@ -223,6 +224,7 @@ static void count_requests(struct worker *worker, struct thread *first_lane, uns
             const struct thread *thread = &first_lane[lane];
             if (thread->log_length == 0) {
                 if (thread->state == AT_ACCESS) return;
+                if (thread->state == DONE) live &= ~(1u << lane);
                 lanes &= ~(1u << lane);
                 continue;
             }
@@ -252,7 +254,7 @@ static bool make_room(struct worker *worker, unsigned first, unsigned end) {
     bool any = false;
     for (unsigned i = first; i < end && !any; i++) any = worker->threads[i].state == AT_ACCESS;
     if (!any) return false;
-    count_requests(worker, first_lane, lanes, worker->warps[first / WARP_SIZE].live);
+    count_requests(worker, first_lane, lanes);
     for (unsigned i = first; i < end; i++)
         if (worker->threads[i].state == AT_ACCESS && worker->threads[i].log_length < LOG_SIZE)
             worker->threads[i].state = READY;
@@ -263,8 +265,7 @@ static bool make_room(struct worker *worker, unsigned first, unsigned end) {
 static void count_all_requests(struct worker *worker) {
     for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
         unsigned left = worker->launch->threads - first;
-        count_requests(worker, &worker->threads[first], left >= WARP_SIZE ? 0xffffffffu : (1u << left) - 1,
-                       worker->warps[first / WARP_SIZE].live);
+        count_requests(worker, &worker->threads[first], left >= WARP_SIZE ? 0xffffffffu : (1u << left) - 1);
     }
 }
 
@@ -490,6 +491,8 @@ static void run_block(struct worker *worker, uint64_t number) {
     }
     while (worker->alive > 0) {
         bool any_ran = false;
+        for (unsigned i = 0; i < launch->threads; i++)
+            if (worker->threads[i].state == GAVE_WAY) worker->threads[i].state = READY;
         for (unsigned first = 0; first < launch->threads; first += WARP_SIZE) {
             unsigned end = first + WARP_SIZE < launch->threads ? first + WARP_SIZE : launch->threads;
             for (bool warp_ran = true; warp_ran;) {

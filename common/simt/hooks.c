@@ -73,6 +73,8 @@ static const char *verb(enum access_kind kind) {
 
 static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t bytes, enum access_kind kind,
                                                    const void *pc) {
+    /* An index that nobody has written leads anywhere. */
+    if (simt_worker->unwritten.thread == simt_self) shadow_report_unwritten(simt_worker);
     char where[300];
     describe_address(address, where, sizeof where);
     char *line = source_line(pc);

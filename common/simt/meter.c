@@ -163,9 +163,9 @@ static unsigned group_wavefronts(const uintptr_t *addresses, unsigned lanes, uns
 
 /* A warp's 4-byte accesses are one group; 8-byte ones two groups of 16 lanes, 16-byte ones four of 8, so that a group
  * asks for 128 bytes at most. Loads of 8 and 16 bytes take groups twice as large where lanes agree in pairs, each with
- * its neighbour or each with the lane two further: measured for 16 bytes on an H100. */
+ * its neighbour or each with the lane two further: measured on an H100. */
 static unsigned count_wavefronts(const uintptr_t *addresses, unsigned lanes, unsigned bytes, bool is_load) {
-    unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+    unsigned group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
     if (group < 32 && is_load && (pairs_agree(addresses, lanes, 1) || pairs_agree(addresses, lanes, 2))) group *= 2;
     unsigned wavefronts = 0;
     for (unsigned first = 0; first < WARP_SIZE; first += group) {

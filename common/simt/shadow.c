@@ -137,12 +137,12 @@ static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum 
                  (unsigned)(number / grid.x % grid.y), (unsigned)(number / grid.x / grid.y));
     }
     char *line = source_line(pc), *other_line = source_line(absolute_pc(other_pc));
-    const char *cause = !same_block
-                            ? "blocks run in any order and cannot wait for one another: give each block its own "
-                              "output, use an atomic operation, or split the kernel in two"
-                        : stamp_thread(stamp) / WARP_SIZE == simt_self->linear / WARP_SIZE
-                            ? "lanes of one warp are ordered only by a shuffle, a vote, __syncwarp() or __syncthreads()"
-                            : "a __syncthreads() is missing between the two";
+    const char *cause =
+        !same_block ? "blocks run in any order and cannot wait for one another: give each block its own "
+                      "output, use an atomic operation, or split the kernel in two"
+        : stamp_thread(stamp) / WARP_SIZE == simt_self->linear / WARP_SIZE
+            ? "no __syncthreads() stands between them, nor, both being of one warp, a __syncwarp(), shuffle or vote"
+            : "a __syncthreads() is missing between the two";
     simt_fail(cudaErrorLaunchFailure,
               "race on %s: this thread %s it at %s; thread (%u,%u,%u) %s %s it at %s, and nothing orders the two: %s",
               what, verb(kind), line, other.x, other.y, other.z, other_block, other_wrote ? "wrote" : "read",
@@ -241,9 +241,12 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
         report_race(address, kind, pc, read, cell->read_pc, false);
         return;
     }
-    cell->write = stamp | (marked ? WRITE_MARKED : 0);
+    /* A plain store that this thread has just made stays one for the others, though an atomic of its own follows. */
+    bool after_plain_store =
+        (write & ~(uint64_t)7) == stamp && (write & WRITE_MARKED) == 0 && cell->write_clock == simt_self->clock;
+    cell->write = stamp | (marked && !after_plain_store ? WRITE_MARKED : 0);
     cell->write_clock = simt_self->clock;
-    cell->write_pc = relative_pc(pc);
+    if (!after_plain_store) cell->write_pc = relative_pc(pc);
 }
 
 /* `cells` is the cell of the first word. */

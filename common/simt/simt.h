@@ -46,7 +46,7 @@ struct place {
 };
 
 /* AT_ACCESS: under the meter a thread keeps a log of its accesses, and stops when it is full. */
-enum thread_state { FRESH, READY, AT_BARRIER, AT_WARP, AT_ACCESS, DONE };
+enum thread_state { FRESH, READY, GAVE_WAY, AT_BARRIER, AT_WARP, AT_ACCESS, DONE };
 
 /* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. */
 enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_KINDS };
@@ -56,7 +56,8 @@ enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
 struct access {
     uintptr_t address;
     uint32_t pc; /* relative to the program's start */
-    uint8_t bytes, kind, space;
+    uint16_t bytes;
+    uint8_t kind, space;
 };
 enum { LOG_SIZE = 32 };
 
@@ -176,9 +177,9 @@ struct worker {
     struct cell *shared_cells;
     uint64_t owner, shared_owner; /* upper bits of the stamps of the block that runs */
     uint64_t block_serial;
-    unsigned spins;          /* accesses that may be waiting for another thread */
-    unsigned barriers;       /* passed by the block that runs */
-    bool metering;           /* the block that runs is metered */
+    unsigned spins;    /* accesses that may be waiting for another thread */
+    unsigned barriers; /* passed by the block that runs */
+    bool metering;     /* the block that runs is metered */
     /* The first read, since the last barrier, of a word that nobody had written by then. */
     struct {
         uintptr_t address;
