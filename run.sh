@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The project's two commands: `./run.sh` is the main job, `./run.sh test` the tests. Both are thin over cmake and ctest.
+# The project's commands: `./run.sh` is the main job, `./run.sh test` the tests, `./run.sh profile NN` a look at the
+# counters of one step. They are thin over cmake, ctest and ncu.
 # See ./run.sh --help.
 set -euo pipefail
 
@@ -23,6 +24,7 @@ usage() {
     cat <<'TEXT'
 Usage: ./run.sh [options]    build and run every step, check it, show a table and draw the plots
        ./run.sh test         build and run the tests
+       ./run.sh profile NN   what Nsight Compute counts in step NN on a card; --batch to --causal set its size
        ./run.sh --help       this text
 
 Options of the main job:
@@ -78,8 +80,19 @@ parse_options() {
         job=tests
         shift
         (($# == 0)) || [[ $1 == --help ]] || die $exit_usage "test takes no options; found \"$1\""
+    elif [[ ${1:-} == profile ]]; then
+        job=profile
+        shift
+        if [[ ${1:-} != -h && ${1:-} != --help ]]; then
+            [[ ${1:--} != -* ]] || die $exit_usage 'profile needs a step, as in ./run.sh profile 02'
+            wanted_steps=$1
+            shift
+        fi
     fi
     while (($# > 0)); do
+        if [[ $job == profile && $1 =~ ^--(preset|steps|quick)(=|$) ]]; then
+            die $exit_usage "profile takes a step and sizes, not ${1%%=*}"
+        fi
         case $1 in
         -h | --help) usage && exit 0 ;;
         --*=*) # --seq=512 means --seq 512
@@ -121,7 +134,7 @@ choose_steps() {
         for name in "${all[@]}"; do
             [[ $name == "$wanted" || ${name%%_*} == "$wanted" ]] && matched=yes
         done
-        [[ $matched ]] || die $exit_usage "--steps: no step \"$wanted\"; there are: ${all[*]}"
+        [[ $matched ]] || die $exit_usage "no step \"$wanted\"; there are: ${all[*]}"
     done
     for name in "${all[@]}"; do # in the ladder's order, each once
         [[ ,$wanted_steps, == *",$name,"* || ,$wanted_steps, == *",${name%%_*},"* ]] && steps+=("$name")
@@ -473,13 +486,26 @@ tests_job() {
     return "$status"
 }
 
+# ---- the counters of a step -------------------------------------------------------------------------------------
+
+profile_job() {
+    choose_steps
+    ((${#steps[@]} == 1)) || die $exit_usage "profile takes one step, not \"$wanted_steps\""
+    find_nvcc || die $exit_missing 'profile needs nvcc of the CUDA toolkit, on PATH or in /usr/local/cuda/bin'
+    have ncu || die $exit_missing 'profile needs ncu of Nsight Compute, which comes with the CUDA toolkit, on PATH'
+    have_card || die $exit_missing 'profile needs a CUDA card, and this machine has none'
+    install_missing
+    build cuda --target "${steps[0]}"
+    plots/profile.sh "${steps[0]}" --batch 4 --heads 16 --seq 1024 --dim 64 "${sizes[@]}"
+}
+
 parse_options "$@"
 exec 3>&2 # for `interrupted`, which may be called while standard error goes to a log
 trap interrupted INT TERM
 shopt -s checkwinsize # COLUMNS follows the terminal's width,
 (:)                   # once a command has run
-if [[ $job == tests ]]; then
-    tests_job
-else
-    main_job
-fi
+case $job in
+tests) tests_job ;;
+profile) profile_job ;;
+*) main_job ;;
+esac

@@ -290,6 +290,8 @@ COMPARED = [
 LEAST_RATIO, MOST_RATIO, LEAST_SHARE = 0.95, 1.05, 0.9
 
 # Why a ratio lies outside of that: by step, kernel and what is compared, for all sizes at which it does.
+# Counters of these are recorded, but what differs is not yet understood line by line: they have no rows.
+NOT_YET_COMPARED = ("04_fa1_fwd", "05_fa2_fwd", "06_vectorized")
 CAUSES = {}  # (step, kernel, what): cause
 
 
@@ -318,6 +320,8 @@ def comparisons(book, shape=None):
     """Each kernel's counts beside the card's: step, kernel, what, the meter's, the card's, ratio, cause."""
     rows = []
     for run in book.meters:
+        if run["step"] in NOT_YET_COMPARED:
+            continue
         if shape and run["options"] != options_of(shape):
             continue
         for kernel in run["meter"]:

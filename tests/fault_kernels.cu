@@ -26,7 +26,7 @@ enum { T = 128 }; /* threads of a block, where not said otherwise */
 
 __device__ static int global_thread() { return (int)(blockIdx.x * blockDim.x + threadIdx.x); }
 
-/* ---- barriers of a block ------------------------------------------------------------------------------------------- */
+/* ---- barriers of a block ----------------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void store_then_read_static(const int *in, int *out) {
     __shared__ int tile[T];
@@ -133,7 +133,7 @@ FAULT(double_buffer_without_barrier, cudaErrorLaunchFailure, "race on tiles[",
       FIRST(T, in[T - 1 - i] + in[2 * T - 1 - i] + in[3 * T - 1 - i] + in[4 * T - 1 - i]),
       double_buffer_without_barrier<CORRECT><<<1, T>>>(in, out))
 
-/* ---- lanes of one warp --------------------------------------------------------------------------------------------- */
+/* ---- lanes of one warp ------------------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void lanes_store_then_read(const int *in, int *out) {
     __shared__ int row[32];
@@ -181,7 +181,37 @@ template <bool CORRECT> __global__ void half_warp_without_syncwarp(const int *in
 FAULT(half_warp_without_syncwarp, cudaErrorLaunchFailure, "race on row[", FIRST(32, in[31 - i]),
       half_warp_without_syncwarp<CORRECT><<<1, 32>>>(in, out))
 
-/* ---- two writers, or a writer and a reader -------------------------------------------------------------------------- */
+/* The last of the readers overwrites what it has read; the others may be slower than it. */
+template <bool CORRECT> __global__ void last_lane_overwrites(const int *in, int *out) {
+    __shared__ int cell;
+    int lane = (int)threadIdx.x;
+    if (lane == 0) cell = in[5];
+    __syncwarp();
+    out[lane] = in[lane] - cell; // here
+    if (CORRECT) __syncwarp();
+    if (lane == 31) cell = 7; // here
+    __syncwarp();
+    out[32 + lane] = cell;
+}
+FAULT(last_lane_overwrites, cudaErrorLaunchFailure, "race on cell", FIRST(64, i < 32 ? in[i] - in[5] : 7),
+      last_lane_overwrites<CORRECT><<<1, 32>>>(in, out))
+
+/* The same where the last reader is alone in its warp. */
+template <bool CORRECT> __global__ void last_warp_overwrites(const int *in, int *out) {
+    __shared__ int cell;
+    int t = (int)threadIdx.x;
+    if (t == 0) cell = in[5];
+    __syncthreads();
+    out[t] = in[t] - cell; // here
+    if (CORRECT) __syncthreads();
+    if (t == 32) cell = 7; // here
+    __syncthreads();
+    out[33 + t] = cell;
+}
+FAULT(last_warp_overwrites, cudaErrorLaunchFailure, "race on cell", FIRST(66, i < 33 ? in[i] - in[5] : 7),
+      last_warp_overwrites<CORRECT><<<1, 33>>>(in, out))
+
+/* ---- two writers, or a writer and a reader ----------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void lanes_write_write(const int *in, int *out) {
     __shared__ int cell;
@@ -252,7 +282,7 @@ template <bool CORRECT> __global__ void blocks_read_write(int *values, int *move
 FAULT(blocks_read_write, cudaErrorLaunchFailure, "blocks run in any order", FIRST(256, in[i + 1]),
       blocks_read_write<CORRECT><<<4, 64>>>(const_cast<int *>(in), out))
 
-/* ---- atomics ------------------------------------------------------------------------------------------------------- */
+/* ---- atomics ----------------------------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void count_without_atomic_shared(const int *in, int *out) {
     __shared__ int bins[8];
@@ -310,7 +340,7 @@ template <bool CORRECT> __global__ void atomic_against_plain_store(const int *in
 FAULT(atomic_against_plain_store, cudaErrorLaunchFailure, "race on total", FIRST(T, sum_of(in, T)),
       atomic_against_plain_store<CORRECT><<<1, T>>>(in, out))
 
-/* ---- reductions, flags, stencils ------------------------------------------------------------------------------------ */
+/* ---- reductions, flags, stencils --------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void tree_reduction_without_barrier(const int *in, int *out) {
     __shared__ int sums[T];
@@ -389,7 +419,7 @@ FAULT(stencil_without_barrier, cudaErrorLaunchFailure, "race on row[",
       FIRST(T, in[i > 0 ? i - 1 : 0] + 2 * in[i] + in[i < T - 1 ? i + 1 : T - 1]),
       stencil_without_barrier<CORRECT><<<1, T>>>(in, out))
 
-/* ---- outside of an array -------------------------------------------------------------------------------------------- */
+/* ---- outside of an array ----------------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void tail_read_global(const int *in, int *out, int n) {
     int i = global_thread();
@@ -467,7 +497,7 @@ template <bool CORRECT> __global__ void atomic_past_the_end(const int *in, int *
 FAULT(atomic_past_the_end, cudaErrorIllegalAddress, "atomic operation of 4 bytes out of bounds", FIRST(ELEMENTS, in[i]),
       atomic_past_the_end<CORRECT><<<8, T>>>(in, out, ELEMENTS))
 
-/* ---- alignment ------------------------------------------------------------------------------------------------------ */
+/* ---- alignment --------------------------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void misaligned_float4_load(const float *in, float *out) {
     int t = (int)threadIdx.x;
@@ -518,7 +548,7 @@ template <bool CORRECT> __global__ void misaligned_float2_shared(const float *in
 FAULT(misaligned_float2_shared, cudaErrorMisalignedAddress, "multiple of 8", FIRST(T, in[i]),
       misaligned_float2_shared<CORRECT><<<1, T>>>((const float *)in, (float *)out))
 
-/* ---- memory that nobody has written --------------------------------------------------------------------------------- */
+/* ---- memory that nobody has written ------------------------------------------------------------------------------ */
 
 static int *new_ints(int count) {
     int *memory = nullptr;
@@ -573,7 +603,7 @@ template <bool CORRECT> __global__ void unwritten_index(const int *fresh, const 
 FAULT(unwritten_index, cudaErrorLaunchFailure, "nobody has written", FIRST(1, in[0]), int *fresh = new_ints(1);
       if (CORRECT) cudaMemset(fresh, 0, sizeof(int)); unwritten_index<CORRECT><<<1, 1>>>(fresh, in, out))
 
-/* ---- barriers and shuffles that not all take ------------------------------------------------------------------------- */
+/* ---- barriers and shuffles that not all take --------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void barrier_in_branch(const int *in, int *out) {
     __shared__ int tile[T];
@@ -631,7 +661,7 @@ template <bool CORRECT> __global__ void shuffle_in_branch(const int *in, int *ou
 FAULT(shuffle_in_branch, cudaErrorLaunchFailure, "that not all of its threads take",
       FIRST(T, i % 2 == 0 ? in[i] + in[i ^ 2] : in[i]), shuffle_in_branch<CORRECT><<<1, T>>>(in, out))
 
-/* ---- asynchronous copies ---------------------------------------------------------------------------------------------- */
+/* ---- asynchronous copies ----------------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void async_read_before_wait(const int *in, int *out) {
     __shared__ int tile[T];
@@ -706,7 +736,7 @@ FAULT(async_buffer_overwritten, cudaErrorLaunchFailure, "race on tile[",
       FIRST(T, in[T - 1 - i] + in[2 * T - 1 - i] + in[3 * T - 1 - i] + in[4 * T - 1 - i]),
       async_buffer_overwritten<CORRECT><<<1, T>>>(in, out))
 
-/* ---- memory that is not the kernel's ---------------------------------------------------------------------------------- */
+/* ---- memory that is not the kernel's ----------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void write_to_input(int *in, int *out) {
     int t = (int)threadIdx.x;
@@ -734,7 +764,7 @@ FAULT(host_pointer, cudaErrorIllegalAddress, "host pointer",
       cudaMemcpy(copy, table_of_host, sizeof table_of_host, cudaMemcpyHostToDevice);
       host_pointer<CORRECT><<<1, T>>>(CORRECT ? copy : table_of_host, in, out))
 
-/* ---- correct, though it may not look so ---------------------------------------------------------------------------------- */
+/* ---- correct, though it may not look so -------------------------------------------------------------------------- */
 
 __global__ void shuffle_reduction(const int *in, int *out) {
     __shared__ int of_warp[T / 32];
@@ -815,7 +845,11 @@ __global__ void last_block_adds_up(const int *in, volatile int *out, int *done) 
     int total = warp_sum(t < (int)gridDim.x ? out[1 + t] : 0);
     if (t == 0) out[0] = total;
 }
-PATTERN(last_block_adds_up, FIRST(901, i == 0 ? sum_of(in, 320) : i <= 10 ? sum_of(in + 32 * (i - 1), 32) : i == 900 ? 10 : 0),
+PATTERN(last_block_adds_up,
+        FIRST(901, i == 0     ? sum_of(in, 320)
+                   : i <= 10  ? sum_of(in + 32 * (i - 1), 32)
+                   : i == 900 ? 10
+                              : 0),
         last_block_adds_up<<<10, 32>>>(in, out, out + 900))
 
 /* What the lock guards is plain memory. */

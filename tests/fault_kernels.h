@@ -1,4 +1,4 @@
-/* Kernels with one planted fault each, their correct twins, and correct kernels that look suspicious (fault_kernels.cu).
+/* Kernels with one planted fault each, their correct twins, and correct kernels that look suspicious.
  *
  * All read `in` and write `out`, two arrays of ELEMENTS ints on the device; `out` starts as zeros.
  */
@@ -36,6 +36,8 @@ struct fault {
     X(lanes_read_then_overwrite)                                                                                       \
     X(lane_broadcast)                                                                                                  \
     X(half_warp_without_syncwarp)                                                                                      \
+    X(last_lane_overwrites)                                                                                            \
+    X(last_warp_overwrites)                                                                                            \
     X(lanes_write_write)                                                                                               \
     X(warps_write_write)                                                                                               \
     X(warps_write_read_global)                                                                                         \

@@ -1,6 +1,6 @@
-/* fault_runner: list the planted faults, or launch one of them or its correct twin, once. For tools that watch a program
- * from outside (sanitize_faults.sh). Exit status 0 when the device reports no error, 1 when it does, 2 for a wrong name,
- * 3 when a twin's result is wrong. */
+/* fault_runner: list the planted faults, or launch one of them or its correct twin, once. For tools that watch a
+ * program from outside (sanitize_faults.sh). Exit status 0 when the device reports no error, 1 when it does, 2 for a
+ * wrong name, 3 when a twin's result is wrong. */
 #include "fault_kernels.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include <cuda_pipeline.h>
 
-/* ---- the transpose of a 512 x 512 matrix ----------------------------------------------------------------------------- */
+/* ---- the transpose of a 512 x 512 matrix ------------------------------------------------------------------------- */
 
 static constexpr int TILE = 32, ROWS = 8, BLOCKS = MATRIX / TILE;
 
@@ -40,7 +40,7 @@ void run_transpose_of(enum transpose kind, const float *in, float *out) {
     }
 }
 
-/* ---- banks ----------------------------------------------------------------------------------------------------------- */
+/* ---- banks ------------------------------------------------------------------------------------------------------- */
 
 __global__ void shared_stride(int *out, int stride) {
     __shared__ int words[1024];
@@ -80,7 +80,7 @@ __global__ void shared_float4(const int *pick, float *out) {
 }
 void run_shared_float4(const int *pick, float *out) { shared_float4<<<1, 32>>>(pick, out); }
 
-/* ---- sectors --------------------------------------------------------------------------------------------------------- */
+/* ---- sectors ----------------------------------------------------------------------------------------------------- */
 
 __global__ void global_load(const int *in, int *out, int stride, int offset) {
     int lane = (int)threadIdx.x;
@@ -101,7 +101,7 @@ void run_global_store(const int *in, int *out, int stride, int offset) {
 __global__ void global_float4(const float4 *in, float4 *out) { out[threadIdx.x] = in[threadIdx.x]; }
 void run_global_float4(const float *in, float *out) { global_float4<<<1, 32>>>((const float4 *)in, (float4 *)out); }
 
-/* ---- the rest -------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 __global__ void atomics_on(int *global, bool same) {
     __shared__ int bins[32];

@@ -1,7 +1,7 @@
-/* Every planted fault of fault_kernels.cu is found and named with its lines, its correct twin is not accused and computes
- * what it should, and neither are kernels that only look suspicious, nor the steps of the ladder: each with the blocks in
- * 20 different orders. Faults are looked for on the simulated device only; the correct kernels must hold on a card too.
- */
+/* Every planted fault of fault_kernels.cu is found and named with its lines; its correct twin is not accused and
+ * computes what it should, and so do kernels that only look suspicious, and the steps of the ladder: each with the
+ * blocks in 20 different orders. Faults are looked for on the simulated device only; the correct kernels must hold on a
+ * card too. */
 #include "fault_kernels.h"
 
 #include "reference.h"
@@ -61,7 +61,7 @@ static void make_arrays(struct arrays *arrays) {
     cr_assert_eq(cudaMemset(arrays->out, 0, sizeof arrays->host_in), cudaSuccess);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 /* The numbers of the lines marked "// here" between the kernel's first line and its closing brace. */
 static int marked_lines(const char *kernel, int *lines, int room) {
@@ -91,7 +91,7 @@ static bool names_line(const char *text, int line) {
     return found != NULL;
 }
 
-/* ---- faults, twins, patterns --------------------------------------------------------------------------------------- */
+/* ---- faults, twins, patterns ------------------------------------------------------------------------------------- */
 
 static void must_be_found(const struct fault *fault) {
     int lines[4];
@@ -142,7 +142,7 @@ static void must_hold(const struct fault *fault) {
 FOR_EACH_FAULT(FAULT_TESTS)
 FOR_EACH_PATTERN(PATTERN_TEST)
 
-/* ---- the ladder ---------------------------------------------------------------------------------------------------- */
+/* ---- the ladder -------------------------------------------------------------------------------------------------- */
 
 #define DECLARE(name) extern const struct step step_##name;
 FOR_EACH_STEP(DECLARE)

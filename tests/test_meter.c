@@ -1,5 +1,5 @@
-/* The meter of the simulated device against counts that are known exactly: from the rules of a card's memory system, and
- * from what an H100 was measured to do. Needs the simulated device; a card has its own counters. */
+/* The meter of the simulated device against counts that are known exactly: from the rules of a card's memory system,
+ * and from what an H100 was measured to do. Needs the simulated device; a card has its own counters. */
 #include "meter_kernels.h"
 
 #include "run.h"
@@ -23,7 +23,7 @@ static void need_simulated_device(void) {
 
 TestSuite(meter, .init = need_simulated_device, .timeout = 60);
 
-/* ---- what was counted ---------------------------------------------------------------------------------------------- */
+/* ---- what was counted -------------------------------------------------------------------------------------------- */
 
 static cJSON *counted; /* the JSON of the last measurement */
 
@@ -91,7 +91,7 @@ static const cJSON *at_line(const cJSON *kernel, const char *mark, const char *s
     return found;
 }
 
-/* ---- arrays -------------------------------------------------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 static void *on_device(const void *values, size_t bytes) {
     void *memory = NULL;
@@ -107,7 +107,7 @@ static void *zeros_on_device(size_t bytes) {
     return memory;
 }
 
-/* ---- the transpose --------------------------------------------------------------------------------------------------- */
+/* ---- the transpose ----------------------------------------------------------------------------------------------- */
 
 enum { ELEMENTS = MATRIX * MATRIX, REQUESTS = ELEMENTS / 32 };
 
@@ -181,7 +181,7 @@ Test(meter, transpose_without_its_barrier_is_a_race) {
     simt_meter_stop();
 }
 
-/* ---- banks ----------------------------------------------------------------------------------------------------------- */
+/* ---- banks ------------------------------------------------------------------------------------------------------- */
 
 Test(meter, bank_conflicts_of_strides) {
     static const struct {
@@ -316,7 +316,7 @@ Test(meter, sixteen_byte_loads_side_by_side) {
     SIXTEEN_BYTES(l & 3, 1, 4, 0);
 }
 
-/* ---- sectors ----------------------------------------------------------------------------------------------------------- */
+/* ---- sectors ----------------------------------------------------------------------------------------------------- */
 
 Test(meter, sectors_of_a_request) {
     static const struct {
@@ -378,7 +378,7 @@ Test(meter, atomics) {
     }
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static double event_count(const cJSON *kernel, const char *what, const char *mark) {
     const cJSON *event;
@@ -429,7 +429,8 @@ Test(meter, warp_with_few_lanes_is_not_divergent) {
     expect_total(kernel, "global_load_requests", 1, "ten lanes");
     expect_total(kernel, "global_load_sectors", 2, "ten lanes");
     const cJSON *line;
-    cJSON_ArrayForEach(line, cJSON_GetObjectItem(kernel, "lines")) expect_number(line, "partial_requests", 0, "ten lanes");
+    cJSON_ArrayForEach(line, cJSON_GetObjectItem(kernel, "lines"))
+        expect_number(line, "partial_requests", 0, "ten lanes");
 }
 
 Test(meter, local_memory_of_an_array) {
@@ -453,7 +454,8 @@ Test(meter, asynchronous_copies) {
     const cJSON *kernel = finish();
     expect_total(kernel, "global_copy_requests", 2, "copies");
     expect_total(kernel, "global_copy_sectors", 16 + 4, "copies");
-    const cJSON *wide = at_line(kernel, "async 16", "global", "copy"), *narrow = at_line(kernel, "async 4", "global", "copy");
+    const cJSON *wide = at_line(kernel, "async 16", "global", "copy");
+    const cJSON *narrow = at_line(kernel, "async 4", "global", "copy");
     expect_number(wide, "bytes", 512, "16 bytes a lane");
     expect_number(wide, "bytes_a_lane", 16, "16 bytes a lane");
     expect_number(wide, "sectors", 16, "16 bytes a lane");

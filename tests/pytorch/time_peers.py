@@ -22,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,7 @@ BASELINE = "pytorch_efficient"  # what ratios are to
 WARMUP = 3
 SLOW_MS = 800.0  # a contestant that needs longer than this for all its runs at a size gets fewer,
 LEAST_RUNS = 5  # but at least so many
+HEAD_START_CYCLES = 2_000_000  # about a millisecond; enqueueing takes a tenth of that on a quiet machine
 LARGEST_ERROR = 1e-4  # of a head's norm: far over any fp32 kernel's, far under a wrong one's
 
 
@@ -156,13 +158,13 @@ class Stopwatch:
 
     def __init__(self):
         l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
-        # Twice the cache would empty it. Eight times keeps the card busy for as long as it takes Python to enqueue what
-        # is timed, which would otherwise count as time of short kernels.
-        self.flush = torch.empty(8 * l2_bytes, dtype=torch.uint8, device="cuda")
+        self.flush = torch.empty(2 * l2_bytes, dtype=torch.uint8, device="cuda")
 
     def time(self, run):
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.flush.zero_()
+        # The card spins until all that is timed is enqueued: Python's own time must not count as a short kernel's.
+        torch.cuda._sleep(HEAD_START_CYCLES)
         start.record()
         run()
         stop.record()
@@ -190,24 +192,36 @@ def race(contestants, stopwatch, repeat):
 
 
 class Clocks:
-    """The highest SM clock while it was watched, as nvidia-smi tells it; it only reads."""
+    """The SM clock as nvidia-smi tells it while the program runs; it only reads.
+
+    One nvidia-smi for all sizes: while it starts, calls of the CUDA driver take longer.
+    """
 
     def __enter__(self):
-        self.log = tempfile.TemporaryFile(mode="w+")
+        self.log = tempfile.NamedTemporaryFile(mode="w")
+        self.reader = open(self.log.name, encoding="ascii")
         command = ["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "-i", "0", "-lms", "50"]
         self.sampler = None
         with contextlib.suppress(OSError):
             self.sampler = subprocess.Popen(command, stdout=self.log, stderr=subprocess.DEVNULL)
+            time.sleep(1.0)
         return self
 
     def __exit__(self, *_):
         if self.sampler is not None:
             self.sampler.terminate()
             self.sampler.wait()
-        self.log.seek(0)
-        clocks = [int(line) for line in self.log.read().split() if line.isdigit()]
+        self.reader.close()
         self.log.close()
-        self.text = f"SM {max(clocks)} MHz at most" if clocks else "unknown"
+
+    def forget(self):
+        self.reader.read()
+
+    def highest(self):
+        """Since forget()."""
+        time.sleep(0.1)  # a short race ends before the next sample
+        clocks = [int(line) for line in self.reader.read().split() if line.isdigit()]
+        return f"SM {max(clocks)} MHz at most" if clocks else "unknown"
 
 
 # ---- report ----------------------------------------------------------------------------------------------------------
@@ -280,14 +294,15 @@ def print_line(line):
     print(f"  {line['step']:20} {speed}  ratio {ratio}  ({spread}){wrong}")
 
 
-def time_size(size, steps, repeat, same):
+def time_size(size, steps, repeat, clocks, same):
     """The lines of a size. All its memory is free again when this returns."""
     print(size)
     contestants = contestants_for(size, steps)
     stopwatch = Stopwatch()
-    with Clocks() as clocks:
-        race(contestants, stopwatch, repeat)
-    lines = [json_line(contestant, contestants, size, clocks.text, same) for contestant in contestants]
+    clocks.forget()
+    race(contestants, stopwatch, repeat)
+    highest = clocks.highest()
+    lines = [json_line(contestant, contestants, size, highest, same) for contestant in contestants]
     for line in lines:
         print_line(line)
     return lines
@@ -338,8 +353,9 @@ def main():
         if arguments.json:
             arguments.json.parent.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context(arguments.json.open("a", encoding="utf-8"))
+        clocks = stack.enter_context(Clocks())
         for size in arguments.sizes:
-            lines = time_size(size, steps, arguments.repeat, same)
+            lines = time_size(size, steps, arguments.repeat, clocks, same)
             torch.cuda.empty_cache()
             wrong += [f"{line['step']} at {size}" for line in lines if not line["ok"]]
             if arguments.json:
