@@ -181,35 +181,36 @@ template <bool CORRECT> __global__ void half_warp_without_syncwarp(const int *in
 FAULT(half_warp_without_syncwarp, cudaErrorLaunchFailure, "race on row[", FIRST(32, in[31 - i]),
       half_warp_without_syncwarp<CORRECT><<<1, 32>>>(in, out))
 
-/* The last of the readers overwrites what it has read; the others may be slower than it. */
-template <bool CORRECT> __global__ void last_lane_overwrites(const int *in, int *out) {
+/* One of the readers overwrites what it has read; the others may be slower than it. */
+template <bool CORRECT> __global__ void reader_of_lanes_overwrites(const int *in, int *out) {
     __shared__ int cell;
     int lane = (int)threadIdx.x;
     if (lane == 0) cell = in[5];
     __syncwarp();
     out[lane] = in[lane] - cell; // here
     if (CORRECT) __syncwarp();
-    if (lane == 31) cell = 7; // here
+    if (lane == 30) cell = 7; // here
     __syncwarp();
     out[32 + lane] = cell;
 }
-FAULT(last_lane_overwrites, cudaErrorLaunchFailure, "race on cell", FIRST(64, i < 32 ? in[i] - in[5] : 7),
-      last_lane_overwrites<CORRECT><<<1, 32>>>(in, out))
+FAULT(reader_of_lanes_overwrites, cudaErrorLaunchFailure, "race on cell", FIRST(64, i < 32 ? in[i] - in[5] : 7),
+      reader_of_lanes_overwrites<CORRECT><<<1, 32>>>(in, out))
 
-/* The same where the last reader is alone in its warp. */
-template <bool CORRECT> __global__ void last_warp_overwrites(const int *in, int *out) {
+/* The same with a single reader in another warp. */
+template <bool CORRECT> __global__ void reader_of_warps_overwrites(const int *in, int *out) {
     __shared__ int cell;
     int t = (int)threadIdx.x;
     if (t == 0) cell = in[5];
     __syncthreads();
-    out[t] = in[t] - cell; // here
+    if (t == 0 || t == T - 1) out[t] = in[t] - cell; // here
     if (CORRECT) __syncthreads();
-    if (t == 32) cell = 7; // here
+    if (t == 0) cell = 7; // here
     __syncthreads();
-    out[33 + t] = cell;
+    out[T + t] = cell;
 }
-FAULT(last_warp_overwrites, cudaErrorLaunchFailure, "race on cell", FIRST(66, i < 33 ? in[i] - in[5] : 7),
-      last_warp_overwrites<CORRECT><<<1, 33>>>(in, out))
+FAULT(reader_of_warps_overwrites, cudaErrorLaunchFailure, "race on cell",
+      FIRST(2 * T, i >= T ? 7 : i == 0 || i == T - 1 ? in[i] - in[5] : 0),
+      reader_of_warps_overwrites<CORRECT><<<1, T>>>(in, out))
 
 /* ---- two writers, or a writer and a reader ----------------------------------------------------------------------- */
 

@@ -36,8 +36,8 @@ struct fault {
     X(lanes_read_then_overwrite)                                                                                       \
     X(lane_broadcast)                                                                                                  \
     X(half_warp_without_syncwarp)                                                                                      \
-    X(last_lane_overwrites)                                                                                            \
-    X(last_warp_overwrites)                                                                                            \
+    X(reader_of_lanes_overwrites)                                                                                      \
+    X(reader_of_warps_overwrites)                                                                                      \
     X(lanes_write_write)                                                                                               \
     X(warps_write_write)                                                                                               \
     X(warps_write_read_global)                                                                                         \
