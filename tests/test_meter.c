@@ -438,11 +438,8 @@ Test(meter, local_memory_of_an_array) {
     start(1);
     run_local_array(in, out);
     const cJSON *kernel = finish();
-    /* How much of the array's use the compiler keeps in registers differs; what the function that it is passed to does
-     * with it stays in memory. */
-    const cJSON *totals = cJSON_GetObjectItem(kernel, "totals");
-    cr_expect_geq(cJSON_GetObjectItem(totals, "local_store_requests")->valuedouble, 2 * 16);
-    cr_expect_geq(cJSON_GetObjectItem(totals, "local_load_requests")->valuedouble, 2 * 16);
+    expect_total(kernel, "local_store_requests", 2 * (16 + 16), "two warps");
+    expect_total(kernel, "local_load_requests", 2 * (16 + 1), "two warps");
     expect_total(kernel, "global_load_requests", 2 * 16, "two warps");
     expect_total(kernel, "global_store_requests", 2, "two warps");
 }
