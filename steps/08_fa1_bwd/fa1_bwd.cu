@@ -1,0 +1,148 @@
+// 08_fa1_bwd: FlashAttention's backward pass (Dao et al. 2022, Algorithm 4): P is computed again, tile by tile.
+//
+// Idea      L is enough to make any piece of P from Q and K (docs/math.md, Backward). A block owns query rows, and so dQ;
+//           what its rows give to dK and dV of a tile of keys is gathered by way of shared memory first, and then added to
+//           global memory by one atomicAdd an element.
+// Costs     O(N) memory, none beyond the outputs. dK and dV are added to once for every tile of query rows.
+// Limiter   shared memory: every multiply-add needs two numbers from it.
+// Measured  README.md beside this file has the numbers.
+
+#include "attention.h"
+
+#include <math.h>
+
+#include "device.cuh"
+
+constexpr int WARPS = 8;                  // of a block
+constexpr int ROWS = 2;                   // query rows of a warp
+constexpr int Br = WARPS * ROWS;          // query rows of a block
+constexpr int Bc = WARP;                  // keys in a tile: a lane each while P and dS are made
+constexpr int COLS = MAX_HEAD_DIM / WARP; // columns of dQ of a lane, at most
+constexpr int PAD = 1;                    // floats after each row of K and V, so that 32 rows lie in 32 banks
+static_assert(Bc % WARPS == 0, "warps share keys evenly");
+
+// Dynamic shared memory: Q and dO (Br, d), K and V (Bc, d + PAD), P and dS (Br, Bc).
+constexpr int shared_floats(int d) { return 2 * Br * d + 2 * Bc * (d + PAD) + 2 * Br * Bc; }
+static_assert(shared_floats(MAX_HEAD_DIM) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
+
+static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
+                                    const float *K,  // (heads, N_kv, d)
+                                    const float *V,  // (heads, N_kv, d)
+                                    const float *O,  // (heads, N_q, d)
+                                    const float *L,  // (heads, N_q)
+                                    const float *dO, // (heads, N_q, d)
+                                    float *dQ,       // (heads, N_q, d)
+                                    float *dK,       // (heads, N_kv, d), 0 at first
+                                    float *dV,       // (heads, N_kv, d), 0 at first
+                                    problem p) {
+    extern __shared__ float smem[];
+    float *Q_smem = smem;                      // (Br, d)
+    float *dO_smem = Q_smem + Br * p.d;        // (Br, d)
+    float *K_smem = dO_smem + Br * p.d;        // (Bc, d + PAD)
+    float *V_smem = K_smem + Bc * (p.d + PAD); // (Bc, d + PAD)
+    float *P_smem = V_smem + Bc * (p.d + PAD); // (Br, Bc)
+    float *dS_smem = P_smem + Br * Bc;         // (Br, Bc)
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    size_t head = blockIdx.y;
+    int row0 = blockIdx.x * Br, warp_row0 = row0 + warp * ROWS;
+    Q += head * p.N_q * p.d;
+    K += head * p.N_kv * p.d;
+    V += head * p.N_kv * p.d;
+    O += head * p.N_q * p.d;
+    L += head * p.N_q;
+    dO += head * p.N_q * p.d;
+    dQ += head * p.N_q * p.d;
+    dK += head * p.N_kv * p.d;
+    dV += head * p.N_kv * p.d;
+    load_tile<WARPS>(Q_smem, p.d, Q, row0, Br, p.N_q, p.d);
+    load_tile<WARPS>(dO_smem, p.d, dO, row0, Br, p.N_q, p.d);
+
+    // Of the warp's rows: L, D = rowsum(dO o O), and dQ, of which a lane owns the columns lane, lane + 32, ...
+    float L_reg[ROWS], D_reg[ROWS], dQ_reg[ROWS][COLS] = {};
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        int row = warp_row0 + r;
+        float sum = 0.0f;
+        for (int c = lane; c < p.d && row < p.N_q; c += WARP)
+            sum += dO[(size_t)row * p.d + c] * O[(size_t)row * p.d + c];
+        D_reg[r] = warp_reduce_sum(sum);
+        L_reg[r] = row < p.N_q ? L[row] : 0.0f;
+    }
+
+    int shift = p.causal ? p.N_kv - p.N_q : p.N_kv; // row `row` sees the keys before row + shift + 1
+    int end = max(0, min(p.N_kv, row0 + Br + shift));
+    for (int key0 = 0; key0 < end; key0 += Bc) {
+        load_tile<WARPS>(K_smem, p.d + PAD, K, key0, Bc, p.N_kv, p.d);
+        load_tile<WARPS>(V_smem, p.d + PAD, V, key0, Bc, p.N_kv, p.d);
+        __syncthreads(); // the tiles are complete before anyone reads them
+
+        // P and dS of the warp's rows, lane = key.
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            int row = warp_row0 + r, at = (warp * ROWS + r) * p.d;
+            float S = 0.0f, dP = 0.0f;
+            for (int c = 0; c < p.d; c++) {
+                S += Q_smem[at + c] * K_smem[lane * (p.d + PAD) + c];
+                dP += dO_smem[at + c] * V_smem[lane * (p.d + PAD) + c];
+            }
+            bool visible = row < p.N_q && key0 + lane < min(p.N_kv, row + shift + 1);
+            float P = visible ? expf(p.scale * S - L_reg[r]) : 0.0f;
+            P_smem[(warp * ROWS + r) * Bc + lane] = P;
+            dS_smem[(warp * ROWS + r) * Bc + lane] = P * (dP - D_reg[r]);
+        }
+        __syncthreads(); // P and dS are complete before other warps read them
+
+        // dQ += dS K of the warp's rows, lane = column.
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+#pragma unroll
+            for (int t = 0; t < COLS; t++)
+                for (int key = 0; key < Bc && lane + t * WARP < p.d; key++)
+                    dQ_reg[r][t] += dS_smem[(warp * ROWS + r) * Bc + key] * K_smem[key * (p.d + PAD) + lane + t * WARP];
+
+        // dV += P^T dO and dK += dS^T Q, a warp Bc / WARPS keys, lane = column: all rows of the block, then one atomicAdd.
+        for (int key = warp; key < Bc && key0 + key < p.N_kv; key += WARPS) {
+            for (int c = lane; c < p.d; c += WARP) {
+                float dV_sum = 0.0f, dK_sum = 0.0f;
+                for (int r = 0; r < Br; r++) {
+                    dV_sum += P_smem[r * Bc + key] * dO_smem[r * p.d + c];
+                    dK_sum += dS_smem[r * Bc + key] * Q_smem[r * p.d + c];
+                }
+                atomicAdd(&dV[(size_t)(key0 + key) * p.d + c], dV_sum);
+                atomicAdd(&dK[(size_t)(key0 + key) * p.d + c], p.scale * dK_sum);
+            }
+        }
+        __syncthreads(); // everyone is done with the tiles before they are overwritten
+    }
+
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int t = 0; t < COLS; t++)
+            if (warp_row0 + r < p.N_q && lane + t * WARP < p.d)
+                dQ[(size_t)(warp_row0 + r) * p.d + lane + t * WARP] = p.scale * dQ_reg[r][t];
+}
+
+static cudaError_t backward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
+    size_t key_bytes = (size_t)p->batch * p->heads * p->N_kv * p->d * sizeof(float);
+    cudaError_t error = cudaMemsetAsync(t->dK, 0, key_bytes, stream);
+    if (error == cudaSuccess) error = cudaMemsetAsync(t->dV, 0, key_bytes, stream);
+    int shared_bytes = shared_floats(p->d) * sizeof(float);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(fa1_backward, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess) return error;
+    dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
+    fa1_backward<<<blocks, WARPS * WARP, shared_bytes, stream>>>(t->Q, t->K, t->V, t->O, t->L, t->dO, t->dQ, t->dK,
+                                                                 t->dV, *p);
+    return cudaGetLastError();
+}
+
+extern "C" const step step_08_fa1_bwd = {
+    .name = "08_fa1_bwd",
+    .idea = "FlashAttention-1 backward: P again from L, atomics for dK, dV",
+    .refuses = nullptr,
+    .workspace_bytes = nullptr,
+    .forward = nullptr,
+    .backward = backward,
+    .backward_deterministic = nullptr,
+};
