@@ -66,6 +66,9 @@ struct step {
 
     attention_pass *forward;  /* NULL when the chapter has no such pass */
     attention_pass *backward; /* NULL likewise */
+
+    /* The backward pass with the same bits in every run; NULL when the chapter has none. */
+    attention_pass *backward_deterministic;
 };
 
 #ifdef __cplusplus
