@@ -10,8 +10,11 @@ double rounding_bound(double term_size, double terms) {
     return (double)FLT_EPSILON * (8.0 + 2.0 * sqrt(terms) + 2.0 * term_size);
 }
 
-static void note_wrong(struct check *check, size_t i) {
-    if (check->wrong < 3) check->first_wrong[check->wrong] = i;
+static void note_wrong(struct check *check, size_t i, double expected) {
+    if (check->wrong < 3) {
+        check->first_wrong[check->wrong] = i;
+        check->expected[check->wrong] = expected;
+    }
     check->wrong++;
 }
 
@@ -29,9 +32,32 @@ struct check check_values(const float *out, const double *ref, size_t count, dou
         error_squares += error * error;
         squares += ref[i] * ref[i];
         check.err_max = worse(check.err_max, error);
-        if (!(error <= check.bound_max)) note_wrong(&check, i);
+        if (!(error <= check.bound_max)) note_wrong(&check, i, ref[i]);
     }
     check.err_rel = squares > 0.0 ? sqrt(error_squares / squares) : error_squares > 0.0 ? INFINITY : error_squares;
+    check.ok = check.err_rel <= check.bound_rel && check.wrong == 0;
+    return check;
+}
+
+struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound) {
+    struct check check = {0};
+    double error_squares = 0.0, squares = 0.0, size_squares = 0.0, largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        squares += ref[i] * ref[i];
+        size_squares += size[i] * size[i];
+        largest = fmax(largest, fmax(fabs(ref[i]), size[i]));
+    }
+    /* What is left after the terms cancelled may be 0; it counts as a millionth of them then. */
+    double norm = fmax(sqrt(squares), 1e-6 * sqrt(size_squares));
+    check.bound_rel = norm > 0.0 ? bound * fmax(norm, sqrt(size_squares)) / norm : 0.0;
+    check.bound_max = 4.0 * bound * largest;
+    for (size_t i = 0; i < count; i++) {
+        double error = fabs((double)out[i] - ref[i]);
+        error_squares += error * error;
+        check.err_max = worse(check.err_max, error);
+        if (!(error <= check.bound_max)) note_wrong(&check, i, ref[i]);
+    }
+    check.err_rel = norm > 0.0 ? sqrt(error_squares) / norm : error_squares > 0.0 ? INFINITY : error_squares;
     check.ok = check.err_rel <= check.bound_rel && check.wrong == 0;
     return check;
 }
@@ -47,7 +73,7 @@ struct check check_logsumexp(const float *out, const double *ref, size_t count, 
         error_squares += error * error;
         squares += isfinite(ref[i]) ? ref[i] * ref[i] : 0.0;
         check.err_max = worse(check.err_max, error);
-        if (!(error <= check.bound_max)) note_wrong(&check, i);
+        if (!(error <= check.bound_max)) note_wrong(&check, i, ref[i]);
     }
     check.err_rel = squares > 0.0 ? sqrt(error_squares / squares) : error_squares > 0.0 ? INFINITY : error_squares;
     check.ok = check.wrong == 0; /* a relative error says little where L passes through zero */

@@ -11,6 +11,7 @@ struct check {
     double err_max, bound_max; /* largest absolute error */
     size_t wrong;              /* elements whose own error is over bound_max, NaN among them */
     size_t first_wrong[3];     /* their indices in the compared rows, the first few */
+    double expected[3];        /* and the reference's values there */
     bool ok;
 };
 
@@ -20,6 +21,10 @@ double rounding_bound(double term_size, double terms);
 
 /* O: count elements. A zero reference must be met by zeros. */
 struct check check_values(const float *out, const double *ref, size_t count, double bound);
+
+/* A gradient: count elements. `size` is that of the terms of each sum (reference_backward_rows()): where they cancel, as
+ * for a row that sees one key only, the error is relative to them and not to what is left. */
+struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound);
 
 /* L: a logarithm, so its error is absolute: the bound applies to max(1, |L|). -inf must be met by -inf. */
 struct check check_logsumexp(const float *out, const double *ref, size_t count, double bound);

@@ -1,7 +1,6 @@
 #include "harness.h"
 
 #include "options.h"
-#include "reference.h"
 #include "run.h"
 #include "simulated.h"
 
@@ -38,19 +37,20 @@ static double seconds_now(void) {
 
 /* ---- before anything runs: sizes ------------------------------------------------------------------------------------ */
 
-static void refuse_unsupported(const struct step *step, const struct problem *problem) {
+static void refuse_unsupported(const struct step *step, const struct step *forward, const struct problem *problem) {
     const char *reason = attention_limits(problem);
     if (reason == NULL && step->refuses != NULL) reason = step->refuses(problem);
+    if (reason == NULL && forward->refuses != NULL) reason = forward->refuses(problem);
     if (reason != NULL) usage_error(step->name, "%s", reason);
 }
 
 static void refuse_too_large(const struct step *step, const struct problem *problem) {
     size_t free_bytes = 0, total_bytes = 0;
     double workspace = step->workspace_bytes != NULL ? (double)step->workspace_bytes(problem) : 0.0;
-    double needed = tensor_bytes(problem) + workspace;
+    double tensors = tensor_bytes(problem, step->backward != NULL), needed = tensors + workspace;
     if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) return; /* told by the first allocation */
     /* Where device memory is the host's own, the host's copies come out of it too. */
-    if (device_is_simulated()) needed += tensor_bytes(problem);
+    if (device_is_simulated()) needed += tensors;
     if (needed > (double)total_bytes)
         usage_error(step->name,
                     "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f",
@@ -101,19 +101,27 @@ static cudaError_t make_flush(struct flush *flush) {
     return cudaMalloc(&flush->buffer, flush->bytes);
 }
 
-static cudaError_t time_once(struct run *run, const struct step *step, const struct flush *flush, cudaEvent_t start,
+/* What is timed: one pass, or a forward and a backward pass one after the other. NULL is no pass. */
+struct passes {
+    attention_pass *forward, *backward;
+};
+
+static cudaError_t time_once(struct run *run, struct passes passes, const struct flush *flush, cudaEvent_t start,
                              cudaEvent_t stop, float *milliseconds) {
     cudaError_t error = cudaMemsetAsync(flush->buffer, 0, flush->bytes, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(start, NULL);
-    if (error == cudaSuccess) error = step->forward(&run->problem, &run->device, run->workspace, NULL);
+    if (error == cudaSuccess && passes.forward != NULL)
+        error = passes.forward(&run->problem, &run->device, run->workspace, NULL);
+    if (error == cudaSuccess && passes.backward != NULL)
+        error = passes.backward(&run->problem, &run->device, run->workspace, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(stop, NULL);
     if (error == cudaSuccess) error = cudaEventSynchronize(stop);
     if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, start, stop);
     return error;
 }
 
-static cudaError_t time_forward(struct run *run, const struct step *step, const struct options *options,
-                                struct timing *timing) {
+static cudaError_t time_passes(struct run *run, struct passes passes, const struct options *options,
+                               struct timing *timing) {
     struct flush flush = {0};
     cudaEvent_t start = NULL, stop = NULL;
     float *samples = malloc((size_t)options->repeat * sizeof *samples);
@@ -122,7 +130,7 @@ static cudaError_t time_forward(struct run *run, const struct step *step, const 
     if (error == cudaSuccess) error = cudaEventCreate(&start);
     if (error == cudaSuccess) error = cudaEventCreate(&stop);
     for (int i = -options->warmup; i < options->repeat && error == cudaSuccess; i++)
-        error = time_once(run, step, &flush, start, stop, &samples[i < 0 ? 0 : i]);
+        error = time_once(run, passes, &flush, start, stop, &samples[i < 0 ? 0 : i]);
     if (error == cudaSuccess) {
         qsort(samples, (size_t)options->repeat, sizeof *samples, compare_floats);
         *timing = (struct timing){quantile(samples, options->repeat, 0.5), quantile(samples, options->repeat, 0.25),
@@ -135,7 +143,10 @@ static cudaError_t time_forward(struct run *run, const struct step *step, const 
     return error;
 }
 
-static double forward_flops(const struct problem *problem) { return 4.0 * unmasked_pairs(problem) * problem->d; }
+/* Two products forward, five backward, each a multiply-add for every unmasked pair and column. */
+static double flops(const struct problem *problem, bool forward, bool backward) {
+    return ((forward ? 4.0 : 0.0) + (backward ? 10.0 : 0.0)) * unmasked_pairs(problem) * problem->d;
+}
 
 /* ---- readable report -------------------------------------------------------------------------------------------------- */
 
@@ -147,13 +158,29 @@ static void print_corner(const char *name, const float *values, int rows, int co
     }
 }
 
-static void print_corners(const struct run *run, const float *O, const float *L) {
+/* On the host. */
+struct outputs {
+    float *O, *L, *dQ, *dK, *dV; /* the gradients are NULL when no backward pass is asked for */
+};
+
+static void print_corners(const struct run *run, const struct outputs *out) {
     const struct problem *problem = &run->problem;
-    print_corner("Q", run->Q, problem->N_q, problem->d);
-    print_corner("K", run->K, problem->N_kv, problem->d);
-    print_corner("V", run->V, problem->N_kv, problem->d);
-    print_corner("O", O, problem->N_q, problem->d);
-    print_corner("L", L, problem->N_q, 1);
+    const struct {
+        const char *name;
+        const float *values;
+        int rows, columns;
+    } matrices[] = {{"Q", run->Q, problem->N_q, problem->d},
+                    {"K", run->K, problem->N_kv, problem->d},
+                    {"V", run->V, problem->N_kv, problem->d},
+                    {"O", out->O, problem->N_q, problem->d},
+                    {"L", out->L, problem->N_q, 1},
+                    {"dO", run->dO, problem->N_q, problem->d},
+                    {"dQ", out->dQ, problem->N_q, problem->d},
+                    {"dK", out->dK, problem->N_kv, problem->d},
+                    {"dV", out->dV, problem->N_kv, problem->d}};
+    int count = out->dQ != NULL ? 9 : 5;
+    for (int i = 0; i < count; i++)
+        print_corner(matrices[i].name, matrices[i].values, matrices[i].rows, matrices[i].columns);
 }
 
 static void print_check(const char *name, const struct check *check) {
@@ -161,55 +188,97 @@ static void print_check(const char *name, const struct check *check) {
             check->bound_rel, check->err_max, check->bound_max, check->ok ? "ok" : "WRONG");
 }
 
-/* Where an element of row r lies, as a reader would look for it. */
-static void print_wrong_element(const struct problem *problem, const char *name, size_t row, size_t column, float got,
-                                double expected) {
-    size_t N_q = (size_t)problem->N_q, head = row / N_q;
+/* Where an element of a row lies, N rows to a head, as a reader would look for it. */
+static void print_wrong_element(const struct problem *problem, const char *name, size_t N, size_t row, size_t column,
+                                float got, double expected) {
+    size_t head = row / N;
     fprintf(report, "      %s at (batch %zu, head %zu, row %zu, column %zu): got %g, expected %g\n", name,
-            head / (size_t)problem->heads, head % (size_t)problem->heads, row % N_q, column, (double)got, expected);
+            head / (size_t)problem->heads, head % (size_t)problem->heads, row % N, column, (double)got, expected);
 }
 
-/* The expected values are not kept, so the few rows that are shown are computed once more. */
-static void print_first_wrong(const struct run *run, const struct forward_check *result, const float *O,
-                              const float *L) {
-    size_t d = (size_t)run->problem.d;
-    double O_ref[MAX_HEAD_DIM], L_ref;
-    for (size_t i = 0; i < result->O.wrong && i < 3; i++) {
-        size_t row = result->rows[result->O.first_wrong[i] / d], column = result->O.first_wrong[i] % d;
-        (void)reference_forward_rows(&run->problem, run->Q, run->K, run->V, &row, 1, O_ref, &L_ref);
-        print_wrong_element(&run->problem, "O", row, column, O[row * d + column], O_ref[column]);
+/* The first mismatches of a matrix of d columns, of which the listed rows were compared. */
+static void print_first_wrong(const struct problem *problem, const char *name, const struct check *check,
+                              const float *values, size_t N, size_t d, const size_t *rows) {
+    for (size_t i = 0; i < check->wrong && i < 3; i++) {
+        size_t row = rows[check->first_wrong[i] / d], column = check->first_wrong[i] % d;
+        print_wrong_element(problem, name, N, row, column, values[row * d + column], check->expected[i]);
     }
-    for (size_t i = 0; i < result->L.wrong && i < 3; i++) {
-        size_t row = result->rows[result->L.first_wrong[i]];
-        (void)reference_forward_rows(&run->problem, run->Q, run->K, run->V, &row, 1, O_ref, &L_ref);
-        print_wrong_element(&run->problem, "L", row, 0, L[row], L_ref);
-    }
-    if (result->not_finite < query_elements(&run->problem))
-        print_wrong_element(&run->problem, "O", result->not_finite / d, result->not_finite % d, O[result->not_finite],
+}
+
+static void print_forward_check(const struct run *run, const struct forward_check *result, const struct outputs *out) {
+    const struct problem *p = &run->problem;
+    size_t N_q = (size_t)p->N_q, d = (size_t)p->d;
+    print_check("O", &result->O);
+    print_check("L", &result->L);
+    if (result->checked_rows < query_rows(p))
+        fprintf(report, "      %zu of %zu rows compared\n", result->checked_rows, query_rows(p));
+    print_first_wrong(p, "O", &result->O, out->O, N_q, d, result->rows);
+    print_first_wrong(p, "L", &result->L, out->L, N_q, 1, result->rows);
+    if (result->not_finite < query_elements(p))
+        print_wrong_element(p, "O", N_q, result->not_finite / d, result->not_finite % d, out->O[result->not_finite],
                             NAN);
+}
+
+static void print_backward_check(const struct run *run, const struct backward_check *result,
+                                 const struct outputs *out) {
+    const struct problem *p = &run->problem;
+    size_t N_q = (size_t)p->N_q, N_kv = (size_t)p->N_kv, d = (size_t)p->d;
+    print_check("dQ", &result->dQ);
+    print_check("dK", &result->dK);
+    print_check("dV", &result->dV);
+    if (result->checked_rows < query_rows(p) || result->checked_keys < key_rows(p))
+        fprintf(report, "      %zu of %zu query rows and %zu of %zu key rows compared\n", result->checked_rows,
+                query_rows(p), result->checked_keys, key_rows(p));
+    print_first_wrong(p, "dQ", &result->dQ, out->dQ, N_q, d, result->rows);
+    print_first_wrong(p, "dK", &result->dK, out->dK, N_kv, d, result->keys);
+    print_first_wrong(p, "dV", &result->dV, out->dV, N_kv, d, result->keys);
+    if (!result->finite) fprintf(report, "      a gradient holds NaN or infinity\n");
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------------------------------- */
 
-static void add_time(cJSON *line, const struct problem *problem, const struct timing *timing) {
-    cJSON_AddItemToObject(line, "ms_median", timing != NULL ? cJSON_CreateNumber(timing->median) : cJSON_CreateNull());
-    cJSON_AddItemToObject(line, "ms_p25", timing != NULL ? cJSON_CreateNumber(timing->p25) : cJSON_CreateNull());
-    cJSON_AddItemToObject(line, "ms_p75", timing != NULL ? cJSON_CreateNumber(timing->p75) : cJSON_CreateNull());
-    cJSON_AddItemToObject(line, "tflops",
-                          timing != NULL ? cJSON_CreateNumber(forward_flops(problem) / timing->median * 1e-9)
-                                         : cJSON_CreateNull());
+/* NULL where nothing was timed. */
+static void add_time(cJSON *line, double pass_flops, const struct timing *timing) {
+    const char *const names[] = {"ms_median", "ms_p25", "ms_p75", "tflops"};
+    for (int i = 0; i < 4; i++) {
+        if (timing == NULL) {
+            cJSON_AddNullToObject(line, names[i]);
+            continue;
+        }
+        const double values[] = {timing->median, timing->p25, timing->p75, pass_flops / timing->median * 1e-9};
+        cJSON_AddNumberToObject(line, names[i], values[i]);
+    }
 }
 
-static void add_check(cJSON *line, const struct forward_check *result) {
+/* All that one run finds out. */
+struct result {
+    struct forward_check forward;
+    struct backward_check backward;
+    bool ok;
+    double host_seconds;
+    bool timed;
+    struct timing forward_time, backward_time, time; /* the last one of all that was asked for */
+};
+
+static void add_checks(cJSON *line, const struct result *result, bool backward) {
+    const struct {
+        const char *name;
+        const struct check *check;
+    } checks[] = {{"o", &result->forward.O},
+                  {"lse", &result->forward.L},
+                  {"dq", &result->backward.dQ},
+                  {"dk", &result->backward.dK},
+                  {"dv", &result->backward.dV}};
     cJSON *relative = cJSON_AddObjectToObject(line, "err_rel"), *largest = cJSON_AddObjectToObject(line, "err_max");
     cJSON *bound = cJSON_AddObjectToObject(line, "bound_rel");
-    cJSON_AddNumberToObject(relative, "o", result->O.err_rel);
-    cJSON_AddNumberToObject(relative, "lse", result->L.err_rel);
-    cJSON_AddNumberToObject(largest, "o", result->O.err_max);
-    cJSON_AddNumberToObject(largest, "lse", result->L.err_max);
-    cJSON_AddNumberToObject(bound, "o", result->O.bound_rel);
-    cJSON_AddNumberToObject(bound, "lse", result->L.bound_rel);
-    cJSON_AddNumberToObject(line, "checked_rows", (double)result->checked_rows);
+    for (int i = 0; i < (backward ? 5 : 2); i++) {
+        cJSON_AddNumberToObject(relative, checks[i].name, checks[i].check->err_rel);
+        cJSON_AddNumberToObject(largest, checks[i].name, checks[i].check->err_max);
+        cJSON_AddNumberToObject(bound, checks[i].name, checks[i].check->bound_rel);
+    }
+    cJSON_AddNumberToObject(line, "checked_rows",
+                            (double)(backward ? result->backward.checked_rows : result->forward.checked_rows));
+    if (backward) cJSON_AddNumberToObject(line, "checked_keys", (double)result->backward.checked_keys);
     cJSON_AddBoolToObject(line, "ok", result->ok);
 }
 
@@ -223,7 +292,7 @@ static void add_versions(cJSON *line) {
 }
 
 static char *json_line(const struct step *step, const struct run *run, const struct options *options,
-                       const struct forward_check *result, const struct timing *timing, double host_seconds) {
+                       const struct result *result) {
     const struct problem *problem = &run->problem;
     struct cudaDeviceProp properties;
     cJSON *line = cJSON_CreateObject();
@@ -232,7 +301,8 @@ static char *json_line(const struct step *step, const struct run *run, const str
     cJSON_AddStringToObject(line, "device",
                             cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "unknown");
     cJSON_AddStringToObject(line, "dtype", "fp32");
-    cJSON_AddStringToObject(line, "pass", "fwd");
+    cJSON_AddStringToObject(line, "pass", !options->backward ? "fwd" : options->forward ? "both" : "bwd");
+    if (options->backward) cJSON_AddBoolToObject(line, "deterministic", options->deterministic);
     cJSON_AddNumberToObject(line, "batch", problem->batch);
     cJSON_AddNumberToObject(line, "heads", problem->heads);
     cJSON_AddNumberToObject(line, "seq", problem->N_q);
@@ -242,15 +312,21 @@ static char *json_line(const struct step *step, const struct run *run, const str
     cJSON_AddNumberToObject(line, "scale", (double)problem->scale);
     cJSON_AddNumberToObject(line, "seed", (double)options->seed);
     cJSON_AddStringToObject(line, "input", input_name(options->input));
-    cJSON_AddNumberToObject(line, "repeat", timing != NULL ? options->repeat : 0);
-    add_time(line, problem, timing);
-    if (result != NULL)
-        add_check(line, result);
+    cJSON_AddNumberToObject(line, "repeat", result->timed ? options->repeat : 0);
+    add_time(line, flops(problem, options->forward, options->backward), result->timed ? &result->time : NULL);
+    if (options->forward && options->backward) {
+        add_time(cJSON_AddObjectToObject(line, "fwd"), flops(problem, true, false),
+                 result->timed ? &result->forward_time : NULL);
+        add_time(cJSON_AddObjectToObject(line, "bwd"), flops(problem, false, true),
+                 result->timed ? &result->backward_time : NULL);
+    }
+    if (options->check)
+        add_checks(line, result, options->backward);
     else
         cJSON_AddNullToObject(line, "ok");
     cJSON_AddNumberToObject(line, "workspace_bytes", (double)run->workspace_bytes);
-    cJSON_AddNumberToObject(line, "tensor_bytes", tensor_bytes(problem));
-    cJSON_AddNumberToObject(line, "host_seconds", host_seconds);
+    cJSON_AddNumberToObject(line, "tensor_bytes", tensor_bytes(problem, options->backward));
+    cJSON_AddNumberToObject(line, "host_seconds", result->host_seconds);
     if (options->meter) {
         char *meter = simt_meter_json();
         cJSON_AddItemToObject(line, "meter", cJSON_Parse(meter));
@@ -276,76 +352,125 @@ static bool write_json(FILE *file, const char *text) {
 
 /* ---- the program -------------------------------------------------------------------------------------------------------- */
 
-static int run_and_report(const struct step *step, const struct options *options, struct run *run, FILE *json, float *O,
-                          float *L) {
-    double started = seconds_now();
-    if (options->meter) simt_meter_start((unsigned)options->meter_every);
+static void print_heading(const struct step *step, const struct step *forward, const struct options *options,
+                          const struct run *run) {
+    struct cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) properties.name[0] = '\0';
+    const struct problem *p = &run->problem;
+    fprintf(report, "%s %s%s on %s: batch %d, heads %d, %d queries, %d keys, d %d%s\n", step->name,
+            !options->backward ? "forward"
+            : options->forward ? "forward and backward"
+                               : "backward",
+            options->deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name,
+            p->batch, p->heads, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "");
+    if (forward != step) fprintf(report, "  O and L by %s\n", forward->name);
+}
+
+static void print_time(const char *name, const struct timing *timing, int repeat, double pass_flops) {
+    fprintf(report, "  %s %.4f ms, median of %d (quartiles %.4f and %.4f); %.3f TFLOP/s\n", name, timing->median,
+            repeat, timing->p25, timing->p75, pass_flops / timing->median * 1e-9);
+}
+
+static cudaError_t time_and_print(struct run *run, const struct step *step, const struct step *forward,
+                                  const struct options *options, struct result *result) {
+    const struct problem *p = &run->problem;
+    attention_pass *backward = options->deterministic ? step->backward_deterministic : step->backward;
+    cudaError_t error = cudaSuccess;
+    if (options->forward && options->backward) {
+        error = time_passes(run, (struct passes){forward->forward, NULL}, options, &result->forward_time);
+        if (error == cudaSuccess)
+            error = time_passes(run, (struct passes){NULL, backward}, options, &result->backward_time);
+        if (error != cudaSuccess) return error;
+        print_time("forward ", &result->forward_time, options->repeat, flops(p, true, false));
+        print_time("backward", &result->backward_time, options->repeat, flops(p, false, true));
+    }
+    struct passes asked_for = {options->forward ? forward->forward : NULL, options->backward ? backward : NULL};
+    error = time_passes(run, asked_for, options, &result->time);
+    if (error == cudaSuccess)
+        print_time("time", &result->time, options->repeat, flops(p, options->forward, options->backward));
+    return error;
+}
+
+/* The passes once each, metered as asked for, their results on the host. Seconds count what is metered. */
+static cudaError_t run_once(struct run *run, const struct step *step, const struct step *forward,
+                            const struct options *options, struct outputs *out, double *seconds) {
     if (options->shuffle_seed != 0) simt_shuffle_blocks(options->shuffle_seed);
-    cudaError_t error = run_forward(run, step);
+    if (options->meter && options->forward) simt_meter_start((unsigned)options->meter_every);
+    double started = seconds_now();
+    cudaError_t error = run_forward(run, forward);
+    if (error == cudaSuccess && options->backward) {
+        if (!options->forward) {
+            if (options->meter) simt_meter_start((unsigned)options->meter_every);
+            started = seconds_now();
+        }
+        error = run_backward(run, step, options->deterministic);
+    }
     if (options->meter) simt_meter_stop();
-    double host_seconds = seconds_now() - started;
-    if (error == cudaSuccess) error = fetch_forward(run, O, L);
-    if (error != cudaSuccess) return device_failed(step, "forward", error);
+    *seconds = seconds_now() - started;
+    if (error == cudaSuccess) error = fetch_forward(run, out->O, out->L);
+    if (error == cudaSuccess && options->backward) error = fetch_backward(run, out->dQ, out->dK, out->dV);
+    return error;
+}
+
+static int run_and_report(const struct step *step, const struct step *forward, const struct options *options,
+                          struct run *run, FILE *json, struct outputs *out) {
+    struct result result = {.ok = true};
+    cudaError_t error = run_once(run, step, forward, options, out, &result.host_seconds);
+    if (error != cudaSuccess) return device_failed(step, options->backward ? "backward" : "forward", error);
     const char *broken = NULL;
     error = find_broken_guard(run, &broken);
     if (error != cudaSuccess) return device_failed(step, "reading the guard bands", error);
 
-    struct cudaDeviceProp properties;
-    if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) properties.name[0] = '\0';
-    const struct problem *p = &run->problem;
-    fprintf(report, "%s forward on %s: batch %d, heads %d, %d queries, %d keys, d %d%s\n", step->name,
-            run->simulated ? "the simulated device" : properties.name, p->batch, p->heads, p->N_q, p->N_kv, p->d,
-            p->causal ? ", causal" : "");
-    if (options->print) print_corners(run, O, L);
+    print_heading(step, forward, options, run);
+    if (options->print) print_corners(run, out);
     if (options->meter) {
         fflush(report);
         simt_meter_print(report, options->meter_source);
     }
-
-    int status = EXIT_OK;
-    struct forward_check result = {0};
     if (options->check) {
-        result = check_forward(run, O, L, check_budget);
-        print_check("O", &result.O);
-        print_check("L", &result.L);
-        if (result.checked_rows < query_rows(p))
-            fprintf(report, "      %zu of %zu rows compared\n", result.checked_rows, query_rows(p));
-        if (!result.ok) print_first_wrong(run, &result, O, L);
+        result.forward = check_forward(run, out->O, out->L, check_budget);
+        print_forward_check(run, &result.forward, out);
+        result.ok = result.forward.ok;
+        if (options->backward) {
+            result.backward = check_backward(run, out->O, out->L, out->dQ, out->dK, out->dV, check_budget);
+            print_backward_check(run, &result.backward, out);
+            result.ok = result.ok && result.backward.ok;
+        }
         if (broken != NULL) {
             fprintf(report, "      the kernel wrote outside of %s: the guard band beside it has changed\n", broken);
             result.ok = false;
         }
-        if (!result.ok) status = EXIT_WRONG;
     }
-
-    struct timing timing;
-    bool timed = options->time && !run->simulated;
-    if (timed) {
-        error = time_forward(run, step, options, &timing);
-        if (error != cudaSuccess) {
-            free_forward_check(&result);
-            return device_failed(step, "timing", error);
-        }
-        fprintf(report, "  time %.4f ms, median of %d (quartiles %.4f and %.4f); %.3f TFLOP/s\n", timing.median,
-                options->repeat, timing.p25, timing.p75, forward_flops(p) / timing.median * 1e-9);
+    int status = result.ok ? EXIT_OK : EXIT_WRONG;
+    result.timed = options->time && !run->simulated;
+    if (result.timed) {
+        error = time_and_print(run, step, forward, options, &result);
+        if (error != cudaSuccess) status = device_failed(step, "timing", error);
     }
-    if (json != NULL) {
-        char *text =
-            json_line(step, run, options, options->check ? &result : NULL, timed ? &timing : NULL, host_seconds);
+    if (json != NULL && error == cudaSuccess) {
+        char *text = json_line(step, run, options, &result);
         if (text == NULL || !write_json(json, text)) {
             fprintf(stderr, "%s: --json: writing to %s failed\n", step->name, options->json);
             status = EXIT_DEVICE;
         }
         free(text);
     }
-    free_forward_check(&result);
+    free_forward_check(&result.forward);
+    free_backward_check(&result.backward);
     return status;
 }
 
-int harness_main(const struct step *step, int argc, char **argv) {
+static float *allocate_output(size_t elements) {
+    float *values = malloc(elements * sizeof *values);
+    if (values == NULL) abort();
+    return values;
+}
+
+int harness_main(const struct step *step, const struct step *forward, int argc, char **argv) {
     struct options options = parse_options(argc, argv, step);
     report = options.json != NULL && strcmp(options.json, "-") == 0 ? stderr : stdout;
-    refuse_unsupported(step, &options.problem);
+    if (step->forward != NULL) forward = step;
+    refuse_unsupported(step, forward, &options.problem);
     int devices = 0;
     cudaError_t error = cudaGetDeviceCount(&devices);
     if (error != cudaSuccess) return device_failed(step, "looking for a device", error);
@@ -356,11 +481,16 @@ int harness_main(const struct step *step, int argc, char **argv) {
     struct run run;
     error = run_create(&run, step, &options.problem, options.input, options.seed);
     if (error != cudaSuccess) return device_failed(step, "making the inputs", error);
-    float *O = malloc(query_elements(&run.problem) * sizeof *O), *L = malloc(query_rows(&run.problem) * sizeof *L);
-    if (O == NULL || L == NULL) abort();
-    int status = run_and_report(step, &options, &run, json, O, L);
-    free(O);
-    free(L);
+    struct outputs out = {.O = allocate_output(query_elements(&run.problem)),
+                          .L = allocate_output(query_rows(&run.problem))};
+    if (options.backward) {
+        out.dQ = allocate_output(query_elements(&run.problem));
+        out.dK = allocate_output(key_elements(&run.problem));
+        out.dV = allocate_output(key_elements(&run.problem));
+    }
+    int status = run_and_report(step, forward, &options, &run, json, &out);
+    float *outputs[] = {out.O, out.L, out.dQ, out.dK, out.dV};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) free(outputs[i]);
     run_destroy(&run);
     if (json != NULL && json != stdout) fclose(json);
     return status;

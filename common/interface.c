@@ -45,6 +45,10 @@ int attention_step_has_forward(int step) { return step_at(step) != NULL && step_
 
 int attention_step_has_backward(int step) { return step_at(step) != NULL && step_at(step)->backward != NULL; }
 
+int attention_step_has_deterministic_backward(int step) {
+    return step_at(step) != NULL && step_at(step)->backward_deterministic != NULL;
+}
+
 /* ---- which problems ------------------------------------------------------------------------------------------------ */
 
 static struct problem make_problem(int batch, int heads, int N_q, int N_kv, int d, int causal, float scale) {
@@ -126,26 +130,34 @@ int attention_step_forward(int step, int batch, int heads, int N_q, int N_kv, in
     return (int)run_pass(step_at(step), step_at(step)->forward, &problem, &tensors, workspace, stream);
 }
 
-int attention_step_backward(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale,
-                            const float *Q, const float *K, const float *V, const float *O, const float *L,
-                            const float *dO, float *dQ, float *dK, float *dV, void *workspace, void *stream) {
-    const void *const needed[] = {Q, K, V, O, L, dO, dQ, dK, dV};
-    if (step_at(step) == NULL) return cudaErrorInvalidValue;
+static int run_backward_pass(int step, attention_pass *pass, const struct problem *problem,
+                             const struct tensors *tensors, void *workspace, void *stream) {
+    const void *const needed[] = {tensors->Q,  tensors->K,  tensors->V,  tensors->O, tensors->L,
+                                  tensors->dO, tensors->dQ, tensors->dK, tensors->dV};
     cudaError_t error = check_pointers(needed, 9);
-    if (error != cudaSuccess) return (int)error;
-    struct problem problem = make_problem(batch, heads, N_q, N_kv, d, causal, scale);
-    /* struct tensors serves both passes, so O and L are not const in it; a backward pass only reads them. */
-    struct tensors tensors = {.Q = Q,
-                              .K = K,
-                              .V = V,
-                              .O = (float *)(uintptr_t)O,
-                              .L = (float *)(uintptr_t)L,
-                              .dO = dO,
-                              .dQ = dQ,
-                              .dK = dK,
-                              .dV = dV};
-    return (int)run_pass(step_at(step), step_at(step)->backward, &problem, &tensors, workspace, stream);
+    return error != cudaSuccess ? (int)error : (int)run_pass(step_at(step), pass, problem, tensors, workspace, stream);
 }
+
+/* struct tensors serves both passes, so O and L are not const in it; a backward pass only reads them. */
+#define BACKWARD(name, member)                                                                                         \
+    int name(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale, const float *Q,        \
+             const float *K, const float *V, const float *O, const float *L, const float *dO, float *dQ, float *dK,    \
+             float *dV, void *workspace, void *stream) {                                                               \
+        if (step_at(step) == NULL) return cudaErrorInvalidValue;                                                       \
+        struct problem problem = make_problem(batch, heads, N_q, N_kv, d, causal, scale);                              \
+        struct tensors tensors = {.Q = Q,                                                                              \
+                                  .K = K,                                                                              \
+                                  .V = V,                                                                              \
+                                  .O = (float *)(uintptr_t)O,                                                          \
+                                  .L = (float *)(uintptr_t)L,                                                          \
+                                  .dO = dO,                                                                            \
+                                  .dQ = dQ,                                                                            \
+                                  .dK = dK,                                                                            \
+                                  .dV = dV};                                                                           \
+        return run_backward_pass(step, step_at(step)->member, &problem, &tensors, workspace, stream);                  \
+    }
+BACKWARD(attention_step_backward, backward)
+BACKWARD(attention_step_backward_deterministic, backward_deterministic)
 
 /* ---- errors and versions ------------------------------------------------------------------------------------------- */
 

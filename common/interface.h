@@ -37,6 +37,7 @@ int attention_step_find(const char *name);
 /* 1 when the step has such a pass, else 0. */
 int attention_step_has_forward(int step);
 int attention_step_has_backward(int step);
+int attention_step_has_deterministic_backward(int step);
 
 /* Why the step cannot do this problem, as a sentence for its user; NULL when it can. The text lasts until the next call
  * of this library. */
@@ -60,6 +61,12 @@ int attention_step_forward(int step, int batch, int heads, int N_q, int N_kv, in
 int attention_step_backward(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale,
                             const float *Q, const float *K, const float *V, const float *O, const float *L,
                             const float *dO, float *dQ, float *dK, float *dV, void *workspace, void *stream);
+
+/* The same with the same bits in every run, where the step has such a pass. */
+int attention_step_backward_deterministic(int step, int batch, int heads, int N_q, int N_kv, int d, int causal,
+                                          float scale, const float *Q, const float *K, const float *V, const float *O,
+                                          const float *L, const float *dO, float *dQ, float *dK, float *dV,
+                                          void *workspace, void *stream);
 
 /* "cudaErrorInvalidValue", and the same as a sentence. */
 const char *attention_error_name(int error);

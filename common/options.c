@@ -25,7 +25,8 @@ static const char help[] =
     "  --seed S         of the random inputs (1)\n"
     "\n"
     "What to do with it:\n"
-    "  --pass PASS      fwd, bwd or both, as far as the step has them (fwd)\n"
+    "  --pass PASS      fwd, bwd or both, as far as the step has them (fwd; bwd for a backward step)\n"
+    "  --deterministic  the step's backward pass whose result is the same, bit for bit, in every run\n"
     "  --warmup W       runs before the timed ones (5)\n"
     "  --repeat R       timed runs (20)\n"
     "  --no-check       do not compare with the reference\n"
@@ -54,6 +55,7 @@ enum option_code {
     OPT_SEED,
     OPT_INPUT,
     OPT_PASS,
+    OPT_DETERMINISTIC,
     OPT_WARMUP,
     OPT_REPEAT,
     OPT_NO_CHECK,
@@ -78,6 +80,7 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"input", required_argument, NULL, OPT_INPUT},
     {"pass", required_argument, NULL, OPT_PASS},
+    {"deterministic", no_argument, NULL, OPT_DETERMINISTIC},
     {"warmup", required_argument, NULL, OPT_WARMUP},
     {"repeat", required_argument, NULL, OPT_REPEAT},
     {"no-check", no_argument, NULL, OPT_NO_CHECK},
@@ -138,7 +141,7 @@ static void parse_pass(const char *program, const char *text, const struct step 
     if (!options->forward && !options->backward) usage_error(program, "--pass: '%s' is none of fwd, bwd, both", text);
     if (options->backward && step->backward == NULL)
         usage_error(program, "--pass %s: this step has no backward pass", text);
-    if (options->forward && step->forward == NULL)
+    if (options->forward && !both && step->forward == NULL)
         usage_error(program, "--pass %s: this step has no forward pass", text);
 }
 
@@ -172,6 +175,7 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
         case OPT_SEED: options.seed = (uint64_t)parse_integer(program, "seed", optarg, 0, LLONG_MAX); break;
         case OPT_INPUT: options.input = parse_input(program, optarg); break;
         case OPT_PASS: parse_pass(program, optarg, step, &options); break;
+        case OPT_DETERMINISTIC: options.deterministic = true; break;
         case OPT_WARMUP: options.warmup = (int)parse_integer(program, "warmup", optarg, 0, 100000); break;
         case OPT_REPEAT: options.repeat = (int)parse_integer(program, "repeat", optarg, 1, 100000); break;
         case OPT_NO_CHECK: options.check = false; break;
@@ -202,6 +206,8 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
         }
     }
     if (optind < argc) usage_error(program, "'%s' is not an option (see --help)", argv[optind]);
+    if (options.deterministic && (!options.backward || step->backward_deterministic == NULL))
+        usage_error(program, "--deterministic: this step has no such backward pass");
     if (options.problem.N_kv == 0) options.problem.N_kv = options.problem.N_q;
     if (!scale_given) options.problem.scale = 1.0f / sqrtf((float)options.problem.d);
     return options;

@@ -11,7 +11,8 @@ struct options {
     struct problem problem;
     uint64_t seed;
     enum input_kind input;
-    bool forward, backward; /* --pass */
+    bool forward, backward; /* --pass: what is reported; a backward pass always needs a forward one before it */
+    bool deterministic;
     int warmup, repeat;
     bool check, time, print;
     bool meter, meter_source; /* --meter, --meter=source */

@@ -136,32 +136,44 @@ double reference_forward(const struct problem *problem, const float *Q, const fl
 
 /* What the backward pass knows of one unmasked pair (query row i, key row j of the same head). */
 struct pair {
-    double P;  /* exp(S_ij - L_i), eq. 9 */
-    double dS; /* P_ij (dP_ij - D_i), with dP_ij = dO_i . v_j */
+    double P;       /* exp(S_ij - L_i), eq. 9 */
+    double dS;      /* P_ij (dP_ij - D_i), with dP_ij = dO_i . v_j */
+    double dS_size; /* P_ij times the sizes of dP, of its terms, and of D, none of which cancel */
 };
 
 /* q, k, v, dO (d): the rows of this pair. L and D: the query row's logsumexp and its D_i = dO_i . O_i. */
 static struct pair backward_pair(const struct problem *problem, const float *q, const float *k, const float *v,
                                  const float *dO, double L, double D) {
-    double P = exp(score(problem, q, k) - L);
-    double dP = dot(dO, v, (size_t)problem->d);
-    return (struct pair){.P = P, .dS = P * (dP - D)};
+    double P = exp(score(problem, q, k) - L), dP = 0, squares = 0;
+    for (int c = 0; c < problem->d; c++) {
+        double term = (double)dO[c] * (double)v[c];
+        dP += term;
+        squares += term * term;
+    }
+    return (struct pair){.P = P, .dS = P * (dP - D), .dS_size = P * (fabs(dP) + sqrt(squares) + fabs(D))};
 }
 
 /* dQ_row (d) = scale * sum over keys j of dS_ij k_j. A row that sees no key keeps its zeros. */
 static void backward_query_row(const struct problem *problem, const float *Q, const float *K, const float *V,
-                               const float *dO, const double *L, const double *D, size_t row, double *dQ_row) {
+                               const float *dO, const double *L, const double *D, size_t row, double *dQ_row,
+                               double *size) {
     size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
     size_t first_key = row / N_q * N_kv, n = visible_keys(problem, row % N_q);
+    double scale = (double)problem->scale;
 
     for (size_t c = 0; c < d; c++) {
-        dQ_row[c] = 0;
+        dQ_row[c] = size[c] = 0;
     }
     for (size_t j = first_key; j < first_key + n; j++) {
         struct pair pair = backward_pair(problem, Q + row * d, K + j * d, V + j * d, dO + row * d, L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
-            dQ_row[c] += (double)problem->scale * pair.dS * (double)K[j * d + c];
+            double k = scale * (double)K[j * d + c];
+            dQ_row[c] += pair.dS * k;
+            size[c] += pair.dS_size * k * (pair.dS_size * k);
         }
+    }
+    for (size_t c = 0; c < d; c++) {
+        size[c] = sqrt(size[c]);
     }
 }
 
@@ -169,14 +181,14 @@ static void backward_query_row(const struct problem *problem, const float *Q, co
  * Only the queries that see this key take part. */
 static void backward_key_row(const struct problem *problem, const float *Q, const float *K, const float *V,
                              const float *dO, const double *L, const double *D, size_t key_row, double *dK_row,
-                             double *dV_row) {
+                             double *dV_row, double *dK_size, double *dV_size) {
     size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
     size_t first_query = key_row / N_kv * N_q, j = key_row % N_kv;
     const float *k = K + key_row * d, *v = V + key_row * d; /* (d) each */
+    double scale = (double)problem->scale;
 
     for (size_t c = 0; c < d; c++) {
-        dK_row[c] = 0;
-        dV_row[c] = 0;
+        dK_row[c] = dV_row[c] = dK_size[c] = dV_size[c] = 0;
     }
     for (size_t i = 0; i < N_q; i++) {
         if (j >= visible_keys(problem, i)) {
@@ -185,14 +197,20 @@ static void backward_key_row(const struct problem *problem, const float *Q, cons
         size_t row = first_query + i;
         struct pair pair = backward_pair(problem, Q + row * d, k, v, dO + row * d, L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
-            dK_row[c] += (double)problem->scale * pair.dS * (double)Q[row * d + c];
-            dV_row[c] += pair.P * (double)dO[row * d + c];
+            double q = scale * (double)Q[row * d + c], dV_term = pair.P * (double)dO[row * d + c];
+            dK_row[c] += pair.dS * q;
+            dV_row[c] += dV_term;
+            dK_size[c] += pair.dS_size * q * (pair.dS_size * q);
+            dV_size[c] += dV_term * dV_term;
         }
+    }
+    for (size_t c = 0; c < d; c++) {
+        dK_size[c] = sqrt(dK_size[c]);
+        dV_size[c] = sqrt(dV_size[c]);
     }
 }
 
-/* O (rows, d) -> D (rows): D_i = dO_i . O_i */
-static void rowsum_dO_O(const struct problem *problem, const float *dO, const double *O, double *D) {
+void reference_D(const struct problem *problem, const float *dO, const double *O, double *D) {
     size_t d = (size_t)problem->d, rows = query_rows(problem);
     for (size_t row = 0; row < rows; row++) {
         D[row] = 0;
@@ -204,25 +222,42 @@ static void rowsum_dO_O(const struct problem *problem, const float *dO, const do
 
 /* Every query row gathers its own dQ and every key row its own dK and dV, so no two threads write the same element.
  * The price is that each pair is computed twice. */
+void reference_backward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
+                             const float *dO, const double *L, const double *D, const size_t *rows, size_t count,
+                             double *dQ, double *size) {
+    size_t d = (size_t)problem->d;
+#pragma omp parallel for schedule(dynamic, 8)
+    for (size_t r = 0; r < count; r++) {
+        backward_query_row(problem, Q, K, V, dO, L, D, rows != NULL ? rows[r] : r, dQ + r * d, size + r * d);
+    }
+}
+
+void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V,
+                             const float *dO, const double *L, const double *D, const size_t *keys, size_t count,
+                             double *dK, double *dV, double *dK_size, double *dV_size) {
+    size_t d = (size_t)problem->d;
+#pragma omp parallel for schedule(dynamic, 8)
+    for (size_t r = 0; r < count; r++) {
+        backward_key_row(problem, Q, K, V, dO, L, D, keys != NULL ? keys[r] : r, dK + r * d, dV + r * d,
+                         dK_size + r * d, dV_size + r * d);
+    }
+}
+
 void reference_backward(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                         double *dQ, double *dK, double *dV) {
     size_t d = (size_t)problem->d, rows_q = query_rows(problem), rows_kv = key_rows(problem);
-    double *O = allocate(rows_q * d); /* (batch, heads, N_q, d) */
-    double *L = allocate(rows_q);     /* (batch, heads, N_q) */
-    double *D = allocate(rows_q);     /* (batch, heads, N_q) */
+    size_t longer = rows_q > rows_kv ? rows_q : rows_kv;
+    double *O = allocate(rows_q * d);                                        /* (batch, heads, N_q, d) */
+    double *L = allocate(rows_q), *D = allocate(rows_q);                     /* (batch, heads, N_q) */
+    double *size = allocate(longer * d), *other_size = allocate(longer * d); /* not asked for */
 
     reference_forward(problem, Q, K, V, O, L);
-    rowsum_dO_O(problem, dO, O, D);
+    reference_D(problem, dO, O, D);
+    reference_backward_rows(problem, Q, K, V, dO, L, D, NULL, rows_q, dQ, size);
+    reference_backward_keys(problem, Q, K, V, dO, L, D, NULL, rows_kv, dK, dV, size, other_size);
 
-#pragma omp parallel for schedule(dynamic, 8)
-    for (size_t row = 0; row < rows_q; row++) {
-        backward_query_row(problem, Q, K, V, dO, L, D, row, dQ + row * d);
-    }
-#pragma omp parallel for schedule(dynamic, 8)
-    for (size_t key_row = 0; key_row < rows_kv; key_row++) {
-        backward_key_row(problem, Q, K, V, dO, L, D, key_row, dK + key_row * d, dV + key_row * d);
-    }
-
+    free(other_size);
+    free(size);
     free(D);
     free(L);
     free(O);

@@ -26,6 +26,21 @@ double reference_forward(const struct problem *problem, const float *Q, const fl
 void reference_backward(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                         double *dQ, double *dK, double *dV);
 
+/* D_i = dO_i . O_i for every query row: D (batch, heads, N_q). */
+void reference_D(const struct problem *problem, const float *dO, const double *O, double *D);
+
+/* Backward for the query rows listed in rows[0..count), every row where rows is NULL, with L and D (batch, heads, N_q)
+ * given, so that a row costs O(N_kv d): dQ (count, d). `size` (count, d) is how large the terms of each sum are, as the
+ * root of the sum of their squares, with the terms of dP - D before they cancel: what a rounding error is relative to. */
+void reference_backward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
+                             const float *dO, const double *L, const double *D, const size_t *rows, size_t count,
+                             double *dQ, double *size);
+
+/* The same for key rows: dK and dV (count, d) and their sizes. */
+void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V,
+                             const float *dO, const double *L, const double *D, const size_t *keys, size_t count,
+                             double *dK, double *dV, double *dK_size, double *dV_size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,9 +16,11 @@ size_t query_rows(const struct problem *problem) {
 
 size_t query_elements(const struct problem *problem) { return query_rows(problem) * (size_t)problem->d; }
 
-size_t key_elements(const struct problem *problem) {
-    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_kv * (size_t)problem->d;
+size_t key_rows(const struct problem *problem) {
+    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_kv;
 }
+
+size_t key_elements(const struct problem *problem) { return key_rows(problem) * (size_t)problem->d; }
 
 double unmasked_pairs(const struct problem *problem) {
     double heads = (double)problem->batch * problem->heads;
@@ -29,9 +31,9 @@ double unmasked_pairs(const struct problem *problem) {
     return heads * (rows * longest - rows * (rows - 1.0) / 2.0);
 }
 
-double tensor_bytes(const struct problem *problem) {
-    return 4.0 *
-           (2.0 * (double)query_elements(problem) + 2.0 * (double)key_elements(problem) + (double)query_rows(problem));
+double tensor_bytes(const struct problem *problem, bool backward) {
+    double matrices = backward ? 4.0 : 2.0; /* Q, O and K, V; with dO, dQ and dK, dV */
+    return 4.0 * (matrices * (double)(query_elements(problem) + key_elements(problem)) + (double)query_rows(problem));
 }
 
 const char *attention_limits(const struct problem *problem) {
@@ -70,6 +72,15 @@ static cudaError_t allocate(struct run *run, const char *name, size_t bytes, boo
     error = cudaMemset(base, GUARD_VALUE, guard);
     if (error != cudaSuccess) return error;
     return cudaMemset(buffer->base + guard + rounded, GUARD_VALUE, guard);
+}
+
+static double *allocate_doubles(size_t elements) {
+    double *values = malloc(elements * sizeof *values);
+    if (values == NULL) {
+        fprintf(stderr, "no host memory for %zu values\n", elements);
+        abort();
+    }
+    return values;
 }
 
 static float *allocate_host(size_t elements) {
@@ -111,6 +122,13 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     if (error == cudaSuccess) error = make_input(run, "V", nk, problem->N_kv, kind, TENSOR_V, seed, &run->V, &t->V);
     if (error == cudaSuccess) error = make_output(run, "O", nq, &t->O);
     if (error == cudaSuccess) error = make_output(run, "L", query_rows(problem), &t->L);
+    if (step->backward != NULL) {
+        if (error == cudaSuccess)
+            error = make_input(run, "dO", nq, problem->N_q, kind, TENSOR_dO, seed, &run->dO, &t->dO);
+        if (error == cudaSuccess) error = make_output(run, "dQ", nq, &t->dQ);
+        if (error == cudaSuccess) error = make_output(run, "dK", nk, &t->dK);
+        if (error == cudaSuccess) error = make_output(run, "dV", nk, &t->dV);
+    }
     if (error == cudaSuccess && run->workspace_bytes > 0)
         error = allocate(run, "workspace", run->workspace_bytes, false, &run->workspace);
     if (error == cudaSuccess) error = run_upload(run);
@@ -124,6 +142,8 @@ cudaError_t run_upload(const struct run *run) {
     cudaError_t error = cudaMemcpy((void *)run->device.Q, run->Q, query_bytes, cudaMemcpyHostToDevice);
     if (error == cudaSuccess) error = cudaMemcpy((void *)run->device.K, run->K, key_bytes, cudaMemcpyHostToDevice);
     if (error == cudaSuccess) error = cudaMemcpy((void *)run->device.V, run->V, key_bytes, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess && run->dO != NULL)
+        error = cudaMemcpy((void *)run->device.dO, run->dO, query_bytes, cudaMemcpyHostToDevice);
     return error;
 }
 
@@ -154,11 +174,39 @@ static cudaError_t poison(struct run *run, void **pointer, size_t bytes) {
 }
 
 cudaError_t run_forward(struct run *run, const struct step *step) {
+    if (step->workspace_bytes != NULL && step->workspace_bytes(&run->problem) > run->workspace_bytes)
+        return cudaErrorInvalidValue;
     cudaError_t error = poison(run, (void **)&run->device.O, query_elements(&run->problem) * sizeof(float));
     if (error == cudaSuccess) error = poison(run, (void **)&run->device.L, query_rows(&run->problem) * sizeof(float));
     if (error == cudaSuccess) error = poison(run, &run->workspace, run->workspace_bytes);
     if (error == cudaSuccess) error = step->forward(&run->problem, &run->device, run->workspace, NULL);
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    return error;
+}
+
+cudaError_t run_backward(struct run *run, const struct step *step, bool deterministic) {
+    const struct problem *problem = &run->problem;
+    struct tensors *t = &run->device;
+    if (simt_name_memory != NULL) { /* from here on nobody may write these */
+        simt_name_memory(t->O, "O", true);
+        simt_name_memory(t->L, "L", true);
+    }
+    cudaError_t error = poison(run, (void **)&t->dQ, query_elements(problem) * sizeof(float));
+    if (error == cudaSuccess) error = poison(run, (void **)&t->dK, key_elements(problem) * sizeof(float));
+    if (error == cudaSuccess) error = poison(run, (void **)&t->dV, key_elements(problem) * sizeof(float));
+    if (error == cudaSuccess) error = poison(run, &run->workspace, run->workspace_bytes);
+    attention_pass *pass = deterministic ? step->backward_deterministic : step->backward;
+    if (error == cudaSuccess) error = pass(problem, t, run->workspace, NULL);
+    if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    return error;
+}
+
+cudaError_t fetch_backward(const struct run *run, float *dQ, float *dK, float *dV) {
+    size_t query_bytes = query_elements(&run->problem) * sizeof *dQ;
+    size_t key_bytes = key_elements(&run->problem) * sizeof *dK;
+    cudaError_t error = cudaMemcpy(dQ, run->device.dQ, query_bytes, cudaMemcpyDeviceToHost);
+    if (error == cudaSuccess) error = cudaMemcpy(dK, run->device.dK, key_bytes, cudaMemcpyDeviceToHost);
+    if (error == cudaSuccess) error = cudaMemcpy(dV, run->device.dV, key_bytes, cudaMemcpyDeviceToHost);
     return error;
 }
 
@@ -237,4 +285,73 @@ struct forward_check check_forward(const struct run *run, const float *O, const 
 void free_forward_check(struct forward_check *check) {
     free(check->rows);
     check->rows = NULL;
+}
+
+/* The listed rows of a matrix of d columns, one after the other. */
+static float *gather_rows(const float *matrix, const size_t *rows, size_t count, size_t d) {
+    float *gathered = allocate_host(count * d);
+    for (size_t i = 0; i < count; i++) memcpy(gathered + i * d, matrix + rows[i] * d, d * sizeof *gathered);
+    return gathered;
+}
+
+static size_t affordable_rows(double budget, double cost, size_t total) {
+    double count = fmax(16.0, budget / cost);
+    return count >= (double)total ? total : (size_t)count;
+}
+
+struct backward_check check_backward(const struct run *run, const float *O, const float *L, const float *dQ,
+                                     const float *dK, const float *dV, double budget) {
+    const struct problem *p = &run->problem;
+    size_t d = (size_t)p->d, rows = query_rows(p), keys = key_rows(p);
+    /* Of a pair: S and dP, then dQ or dK and dV, each with its size; and the forward pass. */
+    double row_cost = 4.0 * p->N_kv * p->d, key_cost = 6.0 * p->N_q * p->d, forward_cost = 2.0 * p->N_kv * p->d;
+    bool all = (double)rows * (row_cost + forward_cost) + (double)keys * key_cost <= budget;
+    struct backward_check result = {.checked_rows = all ? rows : affordable_rows(0.3 * budget, row_cost, rows),
+                                    .checked_keys = all ? keys : affordable_rows(0.5 * budget, key_cost, keys)};
+    result.rows = choose_rows(rows, result.checked_rows);
+    result.keys = choose_rows(keys, result.checked_keys);
+    size_t row_elements = result.checked_rows * d, key_elements = result.checked_keys * d;
+
+    double *O_ref = allocate_doubles(rows * d), *L_ref = allocate_doubles(rows), *D_ref = allocate_doubles(rows);
+    double term_size;
+    if (all) {
+        term_size = reference_forward(p, run->Q, run->K, run->V, O_ref, L_ref);
+    } else {
+        /* The size of the terms of the sampled rows' scores; their O and L are overwritten by the step's. */
+        term_size = reference_forward_rows(p, run->Q, run->K, run->V, result.rows, result.checked_rows, O_ref, L_ref);
+        for (size_t i = 0; i < rows * d; i++) O_ref[i] = (double)O[i];
+        for (size_t i = 0; i < rows; i++) L_ref[i] = (double)L[i];
+    }
+    reference_D(p, run->dO, O_ref, D_ref);
+
+    double *dQ_ref = allocate_doubles(row_elements), *dQ_size = allocate_doubles(row_elements);
+    double *dK_ref = allocate_doubles(key_elements), *dK_size = allocate_doubles(key_elements);
+    double *dV_ref = allocate_doubles(key_elements), *dV_size = allocate_doubles(key_elements);
+    reference_backward_rows(p, run->Q, run->K, run->V, run->dO, L_ref, D_ref, result.rows, result.checked_rows, dQ_ref,
+                            dQ_size);
+    reference_backward_keys(p, run->Q, run->K, run->V, run->dO, L_ref, D_ref, result.keys, result.checked_keys, dK_ref,
+                            dV_ref, dK_size, dV_size);
+    float *dQ_rows = gather_rows(dQ, result.rows, result.checked_rows, d);
+    float *dK_rows = gather_rows(dK, result.keys, result.checked_keys, d);
+    float *dV_rows = gather_rows(dV, result.keys, result.checked_keys, d);
+    result.dQ = check_gradient(dQ_rows, dQ_ref, dQ_size, row_elements, rounding_bound(term_size, p->N_kv));
+    result.dK = check_gradient(dK_rows, dK_ref, dK_size, key_elements, rounding_bound(term_size, p->N_q));
+    result.dV = check_gradient(dV_rows, dV_ref, dV_size, key_elements, rounding_bound(term_size, p->N_q));
+    result.finite = first_not_finite(dQ, rows * d, false) == rows * d &&
+                    first_not_finite(dK, keys * d, false) == keys * d &&
+                    first_not_finite(dV, keys * d, false) == keys * d;
+    result.ok = result.dQ.ok && result.dK.ok && result.dV.ok && result.finite;
+
+    double *doubles[] = {O_ref, L_ref, D_ref, dQ_ref, dQ_size, dK_ref, dK_size, dV_ref, dV_size};
+    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) free(doubles[i]);
+    free(dQ_rows);
+    free(dK_rows);
+    free(dV_rows);
+    return result;
+}
+
+void free_backward_check(struct backward_check *check) {
+    free(check->rows);
+    free(check->keys);
+    check->rows = check->keys = NULL;
 }
