@@ -115,7 +115,8 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
     float factor = p.scale * 1.44269504f;
     for (int i = threadIdx.x; i < T::Br * D / 4; i += THREADS) {
         float4 *q = (float4 *)(Q_smem + i / (D / 4) * T::STRIDE) + i % (D / 4);
-        *q = make_float4(q->x * factor, q->y * factor, q->z * factor, q->w * factor);
+        float4 a = *q;
+        *q = make_float4(a.x * factor, a.y * factor, a.z * factor, a.w * factor);
     }
 
     for (int key0 = 0; key0 < end; key0 += Bc) {
