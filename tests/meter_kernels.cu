@@ -70,6 +70,16 @@ __global__ void shared_wide(float *out, int stride) {
 }
 void run_shared_wide(float *out, int stride) { shared_wide<<<1, 32>>>(out, stride); }
 
+__global__ void shared_float2(const int *pick, float *out) {
+    __shared__ float2 pairs[64];
+    int lane = (int)threadIdx.x, mine = pick[lane];
+    for (int i = lane; i < 64; i += 32) pairs[i] = make_float2((float)i, 1.0f);
+    __syncwarp();
+    float2 pair = pairs[mine];
+    out[lane] = pair.x + pair.y;
+}
+void run_shared_float2(const int *pick, float *out) { shared_float2<<<1, 32>>>(pick, out); }
+
 __global__ void shared_float4(const int *pick, float *out) {
     __shared__ float4 fours[560];
     int lane = (int)threadIdx.x, mine = pick[lane];
@@ -100,6 +110,15 @@ void run_global_store(const int *in, int *out, int stride, int offset) {
 
 __global__ void global_float4(const float4 *in, float4 *out) { out[threadIdx.x] = in[threadIdx.x]; }
 void run_global_float4(const float *in, float *out) { global_float4<<<1, 32>>>((const float4 *)in, (float4 *)out); }
+
+__global__ void global_float4_pick(const int *pick, const float4 *in, float *out) {
+    int lane = (int)threadIdx.x, mine = pick[lane];
+    float4 four = in[mine]; // picked
+    out[lane] = four.x + four.w;
+}
+void run_global_float4_pick(const int *pick, const float *in, float *out) {
+    global_float4_pick<<<1, 32>>>(pick, (const float4 *)in, out);
+}
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
@@ -133,6 +152,24 @@ __global__ void divergence(const int *in, int *out) {
 }
 void run_divergence(const int *in, int *out) { divergence<<<1, 64>>>(in, out); }
 
+__global__ void ragged_rows(const int *in, int *out, int rows, int columns) {
+    int lane = (int)threadIdx.x;
+    for (int r = 0; r < rows; r++)
+        for (int c = lane; c < columns; c += 32) out[64 * r + c] = in[64 * r + c]; // ragged
+    out[64 * rows + lane] = lane;                                                  // after the rows
+}
+void run_ragged_rows(const int *in, int *out, int rows, int columns) { ragged_rows<<<1, 32>>>(in, out, rows, columns); }
+
+__global__ void trailing_branch(const int *in, int *out, int rounds) {
+    int lane = (int)threadIdx.x, sum = 0;
+    for (int k = 0; k < rounds; k++) {
+        sum += in[32 * k + lane];    // loop body
+        if (lane == 0) out[k] = sum; // trailing branch
+    }
+    out[32 + lane] = sum; // after the loop
+}
+void run_trailing_branch(const int *in, int *out, int rounds) { trailing_branch<<<1, 32>>>(in, out, rounds); }
+
 __device__ __noinline__ static void reverse_16(int *values) {
     for (int i = 0; i < 8; i++) {
         int kept = values[i];
@@ -160,6 +197,16 @@ __global__ void async(const float *in, float *out) {
     out[lane] = fours[4 * lane] + ones[lane];
 }
 void run_async(const float *in, float *out) { async<<<1, 32>>>(in, out); }
+
+__global__ void async_rows(const float *in, float *out, int stride) {
+    __shared__ __align__(128) float tile[144];
+    int lane = (int)threadIdx.x, row = lane / 16, col = lane % 16 * 4;
+    __pipeline_memcpy_async(&tile[row * stride + col], &in[row * 64 + col], 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    out[lane] = tile[row * stride + col];
+}
+void run_async_rows(const float *in, float *out, int stride) { async_rows<<<1, 32>>>(in, out, stride); }
 
 __global__ void add(const int *in, int *out) {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);

@@ -650,6 +650,9 @@ __global__ void early_return(const int *limit, int *out) {
     barrier_after_return();
 }
 
+MARK(barrier_of_most) __device__ void barrier_of_most() { __syncthreads(); }
+__global__ void return_without_access() { if (threadIdx.x != 50) barrier_of_most(); }
+
 MARK(barrier_in_loop) __device__ void barrier_in_loop() { __syncthreads(); }
 MARK(barrier_after_loop) __device__ void barrier_after_loop() { __syncthreads(); }
 __global__ void unequal_loops() {
@@ -755,6 +758,7 @@ cudaError_t commit(enum fault fault, void *pointer) {
         cudaMemset(floats, 1, 1); /* as an int: 1, so that thread 0 alone goes on */
         early_return<<<1, 64>>>(ints, (int *)second);
         break;
+    case RETURN_WITHOUT_ACCESS: return_without_access<<<1, 64>>>(); break;
     case BARRIERS_IN_UNEQUAL_LOOPS: unequal_loops<<<1, 64>>>(); break;
     case ABSENT_LANE: read_absent_lane<<<1, 48>>>(ints); break;
     case LANE_OUTSIDE_MASK: read_outside_mask<<<1, 32>>>(ints); break;

@@ -120,6 +120,7 @@ enum fault {
     HALF_AT_BARRIER,
     TWO_BARRIERS,
     EARLY_RETURN,
+    RETURN_WITHOUT_ACCESS,
     BARRIERS_IN_UNEQUAL_LOOPS,
     ABSENT_LANE,
     LANE_OUTSIDE_MASK,
@@ -157,6 +158,7 @@ cudaError_t commit(enum fault fault, void *pointer);
     X(barrier_else)                                                                                                    \
     X(access_before_return)                                                                                            \
     X(barrier_after_return)                                                                                            \
+    X(barrier_of_most)                                                                                                 \
     X(barrier_in_loop)                                                                                                 \
     X(barrier_after_loop)                                                                                              \
     X(absent_lane)                                                                                                     \

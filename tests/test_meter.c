@@ -205,15 +205,16 @@ Test(meter, bank_conflicts_of_strides) {
     }
 }
 
-/* `pick` gives the word (or float4) that each lane reads. */
-static void expect_wavefronts(const int *pick, bool float4, int wavefronts, int conflicts, const char *what) {
+/* `pick` gives the float (or float2, or float4) that each lane reads. */
+static void expect_wavefronts(const int *pick, int floats, int wavefronts, int conflicts, const char *what) {
     int *device_pick = on_device(pick, 32 * sizeof *pick);
     float *out = zeros_on_device(32 * sizeof *out);
     start(1);
-    if (float4)
-        run_shared_float4(device_pick, out);
-    else
-        run_shared_pick(device_pick, (int *)out);
+    switch (floats) {
+    case 1: run_shared_pick(device_pick, (int *)out); break;
+    case 2: run_shared_float2(device_pick, out); break;
+    case 4: run_shared_float4(device_pick, out); break;
+    }
     const cJSON *kernel = finish();
     expect_total(kernel, "shared_load_requests", 1, what);
     expect_total(kernel, "shared_load_wavefronts", wavefronts, what);
@@ -230,27 +231,27 @@ static void expect_wavefronts(const int *pick, bool float4, int wavefronts, int 
 Test(meter, broadcasts_cost_nothing) {
     {
         PICK(17 + 0 * l);
-        expect_wavefronts(pick, false, 1, 0, "one word for all");
+        expect_wavefronts(pick, 1, 1, 0, "one word for all");
     }
     {
         PICK(l / 8);
-        expect_wavefronts(pick, false, 1, 0, "four words, eight lanes each");
+        expect_wavefronts(pick, 1, 1, 0, "four words, eight lanes each");
     }
     {
         PICK(l / 16 * 32);
-        expect_wavefronts(pick, false, 2, 1, "two words of one bank, sixteen lanes each");
+        expect_wavefronts(pick, 1, 2, 1, "two words of one bank, sixteen lanes each");
     }
     {
         PICK(31 - l);
-        expect_wavefronts(pick, false, 1, 0, "backwards");
+        expect_wavefronts(pick, 1, 1, 0, "backwards");
     }
     {
         PICK((l * 11 + 5) % 32 + l % 2 * 64);
-        expect_wavefronts(pick, false, 1, 0, "every bank once, in any order and rows");
+        expect_wavefronts(pick, 1, 1, 0, "every bank once, in any order and rows");
     }
     {
         PICK(l % 4 * 32);
-        expect_wavefronts(pick, false, 4, 3, "four words of one bank");
+        expect_wavefronts(pick, 1, 4, 3, "four words of one bank");
     }
 }
 
@@ -272,11 +273,45 @@ Test(meter, eight_byte_accesses_go_by_half_warps) {
     }
 }
 
+/* Measured on an H100: a warp's 8-byte loads take 2 wavefronts at least, or 1 where every lane agrees with its neighbour
+ * or with the lane two further. */
+#define EIGHT_BYTES(pair, wavefronts, conflicts)                                                                       \
+    do {                                                                                                               \
+        PICK(pair);                                                                                                    \
+        expect_wavefronts(pick, 2, wavefronts, conflicts, "float2 number " #pair);                                     \
+    } while (0)
+
+Test(meter, eight_byte_loads_as_measured) {
+    EIGHT_BYTES(l, 2, 0);
+    EIGHT_BYTES(0 * l, 1, 0);
+    EIGHT_BYTES(l >> 1, 1, 0);
+    EIGHT_BYTES(l & 1, 1, 0);
+    EIGHT_BYTES(l & 15, 2, 0);
+    EIGHT_BYTES(2 * l, 4, 2);
+}
+
+/* No pair rule for stores: 8 bytes take 2 wavefronts and 16 bytes 4, measured as well. */
+Test(meter, wide_stores_as_measured) {
+    PICK(0 * l);
+    int *device_pick = on_device(pick, sizeof pick);
+    float *out = zeros_on_device(32 * sizeof *out);
+    start(1);
+    run_shared_float2(device_pick, out);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "shared_store_requests", 64 / 32, "float2");
+    expect_total(kernel, "shared_store_wavefronts", 2 * 64 / 32, "float2");
+    start(1);
+    run_shared_float4(device_pick, out);
+    kernel = finish();
+    expect_total(kernel, "shared_store_requests", 18, "float4");
+    expect_total(kernel, "shared_store_wavefronts", 4 * 560 / 32, "float4"); /* the last request is half a warp's */
+}
+
 /* Measured on an H100: 4 wavefronts, or 2 where every lane agrees with its neighbour or with the lane two further. */
 #define SIXTEEN_BYTES(row, stride, wavefronts, conflicts)                                                              \
     do {                                                                                                               \
         PICK((row) * (stride));                                                                                        \
-        expect_wavefronts(pick, true, wavefronts, conflicts, "row " #row " of " #stride " float4");                    \
+        expect_wavefronts(pick, 4, wavefronts, conflicts, "row " #row " of " #stride " float4");                       \
     } while (0)
 
 Test(meter, sixteen_byte_loads_as_measured) {
@@ -363,6 +398,22 @@ Test(meter, float4_takes_sixteen_sectors) {
     expect_number(kernel, "different_bytes_written", 512, "float4");
 }
 
+/* A sector that several lanes want counts once, wherever in the warp they are. */
+Test(meter, float4_sectors_over_the_whole_warp) {
+    static const struct {
+        int shift, mask, sectors;
+    } cases[] = {{0, 31, 16}, {1, 31, 8}, {5, 31, 1}, {0, 15, 8}, {0, 1, 1}};
+    float *in = zeros_on_device(128 * sizeof *in), *out = zeros_on_device(32 * sizeof *out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char what[40];
+        snprintf(what, sizeof what, "l >> %d & %d", cases[i].shift, cases[i].mask);
+        PICK(l >> cases[i].shift & cases[i].mask);
+        start(1);
+        run_global_float4_pick(on_device(pick, sizeof pick), in, out);
+        expect_number(at_line(finish(), "picked", "global", "load"), "sectors", cases[i].sectors, what);
+    }
+}
+
 Test(meter, atomics) {
     for (int same = 0; same < 2; same++) {
         int *cells = zeros_on_device(32 * sizeof *cells);
@@ -421,6 +472,32 @@ Test(meter, divergence) {
     expect_requests(kernel, "together again", "store", 2, 0, 64);
 }
 
+/* Lanes that are through with a row wait for those with a column more. */
+Test(meter, lanes_wait_at_the_end_of_an_inner_loop) {
+    enum { ROWS = 4, COLUMNS = 44 };
+    int *in = zeros_on_device(ROWS * 64 * sizeof *in), *out = zeros_on_device((ROWS * 64 + 32) * sizeof *out);
+    start(1);
+    run_ragged_rows(in, out, ROWS, COLUMNS);
+    const cJSON *kernel = finish();
+    expect_requests(kernel, "ragged", "load", 2 * ROWS, ROWS, COLUMNS * ROWS);
+    expect_requests(kernel, "ragged", "store", 2 * ROWS, ROWS, COLUMNS * ROWS);
+    expect_number(at_line(kernel, "ragged", "global", "load"), "sectors", (4 + 2) * ROWS, "ragged");
+    expect_number(at_line(kernel, "ragged", "global", "store"), "sectors", (4 + 2) * ROWS, "ragged");
+    expect_requests(kernel, "after the rows", "store", 1, 0, 32);
+}
+
+/* Lanes that skip the last statement of a loop's body wait for the lane that does not. */
+Test(meter, lanes_wait_at_the_end_of_a_loops_body) {
+    enum { ROUNDS = 4 };
+    int *in = zeros_on_device(ROUNDS * 32 * sizeof *in), *out = zeros_on_device(64 * sizeof *out);
+    start(1);
+    run_trailing_branch(in, out, ROUNDS);
+    const cJSON *kernel = finish();
+    expect_requests(kernel, "loop body", "load", ROUNDS, 0, 32 * ROUNDS);
+    expect_requests(kernel, "trailing branch", "store", ROUNDS, ROUNDS, ROUNDS);
+    expect_requests(kernel, "after the loop", "store", 1, 0, 32);
+}
+
 Test(meter, warp_with_few_lanes_is_not_divergent) {
     int *in = zeros_on_device(10 * sizeof *in), *out = zeros_on_device(10 * sizeof *out);
     start(1);
@@ -460,6 +537,24 @@ Test(meter, asynchronous_copies) {
     expect_number(narrow, "sectors", 4, "4 bytes a lane");
     expect_total(kernel, "global_load_requests", 0, "copies");
     expect_number(kernel, "different_bytes_read", 512, "copies");
+}
+
+/* Two rows of 256 bytes take 16 sectors; where the second one is shifted by 16 bytes, two more: one for each of the
+ * 128-byte lines that it comes from. Measured on an H100, in chapter 06. */
+Test(meter, asynchronous_copies_to_padded_rows) {
+    static const struct {
+        int stride, sectors;
+    } cases[] = {{64, 16}, {68, 18}, {72, 16}};
+    float *in = zeros_on_device(128 * sizeof *in), *out = zeros_on_device(32 * sizeof *out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char what[40];
+        snprintf(what, sizeof what, "rows of %d floats", cases[i].stride);
+        start(1);
+        run_async_rows(in, out, cases[i].stride);
+        const cJSON *kernel = finish();
+        expect_total(kernel, "global_copy_requests", 1, what);
+        expect_total(kernel, "global_copy_sectors", cases[i].sectors, what);
+    }
 }
 
 enum { BLOCKS = 16 };

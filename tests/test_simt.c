@@ -1074,6 +1074,13 @@ Test(simt_errors, return_before_a_barrier) {
     report_says("thread (1,0,0)");
 }
 
+Test(simt_errors, return_without_an_access) {
+    EXPECT_FAULT(RETURN_WITHOUT_ACCESS, cudaErrorLaunchFailure);
+    REPORT_NAMES(barrier_of_most);
+    report_says("has returned from the kernel (it made no access to memory)");
+    report_says("thread (50,0,0)");
+}
+
 Test(simt_errors, loops_of_unequal_length_with_a_barrier) {
     EXPECT_FAULT(BARRIERS_IN_UNEQUAL_LOOPS, cudaErrorLaunchFailure);
     REPORT_NAMES(barrier_in_loop);

@@ -36,13 +36,15 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     }
     struct async_copy *copy = &self->copies[self->copy_count++];
     *copy = (struct async_copy){.to = to_shared, .bytes = bytes, .group = self->committed_groups};
-    if (zero_bytes < bytes) {
-        simt_check_access(from_global, bytes - zero_bytes, ACCESS_COPY, false, pc);
-        memcpy(copy->data, from_global, bytes - zero_bytes);
-    }
     size_t offset = (uintptr_t)to_shared - (uintptr_t)simt_worker->shared;
     struct cell *cells = &simt_worker->shared_cells[offset / 4];
-    bool metering = simt_worker->metering; /* the copy has been counted, where it reads */
+    bool metering = simt_worker->metering;
+    if (zero_bytes < bytes) {
+        simt_check_access(from_global, bytes - zero_bytes, ACCESS_COPY, false, pc);
+        if (metering) simt_log_destination(offset);
+        memcpy(copy->data, from_global, bytes - zero_bytes);
+    }
+    /* The copy has been counted, where it reads. */
     simt_worker->metering = false;
     simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
     simt_worker->metering = metering;

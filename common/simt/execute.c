@@ -16,6 +16,7 @@
 
 _Thread_local struct worker *simt_worker;
 _Thread_local struct thread *simt_self;
+_Thread_local uintptr_t simt_furthest, simt_last_block;
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -92,6 +93,7 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
     struct thread *self = simt_self;
     self->place = (struct place){name, file, line};
     self->last_pc = __builtin_return_address(0);
+    simt_furthest = 0; /* lanes that wait here together go on together */
     if (worker->at_barrier++ == 0) worker->barrier_votes = 0;
     worker->barrier_votes += predicate;
     if (worker->at_barrier < worker->launch->threads) {
@@ -170,6 +172,7 @@ uint64_t simt_warp_collective(enum simt_warp_operation operation, const char *na
                   file, line, name, lane, mask);
     self->place = (struct place){name, file, line};
     self->last_pc = __builtin_return_address(0);
+    simt_furthest = 0; /* lanes that wait here together go on together */
     self->operation = operation;
     self->mask = mask;
     self->value = value;
@@ -206,39 +209,65 @@ void simt_log_access(uintptr_t address, size_t bytes, enum access_kind kind, enu
         self->state = AT_ACCESS;
         yield();
     }
+    uint32_t via = simt_furthest > (uintptr_t)pc ? relative_pc((const void *)simt_furthest) : 0;
+    simt_furthest = 0;
     self->log[(self->log_start + self->log_length++) % LOG_SIZE] =
-        (struct access){address, relative_pc(pc), (uint16_t)bytes, (uint8_t)kind, (uint8_t)space};
+        (struct access){address, relative_pc(pc), via, 0, (uint16_t)bytes, (uint8_t)kind, (uint8_t)space};
+}
+
+void simt_log_destination(size_t shared_offset) {
+    struct thread *self = simt_self;
+    self->log[(self->log_start + self->log_length - 1) % LOG_SIZE].to = (uint32_t)shared_offset;
 }
 
 /* Take from the logs of these lanes one request after the other: of the accesses that stand first in the logs, those at
- * the lowest address of code, so that divergent lanes wait where their paths meet again, as they do on a card. Ends when
- * the logs are empty, or when one is whose thread has stopped only for want of room and may have more to add. */
+ * the lowest address of code. The compiler lays code out in the order of the source, so lanes that have left a loop or
+ * skipped a branch wait behind it until the others have come as far: where a card, too, brings them together again.
+ * A lane that goes back to a loop's head first waits where the loop's body ended, its `via`, like the others; otherwise
+ * a lane that has left an inner loop would be put together, a round of the outer loop later, with lanes still in it.
+ * Ends when the logs are empty, or when one is whose thread has stopped only for want of room and may have more to add.
+ */
 static void count_requests(struct worker *worker, struct thread *first_lane, unsigned lanes) {
     unsigned live = lanes; /* that have not returned as far as the count has come */
     for (;;) {
         uintptr_t addresses[WARP_SIZE];
-        struct access lowest = {.pc = UINT32_MAX};
+        uint32_t destinations[WARP_SIZE];
+        struct access *lowest = NULL;
+        uint32_t lowest_place = UINT32_MAX;
         unsigned at_lowest = 0;
+        bool alike = true; /* all that stand at the lowest place go on to the same access */
         for (unsigned left = lanes; left != 0; left &= left - 1) {
             unsigned lane = (unsigned)__builtin_ctz(left);
-            const struct thread *thread = &first_lane[lane];
+            struct thread *thread = &first_lane[lane];
             if (thread->log_length == 0) {
                 if (thread->state == AT_ACCESS) return;
                 if (thread->state == DONE) live &= ~(1u << lane);
                 lanes &= ~(1u << lane);
                 continue;
             }
-            const struct access *access = &thread->log[thread->log_start];
-            if (access->pc > lowest.pc) continue;
-            if (access->pc < lowest.pc) {
-                lowest = *access;
+            struct access *access = &thread->log[thread->log_start];
+            uint32_t place = access->via != 0 ? access->via : access->pc;
+            if (place > lowest_place) continue;
+            if (place < lowest_place) {
+                lowest = access;
+                lowest_place = place;
                 at_lowest = 0;
+                alike = true;
             }
+            alike = alike && access->pc == lowest->pc;
             at_lowest |= 1u << lane;
             addresses[lane] = access->address;
+            destinations[lane] = access->to;
         }
         if (at_lowest == 0) return;
-        meter_request(worker, addresses, at_lowest, live, &lowest);
+        if (lowest->via != 0 && !(alike && at_lowest == lanes)) { /* past the loop's end, and look again */
+            for (unsigned left = at_lowest; left != 0; left &= left - 1) {
+                struct thread *thread = &first_lane[__builtin_ctz(left)];
+                thread->log[thread->log_start].via = 0;
+            }
+            continue;
+        }
+        meter_request(worker, addresses, destinations, at_lowest, live, lowest);
         for (unsigned left = at_lowest; left != 0; left &= left - 1) {
             struct thread *thread = &first_lane[__builtin_ctz(left)];
             thread->log_start = (thread->log_start + 1) % LOG_SIZE;
@@ -350,9 +379,11 @@ static void resume(struct worker *worker, struct thread *thread) {
                                         STACK_BYTES - stack_colour(thread), fiber_main);
     thread->state = READY;
     simt_self = thread;
+    simt_furthest = thread->furthest;
     worker->on_fiber = true;
     struct transfer back = jump_fcontext(thread->context, NULL);
     worker->on_fiber = false;
+    thread->furthest = simt_furthest;
     simt_self = NULL;
     thread->context = back.from;
     if (thread->state != DONE) return;
@@ -396,13 +427,14 @@ static void explain_deadlock(struct worker *worker) {
             missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
             missing->place.line);
     } else if (returned != NULL) {
+        bool accessed = returned->last_pc != NULL;
         char *line = source_line(returned->last_pc);
         simt_fail(cudaErrorLaunchFailure,
                   "barrier not reached: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread "
-                  "(%u,%u,%u) has returned from the kernel (its last access to memory was at %s): do not return before "
-                  "a barrier",
+                  "(%u,%u,%u) has returned from the kernel (%s%s): do not return before a barrier",
                   at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
-                  returned->index.x, returned->index.y, returned->index.z, line);
+                  returned->index.x, returned->index.y, returned->index.z,
+                  accessed ? "its last access to memory was at " : "it made no access to memory", accessed ? line : "");
         free(line);
     } else {
         simt_fail(cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: their masks differ",
@@ -427,9 +459,12 @@ static void explain_signal(struct worker *worker) {
     char *line = source_line((const char *)worker->signal_pc + 1);
     uintptr_t address = worker->signal_address;
     /* Stopped inside the runtime: what the kernel asked of it last is the place. */
-    if (strstr(line, ".cu:") == NULL && simt_self->last_pc != NULL) {
+    enum { HOOK_BYTES = 64 }; /* of code, more than the hook of basic blocks has */
+    bool in_block_hook = (uintptr_t)worker->signal_pc - (uintptr_t)__sanitizer_cov_trace_pc < HOOK_BYTES;
+    const void *asked = in_block_hook ? (const void *)simt_last_block : simt_self->last_pc;
+    if (strstr(line, ".cu:") == NULL && asked != NULL) {
         free(line);
-        line = source_line(simt_self->last_pc);
+        line = source_line(asked);
     }
     if (worker->signal == SIGUSR2)
         simt_fail(cudaErrorLaunchTimeout,
@@ -468,6 +503,7 @@ static void start_block(struct worker *worker, uint64_t number) {
         thread->linear = i;
         thread->index = (struct uint3){i % size.x, i / size.x % size.y, i / size.x / size.y};
         thread->last_pc = NULL;
+        thread->furthest = 0;
         thread->place = (struct place){"", "", 0};
     }
     for (unsigned first = 0; first < launch->threads; first += WARP_SIZE) {

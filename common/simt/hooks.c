@@ -230,6 +230,15 @@ void __tsan_write_range(void *pointer, size_t bytes) {
     simt_check_access(pointer, bytes, ACCESS_WRITE, false, __builtin_return_address(0));
 }
 
+/* g++ -fsanitize-coverage=trace-pc calls it at the head of each basic block. Where paths part and meet again cannot be
+ * told from accesses alone: the end of a loop's body may have none. Loops without any access call it too, so it does
+ * as little as can be. */
+void __sanitizer_cov_trace_pc(void) {
+    uintptr_t pc = (uintptr_t)__builtin_return_address(0);
+    simt_last_block = pc;
+    if (pc > simt_furthest) simt_furthest = pc;
+}
+
 void __tsan_init(void);
 void __tsan_init(void) {}
 void __tsan_vptr_update(void **vptr, void *value);

@@ -55,7 +55,9 @@ enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
 /* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */
 struct access {
     uintptr_t address;
-    uint32_t pc; /* relative to the program's start */
+    uint32_t pc;  /* relative to the program's start */
+    uint32_t via; /* the furthest basic block since the access before, when that lies behind this one; else 0 */
+    uint32_t to;  /* of a copy: where in the block's shared memory it goes */
     uint16_t bytes;
     uint8_t kind, space;
 };
@@ -80,6 +82,7 @@ struct thread {
     struct async_copy *copies; /* cp.async copies in flight, oldest first */
     unsigned copy_count, copy_room, committed_groups;
 
+    uintptr_t furthest;             /* simt_furthest, while others run */
     unsigned log_start, log_length; /* under the meter: accesses not yet counted, a ring */
     struct access log[LOG_SIZE];
 };
@@ -198,6 +201,9 @@ static inline uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_
 
 extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
 extern _Thread_local struct thread *simt_self;   /* NULL outside a kernel */
+/* The furthest basic block that the running thread has entered since its last access, or since it met other lanes. */
+extern _Thread_local uintptr_t simt_furthest;
+extern _Thread_local uintptr_t simt_last_block; /* the basic block that was entered last */
 
 void simt_run(struct launch *launch);
 
@@ -218,7 +224,10 @@ enum { POISON = 0xff };                                                    /* as
  * `marked` accesses, atomic or volatile, do not race with one another. ---- */
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
 
+void __sanitizer_cov_trace_pc(void);
+
 void simt_log_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc);
+void simt_log_destination(size_t shared_offset); /* of the copy that was logged last */
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
 void describe_address(uintptr_t address, char *text, size_t room);
@@ -258,8 +267,9 @@ const void *absolute_pc(uint32_t relative);
 
 /* ---- meter ---- */
 struct meter *meter_create(void);
-void meter_request(struct worker *worker, const uintptr_t *addresses, unsigned lanes, unsigned live,
-                   const struct access *access);
+/* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
+void meter_request(struct worker *worker, const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
+                   unsigned live, const struct access *access);
 void meter_event(struct worker *worker, const char *what, const char *file, int line);
 void meter_launch_done(struct launch *launch, struct worker **workers, int count);
 bool meter_is_on(uint64_t *every);

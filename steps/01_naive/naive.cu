@@ -104,4 +104,5 @@ extern "C" const step step_01_naive = {
     .workspace_bytes = workspace_bytes,
     .forward = forward,
     .backward = nullptr,
+    .backward_deterministic = nullptr,
 };

@@ -107,4 +107,5 @@ extern "C" const step step_02_tiled_matmul = {
     .workspace_bytes = workspace_bytes,
     .forward = forward,
     .backward = nullptr,
+    .backward_deterministic = nullptr,
 };

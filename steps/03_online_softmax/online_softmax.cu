@@ -80,4 +80,5 @@ extern "C" const step step_03_online_softmax = {
     .workspace_bytes = nullptr,
     .forward = forward,
     .backward = nullptr,
+    .backward_deterministic = nullptr,
 };

@@ -79,9 +79,13 @@ static __global__ void fa1_forward(const float *Q, // (heads, N_q, d)
                 S_smem[r * (Bc + PAD) + lane] = weight;
                 __syncwarp(); // the row of P is complete before its lanes read all of it
 
+                float P_reg[Bc]; // the row, for all columns of O
+#pragma unroll
+                for (int key = 0; key < Bc; key++) P_reg[key] = S_smem[r * (Bc + PAD) + key];
                 for (int c = lane; c < p.d; c += WARP) {
                     float sum = 0.0f;
-                    for (int key = 0; key < Bc; key++) sum += S_smem[r * (Bc + PAD) + key] * V_smem[key * p.d + c];
+#pragma unroll
+                    for (int key = 0; key < Bc; key++) sum += P_reg[key] * V_smem[key * p.d + c];
                     float O_old = is_first ? 0.0f : O[(size_t)row * p.d + c];
                     O[(size_t)row * p.d + c] = any ? (l_old * rescale * O_old + sum) / l_new : 0.0f;
                 }
@@ -117,4 +121,5 @@ extern "C" const step step_04_fa1_fwd = {
     .workspace_bytes = workspace_bytes,
     .forward = forward,
     .backward = nullptr,
+    .backward_deterministic = nullptr,
 };

@@ -4,7 +4,7 @@
 //           to the last; each warp owns rows of its own, so that a row's softmax needs shuffles but no barrier.
 // Costs     O(N) memory, none beyond the outputs. A block reads all keys that its rows see; tiles of keys that none of
 //           them sees are skipped, and only tiles on the diagonal are masked.
-// Limiter   shared memory and shuffles: about one 4-byte load or shuffle for each multiply-add.
+// Limiter   shared memory and shuffles: about two loads or shuffles for each three multiply-adds.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -19,8 +19,8 @@ constexpr int Br = WARPS * ROWS; // query rows of a block
 constexpr int Bc = WARP;         // keys in a tile: a lane each
 constexpr int PAD = 1;           // floats after each row of K, so that 32 rows lie in 32 banks
 
-// Dynamic shared memory: Q (Br, d), K (Bc, d + PAD), V (Bc, d).
-constexpr int shared_floats(int d) { return Br * d + Bc * (d + PAD) + Bc * d; }
+// Dynamic shared memory: Q (Br, width), K (Bc, width + PAD), V (Bc, d), where width is d rounded up to an even number.
+constexpr int shared_floats(int d) { return Br * (d + d % 2) + Bc * (d + d % 2 + PAD) + Bc * d; }
 static_assert(shared_floats(MAX_HEAD_DIM) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
 
 // D_MAX >= d, a multiple of WARP: a lane owns D_MAX / WARP columns of O in each of its warp's rows.
@@ -31,10 +31,11 @@ static __global__ void fa2_forward(const float *Q, // (heads, N_q, d)
                                    float *O,       // (heads, N_q, d)
                                    float *L,       // (heads, N_q)
                                    problem p) {
-    extern __shared__ float smem[];
-    float *Q_smem = smem;                      // (Br, d)
-    float *K_smem = Q_smem + Br * p.d;         // (Bc, d + PAD)
-    float *V_smem = K_smem + Bc * (p.d + PAD); // (Bc, d)
+    extern __shared__ float2 smem[];
+    int width = p.d + p.d % 2;                   // of Q and K: their columns are read in pairs
+    float *Q_smem = (float *)smem;               // (Br, width)
+    float *K_smem = Q_smem + Br * width;         // (Bc, width + PAD)
+    float *V_smem = K_smem + Bc * (width + PAD); // (Bc, d)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     size_t head = blockIdx.y;
     int row0 = blockIdx.x * Br, warp_row0 = row0 + warp * ROWS;
@@ -52,20 +53,27 @@ static __global__ void fa2_forward(const float *Q, // (heads, N_q, d)
         m_reg[r] = -INFINITY;
         l_reg[r] = 0.0f;
     }
-    load_tile<WARPS>(Q_smem, p.d, Q, row0, Br, p.N_q, p.d);
+    load_tile<WARPS>(Q_smem, width, Q, row0, Br, p.N_q, p.d);
+    if (width > p.d && threadIdx.x < Br) // the second column of an odd d's last pair
+        Q_smem[threadIdx.x * width + p.d] = K_smem[threadIdx.x * (width + PAD) + p.d] = 0.0f;
 
     for (int key0 = 0; key0 < end; key0 += Bc) {
         __syncthreads(); // everyone has read the tiles before they are overwritten
-        load_tile<WARPS>(K_smem, p.d + PAD, K, key0, Bc, p.N_kv, p.d);
+        load_tile<WARPS>(K_smem, width + PAD, K, key0, Bc, p.N_kv, p.d);
         load_tile<WARPS>(V_smem, p.d, V, key0, Bc, p.N_kv, p.d);
         __syncthreads(); // the tiles, and at first Q, are complete before anyone reads them
 
-        // S: a lane's key against all rows of its warp. One element of K serves ROWS multiply-adds.
+        // S: a lane's key against all rows of its warp, a pair of columns at a time. An element of K serves ROWS
+        // multiply-adds; a pair of Q comes with one load of 8 bytes.
         float S_reg[ROWS] = {};
-        for (int c = 0; c < p.d; c++) {
-            float k = K_smem[lane * (p.d + PAD) + c];
+        for (int c = 0; c < width; c += 2) {
+            float k0 = K_smem[lane * (width + PAD) + c], k1 = K_smem[lane * (width + PAD) + c + 1];
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) S_reg[r] += Q_smem[(warp * ROWS + r) * p.d + c] * k;
+            for (int r = 0; r < ROWS; r++) {
+                float2 q = *(float2 *)&Q_smem[(warp * ROWS + r) * width + c];
+                S_reg[r] += q.x * k0;
+                S_reg[r] += q.y * k1;
+            }
         }
         // Only a tile that reaches past the diagonal of the block's first row, or past the last key, needs the mask.
         bool masked = key0 + Bc > min(p.N_kv, row0 + shift + 1);
@@ -134,4 +142,5 @@ extern "C" const step step_05_fa2_fwd = {
     .workspace_bytes = nullptr,
     .forward = forward,
     .backward = nullptr,
+    .backward_deterministic = nullptr,
 };

@@ -207,4 +207,5 @@ extern "C" const step step_06_vectorized = {
     .workspace_bytes = nullptr,
     .forward = forward,
     .backward = nullptr,
+    .backward_deterministic = nullptr,
 };
