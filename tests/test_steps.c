@@ -1,8 +1,9 @@
-/* Every step against the reference and against identities that need none. A new step is tested by being in steps/. */
+/* Every forward step against the reference and against identities that need none. A new step is tested by being in steps/. */
 #include <criterion/criterion.h>
 
 #include "reference.h"
 #include "run.h"
+#include "shapes.h"
 #include "step_list.h"
 
 #include <math.h>
@@ -10,90 +11,7 @@
 #include <string.h>
 
 #define DECLARE(name) extern const struct step step_##name;
-FOR_EACH_STEP(DECLARE)
-
-struct shape {
-    int batch, heads, N_q, N_kv, d;
-    bool causal;
-};
-
-/* Sizes around the edges of warps and tiles, alone and against each other. */
-static const struct shape shapes[] = {
-    /* as many keys as queries, with and without the mask */
-    {1, 1, 1, 1, 64, false},
-    {1, 1, 2, 2, 64, false},
-    {1, 1, 31, 31, 64, false},
-    {1, 1, 32, 32, 64, false},
-    {1, 1, 33, 33, 64, false},
-    {1, 1, 63, 63, 64, false},
-    {1, 1, 64, 64, 64, false},
-    {1, 1, 65, 65, 64, false},
-    {1, 1, 127, 127, 64, false},
-    {1, 1, 128, 128, 64, false},
-    {1, 1, 129, 129, 64, false},
-    {1, 1, 257, 257, 64, false},
-    {1, 1, 1, 1, 64, true},
-    {1, 1, 2, 2, 64, true},
-    {1, 1, 31, 31, 64, true},
-    {1, 1, 32, 32, 64, true},
-    {1, 1, 33, 33, 64, true},
-    {1, 1, 63, 63, 64, true},
-    {1, 1, 64, 64, 64, true},
-    {1, 1, 65, 65, 64, true},
-    {1, 1, 127, 127, 64, true},
-    {1, 1, 128, 128, 64, true},
-    {1, 1, 129, 129, 64, true},
-    {1, 1, 257, 257, 64, true},
-    /* every head dimension, more keys than queries and the other way */
-    {1, 1, 113, 203, 1, false},
-    {1, 1, 113, 203, 8, false},
-    {1, 1, 113, 203, 32, false},
-    {1, 1, 113, 203, 40, false},
-    {1, 1, 113, 203, 59, false},
-    {1, 1, 113, 203, 64, false},
-    {1, 1, 113, 203, 96, false},
-    {1, 1, 113, 203, 111, false},
-    {1, 1, 113, 203, 128, false},
-    {1, 1, 65, 33, 1, false},
-    {1, 1, 65, 33, 8, false},
-    {1, 1, 65, 33, 32, true},
-    {1, 1, 65, 33, 40, true},
-    {1, 1, 65, 33, 59, false},
-    {1, 1, 65, 33, 96, true},
-    {1, 1, 65, 33, 111, true},
-    {1, 1, 65, 33, 128, true},
-    {1, 1, 31, 129, 8, true},
-    {1, 1, 31, 129, 32, true},
-    {1, 1, 31, 129, 40, true},
-    {1, 1, 31, 129, 59, true},
-    {1, 1, 31, 129, 96, true},
-    {1, 1, 31, 129, 111, true},
-    {1, 1, 31, 129, 128, true},
-    /* one query or one key against many */
-    {1, 1, 1, 257, 64, true},
-    {1, 1, 1, 257, 128, false},
-    {1, 1, 257, 1, 64, true},
-    {1, 1, 257, 1, 128, false},
-    {1, 1, 2, 63, 40, true},
-    {1, 1, 63, 2, 40, true},
-    {1, 1, 128, 257, 32, true},
-    {1, 1, 257, 128, 32, true},
-    /* several heads and batches */
-    {2, 3, 113, 203, 59, true},
-    {2, 3, 33, 65, 64, false},
-    {3, 1, 65, 65, 32, true},
-    {1, 5, 65, 31, 128, true},
-    {4, 4, 17, 19, 8, false},
-    {2, 2, 129, 127, 96, true},
-    {7, 1, 2, 1, 1, true},
-    {1, 7, 1, 2, 111, false},
-};
-enum { SHAPE_COUNT = sizeof shapes / sizeof *shapes };
-
-static struct problem problem_of(const struct shape *shape) {
-    return (struct problem){shape->batch, shape->heads,  shape->N_q, shape->N_kv,
-                            shape->d,     shape->causal, 1.0f / sqrtf((float)shape->d)};
-}
+FOR_EACH_FORWARD_STEP(DECLARE)
 
 static void skip_without_device(void) {
     int count = 0;
@@ -145,12 +63,13 @@ static void compare(const struct step *step, const struct shape *shape, enum inp
     launch(&outcome, step);
     struct forward_check check = check_forward(&outcome.run, outcome.O, outcome.L, 1e12);
     cr_expect_eq(check.checked_rows, query_rows(&outcome.run.problem));
-    cr_expect(check.ok,
-              "%s: batch %d, heads %d, %d queries, %d keys, d %d%s, input %d: O off by %g of its norm (bound %g) and %g "
-              "at most (bound %g), L by %g (bound %g)",
-              step->name, shape->batch, shape->heads, shape->N_q, shape->N_kv, shape->d, shape->causal ? ", causal" : "",
-              (int)input, check.O.err_rel, check.O.bound_rel, check.O.err_max, check.O.bound_max, check.L.err_max,
-              check.L.bound_max);
+    cr_expect(
+        check.ok,
+        "%s: batch %d, heads %d, %d queries, %d keys, d %d%s, input %d: O off by %g of its norm (bound %g) and %g "
+        "at most (bound %g), L by %g (bound %g)",
+        step->name, shape->batch, shape->heads, shape->N_q, shape->N_kv, shape->d, shape->causal ? ", causal" : "",
+        (int)input, check.O.err_rel, check.O.bound_rel, check.O.err_max, check.O.bound_max, check.L.err_max,
+        check.L.bound_max);
     free_forward_check(&check);
     discard(&outcome);
 }
@@ -208,7 +127,8 @@ static void causal_prefix(const struct step *step) {
         size_t first = head * (size_t)shape.N_q;
         cr_assert_arr_eq(outcome.O + first * d, O_before + first * d, (size_t)changed * d * sizeof(float));
         cr_assert_arr_eq(outcome.L + first, L_before + first, (size_t)changed * sizeof(float));
-        cr_assert_neq(outcome.L[first + (size_t)changed], L_before[first + (size_t)changed], "the change had no effect");
+        cr_assert_neq(outcome.L[first + (size_t)changed], L_before[first + (size_t)changed],
+                      "the change had no effect");
     }
     free(O_before);
     free(L_before);
@@ -302,4 +222,4 @@ static void repeatable(const struct step *step) {
     Test(step_##name, shifted_scores, .init = skip_without_device) { shifted_scores(&step_##name); }                   \
     Test(step_##name, permuted_keys, .init = skip_without_device) { permuted_keys(&step_##name); }                     \
     Test(step_##name, repeatable, .init = skip_without_device) { repeatable(&step_##name); }
-FOR_EACH_STEP(STEP_TESTS)
+FOR_EACH_FORWARD_STEP(STEP_TESTS)
