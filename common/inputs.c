@@ -21,6 +21,7 @@ void fill_input(float *values, size_t rows, int N, int d, enum input_kind kind, 
                 uint64_t seed) {
     /* A score of random inputs is about standard normal, so 4 sigma of it come to 1e4. */
     double factor = kind == INPUT_LARGE && (tensor == TENSOR_Q || tensor == TENSOR_K) ? 50.0 : 1.0;
+#pragma omp parallel for
     for (size_t row = 0; row < rows; row++) {
         for (int c = 0; c < d; c++) {
             size_t i = row * (size_t)d + (size_t)c;

@@ -40,13 +40,25 @@ for step in "${steps[@]}"; do
         measure "$step" --batch 4 --heads 16 --seq "$seq" --dim 64
     done
     # The quick chapters, where they are made to be quick.
-    if [[ $step > 05 ]]; then
+    if [[ $step == 05* || $step == 06* || $step == 09* ]]; then
         measure "$step" --batch 4 --heads 16 --seq 8192 --dim 64
-        measure "$step" --batch 4 --heads 16 --seq 8192 --dim 64 --causal
-        measure "$step" --batch 4 --heads 16 --seq 4096 --dim 64 --causal
-        measure "$step" --batch 4 --heads 16 --seq 4096 --dim 128
+        for seq in 512 1024 2048 4096 8192; do
+            measure "$step" --batch 4 --heads 16 --seq "$seq" --dim 64 --causal
+            measure "$step" --batch 4 --heads 16 --seq "$seq" --dim 128
+            measure "$step" --batch 4 --heads 16 --seq "$seq" --dim 128 --causal
+        done
     fi
+    # Memory where a matrix of N x N would take 16 GiB a head.
+    case $step in 04* | 05* | 06* | 08* | 09*) measure "$step" --batch 1 --heads 1 --seq 65536 --dim 64 --repeat 3 --warmup 1 ;; esac
     measure "$step" --batch 1 --heads 1 --seq 128 --dim 32
     measure "$step" --batch 1 --heads 1 --seq 4096 --dim 64
 done
+# What bit-identical gradients cost; forward and backward together.
+if [[ " ${steps[*]} " == *" 09_fa2_bwd_warps "* ]]; then
+    for dim in 64 128; do
+        measure 09_fa2_bwd_warps --batch 4 --heads 16 --seq 4096 --dim "$dim" --deterministic
+        measure 09_fa2_bwd_warps --batch 4 --heads 16 --seq 4096 --dim "$dim" --pass both
+    done
+    measure 09_fa2_bwd_warps --batch 1 --heads 1 --seq 128 --dim 32 --pass both
+fi
 mv "$work/all" "$output"

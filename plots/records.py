@@ -39,7 +39,7 @@ class Record:
     step: str
     idea: str
     device: str
-    pass_: str
+    pass_: str  # fwd, bwd, both, or det: the deterministic variant of bwd
     shape: Shape
     ms: float | None
     p25: float | None
@@ -56,7 +56,7 @@ def parse(line):
         step=fields["step"],
         idea=fields.get("idea", ""),
         device=fields["device"],
-        pass_=fields["pass"],
+        pass_="det" if fields.get("deterministic") else fields["pass"],
         shape=shape,
         ms=fields.get("ms_median"),
         p25=fields.get("ms_p25"),

@@ -22,7 +22,7 @@ and ends with <!-- end table -->, <!-- end diff --> or <!-- end code -->. A valu
     <!-- n ms:03_online_softmax:B4,H16,N4096,d64 -->1.23 ms<!-- /n -->
 
 with these keys, where SIZE is B4,H16,N4096,d64 and may go on with ,M203 (keys, where they are not as many as the
-queries), ,causal and ,bwd (the backward pass):
+queries), ,causal and ,bwd (the backward pass), ,det (its deterministic variant) or ,both (one after the other):
 
     ms:STEP:SIZE  p25:STEP:SIZE  p75:STEP:SIZE  tflops:STEP:SIZE  memory:STEP:SIZE    with their units
     ratio:A/B:SIZE      the time of A divided by the time of B: A takes that many times as long
@@ -49,6 +49,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DASH = "-"
 DETAILS = ("date", "driver", "toolkit", "commit", "clocks")
 BASELINES = {"fwd": "01_", "bwd": "07_"}
+PASSES = (*BASELINES, "det", "both")
 
 # A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
 BLOCK = re.compile(r"^<!-- begin (table|diff|code) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
@@ -94,10 +95,10 @@ def parse_size(text):
             values[match[1]] = int(match[2])
         elif part == "causal":
             causal = True
-        elif part in BASELINES:
+        elif part in PASSES:
             pass_ = part
         else:
-            raise BadMarker(f'"{part}" in the size "{text}" is none of B H N M d with a number, causal, fwd, bwd')
+            raise BadMarker(f'"{part}" in the size "{text}" is none of B H N M d with a number, causal, fwd, bwd, det, both')
     missing = [letter for letter in "BHNd" if letter not in values]
     if missing:
         raise BadMarker(f'the size "{text}" does not say {", ".join(missing)}')

@@ -13,7 +13,9 @@ failed=0
 for step in "$@"; do
     [[ -x $programs/$step ]] || skip "$programs/$step is not built (cmake --preset cuda && cmake --build --preset cuda)"
     for tool in memcheck racecheck initcheck synccheck; do
-        for problem in "--heads 2 --seq 113 --seq-kv 203 --dim 59 --causal" "--heads 2 --seq 256 --dim 64"; do
+        problems=("--heads 2 --seq 113 --seq-kv 203 --dim 59 --causal" "--heads 2 --seq 256 --dim 64" "--seq 160 --dim 128")
+        if [[ $step == 09* ]]; then problems+=("${problems[@]/%/ --deterministic}"); fi
+        for problem in "${problems[@]}"; do
             # shellcheck disable=SC2086 # a problem is several words
             if output=$(compute-sanitizer --tool "$tool" --error-exitcode 9 "$programs/$step" --no-time $problem 2>&1); then
                 echo "clean   $step $tool $problem"

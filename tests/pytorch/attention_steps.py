@@ -34,10 +34,12 @@ FUNCTIONS = {
     "attention_step_find": (INT, [TEXT]),
     "attention_step_has_forward": (INT, [INT]),
     "attention_step_has_backward": (INT, [INT]),
+    "attention_step_has_deterministic_backward": (INT, [INT]),
     "attention_step_refuses": (TEXT, PROBLEM),
     "attention_step_workspace_bytes": (ctypes.c_size_t, PROBLEM),
     "attention_step_forward": (INT, PROBLEM + [POINTER] * 7),  # Q K V O L, workspace, stream
     "attention_step_backward": (INT, PROBLEM + [POINTER] * 11),  # Q K V O L dO dQ dK dV, workspace, stream
+    "attention_step_backward_deterministic": (INT, PROBLEM + [POINTER] * 11),
     "attention_error_name": (TEXT, [INT]),
     "attention_error_text": (TEXT, [INT]),
     "attention_cuda_version": (INT, []),
@@ -101,6 +103,7 @@ class Step:
         self.idea = functions.attention_step_idea(index).decode()
         self.has_forward = bool(functions.attention_step_has_forward(index))
         self.has_backward = bool(functions.attention_step_has_backward(index))
+        self.has_deterministic_backward = bool(functions.attention_step_has_deterministic_backward(index))
 
     def problem(self, Q, K, causal, scale):
         """The arguments that every function of the library begins with."""
@@ -130,17 +133,28 @@ class Step:
         self.launch("forward", (Q, K, V, O, L), Q, K, causal, scale, workspace)
         return O, L
 
-    def backward(self, Q, K, V, O, L, dO, causal=False, scale=None, workspace=None):
-        """dQ, dK and dV, of the shapes of Q, K and V. O and L are what forward() returned, dO the gradient of O."""
+    def backward(
+        self, Q, K, V, O, L, dO, causal=False, scale=None, gradients=None, workspace=None, deterministic=False
+    ):
+        """dQ, dK and dV, of the shapes of Q, K and V. O and L are what a forward() returned, dO the gradient of O.
+
+        gradients: the three tensors to write to; made when it is None. deterministic: the same bits in every call.
+        """
         if not self.has_backward:
             raise NotImplementedError(f"{self.name} has no backward pass")
+        if deterministic and not self.has_deterministic_backward:
+            raise NotImplementedError(f"{self.name} has no deterministic backward pass")
         check_inputs(Q, K, V)
         for name, tensor, shape in (("O", O, Q.shape), ("L", L, Q.shape[:3]), ("dO", dO, Q.shape)):
             checked(name, tensor, shape, Q.device)
         self.check_problem(Q, K, causal, scale)
-        gradients = torch.empty_like(Q), torch.empty_like(K), torch.empty_like(V)
-        self.launch("backward", (Q, K, V, O, L, dO, *gradients), Q, K, causal, scale, workspace)
-        return gradients
+        if gradients is None:
+            gradients = torch.empty_like(Q), torch.empty_like(K), torch.empty_like(V)
+        for name, tensor, like in zip(("dQ", "dK", "dV"), gradients, (Q, K, V), strict=True):
+            checked(name, tensor, like.shape, Q.device)
+        pass_ = "backward_deterministic" if deterministic else "backward"
+        self.launch(pass_, (Q, K, V, O, L, dO, *gradients), Q, K, causal, scale, workspace)
+        return tuple(gradients)
 
     def check_problem(self, Q, K, causal, scale):
         if not isinstance(causal, bool):

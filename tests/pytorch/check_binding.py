@@ -106,16 +106,52 @@ class Autograd(unittest.TestCase):
             torch.testing.assert_close(O, expected, rtol=0, atol=0)
 
     def test_backward_that_is_missing(self):
-        self.Q.requires_grad_()
         for step in self.steps():
             if step.has_backward:
                 continue
-            O = attention(self.Q, self.K, self.V, step)
-            self.assertTrue(O.requires_grad)
-            with self.assertRaisesRegex(NotImplementedError, f"{step.name} has no backward pass"):
-                O.sum().backward()
             with self.assertRaisesRegex(NotImplementedError, f"{step.name} has no backward pass"):
                 step.backward(*[None] * 6)
+            with self.assertRaisesRegex(NotImplementedError, f"{step.name} has no backward pass"):
+                attention(self.Q, self.K, self.V, step, backward=step)
+
+    def backward_steps(self):
+        return [step for step in attention_steps.load().steps() if step.has_backward]
+
+    def test_backward_is_the_steps_own(self):
+        dO = tensor(2, 3, 20, 32)
+        for step in self.backward_steps():
+            if not step.has_deterministic_backward:
+                continue
+            Q, K, V = (x.clone().requires_grad_() for x in (self.Q, self.K, self.V))
+            O = attention(Q, K, V, backward=step, causal=True, deterministic=True)
+            gradients = torch.autograd.grad(O, (Q, K, V), dO)
+            forward = self.steps()[-1]
+            O, L = forward.forward(self.Q, self.K, self.V, causal=True)
+            own = step.backward(self.Q, self.K, self.V, O, L, dO, causal=True, deterministic=True)
+            for got, expected in zip(gradients, own, strict=True):
+                torch.testing.assert_close(got, expected, rtol=0, atol=0)
+
+    def test_gradient_of_a_sum(self):
+        """dO is a single number, expanded; the sum of dV over keys is the number of query rows."""
+        for step in self.backward_steps():
+            V = self.V.clone().requires_grad_()
+            attention(self.Q, self.K, V, backward=step).sum().backward()
+            rows = torch.full((2, 3, 32), 20.0, device="cuda")
+            torch.testing.assert_close(V.grad.sum(dim=2), rows, rtol=1e-5, atol=0)
+
+    def test_refusals_of_the_backward_pass(self):
+        step = self.backward_steps()[0]
+        O, L = self.steps()[-1].forward(self.Q, self.K, self.V)
+        with self.assertRaisesRegex(ValueError, "^dO has shape"):
+            step.backward(self.Q, self.K, self.V, O, L, tensor(2, 3, 20, 31))
+        with self.assertRaisesRegex(TypeError, "^L must be torch.float32"):
+            step.backward(self.Q, self.K, self.V, O, L.double(), O)
+        with self.assertRaisesRegex(ValueError, "^dK has shape"):
+            step.backward(self.Q, self.K, self.V, O, L, O, gradients=(self.Q, self.Q, self.V))
+        for other in self.backward_steps():
+            if not other.has_deterministic_backward:
+                with self.assertRaisesRegex(NotImplementedError, "no deterministic backward pass"):
+                    other.backward(self.Q, self.K, self.V, O, L, O, deterministic=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares every step with PyTorch's scaled_dot_product_attention, computed in double precision on the same card.
+"""Compares every step with PyTorch's scaled_dot_product_attention, computed in double precision on the same card: O and
+L of the forward steps, dQ, dK and dV of the backward steps with what autograd makes of it.
 
     compare.py [--steps 01,05] [--library FILE]
 
@@ -131,13 +132,68 @@ def run_on_nan(step, Q, K, V, causal, scale):
     return O, L
 
 
+def reference_gradients(Q, K, V, dO, causal, scale):
+    """dQ, dK and dV in double precision, by autograd through plain products."""
+    Q, K, V = (x.double().requires_grad_() for x in (Q, K, V))
+    S = attention_steps.chosen_scale(scale, Q.shape[3]) * (Q @ K.transpose(2, 3))
+    if causal:
+        mask = visible_keys(Q.shape[2], K.shape[2], Q.device)
+        S = S.masked_fill(~mask, -math.inf)
+        S = torch.where(mask.any(dim=1)[:, None], S, 0.0)  # a row that sees no key would make NaN of all
+        P = torch.softmax(S, dim=3) * mask
+    else:
+        P = torch.softmax(S, dim=3)
+    return torch.autograd.grad(P @ V, (Q, K, V), dO.double())
+
+
+def wrong_gradients(step, Q, K, V, dO, refs, causal, scale, bound, deterministic):
+    """What is wrong with a backward step, in words. O and L are those of the last forward step."""
+    forward = [other for other in step.library.steps() if other.has_forward][-1]
+    O, L = forward.forward(Q, K, V, causal=causal, scale=scale)
+    gradients = [torch.full_like(x, math.nan) for x in (Q, K, V)]
+    bytes_needed = step.workspace_bytes(Q, K, causal, scale)
+    workspace = torch.full((bytes_needed,), 255, dtype=torch.uint8, device=Q.device)
+    step.backward(
+        Q, K, V, O, L, dO, causal=causal, scale=scale, gradients=gradients, workspace=workspace,
+        deterministic=deterministic,
+    )
+    torch.cuda.synchronize()
+    # What is left of dP - D may be far smaller than its terms: then the error is relative to them.
+    size = abs(attention_steps.chosen_scale(scale, Q.shape[3])) * math.sqrt(Q.shape[3])
+    wrong = []
+    for name, out, ref in zip(("dQ", "dK", "dV"), gradients, refs, strict=True):
+        error = (out.double() - ref).norm().item()
+        limit = bound * max(ref.norm().item(), (size if name != "dV" else 1.0) * dO.norm().item())
+        if not error <= limit:
+            wrong.append(f"{name}: error {error:.2e}, bound {limit:.2e}")
+    return wrong
+
+
+def compare_backward(steps, case, causal):
+    """Runs all backward steps on one problem; returns how many are wrong."""
+    failures = 0
+    Q, K, V = make_inputs(case)
+    dO = make_inputs(case, seed=2)[0] / case.size
+    refs = reference_gradients(Q, K, V, dO, causal, case.scale)
+    bound = 4.0 * rounding_bound(Q, K, case.scale)
+    for step in steps:
+        for deterministic in (False, True) if step.has_deterministic_backward else (False,):
+            what = f"{step.name:20} {case}{', causal' if causal else ''}{', deterministic' if deterministic else ''}"
+            wrong = wrong_gradients(step, Q, K, V, dO, refs, causal, case.scale, bound, deterministic)
+            failures += bool(wrong)
+            print(f"{'WRONG  ' if wrong else 'ok     '} {what}" + "".join(f"\n        {line}" for line in wrong))
+    return failures
+
+
 def compare_case(steps, case, causal):
     """Runs all steps on one problem; returns how many are wrong."""
-    failures = 0
+    failures = compare_backward([step for step in steps if step.has_backward], case, causal)
     Q, K, V = make_inputs(case)
     O_ref, L_ref = reference(Q, K, V, causal, case.scale)
     bound = rounding_bound(Q, K, case.scale)
     for step in steps:
+        if not step.has_forward:
+            continue
         what = f"{step.name:20} {case}{', causal' if causal else ''}"
         reason = step.refuses(Q, K, causal, case.scale)
         if reason is not None:
@@ -151,17 +207,8 @@ def compare_case(steps, case, causal):
 
 
 def choose_steps(library, wanted):
-    """The steps that have a forward pass, or those that `wanted` names, separated by commas."""
-    if wanted:
-        steps = [library.step(name) for name in wanted.split(",")]
-        without = [step.name for step in steps if not step.has_forward]
-        if without:
-            raise ValueError(f"{', '.join(without)} has no forward pass")
-        return steps
-    for step in library.steps():
-        if not step.has_forward:
-            print(f"skipped {step.name}: no forward pass")
-    return [step for step in library.steps() if step.has_forward]
+    """All steps, or those that `wanted` names, separated by commas."""
+    return [library.step(name) for name in wanted.split(",")] if wanted else library.steps()
 
 
 def prepare(program, path, wanted):

@@ -18,4 +18,5 @@ python3 -c 'import torch, sys; sys.exit(torch.version.cuda is None)' || skip "th
 status=0
 python3 compare.py || status=1
 python3 check_binding.py || status=1
+python3 train.py || status=1
 exit $status

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times our steps and PyTorch's fp32 attention side by side, in one process and taking turns, on one card.
 
-    time_peers.py [--steps 05,06] [--sizes 4x16x4096x64,...] [--causal both|yes|no] [--repeat 25] [--json FILE]
+    time_peers.py [--pass fwd|bwd] [--steps 05,06] [--sizes 4x16x4096x64,...] [--causal both|yes|no] [--repeat 25]
+                  [--json FILE]
 
 A size is batch x heads x N x d. PyTorch's backends are 'efficient' (one fused kernel) and 'math' (matrix products with
 a softmax between them); TF32 is off for the latter, and the former is exact to fp32 in its own way. A JSON line has the
@@ -56,16 +57,18 @@ class Size:
     N: int
     d: int
     causal: bool
+    pass_: str = "fwd"
 
     def __str__(self):
-        return f"B {self.batch}, H {self.heads}, N {self.N}, d {self.d}" + (", causal" if self.causal else "")
+        more = (", causal" if self.causal else "") + (", backward" if self.pass_ == "bwd" else "")
+        return f"B {self.batch}, H {self.heads}, N {self.N}, d {self.d}" + more
 
     def pairs(self):
         """(query, key) that the mask lets through."""
         return self.batch * self.heads * (self.N * (self.N + 1) // 2 if self.causal else self.N * self.N)
 
     def tflops(self, ms):
-        return 4.0 * self.pairs() * self.d / ms * 1e-9
+        return (4.0 if self.pass_ == "fwd" else 10.0) * self.pairs() * self.d / ms * 1e-9
 
 
 @dataclass
@@ -73,9 +76,9 @@ class Contestant:
     name: str
     idea: str
     toolkit: str
-    run: Callable  # one pass into memory that is kept, where the contestant can; returns O
+    run: Callable  # one pass into memory that is kept, where the contestant can
     extra_bytes: int  # device memory beyond inputs and outputs
-    error: float  # of the last head, relative to its norm
+    errors: dict  # of each output's last head, relative to its norm
     runs: int = 0
     samples: list = field(default_factory=list)  # milliseconds
 
@@ -108,6 +111,41 @@ def last_head_reference(Q, K, V, causal):
     return compare.reference(Q[-1:, -1:], K[-1:, -1:], V[-1:, -1:], causal, None)[0]
 
 
+def last_gradients_reference(Q, K, V, dO, causal):
+    return compare.reference_gradients(Q[-1:, -1:], K[-1:, -1:], V[-1:, -1:], dO[-1:, -1:], causal, None)
+
+
+def gradient_errors(gradients, refs):
+    return {name: last_head_error(out, ref) for name, out, ref in zip(("dq", "dk", "dv"), gradients, refs, strict=True)}
+
+
+def our_backward(step, Q, K, V, dO, causal, refs):
+    forward = [other for other in step.library.steps() if other.has_forward][-1]
+    O, L = forward.forward(Q, K, V, causal=causal)
+    gradients, extra = peak_beyond(partial(step.backward, Q, K, V, O, L, dO, causal=causal))
+    workspace = torch.empty(step.workspace_bytes(Q, K, causal), dtype=torch.uint8, device=Q.device)
+
+    def run():
+        step.backward(Q, K, V, O, L, dO, causal=causal, gradients=gradients, workspace=workspace)
+
+    errors = gradient_errors(gradients, refs)
+    return Contestant(step.name, step.idea, step.library.cuda_version(), run, extra, errors)
+
+
+def pytorch_backward(backend, Q, K, V, dO, causal, refs):
+    inputs = [x.detach().requires_grad_() for x in (Q, K, V)]
+    with torch.enable_grad(), sdpa_kernel(BACKENDS[backend]):
+        O = F.scaled_dot_product_attention(*inputs, is_causal=causal)
+
+    def run():
+        return torch.autograd.grad(O, inputs, dO, retain_graph=True)
+
+    gradients, extra = peak_beyond(run)
+    idea = f"PyTorch {torch.__version__}, backend '{backend}'"
+    errors = gradient_errors(gradients, refs)
+    return Contestant(f"pytorch_{backend}", idea, torch.version.cuda, run, extra, errors)
+
+
 def our_contestant(step, Q, K, V, causal, O_ref):
     (O, L), extra = peak_beyond(partial(step.forward, Q, K, V, causal=causal))
     workspace = torch.empty(step.workspace_bytes(Q, K, causal), dtype=torch.uint8, device=Q.device)
@@ -116,7 +154,7 @@ def our_contestant(step, Q, K, V, causal, O_ref):
         return step.forward(Q, K, V, causal=causal, O=O, L=L, workspace=workspace)[0]
 
     toolkit = step.library.cuda_version()
-    return Contestant(step.name, step.idea, toolkit, run, extra, last_head_error(O, O_ref))
+    return Contestant(step.name, step.idea, toolkit, run, extra, {"o": last_head_error(O, O_ref)})
 
 
 def pytorch_contestant(backend, Q, K, V, causal, O_ref):
@@ -126,24 +164,31 @@ def pytorch_contestant(backend, Q, K, V, causal, O_ref):
 
     (O,), extra = peak_beyond(lambda: (run(),))
     idea = f"PyTorch {torch.__version__}, backend '{backend}'"
-    return Contestant(f"pytorch_{backend}", idea, torch.version.cuda, run, extra, last_head_error(O, O_ref))
+    return Contestant(f"pytorch_{backend}", idea, torch.version.cuda, run, extra, {"o": last_head_error(O, O_ref)})
 
 
 def contestants_for(size, steps):
     """PyTorch's first: its time is what the others are compared with."""
-    Q, K, V = compare.make_inputs(compare.Case(size.batch, size.heads, size.N, size.N, size.d))
-    O_ref = last_head_reference(Q, K, V, size.causal)
-    makers = {f"pytorch_{backend}": partial(pytorch_contestant, backend) for backend in BACKENDS}
+    case = compare.Case(size.batch, size.heads, size.N, size.N, size.d)
+    Q, K, V = compare.make_inputs(case)
+    if size.pass_ == "fwd":
+        arguments = Q, K, V, size.causal, last_head_reference(Q, K, V, size.causal)
+        theirs, ours = pytorch_contestant, our_contestant
+    else:
+        dO = compare.make_inputs(case, seed=2)[0]
+        arguments = Q, K, V, dO, size.causal, last_gradients_reference(Q, K, V, dO, size.causal)
+        theirs, ours = pytorch_backward, our_backward
+    makers = {f"pytorch_{backend}": partial(theirs, backend) for backend in BACKENDS}
     for step in steps:
         reason = step.refuses(Q, K, size.causal)
         if reason is None:
-            makers[step.name] = partial(our_contestant, step)
+            makers[step.name] = partial(ours, step)
         else:
             print(f"  {step.name}: refused: {reason}")
     contestants = []
     for name, make in makers.items():
         try:
-            contestants.append(make(Q, K, V, size.causal, O_ref))
+            contestants.append(make(*arguments))
         except torch.cuda.OutOfMemoryError:
             print(f"  {name}: left out: it needs more memory than the card has")
             torch.cuda.empty_cache()
@@ -261,7 +306,7 @@ def json_line(contestant, contestants, size, clocks, same):
         "idea": contestant.idea,
         "device": torch.cuda.get_device_name(),
         "dtype": "fp32",
-        "pass": "fwd",
+        "pass": size.pass_,
         "batch": size.batch,
         "heads": size.heads,
         "seq": size.N,
@@ -277,8 +322,8 @@ def json_line(contestant, contestants, size, clocks, same):
         "ms_p75": p75,
         "tflops": size.tflops(median),
         "ratio_to_efficient": ratio_to_baseline(contestant, contestants),
-        "err_rel": {"o": contestant.error},
-        "ok": contestant.error <= LARGEST_ERROR,
+        "err_rel": contestant.errors,
+        "ok": all(error <= LARGEST_ERROR for error in contestant.errors.values()),
         "workspace_bytes": contestant.extra_bytes,
         "toolkit": contestant.toolkit,
         **same,
@@ -289,7 +334,7 @@ def json_line(contestant, contestants, size, clocks, same):
 def print_line(line):
     ratio = f"{line['ratio_to_efficient']:.3f}" if line["ratio_to_efficient"] else "-"
     spread = f"{line['ms_p25']:.4f} to {line['ms_p75']:.4f}, {line['repeat']} runs"
-    wrong = "" if line["ok"] else f"  WRONG: error {line['err_rel']['o']:.1e}"
+    wrong = "" if line["ok"] else f"  WRONG: errors {line['err_rel']}"
     speed = f"{line['ms_median']:10.4f} ms {line['tflops']:8.3f} TFLOP/s"
     print(f"  {line['step']:20} {speed}  ratio {ratio}  ({spread}){wrong}")
 
@@ -311,7 +356,7 @@ def time_size(size, steps, repeat, clocks, same):
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
-def parse_sizes(text, causal):
+def parse_sizes(text, causal, pass_):
     sizes = []
     for word in text.split(","):
         try:
@@ -320,12 +365,13 @@ def parse_sizes(text, causal):
             numbers = []
         if len(numbers) != 4 or min(numbers) < 1:
             raise argparse.ArgumentTypeError(f'"{word}" is not batch x heads x N x d, as in 4x16x1024x64')
-        sizes += [Size(*numbers, causal=masked) for masked in causal]
+        sizes += [Size(*numbers, causal=masked, pass_=pass_) for masked in causal]
     return sizes
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="Times our steps and PyTorch's side by side.")
+    parser.add_argument("--pass", dest="pass_", choices=("fwd", "bwd"), default="fwd")
     parser.add_argument("--steps", help="names or numbers, separated by commas (default: all)")
     parser.add_argument("--sizes", default=SIZES, help="batch x heads x N x d, as 4x16x1024x64, separated by commas")
     parser.add_argument("--causal", choices=("both", "yes", "no"), default="both")
@@ -337,7 +383,7 @@ def parse_arguments():
         parser.error("--repeat: quartiles need at least 2")
     causal = {"both": (False, True), "yes": (True,), "no": (False,)}[arguments.causal]
     try:
-        arguments.sizes = parse_sizes(arguments.sizes, causal)
+        arguments.sizes = parse_sizes(arguments.sizes, causal, arguments.pass_)
     except argparse.ArgumentTypeError as error:
         parser.error(f"--sizes: {error}")
     return arguments
@@ -346,6 +392,8 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     _, steps = compare.prepare("time_peers.py", arguments.library, arguments.steps)
+    ability = "has_forward" if arguments.pass_ == "fwd" else "has_backward"
+    steps = [step for step in steps if getattr(step, ability)]
     torch.backends.cuda.matmul.allow_tf32 = False
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; ratio: PyTorch 'efficient' time / time")
     same, wrong = stamps(), []
