@@ -57,10 +57,11 @@ __device__ inline void scale4(float4 &x, float a) {
 }
 
 // Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a tile of D columns; past the ends, zeros. No
-// commit, no wait.
+// commit, no wait. Unrolled further, the addresses would take the registers that the kernels need for sums.
 template <int ROWS, int D, int STRIDE, int THREADS>
 __device__ inline void copy_tile(float *tile, const float *matrix, int first, int rows, int d) {
     if (d % 4 == 0) { // rows begin at multiples of 16 bytes
+#pragma unroll 2
         for (int i = threadIdx.x; i < ROWS * D / 4; i += THREADS) {
             int r = i / (D / 4), c = i % (D / 4) * 4;
             bool inside = first + r < rows && c < d;
@@ -68,6 +69,7 @@ __device__ inline void copy_tile(float *tile, const float *matrix, int first, in
             __pipeline_memcpy_async(tile + r * STRIDE + c, from, 16, inside ? 0 : 16);
         }
     } else {
+#pragma unroll 1
         for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
             int r = i / D, c = i % D;
             bool inside = first + r < rows && c < d;
