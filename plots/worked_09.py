@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Writes the worked example and the table of trials into the page of chapter 09_fa2_bwd_warps. Standard library only.
+
+    worked_09.py            brings steps/09_fa2_bwd_warps/README.md up to date
+    worked_09.py --check    changes nothing; exit status 1 if a section is out of date
+
+A section stands between two comments, each a line of its own:
+
+    <!-- worked_09.py writes: example -->        the 4 x 4 case of docs/math.md through the block loop, in double precision
+    <!-- worked_09.py writes: trials -->         plots/data/trials/09-trials.jsonl
+    <!-- worked_09.py: end -->
+"""
+
+import argparse
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "steps" / "09_fa2_bwd_warps" / "README.md"
+TRIALS = ROOT / "plots" / "data" / "trials" / "09-trials.jsonl"
+SECTION = re.compile(r"^<!-- worked_09\.py writes: (\w+) -->\n(.*?)^<!-- worked_09\.py: end -->$", re.MULTILINE | re.DOTALL)
+
+# The case of docs/math.md, "A 4 x 4 example, by hand", and a dO.
+Q = [[0, 0, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0], [2, 1, 1, 0]]
+K = [[0, 0, 1, 0], [0, 2, 0, 0], [-1, 0, 2, 1], [1, 1, 0, 0]]
+V = [[1, 0, 2, 0], [0, 3, 0, 1], [4, 0, 0, -2], [0, 1, -1, 5]]
+dO = [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]]
+SCALE = math.log(2)
+N = d = 4
+Br = Bc = 2
+
+
+def dot(a, b):
+    return math.fsum(x * y for x, y in zip(a, b))
+
+
+def zeros(rows, cols):
+    return [[0.0] * cols for _ in range(rows)]
+
+
+def add(rows, at, factor, row):
+    rows[at] = [x + factor * y for x, y in zip(rows[at], row)]
+
+
+def forward():
+    """P, O and L of the whole matrices, as the forward pass leaves O and L."""
+    S = [[SCALE * dot(q, k) for k in K] for q in Q]
+    L = [math.log(math.fsum(map(math.exp, row))) for row in S]
+    P = [[math.exp(s - l) for s in row] for row, l in zip(S, L)]
+    O = [[math.fsum(p * V[j][c] for j, p in enumerate(row)) for c in range(d)] for row in P]
+    return P, O, L
+
+
+def loss(q, k, v):
+    """sum(dO o O): the number whose gradients are dQ, dK and dV."""
+    total = 0.0
+    for i, row in enumerate(q):
+        weights = [math.exp(SCALE * dot(row, key)) for key in k]
+        for j, w in enumerate(weights):
+            total += w / math.fsum(weights) * dot(dO[i], v[j])
+    return total
+
+
+def check_by_differences(operands, gradients):
+    """Each gradient against the difference of the loss to both sides of an element."""
+    step = 1e-5
+    for which, gradient in enumerate(gradients):
+        for i in range(N):
+            for c in range(d):
+                sides = []
+                for sign in (1, -1):
+                    moved = [[row[:] for row in operand] for operand in operands]
+                    moved[which][i][c] += sign * step
+                    sides.append(loss(*moved))
+                expected = (sides[0] - sides[1]) / (2 * step)
+                assert abs(gradient[i][c] - expected) < 1e-8, (which, i, c, gradient[i][c], expected)
+
+
+def decimal(x):
+    text = f"{x:.4f}"
+    return "0" if float(text) == 0 else text.rstrip("0").rstrip(".") if float(text) == round(x, 12) else text
+
+
+def vector(row):
+    return "(" + ", ".join(decimal(x) for x in row) + ")"
+
+
+def table(headings, rows, right=()):
+    marks = ["---:" if c in right else "---" for c in range(len(headings))]
+    return "".join("| " + " | ".join(line) + " |\n" for line in [headings, marks, *rows])
+
+
+def example():
+    _, O, L = forward()
+    D = [dot(dO[i], O[i]) for i in range(N)]
+    out = "The preprocess kernel leaves, a row of queries each:\n\n"
+    out += table(["query", "dO", "O", "D", "L", "L2 = L log2 e"],
+                 [[str(i), vector(dO[i]), vector(O[i]), decimal(D[i]), decimal(L[i]), decimal(L[i] / math.log(2))]
+                  for i in range(N)], right=(3, 4, 5))
+    dQ, dK, dV = zeros(N, d), zeros(N, d), zeros(N, d)
+    for key0 in range(0, N, Bc):
+        for row0 in range(0, N, Br):
+            rows, keys = range(row0, row0 + Br), range(key0, key0 + Bc)
+            P = {(i, j): math.exp(SCALE * dot(Q[i], K[j]) - L[i]) for i in rows for j in keys}
+            dP = {(i, j): dot(dO[i], V[j]) for i in rows for j in keys}
+            dS = {at: SCALE * P[at] * (dP[at] - D[at[0]]) for at in P}
+            out += f"\n**Block {key0 // Bc}, keys {key0} and {key0 + 1}; query rows {row0} and {row0 + 1}.**\n\n"
+            columns = [f"{name}, key {j}" for name in ("P", "dP", "dS") for j in keys]
+            out += table(["", *columns], [[f"query {i}", *(decimal(part[i, j]) for part in (P, dP, dS) for j in keys)]
+                                          for i in rows], right=range(1, 7))
+            lines = []
+            for name, total, of, sums, where in (("dV", dV, P, dO, "in registers"), ("dK", dK, dS, Q, "in registers")):
+                for j in keys:
+                    before = total[j]
+                    for i in rows:
+                        add(total, j, of[i, j], sums[i])
+                    lines.append([f"{name}, key {j}", vector([a - b for a, b in zip(total[j], before)]), vector(total[j]), where])
+            for i in rows:
+                before = dQ[i]
+                for j in keys:
+                    add(dQ, i, dS[i, j], K[j])
+                lines.append([f"dQ, query {i}", vector([a - b for a, b in zip(dQ[i], before)]), vector(dQ[i]), "in global memory"])
+            out += "\n" + table(["", "added", "sum so far", "which is"], lines)
+        out += f"\nBlock {key0 // Bc} writes dV and dK of its keys, and is done.\n"
+    check_by_differences([[[float(x) for x in row] for row in operand] for operand in (Q, K, V)], [dQ, dK, dV])
+    sums = [[math.fsum(m[j][c] for j in range(N)) for c in range(d)] for m in (dK, dV, dO)]
+    assert max(map(abs, sums[0])) < 1e-14 and max(abs(a - b) for a, b in zip(sums[1], sums[2])) < 1e-14
+    out += f"\nOver all keys dK adds up to {vector(sums[0])}, and dV to {vector(sums[1])}, the sum of the rows of dO.\n"
+    return out
+
+
+def trials():
+    runs = [json.loads(line) for line in TRIALS.read_text(encoding="utf-8").splitlines()]
+    rows = [["`<{}, {}, {}>`".format(*run["tiling"]), ", ".join(map(str, run["unroll"])), f'{run["tflops"]:.1f}',
+             f'{run["tflops_causal"]:.1f}'] for run in runs]
+    first = runs[0]
+    assert all((run["batch"], run["heads"], run["seq"]) == (first["batch"], first["heads"], first["seq"]) for run in runs)
+    head = f'B {first["batch"]}, H {first["heads"]}, N {first["seq"]}: tiling'
+    return table([head, "unrolled", "TFLOP/s", "causal"], rows, right=(2, 3))
+
+
+MAKERS = {"example": example, "trials": trials}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Writes the worked example of chapter 09 into its page.")
+    parser.add_argument("--check", action="store_true", help="change nothing; is the page up to date?")
+    arguments = parser.parse_args()
+    text = PAGE.read_text(encoding="utf-8")
+    found = [match[1] for match in SECTION.finditer(text)]
+    if sorted(found) != sorted(MAKERS):
+        print(f"{PAGE.relative_to(ROOT)}: its sections are {found}, not {list(MAKERS)}", file=sys.stderr)
+        sys.exit(1)
+    renew = lambda match: f"<!-- worked_09.py writes: {match[1]} -->\n{MAKERS[match[1]]()}<!-- worked_09.py: end -->"
+    renewed = SECTION.sub(renew, text)
+    if arguments.check:
+        if renewed != text:
+            print(f"{PAGE.relative_to(ROOT)}: out of date; run plots/worked_09.py", file=sys.stderr)
+        sys.exit(renewed != text)
+    if renewed != text:
+        PAGE.write_text(renewed, encoding="utf-8")
+        print(f"{PAGE.relative_to(ROOT)}: rewritten")
+
+
+if __name__ == "__main__":
+    main()
