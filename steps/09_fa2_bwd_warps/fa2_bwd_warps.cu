@@ -22,7 +22,7 @@ constexpr int PREPROCESS_ROWS = 4; // rows, and warps, in a block of preprocess
 
 // D >= d: width of the tiles. Br query rows and Bc keys in a tile. How the four warps of a half divide each product:
 template <int D_, int Br_, int Bc_> struct tiling {
-    static constexpr int D = D_, Br = Br_, Bc = Bc_, UNROLL = 2;
+    static constexpr int D = D_, Br = Br_, Bc = Bc_, UNROLL = 8;
     static constexpr int STRIDE = D + 4;                   // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
     static constexpr int P_STRIDE = Bc + 8;                // of P and dS: 4 rows x 8 columns lie in 32 banks
     static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2; // of a warp in S or dP: 2 x 2 warps

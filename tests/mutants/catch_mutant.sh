@@ -12,6 +12,7 @@ problems=(
     "--seq 70 --seq-kv 33 --dim 64 --causal"
     "--seq 65 --dim 64 --input large"
     "--seq 257 --dim 128"
+    "--seq 300 --seq-kv 2 --dim 64 --scale 50" # large |L|: what a masked pair lets through is not small
 )
 # What only the deterministic variant of a step does is seen only there.
 if "$program" --deterministic --no-time --no-check --seq 1 --dim 1 >/dev/null 2>&1 || (($? != 2)); then
