@@ -3,6 +3,8 @@
 
 #include <cuda_pipeline.h>
 
+#include "ptx.cuh"
+
 /* ---- the transpose of a 512 x 512 matrix ------------------------------------------------------------------------- */
 
 static constexpr int TILE = 32, ROWS = 8, BLOCKS = MATRIX / TILE;
@@ -130,6 +132,12 @@ __global__ void atomics_on(int *global, bool same) {
     atomicAdd(&bins[same ? 0 : lane], lane);
     atomicAdd(&global[same ? 0 : lane], lane);
 }
+// A warp adds four floats a lane to 128 floats that lie side by side.
+__global__ void vector_atomics(float *sums) {
+    reduce_add4(sums + 4 * threadIdx.x, make_float4(1.0f, 2.0f, 3.0f, 4.0f));
+}
+void run_vector_atomics(float *sums) { vector_atomics<<<2, 32>>>(sums); }
+
 void run_atomics_on(int *global, int same) { atomics_on<<<1, 32>>>(global, same != 0); }
 
 __global__ void events(int *out) {

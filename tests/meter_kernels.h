@@ -25,6 +25,7 @@ void run_global_store(const int *in, int *out, int stride, int offset);
 void run_global_float4(const float *in, float *out);
 void run_global_float4_pick(const int *pick, const float *in, float *out); /* lane reads float4 number pick[lane] */
 
+void run_vector_atomics(float *sums); /* two warps: 1, 2, 3, 4 added to each four of 128 floats */
 void run_atomics_on(int *global, int same); /* one warp: each lane its own word, or all the first; shared ones too */
 void run_events(int *out);                  /* 2 blocks of 64: 3 barriers, 5 shuffles a warp */
 void run_divergence(const int *in, int *out);

@@ -429,6 +429,18 @@ Test(meter, atomics) {
     }
 }
 
+/* One request of 16 bytes a lane, where four atomicAdd() would be four of 4 bytes, each touching all sectors. */
+Test(meter, vector_atomics) {
+    float *sums = zeros_on_device(128 * sizeof *sums), got[128];
+    start(1);
+    run_vector_atomics(sums);
+    const cJSON *kernel = finish();
+    expect_total(kernel, "global_atomic_requests", 2, "two warps");
+    expect_total(kernel, "global_atomic_sectors", 32, "two warps");
+    cr_assert_eq(cudaMemcpy(got, sums, sizeof got, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (int i = 0; i < 128; i++) cr_assert_eq(got[i], 2.0f * (float)(i % 4 + 1));
+}
+
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static double event_count(const cJSON *kernel, const char *what, const char *mark) {

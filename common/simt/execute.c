@@ -360,6 +360,17 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
     return old;
 }
 
+void simt_reduce_add4(float *address, const float operand[4]) {
+    simt_check_access(address, 4 * sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));
+    for (int i = 0; i < 4; i++) {
+        uint32_t *cell = (uint32_t *)(void *)&address[i], old = __atomic_load_n(cell, __ATOMIC_RELAXED), bits;
+        memcpy(&bits, &operand[i], sizeof bits);
+        while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)combine(SIMT_ADD, SIMT_FLOAT, old, bits, 0), true,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
+    }
+}
+
 /* ---- one block ------------------------------------------------------------------------------------------------------ */
 
 static void fiber_main(struct transfer from) {

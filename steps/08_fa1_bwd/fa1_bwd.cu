@@ -44,7 +44,7 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
     float *dS_smem = P_smem + Br * Bc;         // (Br, Bc)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     size_t head = blockIdx.y;
-    int row0 = blockIdx.x * Br, warp_row0 = row0 + warp * ROWS;
+    int row0 = blockIdx.x * Br;
     Q += head * p.N_q * p.d;
     K += head * p.N_kv * p.d;
     V += head * p.N_kv * p.d;
@@ -57,11 +57,11 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
     load_tile<WARPS>(Q_smem, p.d, Q, row0, Br, p.N_q, p.d);
     load_tile<WARPS>(dO_smem, p.d, dO, row0, Br, p.N_q, p.d);
 
-    // Of the warp's rows: L, D = rowsum(dO o O), and dQ, of which a lane owns the columns lane, lane + 32, ...
+    // Of the warp's rows, which are warp, warp + WARPS, ... in the tile: L, D = rowsum(dO o O), and dQ, of which a lane owns the columns lane, lane + 32, ...
     float L_reg[ROWS], D_reg[ROWS], dQ_reg[ROWS][COLS] = {};
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        int row = warp_row0 + r;
+        int row = row0 + warp + r * WARPS;
         float sum = 0.0f;
         for (int c = lane; c < p.d && row < p.N_q; c += WARP)
             sum += dO[(size_t)row * p.d + c] * O[(size_t)row * p.d + c];
@@ -79,7 +79,7 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
         // P and dS of the warp's rows, lane = key.
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            int row = warp_row0 + r, at = (warp * ROWS + r) * p.d;
+            int r_tile = warp + r * WARPS, row = row0 + r_tile, at = r_tile * p.d;
             float S = 0.0f, dP = 0.0f;
             for (int c = 0; c < p.d; c++) {
                 S += Q_smem[at + c] * K_smem[lane * (p.d + PAD) + c];
@@ -87,8 +87,8 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
             }
             bool visible = row < p.N_q && key0 + lane < min(p.N_kv, row + shift + 1);
             float P = visible ? expf(p.scale * S - L_reg[r]) : 0.0f;
-            P_smem[(warp * ROWS + r) * Bc + lane] = P;
-            dS_smem[(warp * ROWS + r) * Bc + lane] = P * (dP - D_reg[r]);
+            P_smem[r_tile * Bc + lane] = P;
+            dS_smem[r_tile * Bc + lane] = P * (dP - D_reg[r]);
         }
         __syncthreads(); // P and dS are complete before other warps read them
 
@@ -98,15 +98,23 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
 #pragma unroll
             for (int t = 0; t < COLS; t++)
                 for (int key = 0; key < Bc && lane + t * WARP < p.d; key++)
-                    dQ_reg[r][t] += dS_smem[(warp * ROWS + r) * Bc + key] * K_smem[key * (p.d + PAD) + lane + t * WARP];
+                    dQ_reg[r][t] +=
+                        dS_smem[(warp + r * WARPS) * Bc + key] * K_smem[key * (p.d + PAD) + lane + t * WARP];
 
         // dV += P^T dO and dK += dS^T Q, a warp Bc / WARPS keys, lane = column: all rows of the block, then one atomicAdd.
         for (int key = warp; key < Bc && key0 + key < p.N_kv; key += WARPS) {
+            float P_reg[Br], dS_reg[Br]; // the key's column of both, for all columns of dV and dK
+#pragma unroll
+            for (int r = 0; r < Br; r++) {
+                P_reg[r] = P_smem[r * Bc + key];
+                dS_reg[r] = dS_smem[r * Bc + key];
+            }
             for (int c = lane; c < p.d; c += WARP) {
                 float dV_sum = 0.0f, dK_sum = 0.0f;
+#pragma unroll
                 for (int r = 0; r < Br; r++) {
-                    dV_sum += P_smem[r * Bc + key] * dO_smem[r * p.d + c];
-                    dK_sum += dS_smem[r * Bc + key] * Q_smem[r * p.d + c];
+                    dV_sum += P_reg[r] * dO_smem[r * p.d + c];
+                    dK_sum += dS_reg[r] * Q_smem[r * p.d + c];
                 }
                 atomicAdd(&dV[(size_t)(key0 + key) * p.d + c], dV_sum);
                 atomicAdd(&dK[(size_t)(key0 + key) * p.d + c], p.scale * dK_sum);
@@ -116,11 +124,12 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
     }
 
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < ROWS; r++) {
+        int row = row0 + warp + r * WARPS;
 #pragma unroll
         for (int t = 0; t < COLS; t++)
-            if (warp_row0 + r < p.N_q && lane + t * WARP < p.d)
-                dQ[(size_t)(warp_row0 + r) * p.d + lane + t * WARP] = p.scale * dQ_reg[r][t];
+            if (row < p.N_q && lane + t * WARP < p.d) dQ[(size_t)row * p.d + lane + t * WARP] = p.scale * dQ_reg[r][t];
+    }
 }
 
 static cudaError_t backward(const problem *p, const tensors *t, void *, cudaStream_t stream) {

@@ -134,7 +134,12 @@ def run_on_nan(step, Q, K, V, causal, scale):
 
 def reference_gradients(Q, K, V, dO, causal, scale):
     """dQ, dK and dV in double precision, by autograd through plain products."""
-    Q, K, V = (x.double().requires_grad_() for x in (Q, K, V))
+    with torch.enable_grad():
+        return gradients_of_products(Q, K, V, dO, causal, scale)
+
+
+def gradients_of_products(Q, K, V, dO, causal, scale):
+    Q, K, V = (x.detach().double().requires_grad_() for x in (Q, K, V))
     S = attention_steps.chosen_scale(scale, Q.shape[3]) * (Q @ K.transpose(2, 3))
     if causal:
         mask = visible_keys(Q.shape[2], K.shape[2], Q.device)

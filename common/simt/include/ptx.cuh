@@ -5,10 +5,8 @@
 static inline float exp2_approx(float x) { return exp2f(x); }
 
 static inline void reduce_add4(float *p, float4 v) {
-    atomicAdd(p, v.x);
-    atomicAdd(p + 1, v.y);
-    atomicAdd(p + 2, v.z);
-    atomicAdd(p + 3, v.w);
+    float operand[] = {v.x, v.y, v.z, v.w};
+    simt_reduce_add4(p, operand);
 }
 
 #endif

@@ -54,6 +54,9 @@ enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_FLOAT, SIMT_DOU
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare);
 
+/* Add four floats to those at a multiple of 16 bytes: one request, four additions. */
+void simt_reduce_add4(float *address, const float operand[4]);
+
 /* cp.async: copy 4, 8 or 16 bytes to shared memory, the last zero_bytes of them zeros instead; close a group; wait until
  * at most `groups` of this thread's groups are under way. */
 void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, size_t zero_bytes);
