@@ -57,7 +57,8 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
     load_tile<WARPS>(Q_smem, p.d, Q, row0, Br, p.N_q, p.d);
     load_tile<WARPS>(dO_smem, p.d, dO, row0, Br, p.N_q, p.d);
 
-    // Of the warp's rows, which are warp, warp + WARPS, ... in the tile: L, D = rowsum(dO o O), and dQ, of which a lane owns the columns lane, lane + 32, ...
+    // Of the warp's rows, which are warp, warp + WARPS, ... in the tile: L, D = rowsum(dO o O), and dQ, of which a lane owns
+    // the columns lane, lane + 32, ...
     float L_reg[ROWS], D_reg[ROWS], dQ_reg[ROWS][COLS] = {};
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
