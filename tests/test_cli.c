@@ -1,6 +1,8 @@
 /* The command line of a step's program: what it refuses, with which exit status, and the JSON that it writes. */
 #include <criterion/criterion.h>
 
+#include "simulated.h"
+
 #include <cuda_runtime.h>
 
 #include <cjson/cJSON.h>
@@ -165,6 +167,40 @@ Test(cli, json_lines_are_appended) {
     cr_assert_eq(count_lines(text), 2);
     cr_assert_not_null(strstr(text, "01_naive"));
     cr_assert_not_null(strstr(text, "03_online_softmax"));
+}
+
+/* The fingerprint of an output, as --json gives it. */
+static void read_bits(const char *program, const char *arguments, const char *output, char bits[17]) {
+    char all[200];
+    snprintf(all, sizeof all, "--seq 200 --dim 40 --no-time --no-check --json - %s", arguments);
+    struct result result = run_program(program, all);
+    cr_assert_eq(result.status, 0);
+    cJSON *line = cJSON_Parse(result.out);
+    const cJSON *text = cJSON_GetObjectItem(cJSON_GetObjectItem(line, "bits"), output);
+    cr_assert(cJSON_IsString(text) && strlen(text->valuestring) == 16);
+    strcpy(bits, text->valuestring);
+    cJSON_Delete(line);
+}
+
+/* Only atomic additions depend on the order of the blocks, and so only what is added up by them. */
+Test(cli, bits_tell_whether_two_runs_agree) {
+    if (!has_device()) cr_skip_test("no CUDA device");
+    char first[17], second[17];
+    read_bits("07_naive_bwd", "", "dk", first);
+    read_bits("07_naive_bwd", "", "dk", second);
+    cr_expect_str_eq(first, second);
+    read_bits("07_naive_bwd", "--seed 3", "dk", second);
+    cr_expect_str_neq(first, second);
+    if (simt_shuffle_blocks == NULL) return; /* a card's order is not to be had by asking */
+    read_bits("08_fa1_bwd", "--shuffle-seed 1", "dk", first);
+    read_bits("08_fa1_bwd", "--shuffle-seed 2", "dk", second);
+    cr_expect_str_neq(first, second);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --shuffle-seed 1", "dq", first);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --shuffle-seed 2", "dq", second);
+    cr_expect_str_neq(first, second);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --deterministic --shuffle-seed 1", "dq", first);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --deterministic --shuffle-seed 2", "dq", second);
+    cr_expect_str_eq(first, second);
 }
 
 Test(cli, no_check_says_that_nothing_was_checked) {
