@@ -196,7 +196,7 @@ static cudaError_t launch_fitting(const problem *p, const tensors *t, cudaStream
 
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
     if (p->d <= 32) return launch<tiling<32, 4, 64, 4, 1, 2>>(p, t, stream);
-    if (p->d <= 64) return launch_fitting<tiling<64, 8, 64, 4, 1, 1>, tiling<64, 4, 32, 4, 1, 2>>(p, t, stream);
+    if (p->d <= 64) return launch_fitting<tiling<64, 8, 64, 4, 1, 2>, tiling<64, 4, 32, 4, 1, 2>>(p, t, stream);
     return launch_fitting<tiling<128, 8, 64, 4, 2, 4>, tiling<128, 4, 32, 2, 1, 2>>(p, t, stream);
 }
 

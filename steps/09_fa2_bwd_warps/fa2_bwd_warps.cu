@@ -17,24 +17,24 @@
 
 constexpr float LOG2_E = 1.44269504f;
 constexpr int HALF_WARPS = 4; // warps in each half of a block
-constexpr int THREADS = 2 * HALF_WARPS * WARP;
+constexpr int WARPS = 2 * HALF_WARPS;
+constexpr int THREADS = WARPS * WARP;
 constexpr int PREPROCESS_ROWS = 4; // rows, and warps, in a block of preprocess
 
-// D >= d: width of the tiles. Br query rows and Bc keys in a tile. How the four warps of a half divide each product:
+// D >= d: width of the tiles. Br query rows and Bc keys in a tile. How the warps divide each product:
 template <int D_, int Br_, int Bc_> struct tiling {
     static constexpr int D = D_, Br = Br_, Bc = Bc_, UNROLL = 8;
     static constexpr int STRIDE = D + 4;                   // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
     static constexpr int P_STRIDE = Bc + 8;                // of P and dS: 4 rows x 8 columns lie in 32 banks
-    static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2; // of a warp in S or dP: 2 x 2 warps
+    static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2; // of a warp in S or dP: 2 x 2 warps of a half
     static constexpr int SM = S_ROWS / LANE_ROWS, SN = S_KEYS / LANE_COLS;
-    static constexpr int K_COL_WARPS = D > 64 ? 2 : 1; // in dV or dK: the others share the keys
+    static constexpr int K_COL_WARPS = D > 64 ? 2 : 1; // of a half in dV or dK: the others share the keys
     static constexpr int K_COLS = D / K_COL_WARPS, K_KEYS = Bc / (HALF_WARPS / K_COL_WARPS);
     static constexpr int KN = K_KEYS / 4 / LANE_ROWS, KC = K_COLS / 4 / LANE_COLS; // in fours
-    static constexpr int Q_COL_WARPS = D > 32 ? 2 : 1;                             // in dQ: the others share the rows
-    static constexpr int Q_COLS = D / Q_COL_WARPS, Q_ROWS = Br / (HALF_WARPS / Q_COL_WARPS);
-    static constexpr int QM = Q_ROWS / LANE_ROWS, QC = Q_COLS / 4 / LANE_COLS;
+    static constexpr int Q_COLS = 4 * LANE_COLS, Q_COL_WARPS = D / Q_COLS; // in dQ: all warps; the others share the rows
+    static constexpr int Q_ROWS = Br / (WARPS / Q_COL_WARPS), QM = Q_ROWS / LANE_ROWS;
     static constexpr int FLOATS = 2 * Bc * STRIDE + 2 * Br * STRIDE + 2 * Br * P_STRIDE + 2 * Br;
-    static_assert(SM > 0 && SN > 0 && KN > 0 && KC > 0 && QM > 0 && QC > 0, "every lane has a part of every product");
+    static_assert(SM > 0 && SN > 0 && KN > 0 && KC > 0 && QM > 0, "every lane has a part of every product");
 };
 
 // Where the tiles lie in shared memory.
@@ -158,26 +158,18 @@ __device__ inline head_view view(const tensors &t, const float *L2, const float 
             p.scale};
 }
 
-// dQ += dS K in global memory, each half of the block over its half of the keys.
+// dQ += dS K in global memory.
 template <class T>
-__device__ __forceinline__ void add_dQ(tiles<T> tile, float *dQ, const head_view &h, int half, int warp, int lane,
-                                       int row0) {
-    int my_row = warp / T::Q_COL_WARPS * T::Q_ROWS + lane_row(lane);
-    int my_col = warp % T::Q_COL_WARPS * T::Q_COLS + 4 * lane_col(lane), my_key = half * (T::Bc / 2);
-    float4 dQ_reg[T::QM][T::QC];
+__device__ __forceinline__ void add_dQ(tiles<T> tile, float *dQ, const head_view &h, int q_row, int q_col, int row0) {
+    float4 dQ_reg[T::QM][1];
 #pragma unroll
-    for (int i = 0; i < T::QM; i++)
-#pragma unroll
-        for (int c = 0; c < T::QC; c++) dQ_reg[i][c] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    multiply_columns<T::QM, T::QC, T::Bc / 2, T::UNROLL>(dQ_reg, tile.dS + my_row * T::P_STRIDE + my_key, T::P_STRIDE,
-                                                         tile.K + my_key * T::STRIDE + my_col, T::STRIDE);
+    for (int i = 0; i < T::QM; i++) dQ_reg[i][0] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
+                                                 T::STRIDE);
 #pragma unroll
     for (int i = 0; i < T::QM; i++) {
-        int row = row0 + my_row + LANE_ROWS * i;
-        if (row >= h.N_q) continue;
-#pragma unroll
-        for (int c = 0; c < T::QC; c++)
-            add_columns(dQ + (size_t)row * h.d, my_col + 4 * LANE_COLS * c, h.d, dQ_reg[i][c]);
+        int row = row0 + q_row + LANE_ROWS * i;
+        if (row < h.N_q) add_columns(dQ + (size_t)row * h.d, q_col, h.d, dQ_reg[i][0]);
     }
 }
 
@@ -186,13 +178,16 @@ template <class T, bool ADD_DQ>
 static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t, const float *L2, const float *D, problem p) {
     extern __shared__ float4 smem[];
     tiles<T> tile((float *)smem);
-    int half = threadIdx.x / (THREADS / 2), warp = threadIdx.x / WARP % HALF_WARPS, lane = threadIdx.x % WARP;
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    int half = warp / HALF_WARPS, half_warp = warp % HALF_WARPS;
     int lane_m = lane_row(lane), lane_n = lane_col(lane);
     size_t head = blockIdx.y;
     head_view h = view(t, L2, D, p, head);
     int key0 = blockIdx.x * T::Bc;
-    // This thread's first key and column of dV or dK.
-    int k_key = warp / T::K_COL_WARPS * T::K_KEYS + 4 * lane_m, k_col = warp % T::K_COL_WARPS * T::K_COLS + 4 * lane_n;
+    // This thread's first key and column of dV or dK, its first row and its column of dQ.
+    int k_key = half_warp / T::K_COL_WARPS * T::K_KEYS + 4 * lane_m;
+    int k_col = half_warp % T::K_COL_WARPS * T::K_COLS + 4 * lane_n;
+    int q_row = warp / T::Q_COL_WARPS * T::Q_ROWS + lane_m, q_col = warp % T::Q_COL_WARPS * T::Q_COLS + 4 * lane_n;
     float4 sum_reg[T::KN][4][T::KC]; // dV of the first half, dK of the second
 #pragma unroll
     for (int n = 0; n < T::KN; n++)
@@ -207,7 +202,7 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t, const
     for (int row0 = first_row; row0 < h.N_q; row0 += T::Br) {
         __pipeline_wait_prior(0);
         __syncthreads(); // Q, dO, L2, D (at first K and V) are there for all; all are done with dS
-        make_P_and_dS(tile, h, half, warp, lane, row0, key0);
+        make_P_and_dS(tile, h, half, half_warp, lane, row0, key0);
 
         // dV += P^T dO, dK += dS^T Q
         multiply_transposed<T::KN, T::KC, T::Br, T::UNROLL>(sum_reg, (half == 0 ? tile.P : tile.dS) + k_key,
@@ -215,7 +210,7 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t, const
                                                             T::STRIDE);
         __syncthreads(); // all are done with Q, dO, L2 and D, and may see them overwritten
         if (row0 + T::Br < h.N_q) copy_rows(tile, h, row0 + T::Br);
-        if constexpr (ADD_DQ) add_dQ(tile, t.dQ + head * h.N_q * h.d, h, half, warp, lane, row0);
+        if constexpr (ADD_DQ) add_dQ(tile, t.dQ + head * h.N_q * h.d, h, q_row, q_col, row0);
     }
 
     float *out = half == 0 ? t.dV : t.dK;
@@ -235,20 +230,18 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t, const
 template <class T>
 static __global__ __launch_bounds__(THREADS) void backward_queries(tensors t, const float *L2, const float *D,
                                                                    problem p) {
-    constexpr int COL_WARPS = T::D / (4 * LANE_COLS), ROWS = T::Br / (2 * HALF_WARPS / COL_WARPS); // of all 8 warps
-    constexpr int QM = ROWS / LANE_ROWS;
-    static_assert(QM > 0, "every lane has a row");
     extern __shared__ float4 smem[];
     tiles<T> tile((float *)smem);
-    int half = threadIdx.x / (THREADS / 2), warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    int half = warp / HALF_WARPS, half_warp = warp % HALF_WARPS;
     size_t head = blockIdx.y;
     head_view h = view(t, L2, D, p, head);
     int row0 = (gridDim.x - 1 - blockIdx.x) * T::Br; // under a causal mask, the longest blocks start first
-    int q_row = warp / COL_WARPS * ROWS + lane_row(lane);
-    int q_col = 4 * (warp % COL_WARPS * LANE_COLS + lane_col(lane));
-    float4 dQ_reg[QM][1];
+    int q_row = warp / T::Q_COL_WARPS * T::Q_ROWS + lane_row(lane);
+    int q_col = warp % T::Q_COL_WARPS * T::Q_COLS + 4 * lane_col(lane);
+    float4 dQ_reg[T::QM][1];
 #pragma unroll
-    for (int i = 0; i < QM; i++) dQ_reg[i][0] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int i = 0; i < T::QM; i++) dQ_reg[i][0] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 
     int end = max(0, min(h.N_kv, row0 + T::Br + h.shift)); // keys that the block's last row sees
     copy_rows(tile, h, row0);
@@ -256,14 +249,14 @@ static __global__ __launch_bounds__(THREADS) void backward_queries(tensors t, co
         copy_keys(tile, h, key0);
         __pipeline_wait_prior(0);
         __syncthreads(); // K and V (at first Q, dO, L2 and D) are there for all
-        make_P_and_dS(tile, h, half, warp % HALF_WARPS, lane, row0, key0);
-        multiply_columns<QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
-                                                  T::STRIDE);
+        make_P_and_dS(tile, h, half, half_warp, lane, row0, key0);
+        multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE,
+                                                     tile.K + q_col, T::STRIDE);
         __syncthreads(); // all are done with K, V and dS, and may see them overwritten
     }
     __pipeline_wait_prior(0); // a block that saw no key has copies under way
 #pragma unroll
-    for (int i = 0; i < QM; i++) {
+    for (int i = 0; i < T::QM; i++) {
         int row = row0 + q_row + LANE_ROWS * i;
         if (row < h.N_q) store_columns(t.dQ + (head * h.N_q + row) * h.d, q_col, h.d, dQ_reg[i][0]);
     }
