@@ -14,6 +14,11 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table truth B1,H2,N256,d64 -->              the simulated device's counts beside Nsight Compute's
     <!-- begin table traffic 03_online_softmax -->         what a step's kernels ask of global memory; also: traffic STEP
                                                            B1,H2,N200,d40
+    <!-- begin table peers 06_vectorized -->               a step beside PyTorch, timed in one process; also: peers STEP bwd
+    <!-- begin table variants 06_vectorized -->            a chapter's variants, the plainest first, the chapter last; also:
+                                                           variants STEP BEFORE, with the row of another step on top
+    <!-- begin table bits -->                              whether two runs gave the same bits
+    <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
     <!-- begin code steps/01_naive/naive.cu scores -->     the function `scores` with the comment before it
 
@@ -27,6 +32,8 @@ queries), ,causal and ,bwd (the backward pass), ,det (its deterministic variant)
     ms:STEP:SIZE  p25:STEP:SIZE  p75:STEP:SIZE  tflops:STEP:SIZE  memory:STEP:SIZE    with their units
     ratio:A/B:SIZE      the time of A divided by the time of B: A takes that many times as long
     speedup:A/B:SIZE    the time of B divided by the time of A: A is that many times as fast
+    peer:STEP:SIZE      the time of PyTorch's 'efficient' backend divided by the step's, both of one process
+    variant:A/B:DIM     the time of the variant or step A divided by that of B, both of one run of plots/record_variants.sh
     card  date  driver  toolkit  commit  clocks                                       of the recorded measurements
     truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
 
@@ -117,6 +124,14 @@ class Book:
         lines = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
         self.counters = [line for line in lines if "counters" in line]  # of a card, a line a kernel
         self.meters = [line for line in lines if "meter" in line]  # of the simulated device, a line a run
+        self.peers = self.lines_of("peers")
+        self.variants = self.lines_of("variants")  # with a "tiling" where it is not the committed one
+        self.bits = self.lines_of("bits")
+        self.verdicts = self.lines_of("sanitizer")
+
+    def lines_of(self, folder):
+        files = sorted((self.root / "plots" / "data" / folder).glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
     def pages(self):
         pages = [self.root / "README.md", *self.root.glob("docs/*.md"), *self.root.glob("steps/*/README.md")]
@@ -291,9 +306,11 @@ COMPARED = [
 LEAST_RATIO, MOST_RATIO, LEAST_SHARE = 0.95, 1.05, 0.9
 
 # Why a ratio lies outside of that: by step, kernel and what is compared, for all sizes at which it does.
+OTHER_TRAFFIC = ("A few in a hundred thousand wavefronts, and another few in each run of the profiler: no access of the "
+                 "kernel can conflict with itself, so other traffic must have been in the way, perhaps copies that arrived")
 CAUSES = {  # (step, kernel, what): cause
-    ("05_fa2_fwd", "fa2_forward<64>", "shared load wavefronts"):
-        "The card ran the kernel as it was when it read Q by 4-byte loads, of which nvcc had made some 8 bytes wide",
+    ("09_fa2_bwd_warps", "backward_keys<tiling<64, 64, 128>, true>", "shared load conflicts"): OTHER_TRAFFIC,
+    ("09_fa2_bwd_warps", "backward_keys<tiling<64, 64, 128>, true>", "shared store conflicts"): OTHER_TRAFFIC,
 }
 
 
@@ -396,8 +413,113 @@ def traffic(book, page, arguments):
     return markdown_table(headings, "lrrrrrr", rows)
 
 
+# ---- beside others ---------------------------------------------------------------------------------------------------
+
+
+def peer_line(book, name, shape, pass_):
+    """The last such line; None when there is none."""
+    for line in reversed(book.peers):
+        same = (line["batch"], line["heads"], line["seq"], line["seq_kv"], line["dim"], line["causal"])
+        if line["step"] == name and line["pass"] == pass_ and rec.Shape(*same) == shape:
+            return line
+    return None
+
+
+def peers(book, page, arguments):
+    """A step beside PyTorch's two fp32 backends at every size at which they took turns."""
+    if not arguments:
+        raise BadMarker("peers: of which step?")
+    step, pass_ = arguments[0], arguments[1] if len(arguments) > 1 else "fwd"
+    shapes = {rec.Shape(p["batch"], p["heads"], p["seq"], p["seq_kv"], p["dim"], p["causal"])
+              for p in book.peers if p["step"] == step and p["pass"] == pass_}
+    if not shapes:
+        raise BadMarker(f"peers: {step} was not timed beside PyTorch ({pass_})")
+    rows = []
+    for shape in sorted(shapes, key=lambda s: (s.causal, s.batch * s.heads, s.dim, s.seq)):
+        ours, *theirs = (peer_line(book, name, shape, pass_) for name in (step, "pytorch_efficient", "pytorch_math"))
+        rows.append([str(shape), number(ours["ms_median"], " ms"), number(ours["tflops"]),
+                     *(number(line["ms_median"] if line else None, " ms") for line in theirs),
+                     number(ours["ratio_to_efficient"])])
+    headings = ["size", step[:2], "TFLOP/s", "PyTorch 'efficient'", "PyTorch 'math'", "'efficient' / " + step[:2]]
+    return markdown_table(headings, "lrrrrr", rows)
+
+
+def variant_line(book, name, dim, tiled=False):
+    """The last line of a variant, or with tiled the quickest of all tilings; None when there is none."""
+    lines = [v for v in book.variants if v["step"] == name and v["dim"] == dim and (tiled or "tiling" not in v)]
+    if not lines:
+        return None
+    return min(lines, key=lambda v: v["ms_median"]) if tiled else lines[-1]
+
+
+def ladder_of_variants(book, step):
+    """Names and what each has that the one before it lacks: whole files first, then the patched ones, then the step."""
+    folder = book.kernel_file(step).parent / "variants"
+    names = []
+    for file in sorted(folder.glob("*.cu")):
+        idea = re.search(r'\.idea = "([^"]*)"', file.read_text(encoding="utf-8"))[1]
+        names.append((step[:3] + file.stem, idea))
+    above = ""
+    for file in sorted(folder.glob("[1-9]_*.patch"), reverse=True):
+        fields = dict(line.split(": ", 1) for line in file.read_text(encoding="utf-8").splitlines()[:2] if ": " in line)
+        names.append((step[:3] + file.stem[2:], above or fields["leaves"]))
+        above = "and " + fields["takes away"]
+    return [*names, (step, above or book.idea(step))]
+
+
+def variants(book, page, arguments):
+    if not arguments:
+        raise BadMarker("variants: of which step?")
+    names = [(name, book.idea(name)) for name in arguments[1:]] + ladder_of_variants(book, arguments[0])
+    tilings = any("tiling" in v and v["step"] == name for v in book.variants for name, _ in names)
+    rows = []
+    for name, what in names:
+        row = ["`" + name + "`", what]
+        for dim in (64, 128):
+            line = variant_line(book, name, dim)
+            row += [number(line["ms_median"], " ms") if line else DASH, number(line["tflops"]) if line else DASH]
+        if tilings:
+            best = variant_line(book, name, 64, tiled=True)
+            tried = any("tiling" in v and v["step"] == name for v in book.variants)
+            row += [best.get("tiling", "the same") if tried else DASH, number(best["tflops"]) if tried else DASH]
+        rows.append(row)
+    headings = ["B 4, H 16, N 4096", "", "d 64", "TFLOP/s", "d 128", "TFLOP/s"]
+    if tilings:
+        headings += ["best tiling tried, d 64", "TFLOP/s"]
+    return markdown_table(headings, "llrrrr" + "lr" * tilings, rows)
+
+
+def bits_table(book, page, arguments):
+    """Runs of one program on one problem, two by two."""
+    rows, runs = [], {}
+    for line in book.bits:
+        name = f'`{line["step"]}{" --deterministic" if line.get("deterministic") else ""}`'
+        runs.setdefault(name, []).append(line)
+    for name, (first, second) in runs.items():
+        rows.append([name, *("the same" if first["bits"][out] == second["bits"][out] else "different"
+                             for out in ("dq", "dk", "dv"))])
+    first = book.bits[0]
+    size = rec.Shape(*(first[key] for key in ("batch", "heads", "seq", "seq_kv", "dim")))
+    return markdown_table([f"two runs at {size}", "bits of dQ", "of dK", "of dV"], "llll", rows)
+
+
+def verdicts(book, page, arguments):
+    tools = ("memcheck", "racecheck", "initcheck", "synccheck")
+    found = lambda line: [tool for tool in tools if line[tool] == "found"]
+    rows = []
+    for what, twin in (("planted faults", False), ("correct twins", True)):
+        lines = [line for line in book.verdicts if line["twin"] == twin]
+        none = [line for line in lines if not found(line)]
+        rows.append([what, str(len(lines)), *(str(sum(tool in found(line) for line in lines)) for tool in tools), str(len(none))])
+    text = markdown_table(["", "kernels", *tools, "found by none"], "lrrrrrr", rows)
+    missed = ", ".join(f'`{line["fault"]}`' for line in book.verdicts if not line["twin"] and not found(line))
+    accused = ", ".join(f'`{line["fault"]}`' for line in book.verdicts if line["twin"] and found(line))
+    return f"{text}\nFaults found by none: {missed}.\n\nTwins accused: {accused}.\n"
+
+
 def table(book, page, arguments):
-    kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic}
+    kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
+             "peers": peers, "variants": variants, "bits": bits_table, "verdicts": verdicts}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])
@@ -491,6 +613,12 @@ def inline_value(book, key):
         return str(book.records[-1].details.get(kind) or DASH) if book.records else DASH
     if kind == "truth" and not rest:
         return "{} of {}".format(*truth_share(book))
+    if kind == "peer" and len(rest) == 2:
+        line = peer_line(book, rest[0], *parse_size(rest[1]))
+        return number(line["ratio_to_efficient"] if line else None)
+    if kind == "variant" and len(rest) == 2 and "/" in rest[0] and rest[1] in ("64", "128"):
+        lines = [variant_line(book, name, int(rest[1])) for name in rest[0].split("/", 1)]
+        return number(divided(*(line["ms_median"] if line else None for line in lines)))
     fields = {"ms": ("ms", " ms"), "p25": ("p25", " ms"), "p75": ("p75", " ms"), "tflops": ("tflops", " TFLOP/s")}
     if len(rest) != 2 or kind not in {*fields, "memory", "ratio", "speedup"}:
         raise BadMarker(f'"{key}" is no key; the top of plots/tables.py lists them')

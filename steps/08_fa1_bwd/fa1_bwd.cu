@@ -95,12 +95,12 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
 
         // dQ += dS K of the warp's rows, lane = column.
 #pragma unroll
-        for (int r = 0; r < ROWS; r++)
+        for (int t = 0; t < COLS; t++)
+            for (int key = 0; key < Bc && lane + t * WARP < p.d; key++) {
+                float k = K_smem[key * (p.d + PAD) + lane + t * WARP];
 #pragma unroll
-            for (int t = 0; t < COLS; t++)
-                for (int key = 0; key < Bc && lane + t * WARP < p.d; key++)
-                    dQ_reg[r][t] +=
-                        dS_smem[(warp + r * WARPS) * Bc + key] * K_smem[key * (p.d + PAD) + lane + t * WARP];
+                for (int r = 0; r < ROWS; r++) dQ_reg[r][t] += dS_smem[(warp + r * WARPS) * Bc + key] * k;
+            }
 
         // dV += P^T dO and dK += dS^T Q, a warp Bc / WARPS keys, lane = column: all rows of the block, then one atomicAdd.
         for (int key = warp; key < Bc && key0 + key < p.N_kv; key += WARPS) {
