@@ -21,7 +21,7 @@ LANE_ROWS, LANE_COLS = 4, 8
 S_ROWS, S_KEYS = BR // 2, BC // 2
 K_COL_WARPS, Q_COL_WARPS = 1, 2
 K_COLS, K_KEYS = D // K_COL_WARPS, BC // (HALF_WARPS // K_COL_WARPS)
-Q_COLS, Q_ROWS = D // Q_COL_WARPS, BR // (HALF_WARPS // Q_COL_WARPS)
+Q_COLS, Q_ROWS = D // Q_COL_WARPS, BR // (2 * HALF_WARPS // Q_COL_WARPS)
 WARP_SHOWN, LANE_SHOWN = 1, 5
 TITLE = {"size": 12.5, "weight": "bold"}
 WAITS = "#F0F0F0"
@@ -51,24 +51,24 @@ def in_keys(warp, lane):
 
 
 def in_dQ(warp, lane):
-    """The elements of dQ that a lane owns, for the keys of its half: add_dQ."""
+    """The elements of dQ that a lane owns, of all eight warps: add_dQ."""
     row = warp // Q_COL_WARPS * Q_ROWS + lane_row(lane)
     col = warp % Q_COL_WARPS * Q_COLS + 4 * lane_col(lane)
     return [(row + LANE_ROWS * i, col + 4 * LANE_COLS * c + e) for i in range(Q_ROWS // LANE_ROWS)
             for c in range(Q_COLS // 4 // LANE_COLS) for e in range(4)]
 
 
-def owned_once(piece, rows, cols):
-    """The lanes of the warps of a half own every element, none twice."""
-    elements = [at for warp in range(HALF_WARPS) for lane in range(WARP) for at in piece(warp, lane)]
+def owned_once(piece, rows, cols, warps):
+    """The lanes of the warps own every element, none twice."""
+    elements = [at for warp in range(warps) for lane in range(WARP) for at in piece(warp, lane)]
     return sorted(elements) == [(r, c) for r in range(rows) for c in range(cols)]
 
 
 def panel(axes, x, y, rows, cols, cell, piece, warps):
-    """A tile: the warps of a half outlined and numbered, one warp shaded, one lane's elements filled."""
+    """A tile: its warps outlined and numbered, one warp shaded, one lane's elements filled."""
     import style
 
-    assert owned_once(piece, rows, cols)
+    assert owned_once(piece, rows, cols, len(warps))
     M = Matrix(axes, x, y, rows, cols, cell)
     for warp, (row, col, height, width) in enumerate(warps):
         if warp == WARP_SHOWN:
@@ -106,7 +106,7 @@ def draw_who_owns_what(path, metadata):
     text(axes, left, 5.2, "One tile, 64 query rows x 128 keys, in a block of 8 warps:")
     half_w = (wide - 2.0) / 2
     rows = [("S = Q K^T", "dP = dO V^T"), ("P, to shared memory", "dS = scale P (dP - D), too"), ("dV += P^T dO", "dK += dS^T Q")]
-    for h, name in enumerate(("first half, warps 0 to 3", "second half, warps 0 to 3")):
+    for h, name in enumerate(("first half, warps 0 to 3", "second half, warps 4 to 7")):
         hx = left + h * (half_w + 2.0)
         text(axes, hx + half_w / 2, 7.9, name, ha="center", weight="bold")
         for r, words in enumerate(rows):
@@ -116,21 +116,20 @@ def draw_who_owns_what(path, metadata):
             text(axes, hx + half_w / 2, top + 1.4, words[h], ha="center", zorder=5)
     text(axes, left + half_w / 2, 20.6, "dV of 128 keys stays in registers", size=8.5, ha="center")
     text(axes, left + 1.5 * half_w + 2.0, 20.6, "dK of 128 keys stays in registers", size=8.5, ha="center")
-    for h, keys in enumerate(("0 to 63", "64 to 127")):
-        hx = left + h * (half_w + 2.0)
-        box(axes, hx, 22.0, half_w, 2.8, face=ARRIVES, edge=style.GREY, order=2)
-        text(axes, hx + half_w / 2, 23.4, f"dQ += dS K, keys {keys}", ha="center", zorder=5)
+    box(axes, left, 22.0, wide, 2.8, face=ARRIVES, edge=style.GREY, order=2)
+    text(axes, left + wide / 2, 23.4, "dQ += dS K, all warps over all 128 keys", ha="center", zorder=5)
     arrow(axes, left + half_w - 1.2, 11.0 + 4.2, left + half_w + 2.0, 11.0 + 4.2, sheet.LANE)
-    text(axes, left + wide / 2, 26.0, "added to dQ in global memory, by each half", size=8.5, ha="center")
+    text(axes, left + wide / 2, 26.0, "added to dQ in global memory", size=8.5, ha="center")
 
     # The tiles, and what one warp and one lane own.
     title_y, top, cell = 29.8, 38.0, 0.26
-    text(axes, 1, title_y, "What a warp of a half owns, and what a lane", **TITLE)
-    corners = lambda high, across, of: [(w // of * high, w % of * across, high, across) for w in range(HALF_WARPS)]
+    text(axes, 1, title_y, "What a warp owns, and what a lane", **TITLE)
+    corners = lambda high, across, of, warps=HALF_WARPS: [(w // of * high, w % of * across, high, across) for w in range(warps)]
     S = panel(axes, 3.0, top, BR, BC, cell, in_scores, corners(S_ROWS, S_KEYS, 2))
     G = panel(axes, 40.5, top, BC, D, cell, in_keys, corners(K_KEYS, K_COLS, K_COL_WARPS))
-    Q = panel(axes, 61.5, top, BR, D, cell, in_dQ, corners(Q_ROWS, Q_COLS, Q_COL_WARPS))
-    names = ((S, "S or dP", "query rows", "keys"), (G, "dV or dK", "keys", "columns"), (Q, "dQ", "query rows", "columns"))
+    Q = panel(axes, 61.5, top, BR, D, cell, in_dQ, corners(Q_ROWS, Q_COLS, Q_COL_WARPS, 2 * HALF_WARPS))
+    names = ((S, "S, dP: 4 warps each", "query rows", "keys"), (G, "dV, dK: 4 each", "keys", "columns"),
+             (Q, "dQ: 8 warps", "query rows", "columns"))
     for M, name, down, across in names:
         text(axes, M.x, top - 4.8, name, weight="bold", size=11)
         text(axes, M.x, top - 2.6, f"{M.rows} {down} x {M.cols} {across}", size=9)
@@ -140,12 +139,12 @@ def draw_who_owns_what(path, metadata):
             text(axes, M.x + at * cell + 0.2, M.y - 0.9, str(at), size=8)
 
     count = len(in_scores(WARP_SHOWN, LANE_SHOWN)), len(in_keys(WARP_SHOWN, LANE_SHOWN)), len(in_dQ(WARP_SHOWN, LANE_SHOWN))
-    assert count == (64, 64, 32)
+    assert count == (64, 64, 16)
     text(axes, S.x, S.bottom + 2.9, f"{count[0]} of a lane: rows lane_row + 4 i and keys\nlane_col + 8 j of its warp, i, j = 0 to 7")
     text(axes, G.x, G.bottom + 3.9, f"{count[1]} of a lane: keys 4 lane_row + 16 n\n+ 0 to 3, columns 4 lane_col + 32 c\n"
          "+ 0 to 3 of its warp, n, c = 0, 1")
-    text(axes, Q.x, Q.bottom + 6.4, f"{count[2]} of a lane: rows\nlane_row + 4 i, columns\n4 lane_col + 0 to 3\n"
-         "of its warp, i = 0 to 7.\nThe other half makes a\nsecond part of dQ,\nfrom its own 64 keys.")
+    text(axes, Q.x, Q.bottom + 4.6, f"{count[2]} of a lane: rows\nlane_row + 4 i, columns\n4 lane_col + 0 to 3\n"
+         "of its warp, i = 0 to 3.")
 
     # The lanes.
     big, px, py = 2.4, 8.0, 67.2
@@ -164,7 +163,7 @@ def draw_who_owns_what(path, metadata):
         text(axes, P.x - 0.6, P.y + (r + 0.5) * big, str(r), size=8.5, ha="right", color=style.GREY)
     text(axes, 3.0, P.y + LANE_ROWS * big / 2, "lane_row:\nbits 4 0", ha="center", rotation=90)
     key_to_colours(axes, 80.6, [
-        (sheet.SECTOR_TINT, style.GREY, f"warp {WARP_SHOWN} of a half", 17),
+        (sheet.SECTOR_TINT, style.GREY, f"warp {WARP_SHOWN}, or {WARP_SHOWN} of a half", 17),
         (sheet.LANE, sheet.LANE, f"its lane {LANE_SHOWN}", 13),
         (sheet.NOW, sheet.NOW, "the tile of now", 17),
         (sheet.OWNED, style.GREY, "the block's, for the whole walk", 28),
@@ -200,12 +199,12 @@ def draw_barriers(path, metadata):
     part("first half", "P", "writes P", sheet.OWNED)
     part("first half", "dS", "waits", WAITS, color=style.GREY)
     part("first half", "keys", "dV += P^T dO", sheet.NOW, color="white")
-    part("first half", "dQ", "dQ, keys 0 to 63", sheet.NOW, color="white")
+    part("first half", "dQ", "dQ += dS K", sheet.NOW, color="white")
     part("second half", "scores", "dP = dO V^T", sheet.NOW, color="white")
     part("second half", "P", "waits", WAITS, color=style.GREY)
     part("second half", "dS", "writes dS", sheet.OWNED)
     part("second half", "keys", "dK += dS^T Q", sheet.NOW, color="white")
-    part("second half", "dQ", "dQ, keys 64 to 127", sheet.NOW, color="white", size=9)
+    part("second half", "dQ", "dQ += dS K", sheet.NOW, color="white")
     part("copies", "scores", "", sheet.SECTOR_TINT, to=at["dQ"][0])
     for name in ("scores", "keys"):
         text(axes, at[name][0] + at[name][1] / 2, lanes["copies"] + tall / 2, "Q, dO in use", ha="center", zorder=5)
