@@ -17,12 +17,14 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table peers 06_vectorized -->               a step beside PyTorch, timed in one process; also: peers STEP bwd
     <!-- begin table variants 06_vectorized -->            a chapter's variants, the plainest first, the chapter last; also:
                                                            variants STEP BEFORE, with the row of another step on top
+    <!-- begin table trials 06_vectorized 128 -->          tilings tried by hand, one run each, at this d
     <!-- begin table bits -->                              whether two runs gave the same bits
     <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
     <!-- begin code steps/01_naive/naive.cu scores -->     the function `scores` with the comment before it
+    <!-- begin file steps/06.../1_not_overlapped.patch --> a whole file
 
-and ends with <!-- end table -->, <!-- end diff --> or <!-- end code -->. A value within a line is written
+and ends with <!-- end table -->, <!-- end diff -->, <!-- end code --> or <!-- end file -->. A value within a line is written
 
     <!-- n ms:03_online_softmax:B4,H16,N4096,d64 -->1.23 ms<!-- /n -->
 
@@ -59,7 +61,7 @@ BASELINES = {"fwd": "01_", "bwd": "07_"}
 PASSES = (*BASELINES, "det", "both")
 
 # A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
-BLOCK = re.compile(r"^<!-- begin (table|diff|code) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
+BLOCK = re.compile(r"^<!-- begin (table|diff|code|file) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
 INLINE = re.compile(r"<!-- n (\S+) -->(.*?)<!-- /n -->")
 ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
 MEASURED = re.compile(
@@ -489,6 +491,18 @@ def variants(book, page, arguments):
     return markdown_table(headings, "llrrrr" + "lr" * tilings, rows)
 
 
+def trials(book, page, arguments):
+    """What was tried while a chapter was written; `what` says what is different."""
+    if len(arguments) != 2:
+        raise BadMarker("trials: of which step, at which d?")
+    lines = [line for line in book.lines_of("trials") if line["step"] == arguments[0] and line["dim"] == int(arguments[1])]
+    if not lines:
+        raise BadMarker(f"trials: there are none of {arguments[0]} at d {arguments[1]}")
+    rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`', line["what"], number(line["tflops"]), number(line["tflops_causal"])]
+            for line in lines]
+    return markdown_table([f"B 4, H 16, N 4096, d {arguments[1]}", "", "TFLOP/s", "causal"], "llrr", rows)
+
+
 def bits_table(book, page, arguments):
     """Runs of one program on one problem, two by two."""
     rows, runs = [], {}
@@ -519,7 +533,7 @@ def verdicts(book, page, arguments):
 
 def table(book, page, arguments):
     kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
-             "peers": peers, "variants": variants, "bits": bits_table, "verdicts": verdicts}
+             "peers": peers, "variants": variants, "trials": trials, "bits": bits_table, "verdicts": verdicts}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])
@@ -568,6 +582,13 @@ def code(book, page, arguments):
     start, end = first_line(lines, at), last_line(lines, at)
     language = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".sh": "bash"}.get(path.suffix, "c")
     return fenced(language, lines[start : end + 1])
+
+
+def whole_file(book, page, arguments):
+    if len(arguments) != 1 or not (book.root / arguments[0]).is_file():
+        raise BadMarker(f"file takes a file of the project, not {' '.join(arguments)}")
+    path = book.root / arguments[0]
+    return fenced({".patch": "diff"}.get(path.suffix, ""), path.read_text(encoding="utf-8").splitlines())
 
 
 def definition(lines, name):
@@ -655,7 +676,7 @@ class Page:
 
     def renew_block(self, match):
         kind, words = match[1], match[2].split()
-        makers = {"table": table, "diff": diff, "code": code}
+        makers = {"table": table, "diff": diff, "code": code, "file": whole_file}
         try:
             body = makers[kind](self.book, self.path, words)
         except BadMarker as error:
