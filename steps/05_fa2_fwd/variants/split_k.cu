@@ -20,27 +20,30 @@ constexpr int ROWS = Br / LANE_ROWS;  // rows of a lane in S: lane / 8 + 4 r. It
 constexpr int OWN = Br / WARPS;       // rows of O that a warp adds up
 constexpr int MAX_D = 64;             // a piece of O from each warp must fit beside the tiles
 
-// Dynamic shared memory, where width is d rounded up to an even number: Q (Br, width + 2), K (Bc, width + 1), V (Bc, d), a
-// piece of O from each warp (WARPS, Br, d), m or l from each warp (WARPS, Br), and a number a row (Br).
+// Dynamic shared memory, where width is d rounded up to an even number: Q (Br, width + 2), V (Bc, d), in one place K
+// (Bc, width + 1) and later a piece of O from each warp (WARPS, Br, d), then m or l from each warp (WARPS, Br), and a number
+// a row (Br).
 constexpr int shared_floats(int d) {
-    return Br * (d + d % 2 + 2) + Bc * (d + d % 2 + 1) + Bc * d + WARPS * Br * d + (WARPS + 1) * Br;
+    int K = Bc * (d + d % 2 + 1), pieces = WARPS * Br * d;
+    return Br * (d + d % 2 + 2) + Bc * d + (pieces > K ? pieces : K) + (WARPS + 1) * Br;
 }
 static_assert(shared_floats(MAX_D) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
 
-static __global__ void split_k(const float *Q, // (heads, N_q, d)
-                               const float *K, // (heads, N_kv, d)
-                               const float *V, // (heads, N_kv, d)
-                               float *O,       // (heads, N_q, d)
-                               float *L,       // (heads, N_q)
-                               problem p) {
+// 4 blocks on a multiprocessor, as many as the shared memory of a large card allows.
+static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q, // (heads, N_q, d)
+                                                                 const float *K, // (heads, N_kv, d)
+                                                                 const float *V, // (heads, N_kv, d)
+                                                                 float *O,       // (heads, N_q, d)
+                                                                 float *L,       // (heads, N_q)
+                                                                 problem p) {
     extern __shared__ float2 smem[];
     int width = p.d + p.d % 2, Q_stride = width + 2, K_stride = width + 1;
-    float *Q_smem = (float *)smem;               // (Br, Q_stride)
-    float *K_smem = Q_smem + Br * Q_stride;      // (Bc, K_stride)
-    float *V_smem = K_smem + Bc * K_stride;      // (Bc, d)
-    float *O_smem = V_smem + Bc * p.d;           // (WARPS, Br, d)
-    float *warp_smem = O_smem + WARPS * Br * p.d; // (WARPS, Br): maxima, at the end sums
-    float *row_smem = warp_smem + WARPS * Br;    // (Br): what to rescale O by, at the end m
+    float *Q_smem = (float *)smem;          // (Br, Q_stride)
+    float *V_smem = Q_smem + Br * Q_stride; // (Bc, d)
+    float *K_smem = V_smem + Bc * p.d;      // (Bc, K_stride)
+    float *O_smem = K_smem;                 // (WARPS, Br, d), when S is made
+    float *warp_smem = K_smem + max(WARPS * Br * p.d, Bc * K_stride); // (WARPS, Br): maxima, at the end sums
+    float *row_smem = warp_smem + WARPS * Br;                         // (Br): what to rescale O by, at the end m
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int lane_m = lane / LANE_COLS, my_key = warp * LANE_COLS + lane % LANE_COLS;
     size_t head = blockIdx.y;
@@ -59,13 +62,14 @@ static __global__ void split_k(const float *Q, // (heads, N_q, d)
         l_reg[r] = 0.0f;
     }
     load_tile<WARPS>(Q_smem, Q_stride, Q, row0, Br, p.N_q, p.d);
-    if (width > p.d && threadIdx.x < Br) // the second column of an odd d's last pair
-        Q_smem[threadIdx.x * Q_stride + p.d] = K_smem[threadIdx.x * K_stride + p.d] = 0.0f;
+    if (width > p.d && threadIdx.x < Br) Q_smem[threadIdx.x * Q_stride + p.d] = 0.0f; // an odd d's last pair
 
     for (int key0 = 0; key0 < end; key0 += Bc) {
+        __syncthreads(); // all have read the pieces of O, and may see K over them
+        if (width > p.d && threadIdx.x < Bc) K_smem[threadIdx.x * K_stride + p.d] = 0.0f;
         load_tile<WARPS>(K_smem, K_stride, K, key0, Bc, p.N_kv, p.d);
         load_tile<WARPS>(V_smem, p.d, V, key0, Bc, p.N_kv, p.d);
-        __syncthreads(); // the tiles, and at first Q, are complete; all have read the pieces of O
+        __syncthreads(); // the tiles, and at first Q, are complete
 
         float S_reg[ROWS] = {};
         for (int c = 0; c < width; c += 2) {
@@ -86,7 +90,7 @@ static __global__ void split_k(const float *Q, // (heads, N_q, d)
             for (int bit = 1; bit < LANE_COLS; bit *= 2) m = fmaxf(m, __shfl_xor_sync(FULL_WARP, m, bit));
             if (lane % LANE_COLS == 0) warp_smem[warp * Br + row] = m;
         }
-        __syncthreads(); // the maxima of all warps are there
+        __syncthreads(); // the maxima of all warps are there; all are done with K and may see pieces of O over it
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             int row = lane_m + LANE_ROWS * r;
@@ -124,7 +128,7 @@ static __global__ void split_k(const float *Q, // (heads, N_q, d)
                     if (lane + t * WARP < p.d)
                         O_smem[(warp * Br + OWN * owner + i) * p.d + lane + t * WARP] = piece[i][t];
         }
-        __syncthreads(); // the pieces of all warps are there; all are done with K and V and may see them overwritten
+        __syncthreads(); // the pieces of all warps are there; all are done with V and may see it overwritten
 #pragma unroll
         for (int i = 0; i < OWN; i++) {
             int row = OWN * warp + i;
