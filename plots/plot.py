@@ -19,7 +19,7 @@ import records as rec
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSES = {"fwd": "forward", "bwd": "backward"}
-KINDS = ("latency_by_step", "latency_by_length", "memory_by_length")
+KINDS = ("latency_by_step", "latency_by_length", "memory_by_length", "memory_one_head")
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -234,12 +234,15 @@ def label_lines(fig, axes, labels):
 
 
 def pictures_of(records, files, folder):
-    """Three pictures a pass, and the paths of those that there are no measurements for."""
-    draw = {"latency_by_step": draw_latency_by_step, "latency_by_length": draw_latency_by_length, "memory_by_length": draw_memory_by_length}
+    """Four pictures a pass, and the paths of those that there are no measurements for."""
+    draw = {"latency_by_step": draw_latency_by_step, "latency_by_length": draw_latency_by_length, "memory_by_length": draw_memory_by_length,
+            "memory_one_head": draw_memory_by_length}
     pictures, unused = [], []
     for pass_ in PASSES:
-        mine = [record for record in records if record.pass_ == pass_ and record.ms]
+        timed = [record for record in records if record.pass_ == pass_ and record.ms]
+        one_head = [record for record in timed if family(record.shape) == (1, 1, rec.QUOTED.dim, False)]
         for kind in KINDS:
+            mine = one_head if kind == "memory_one_head" else timed
             path = folder / f"{kind}_{pass_}.png"
             if mine and (kind == "latency_by_step" or count_of_lengths(mine) > 1):
                 function = lambda path, metadata, draw=draw[kind], mine=mine, pass_=pass_: draw(mine, pass_, path, metadata)

@@ -52,6 +52,7 @@ for step in "${steps[@]}"; do
     case $step in 04* | 05* | 06* | 08* | 09*) measure "$step" --batch 1 --heads 1 --seq 65536 --dim 64 --repeat 3 --warmup 1 ;; esac
     measure "$step" --batch 1 --heads 1 --seq 128 --dim 32
     measure "$step" --batch 1 --heads 1 --seq 4096 --dim 64
+    measure "$step" --batch 1 --heads 1 --seq 16384 --dim 64 --repeat 5 --warmup 1
 done
 # What bit-identical gradients cost; forward and backward together.
 if [[ " ${steps[*]} " == *" 09_fa2_bwd_warps "* ]]; then
