@@ -18,7 +18,8 @@ def main():
     names, kernels = rows[0], rows[2:]  # rows[1] holds the units
     for row in kernels:
         fields = dict(zip(names, row))
-        if '_bwd' in step and fields['Kernel Name'].removeprefix('void ').startswith('vectorized'):
+        backward = step.rsplit('/', 1)[-1] >= '07'
+        if backward and fields['Kernel Name'].removeprefix('void ').startswith('vectorized'):
             continue  # chapter 06's, which makes O and L for the backward pass
         # ncu adds all attributes of the device, and average, least and most of each counter: the sums are enough.
         counters = {name: number(text) for name, text in fields.items()

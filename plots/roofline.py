@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Draws the roofline: how much arithmetic each step does for a byte of device memory, and how fast it does it.
 
-    roofline.py            draw plots/pictures/roofline_fwd.png if what it shows has changed
-    roofline.py --check    is it up to date? (needs no matplotlib)
+    roofline.py            draw plots/pictures/roofline_fwd.png and _bwd.png if what they show has changed
+    roofline.py --check    are they up to date? (needs no matplotlib)
 
 A step's point comes from what Nsight Compute counted (plots/counters.sh): bytes and time are summed over its kernels.
-FLOPs are those of the definition, 4 B H N^2 d, so a step that computes something twice gets no credit for it. What is
+FLOPs are those of the definition, 4 B H N^2 d forward and 10 backward, so a step that computes something twice gets no
+credit for it. What is
 still in the L2 cache when a kernel ends has not been written to device memory and is not counted, so a point may lie to
 the right of the line at which every tensor moves once.
 """
@@ -19,10 +20,9 @@ import provenance
 import records as rec
 
 ROOT = provenance.ROOT
-COUNTERS = ROOT / "plots" / "data" / "counters"
-PICTURE = ROOT / "plots" / "pictures" / "roofline_fwd.png"
+COUNTERS = ROOT / "plots" / "data" / "counters" / "h100-counters.jsonl"
 
-# The card that plots/data/counters/h100-*.jsonl were taken on, and its ceilings.
+# The card that the counters were taken on, and its ceilings.
 CARD = "NVIDIA H100 80GB HBM3"
 PEAK_TFLOPS = 66.9  # NVIDIA's H100 SXM datasheet, FP32: 132 SMs x 128 multiply-adds a cycle at 1.98 GHz
 PEAK_TBYTES = 3.35  # a second; the same datasheet, memory bandwidth
@@ -39,22 +39,33 @@ class Point:
     tflops: float
 
 
-def flops():
-    return 4.0 * SHAPE.work()
+@dataclass(frozen=True)
+class Pass:
+    name: str
+    words: str
+    products: int  # of 2 B H N^2 d FLOPs each
+    tensors: int  # of B H N d floats, each moved once at least, beside L
+    moved: str
+
+    def flops(self):
+        return 2.0 * self.products * SHAPE.work()
+
+    def least_bytes(self):
+        return 4.0 * SHAPE.batch * SHAPE.heads * SHAPE.seq * (self.tensors * SHAPE.dim + 1)
+
+    def has(self, step):
+        return ("_bwd" in step) == (self.name == "bwd")
 
 
-def least_bytes():
-    """Q, K, V and O once each, and L."""
-    return 4.0 * SHAPE.batch * SHAPE.heads * SHAPE.seq * (4 * SHAPE.dim + 1)
+FORWARD = Pass("fwd", "forward", 2, 4, "Q, K, V, O and L\nmoved once each")
+BACKWARD = Pass("bwd", "backward", 5, 8, "Q, K, V, O, dO, dQ, dK, dV\nand L moved once each")
 
 
 # ---- what to draw: no matplotlib here -----------------------------------------------------------------------------
 
 
 def counter_lines():
-    texts = [file.read_text(encoding="utf-8") for file in sorted(COUNTERS.glob("h100-*.jsonl"))]
-    lines = [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
-    return [line for line in lines if "counters" in line]
+    return [json.loads(line) for line in COUNTERS.read_text(encoding="utf-8").splitlines()]
 
 
 def runs_of_steps(lines):
@@ -71,32 +82,33 @@ def runs_of_steps(lines):
     return runs
 
 
-def point(step, kernels):
+def point(pass_, step, kernels):
     moved = sum(kernel["dram__bytes_read.sum"] + kernel["dram__bytes_write.sum"] for kernel in kernels)
     nanoseconds = sum(kernel["gpu__time_duration.sum"] for kernel in kernels)
-    return Point(step, flops() / moved, flops() / nanoseconds * 1e-3)
+    return Point(step, pass_.flops() / moved, pass_.flops() / nanoseconds * 1e-3)
 
 
-def points():
-    return [point(step, kernels) for step, kernels in sorted(runs_of_steps(counter_lines()).items())]
+def points(pass_):
+    return [point(pass_, step, kernels) for step, kernels in sorted(runs_of_steps(counter_lines()).items()) if pass_.has(step)]
 
 
 # ---- drawing --------------------------------------------------------------------------------------------------------
 
 
-def draw(shown, path, metadata):
+def draw(pass_, shown, path, metadata):
     import plot
     import style
 
     fig, axes = style.figure(height=5.0)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    intensities = [least_bytes_intensity()] + [point.intensity for point in shown]
+    least = pass_.flops() / pass_.least_bytes()
+    intensities = [least] + [point.intensity for point in shown]
     left, right = min(intensities) / 3, max(intensities) * 4
     axes.set_xlim(left, right)
     axes.set_ylim(min(point.tflops for point in shown) / 2.5, PEAK_TFLOPS * 2.2)
     draw_roofs(axes, left, right)
-    draw_least(axes)
+    draw_least(axes, least, pass_.moved)
     for point in shown:
         draw_point(axes, point)
     plot.plain_ticks(axes.xaxis)
@@ -104,12 +116,8 @@ def draw(shown, path, metadata):
     axes.grid()
     axes.set_xlabel("FLOPs for each byte of device memory")
     axes.set_ylabel("TFLOP/s")
-    axes.set_title(f"What the forward steps attain, and what bounds them\n{CARD}, {SHAPE}")
+    axes.set_title(f"What the {pass_.words} steps attain, and what bounds them\n{CARD}, {SHAPE}")
     style.save(fig, path, metadata)
-
-
-def least_bytes_intensity():
-    return flops() / least_bytes()
 
 
 def draw_roofs(axes, left, right):
@@ -142,12 +150,12 @@ def slope_in_degrees(axes, low, high):
     return math.degrees(math.atan2(high[1] - low[1], high[0] - low[0]))
 
 
-def draw_least(axes):
+def draw_least(axes, least, words):
     import style
 
-    axes.axvline(least_bytes_intensity(), color=style.GREY, linewidth=1.2, linestyle=":", zorder=1)
-    foot = (least_bytes_intensity(), axes.get_ylim()[0])
-    label(axes, "Q, K, V, O and L\nmoved once each", foot, (-6, 8), ha="right", va="bottom", color=style.GREY)
+    axes.axvline(least, color=style.GREY, linewidth=1.2, linestyle=":", zorder=1)
+    foot = (least, axes.get_ylim()[0])
+    label(axes, words, foot, (-6, 8), ha="right", va="bottom", color=style.GREY)
 
 
 def draw_point(axes, point):
@@ -160,12 +168,14 @@ def draw_point(axes, point):
 
 
 def pictures():
-    shown = points()
-    if not shown:
-        return []
     scripts = [Path(__file__), provenance.STYLE, ROOT / "plots" / "plot.py"]
-    data = json.dumps([astuple(point) for point in shown])
-    return [provenance.Picture(PICTURE, scripts, lambda path, metadata: draw(shown, path, metadata), drawn_data=data)]
+    found = []
+    for pass_ in (FORWARD, BACKWARD):
+        shown = points(pass_)
+        drawing = lambda path, metadata, pass_=pass_, shown=shown: draw(pass_, shown, path, metadata)
+        path = ROOT / "plots" / "pictures" / f"roofline_{pass_.name}.png"
+        found.append(provenance.Picture(path, scripts, drawing, drawn_data=json.dumps([astuple(point) for point in shown])))
+    return found
 
 
 if __name__ == "__main__":
