@@ -197,6 +197,149 @@ Test(reference, by_hand_causal_more_queries_than_keys) {
     check_by_hand(problem, &HAND_Q[0][0], O, exp_L);
 }
 
+/* ---- the same case backward ---- */
+
+static const float HAND_dO[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {1, 1, 0, 0}};
+
+/* Half a unit of the last decimal that docs/math.md prints. That ln 2 in float is off by 2e-9 moves no gradient of this
+ * case by more than 3e-9. */
+static const double HAND_DECIMALS = 5e-9;
+
+/* The steps of the backward pass, as the page has them; rows past N_q or N_kv, and columns past N_kv, are not read. */
+struct hand_backward {
+    double P[4][4], dS[4][4];       /* (N_q, N_kv) */
+    double dQ_ln_2[4][4];           /* (N_q, d), divided by ln 2, as dK_ln_2 is */
+    double dK_ln_2[4][4], dV[4][4]; /* (N_kv, d) */
+};
+
+/* P and dS are not outputs. Four more columns bring them out: Q and V are 0 there, so that no score, dP or D changes, K
+ * holds the identity, and so does dO. Then dQ = scale dS K goes on with scale dS, and dV = P^T dO with P^T. */
+static void check_backward_by_hand(struct problem problem, size_t first_query, const struct hand_backward *hand) {
+    enum { WIDE = 8 };
+    float Q[4][WIDE] = {{0}}, K[4][WIDE] = {{0}}, V[4][WIDE] = {{0}}, dO[4][WIDE] = {{0}};
+    double dQ[4][WIDE], dK[4][WIDE], dV[4][WIDE];
+    size_t N_q = (size_t)problem.N_q, N_kv = (size_t)problem.N_kv;
+    for (size_t row = 0; row < 4; row++) {
+        for (size_t c = 0; c < WIDE; c++) {
+            dQ[row][c] = dK[row][c] = dV[row][c] = NAN;
+        }
+        K[row][4 + row] = dO[row][4 + row] = 1;
+        for (size_t c = 0; c < 4; c++) {
+            K[row][c] = HAND_K[row][c];
+            V[row][c] = HAND_V[row][c];
+            if (row < N_q) {
+                Q[row][c] = HAND_Q[first_query + row][c];
+                dO[row][c] = HAND_dO[first_query + row][c];
+            }
+        }
+    }
+    problem.d = WIDE;
+    reference_backward(&problem, &Q[0][0], &K[0][0], &V[0][0], &dO[0][0], &dQ[0][0], &dK[0][0], &dV[0][0]);
+
+    const double ln_2 = log(2);
+    for (size_t i = 0; i < N_q; i++) {
+        for (size_t c = 0; c < 4; c++) {
+            EXPECT_NEAR(dQ[i][c], ln_2 * hand->dQ_ln_2[i][c], HAND_DECIMALS, "dQ", i * 4 + c);
+        }
+        for (size_t j = 0; j < N_kv; j++) {
+            EXPECT_NEAR(dV[j][4 + i], hand->P[i][j], HAND_DECIMALS, "P", i * 4 + j);
+            EXPECT_NEAR(dQ[i][4 + j], ln_2 * hand->dS[i][j], HAND_DECIMALS, "scale dS", i * 4 + j);
+        }
+    }
+    for (size_t j = 0; j < N_kv; j++) {
+        for (size_t c = 0; c < 4; c++) {
+            EXPECT_NEAR(dK[j][c], ln_2 * hand->dK_ln_2[j][c], HAND_DECIMALS, "dK", j * 4 + c);
+            EXPECT_NEAR(dV[j][c], hand->dV[j][c], HAND_DECIMALS, "dV", j * 4 + c);
+        }
+    }
+}
+
+Test(reference, by_hand_backward) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .scale = LN_2};
+    const struct hand_backward hand = {
+        .P = {{1.0 / 4, 1.0 / 8, 1.0 / 2, 1.0 / 8},
+              {1.0 / 6, 1.0 / 12, 2.0 / 3, 1.0 / 12},
+              {2.0 / 9, 2.0 / 9, 1.0 / 9, 4.0 / 9},
+              {2.0 / 15, 4.0 / 15, 1.0 / 15, 8.0 / 15}},
+        .dS = {{-5.0 / 16, -9.0 / 32, 7.0 / 8, -9.0 / 32},
+               {1.0 / 12, 3.0 / 8, -1, 13.0 / 24},
+               {4.0 / 9, 0, 0, -4.0 / 9},
+               {-22.0 / 225, 76.0 / 225, 34.0 / 225, -88.0 / 225}},
+        .dQ_ln_2 = {{-37.0 / 32, -27.0 / 32, 23.0 / 16, 7.0 / 8},
+                    {37.0 / 24, 31.0 / 24, -23.0 / 12, -1},
+                    {-4.0 / 9, -4.0 / 9, 4.0 / 9, 0},
+                    {-122.0 / 225, 64.0 / 225, 46.0 / 225, 34.0 / 225}},
+        .dK_ln_2 = {{56.0 / 225, -22.0 / 225, -1177.0 / 3600, 1.0 / 12},
+                    {152.0 / 225, 76.0 / 225, 3107.0 / 7200, 3.0 / 8},
+                    {68.0 / 225, 34.0 / 225, 47.0 / 1800, -1},
+                    {-92.0 / 75, -88.0 / 225, -941.0 / 7200, 13.0 / 24}},
+        .dV = {{23.0 / 60, 3.0 / 10, 2.0 / 9, 1.0 / 6},
+               {47.0 / 120, 7.0 / 20, 2.0 / 9, 1.0 / 12},
+               {17.0 / 30, 11.0 / 15, 1.0 / 9, 2.0 / 3},
+               {79.0 / 120, 37.0 / 60, 4.0 / 9, 1.0 / 12}},
+    };
+    check_backward_by_hand(problem, 0, &hand);
+}
+
+Test(reference, by_hand_backward_causal) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .causal = true, .scale = LN_2};
+    const struct hand_backward hand = {
+        .P = {{1, 0, 0, 0},
+              {2.0 / 3, 1.0 / 3, 0, 0},
+              {2.0 / 5, 2.0 / 5, 1.0 / 5, 0},
+              {2.0 / 15, 4.0 / 15, 1.0 / 15, 8.0 / 15}},
+        .dS = {{0, 0, 0, 0},
+               {-8.0 / 9, 8.0 / 9, 0, 0},
+               {12.0 / 25, -8.0 / 25, -4.0 / 25, 0},
+               {-22.0 / 225, 76.0 / 225, 34.0 / 225, -88.0 / 225}},
+        .dQ_ln_2 = {{0, 0, 0, 0},
+                    {0, 16.0 / 9, -8.0 / 9, 0},
+                    {4.0 / 25, -16.0 / 25, 4.0 / 25, -4.0 / 25},
+                    {-122.0 / 225, 64.0 / 225, 46.0 / 225, 34.0 / 225}},
+        .dK_ln_2 = {{64.0 / 225, -22.0 / 225, -74.0 / 75, -8.0 / 9},
+                    {16.0 / 45, 76.0 / 225, 92.0 / 75, 8.0 / 9},
+                    {32.0 / 225, 34.0 / 225, 34.0 / 225, 0},
+                    {-176.0 / 225, -88.0 / 225, -88.0 / 225, 0}},
+        .dV = {{17.0 / 15, 4.0 / 5, 2.0 / 5, 2.0 / 3},
+               {4.0 / 15, 3.0 / 5, 2.0 / 5, 1.0 / 3},
+               {1.0 / 15, 1.0 / 15, 1.0 / 5, 0},
+               {8.0 / 15, 8.0 / 15, 0, 0}},
+    };
+    check_backward_by_hand(problem, 0, &hand);
+}
+
+/* The last two queries alone: their dQ is that of the full problem, but dK and dV lack what the others gave. */
+Test(reference, by_hand_backward_more_keys_than_queries) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 2, .N_kv = 4, .causal = true, .scale = LN_2};
+    const struct hand_backward hand = {
+        .P = {{2.0 / 5, 2.0 / 5, 1.0 / 5, 0}, {2.0 / 15, 4.0 / 15, 1.0 / 15, 8.0 / 15}},
+        .dS = {{12.0 / 25, -8.0 / 25, -4.0 / 25, 0}, {-22.0 / 225, 76.0 / 225, 34.0 / 225, -88.0 / 225}},
+        .dQ_ln_2 = {{4.0 / 25, -16.0 / 25, 4.0 / 25, -4.0 / 25}, {-122.0 / 225, 64.0 / 225, 46.0 / 225, 34.0 / 225}},
+        .dK_ln_2 = {{64.0 / 225, -22.0 / 225, -22.0 / 225, 0},
+                    {16.0 / 45, 76.0 / 225, 76.0 / 225, 0},
+                    {32.0 / 225, 34.0 / 225, 34.0 / 225, 0},
+                    {-176.0 / 225, -88.0 / 225, -88.0 / 225, 0}},
+        .dV = {{2.0 / 15, 2.0 / 15, 2.0 / 5, 0},
+               {4.0 / 15, 4.0 / 15, 2.0 / 5, 0},
+               {1.0 / 15, 1.0 / 15, 1.0 / 5, 0},
+               {8.0 / 15, 8.0 / 15, 0, 0}},
+    };
+    check_backward_by_hand(problem, 2, &hand);
+}
+
+/* Queries 0 and 1 see nothing, query 2 sees key 0 only. */
+Test(reference, by_hand_backward_more_queries_than_keys) {
+    struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 2, .causal = true, .scale = LN_2};
+    const struct hand_backward hand = {
+        .P = {{0, 0}, {0, 0}, {1, 0}, {1.0 / 3, 2.0 / 3}},
+        .dS = {{0, 0}, {0, 0}, {0, 0}, {-4.0 / 9, 4.0 / 9}},
+        .dQ_ln_2 = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 8.0 / 9, -4.0 / 9, 0}},
+        .dK_ln_2 = {{-8.0 / 9, -4.0 / 9, -4.0 / 9, 0}, {8.0 / 9, 4.0 / 9, 4.0 / 9, 0}},
+        .dV = {{1.0 / 3, 1.0 / 3, 1, 0}, {2.0 / 3, 2.0 / 3, 0, 0}},
+    };
+    check_backward_by_hand(problem, 0, &hand);
+}
+
 /* The largest is that of query 3 with key 2, whose score is 0: the terms are -2 and 2 times ln 2. */
 Test(reference, term_size) {
     const double ln_2 = (double)LN_2;
