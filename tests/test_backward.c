@@ -117,7 +117,7 @@ static void errors_below_a_millionth(const struct step *step) {
 
 /* The weights of a row add up to 1 whatever the keys are, so that moving all keys alike changes nothing: the sum of dK
  * over keys is 0. Each row hands out all of its dO: the sum of dV over keys is the sum of dO over the rows that see a key
- * (docs/math.md, Backward). */
+ * (docs/math.md, eq. 48-50). */
 static void sums_over_keys(const struct step *step, bool causal) {
     const struct shape shape = {2, 2, 129, 97, 40, causal};
     struct outcome outcome = prepare(step, &shape, INPUT_RANDOM);

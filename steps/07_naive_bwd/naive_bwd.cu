@@ -1,7 +1,7 @@
 // 07_naive_bwd: the backward pass as it is written down: five products, with P and dS in global memory.
 //
 // Idea      S and dP, one more kernel for the softmax, then dV, dK and dQ: all products by chapter 02's tiled kernel, which
-//           learns to read its first operand transposed, too (docs/math.md, Backward).
+//           learns to read its first operand transposed, too (docs/math.md, eq. 37-44).
 // Costs     O(N^2) memory: P and dS, N_q x N_kv each. Both are written once and read twice.
 // Limiter   shared memory, as in chapter 02: every multiply-add needs two numbers from it.
 // Measured  README.md beside this file has the numbers.

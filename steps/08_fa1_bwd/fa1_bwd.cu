@@ -1,6 +1,6 @@
 // 08_fa1_bwd: FlashAttention's backward pass (Dao et al. 2022, Algorithm 4): P is computed again, tile by tile.
 //
-// Idea      L is enough to make any piece of P from Q and K (docs/math.md, Backward). A block owns query rows, and so dQ;
+// Idea      L is enough to make any piece of P from Q and K (docs/math.md, eq. 45). A block owns query rows, and so dQ;
 //           what its rows give to dK and dV of a tile of keys is gathered by way of shared memory first, and then added to
 //           global memory by one atomicAdd an element.
 // Costs     O(N) memory, none beyond the outputs. dK and dV are added to once for every tile of query rows.

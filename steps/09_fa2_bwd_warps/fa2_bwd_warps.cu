@@ -104,7 +104,7 @@ template <class T> __device__ __forceinline__ void copy_rows(tiles<T> tile, cons
 }
 
 // P and dS of a tile, in shared memory, complete for all at return. The first half computes S and from it P, the second dP
-// and from both dS = scale P (dP - D) (docs/math.md, Backward).
+// and from both dS = scale P (dP - D) (docs/math.md, eq. 45, 46).
 template <class T>
 __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const head_view &h, int half, int warp, int lane, int row0,
                                               int key0) {
