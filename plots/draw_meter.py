@@ -39,14 +39,15 @@ def array_of(access):
     return access["sample"]["lowest"].split("[")[0] if "sample" in access else ""
 
 
-def pick(step, kernel, array, kind):
-    """The access of a recorded kernel that loads from or stores to an array."""
+def pick(step, kernel, array, kind, holds=lambda access: True):
+    """The access of a recorded kernel that loads from or stores to an array and for which `holds` is true."""
     for run in read_runs(RECORDED):
         if run["step"] != step or run["options"] != QUOTED:
             continue
         for metered in run["meter"]:
             for access in metered["lines"]:
-                if metered["kernel"] == kernel and array_of(access) == array and access["access"] == kind:
+                named = metered["kernel"] == kernel and array_of(access) == array and access["access"] == kind
+                if named and holds(access):
                     return {**access, "kernel": kernel}
     sys.exit(f"draw_meter.py: {RECORDED.name} holds no {kind} of {array} in {kernel} of {step}")
 
@@ -171,6 +172,17 @@ def access_panel(axes, y, access):
     return y
 
 
+def runs_of_banks(served):
+    """Neighbouring banks that serve the same lanes, as (first bank, banks, lanes)."""
+    runs = []
+    for bank, lanes in sorted(served.items()):
+        if runs and runs[-1][2] == lanes and runs[-1][0] + runs[-1][1] == bank and bank % 4:
+            runs[-1][1] += 1
+        else:
+            runs.append([bank, 1, lanes])
+    return runs
+
+
 def bank_panel(axes, y, access, words=None):
     """A row a wavefront, a column a bank: which lane is served when."""
     import style
@@ -192,9 +204,9 @@ def bank_panel(axes, y, access, words=None):
         for bank in range(BANKS):
             sheet.box(axes, LEFT + bank * WIDE, y, WIDE, TALL, face="white", edge=style.PALE, line=0.6, order=2)
         beside, at = "", 0
-        for bank, who in served.items():
-            beside = cell(axes, bank, y, 1, who) or beside
-            at = max(at, bank + 1) if beside else at
+        for bank, banks, who in runs_of_banks(served):
+            beside = cell(axes, bank, y, banks, who) or beside
+            at = max(at, bank + banks) if beside else at
         if beside and at < BANKS - 8:
             sheet.text(axes, LEFT + at * WIDE + 0.4, y + TALL / 2, f"lanes {beside}", size=8, zorder=6)
         y += TALL + 0.12
@@ -250,17 +262,47 @@ def banks_accesses():
     return [padded, unpadded(padded, 33)]
 
 
+KEY_STRIDE = (64 + 4) * WORD  # of a row of K in chapter 06, bytes
+
+
+def keys_accesses():
+    """A load of K in chapter 06, which belongs to lane_col; the same with other lanes; the same without padding."""
+
+    def of_K(access):
+        addresses = access.get("sample", {}).get("addresses", [None] * 32)
+        return access["bytes_a_lane"] == 16 and addresses[0] == addresses[1] and addresses[2] == addresses[0] + KEY_STRIDE
+
+    kernel = "vectorized<tiling<64, 8, 64, 4, 1, 2> >"
+    mine = pick("06_vectorized", kernel, "byte", "load", of_K)
+    first = mine["sample"]["addresses"][0]
+    column = [(address - first) // KEY_STRIDE for address in mine["sample"]["addresses"]]
+    assert sorted(column) == [col for col in range(8) for _ in range(4)]
+    plain = [first + lane % 8 * KEY_STRIDE for lane in range(32)]
+    unpadded_ = [first // LINE * LINE + lane % 8 * (KEY_STRIDE - 4 * WORD) for lane in range(32)]
+    return [mine, *({**mine, "sample": {**mine["sample"], "addresses": moved}} for moved in (plain, unpadded_))]
+
+
+def draw_keys(accesses, path, metadata):
+    titles = [f"{place_of(accesses[0])}: a warp loads 16 bytes of 8 rows of K, lanes as in this chapter",
+              "The same load with lane_col = lane % 8", "That load again, were the rows of K 64 floats without padding"]
+    draw_accesses(accesses, path, metadata, titles)
+
+
+def additions_accesses():
+    return [pick("09_fa2_bwd_warps", "backward_keys<tiling<64, 64, 128>, true>", "dQ", "atomic")]
+
+
 def draw_banks(accesses, path, metadata):
     place = place_of(accesses[0])
     titles = [f"{place}: a warp stores a column of B_smem[32][32 + 1]", "The same store, were it B_smem[32][32]"]
     draw_accesses(accesses, path, metadata, titles)
 
 
-def ideal_bytes(options):
-    """Each input read once and each output written once: Q, K, V, O and L."""
+def ideal_bytes(step, options):
+    """Each input read once and each output written once: Q, K, V, O and L, or with dO, dQ, dK and dV as well."""
     words = options.split()
     b, h, n, d = (int(words[words.index(name) + 1]) for name in ("--batch", "--heads", "--seq", "--dim"))
-    return 4 * b * h * (4 * n * d + n)
+    return 4 * b * h * ((8 if "_bwd" in step else 4) * n * d + n)
 
 
 def traffic():
@@ -291,9 +333,10 @@ def draw_traffic(rows, path, metadata):
         for offset, value, color in ((-tall / 2, asked, style.PALETTE[0]), (tall / 2, different, style.PALETTE[4])):
             axes.barh(row + offset, value, height=tall, color=color)
             axes.annotate(in_words(value), (value, row + offset), xytext=(4, 0), textcoords="offset points",
-                          va="center", fontsize=9.5)
-    ideal = ideal_bytes(QUOTED)
-    axes.axvline(ideal, color=style.PALETTE[3], linewidth=1.6, linestyle="--")
+                          va="center", fontsize=9.5, zorder=5)
+        ideal = ideal_bytes(step, QUOTED)
+        axes.plot([ideal, ideal], [row - 0.47, row + 0.47], color=style.PALETTE[3], linewidth=1.8, linestyle="--")
+    ideal = min(ideal_bytes(step, QUOTED) for step, _, _ in rows)
     axes.set_xscale("log", base=2)
     axes.set_xlim(ideal / 4, max(asked for _, asked, _ in rows) * 6)
     ticks = [2**power for power in range(18, 40, 3) if ideal / 4 <= 2**power <= axes.get_xlim()[1]]
@@ -320,6 +363,8 @@ def draw_traffic(rows, path, metadata):
 PICTURES = {
     "steps/01_naive/who_reads_what.png": (naive_accesses, draw_accesses),
     "steps/02_tiled_matmul/banks.png": (banks_accesses, draw_banks),
+    "steps/06_vectorized/banks.png": (keys_accesses, draw_keys),
+    "steps/09_fa2_bwd_warps/additions.png": (additions_accesses, draw_accesses),
     "plots/pictures/traffic_by_step.png": (traffic, draw_traffic),
 }
 
