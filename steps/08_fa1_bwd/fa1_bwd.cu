@@ -94,13 +94,18 @@ static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
         __syncthreads(); // P and dS are complete before other warps read them
 
         // dQ += dS K of the warp's rows, lane = column.
+        for (int key = 0; key < Bc; key++) {
+            float row_dS[ROWS];
 #pragma unroll
-        for (int t = 0; t < COLS; t++)
-            for (int key = 0; key < Bc && lane + t * WARP < p.d; key++) {
+            for (int r = 0; r < ROWS; r++) row_dS[r] = dS_smem[(warp + r * WARPS) * Bc + key];
+#pragma unroll
+            for (int t = 0; t < COLS; t++) {
+                if (lane + t * WARP >= p.d) continue;
                 float k = K_smem[key * (p.d + PAD) + lane + t * WARP];
 #pragma unroll
-                for (int r = 0; r < ROWS; r++) dQ_reg[r][t] += dS_smem[(warp + r * WARPS) * Bc + key] * k;
+                for (int r = 0; r < ROWS; r++) dQ_reg[r][t] += row_dS[r] * k;
             }
+        }
 
         // dV += P^T dO and dK += dS^T Q, a warp Bc / WARPS keys, lane = column: all rows of the block, then one atomicAdd.
         for (int key = warp; key < Bc && key0 + key < p.N_kv; key += WARPS) {
