@@ -217,17 +217,24 @@ def memory_ticks(axes, floor, top):
 
 
 def label_lines(fig, axes, labels):
-    """Names each line at its right end, moved apart where they would touch. `labels`: (text, colour, last point)."""
+    """Names each line at the right edge, moved apart where they would touch. `labels`: (text, colour, last point)."""
+    from matplotlib.transforms import offset_copy
+
     fig.canvas.draw()  # settles the axes' size, in which the distances are measured
     room = 15.5 * fig.dpi / 72  # one line of text
     ends = sorted(((axes.transData.transform(point)[1], text, color, point) for text, color, point in labels), key=lambda e: e[0])
+    longest = max(point[0] for _, _, _, point in ends)
+    beside = offset_copy(axes.transData, fig, x=10, units="points")
     previous_top = -math.inf
     for height, text, color, point in ends:
         half = room * (text.count("\n") + 1) / 2
         center = max(height, previous_top + half)
         previous_top = center + half
-        offset = (10, (center - height) * 72 / fig.dpi)
-        axes.annotate(text, point, xytext=offset, textcoords="offset points", va="center", color=color, annotation_clip=False)
+        # A line that ends early is led to its name.
+        leader = {"arrowstyle": "-", "color": color, "linestyle": ":", "linewidth": 1.2, "shrinkA": 2, "shrinkB": 6}
+        at = longest, axes.transData.inverted().transform((0, center))[1]
+        axes.annotate(text, point, xytext=at, textcoords=beside, va="center", color=color, annotation_clip=False,
+                      arrowprops=leader if point[0] < longest else None)
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
