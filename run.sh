@@ -422,7 +422,7 @@ main_job() {
     build "$preset" --target "${steps[@]}" report
     if [[ $also_compile_cuda ]]; then
         say 'A CUDA toolkit is here but no card is used: everything is compiled for the card too (--quick leaves this out)'
-        build cuda
+        build cuda --target "${steps[@]}" attention_steps
     fi
 
     # Written under another name and renamed, so that results.jsonl is always the whole of one run.
