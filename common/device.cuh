@@ -103,7 +103,8 @@ __device__ __forceinline__ void multiply_rows(float (&sum)[TM][TN], const float 
 }
 
 // A thread's part of A B, A with DEPTH columns: its rows of A are 4 rows apart, its columns of B come in fours that are
-// 32 apart. For four columns of A at a time, TM loads of A and 4 TC of B feed 16 TM TC multiply-adds.
+// 32 apart. For four columns of A at a time, TM loads of A and 4 TC of B feed 16 TM TC multiply-adds. Column by column,
+// so that no sum is added to twice in a row.
 template <int TM, int TC, int DEPTH, int UNROLL>
 __device__ __forceinline__ void multiply_columns(float4 (&sum)[TM][TC], const float *A, int A_stride, const float *B,
                                                  int B_stride) {
@@ -117,12 +118,13 @@ __device__ __forceinline__ void multiply_columns(float4 (&sum)[TM][TC], const fl
             const float *b = B + k * B_stride + 4 * LANE_COLS * t;
             float4 b0 = load4(b), b1 = load4(b + B_stride), b2 = load4(b + 2 * B_stride), b3 = load4(b + 3 * B_stride);
 #pragma unroll
-            for (int i = 0; i < TM; i++) {
-                fma4(sum[i][t], A_reg[i].x, b0);
-                fma4(sum[i][t], A_reg[i].y, b1);
-                fma4(sum[i][t], A_reg[i].z, b2);
-                fma4(sum[i][t], A_reg[i].w, b3);
-            }
+            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].x, b0);
+#pragma unroll
+            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].y, b1);
+#pragma unroll
+            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].z, b2);
+#pragma unroll
+            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].w, b3);
         }
     }
 }

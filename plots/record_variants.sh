@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# record_variants.sh FILE.jsonl: measure every variant and its chapter's own kernels on this machine's card, one JSON line a
-# run; then chapters 06 and 09 and their variants with other tile sizes, of which the books' tables quote the best. Build
-# the cuda preset with its tests first. COMMIT names the commit where git cannot.
+# record_variants.sh FILE.jsonl [NN...]: measure the variants of these chapters (05 06 08 09) and the chapters' own kernels
+# on this machine's card, one JSON line a run; then chapters 06 and 09 and their variants with other tile sizes, of which
+# the book's tables quote the best. Build the cuda preset with its tests first. COMMIT names the commit where git cannot.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-(($# == 1)) || {
-    echo "usage: plots/record_variants.sh FILE.jsonl" >&2
+(($# >= 1)) || {
+    echo "usage: plots/record_variants.sh FILE.jsonl [NN...]" >&2
     exit 2
 }
+output=$1
+shift
+chapters=" ${*:-05 06 08 09} "
+asked_for() { [[ $chapters == *" ${1:0:2} "* ]]; } # PROGRAM
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 stamps=(--stamp "commit=${COMMIT:-$(git rev-parse --short HEAD)}" --stamp "date=$(date -u +%F)"
@@ -25,6 +29,7 @@ measure() { # PROGRAM DIM OPTIONS...
 }
 
 for program in build/cuda/bin/0[5689]_* build/cuda/bin/variants/*; do
+    asked_for "$(basename "$program")" || continue
     for dim in 64 128; do measure "$program" "$dim"; done
 done
 
@@ -67,12 +72,14 @@ tilings_09=('64, 64, 64' '64, 32, 128' '64, 32, 64' '64, 128, 64')
 forward=$(find build/cuda -path '*kernels_06_vectorized.dir*' -name '*.o' | head -n 1)
 cores=$(getconf _NPROCESSORS_ONLN)
 for name in 06_vectorized 06_not_overlapped 06_plain_lanes 06_not_padded 06_scalar_loads; do
+    asked_for "$name" || continue
     for tiling in "${tilings_06[@]}"; do
         while (($(jobs -pr | wc -l) >= cores)); do sleep 0.1; done
         compile "$(source_of "$name")" "$name" 64 '64, 8, 64, 4, 1, 2' "$tiling" &
     done
 done
 for name in 09_fa2_bwd_warps 09_scalar_atomics 09_not_split 09_plain_lanes 09_not_padded 09_scalar_loads; do
+    asked_for "$name" || continue
     for tiling in "${tilings_09[@]}"; do
         while (($(jobs -pr | wc -l) >= cores)); do sleep 0.1; done
         compile "$(source_of "$name")" "$name" 64 '64, 64, 128' "$tiling" "$forward" &
@@ -80,7 +87,8 @@ for name in 09_fa2_bwd_warps 09_scalar_atomics 09_not_split 09_plain_lanes 09_no
 done
 wait
 for program in "$work"/*:*/program; do
+    [[ -e $program ]] || continue
     folder=$(dirname "$program")
     measure "$program" 64 --stamp "tiling=${folder##*:}"
 done
-mv "$work/all" "$1"
+mv "$work/all" "$output"
