@@ -18,6 +18,8 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table variants 06_vectorized -->            a chapter's variants, the plainest first, the chapter last; also:
                                                            variants STEP BEFORE, with the row of another step on top
     <!-- begin table trials 06_vectorized 128 -->          tilings tried by hand, one run each, at this d
+    <!-- begin table alternatives 06_vectorized order -->  other ways tried by hand, one run each, in one respect
+    <!-- begin table stalls 06_vectorized -->              what its warps wait for, by all of Nsight Compute's reasons
     <!-- begin table bits -->                              whether two runs gave the same bits
     <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
@@ -495,12 +497,41 @@ def trials(book, page, arguments):
     """What was tried while a chapter was written; `what` says what is different."""
     if len(arguments) != 2:
         raise BadMarker("trials: of which step, at which d?")
-    lines = [line for line in book.lines_of("trials") if line["step"] == arguments[0] and line["dim"] == int(arguments[1])]
+    lines = [line for line in book.lines_of("trials")
+             if "tiling" in line and (line["step"], line["dim"]) == (arguments[0], int(arguments[1]))]
     if not lines:
         raise BadMarker(f"trials: there are none of {arguments[0]} at d {arguments[1]}")
     rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`', line["what"], number(line["tflops"]), number(line["tflops_causal"])]
             for line in lines]
     return markdown_table([f"B 4, H 16, N 4096, d {arguments[1]}", "", "TFLOP/s", "causal"], "llrr", rows)
+
+
+def alternatives(book, page, arguments):
+    """Milliseconds of the alternatives in one respect, the first one being what the others are compared with."""
+    if len(arguments) != 2:
+        raise BadMarker("alternatives: of which step, in what?")
+    step, respect = arguments
+    times = {}
+    for line in book.lines_of("trials"):
+        if line["step"] == step and respect in line:
+            times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
+    if not times:
+        raise BadMarker(f"alternatives: none of {step} in {respect}")
+    first = next(iter(times.values()))
+    rows = [[what, *(cell for dim in (64, 128) for cell in (number(ms[dim], " ms"), f"{ms[dim] / first[dim] * 100:.1f} %"))]
+            for what, ms in times.items()]
+    return markdown_table(["B 4, H 16, N 4096", "d 64", "of the first", "d 128", "of the first"], "lrrrr", rows)
+
+
+def stalls(book, page, arguments):
+    """Cycles that a warp waits for each instruction issued, the longest first; "not selected" is no fault of its own."""
+    found = {line["dim"]: line["stalls"] for line in book.lines_of("trials")
+             if "stalls" in line and [line["step"]] == arguments}
+    if not found:
+        raise BadMarker(f"stalls: none of {' '.join(arguments)}")
+    reasons = sorted(found[64], key=lambda reason: -found[64][reason])
+    rows = [[f"`{reason}`", *(f"{found[dim][reason]:.2f}" for dim in (64, 128))] for reason in reasons]
+    return markdown_table(["B 4, H 16, N 1024: cycles an instruction", "d 64", "d 128"], "lrr", rows)
 
 
 def bits_table(book, page, arguments):
@@ -533,7 +564,8 @@ def verdicts(book, page, arguments):
 
 def table(book, page, arguments):
     kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
-             "peers": peers, "variants": variants, "trials": trials, "bits": bits_table, "verdicts": verdicts}
+             "peers": peers, "variants": variants, "trials": trials,
+             "alternatives": alternatives, "stalls": stalls, "bits": bits_table, "verdicts": verdicts}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])

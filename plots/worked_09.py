@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Writes the worked example and the table of trials into the page of chapter 09_fa2_bwd_warps. Standard library only.
+"""Writes the worked example into the page of chapter 09_fa2_bwd_warps. Standard library only.
 
     worked_09.py            brings steps/09_fa2_bwd_warps/README.md up to date
-    worked_09.py --check    changes nothing; exit status 1 if a section is out of date
+    worked_09.py --check    changes nothing; exit status 1 if it is out of date
 
-A section stands between two comments, each a line of its own:
+The example, the 4 x 4 case of docs/math.md through the block loop in double precision, stands between two comments, each a
+line of its own:
 
-    <!-- worked_09.py writes: example -->        the 4 x 4 case of docs/math.md through the block loop, in double precision
-    <!-- worked_09.py writes: trials -->         plots/data/trials/09-trials.jsonl
+    <!-- worked_09.py writes: example -->
     <!-- worked_09.py: end -->
 """
 
 import argparse
-import json
 import math
 import re
 import sys
@@ -20,8 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "steps" / "09_fa2_bwd_warps" / "README.md"
-TRIALS = ROOT / "plots" / "data" / "trials" / "09-trials.jsonl"
-SECTION = re.compile(r"^<!-- worked_09\.py writes: (\w+) -->\n(.*?)^<!-- worked_09\.py: end -->$", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^<!-- worked_09\.py writes: example -->\n(.*?)^<!-- worked_09\.py: end -->$", re.MULTILINE | re.DOTALL)
 
 # The case of docs/math.md, "A 4 x 4 example, by hand", and a dO.
 Q = [[0, 0, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0], [2, 1, 1, 0]]
@@ -132,30 +130,16 @@ def example():
     return out
 
 
-def trials():
-    runs = [json.loads(line) for line in TRIALS.read_text(encoding="utf-8").splitlines()]
-    rows = [["`<{}, {}, {}>`".format(*run["tiling"]), ", ".join(map(str, run["unroll"])), f'{run["tflops"]:.1f}',
-             f'{run["tflops_causal"]:.1f}'] for run in runs]
-    first = runs[0]
-    assert all((run["batch"], run["heads"], run["seq"]) == (first["batch"], first["heads"], first["seq"]) for run in runs)
-    head = f'B {first["batch"]}, H {first["heads"]}, N {first["seq"]}: tiling'
-    return table([head, "unrolled", "TFLOP/s", "causal"], rows, right=(2, 3))
-
-
-MAKERS = {"example": example, "trials": trials}
-
-
 def main():
     parser = argparse.ArgumentParser(description="Writes the worked example of chapter 09 into its page.")
     parser.add_argument("--check", action="store_true", help="change nothing; is the page up to date?")
     arguments = parser.parse_args()
     text = PAGE.read_text(encoding="utf-8")
-    found = [match[1] for match in SECTION.finditer(text)]
-    if sorted(found) != sorted(MAKERS):
-        print(f"{PAGE.relative_to(ROOT)}: its sections are {found}, not {list(MAKERS)}", file=sys.stderr)
+    if len(SECTION.findall(text)) != 1:
+        print(f"{PAGE.relative_to(ROOT)}: it has no place for the example, or several", file=sys.stderr)
         sys.exit(1)
-    renew = lambda match: f"<!-- worked_09.py writes: {match[1]} -->\n{MAKERS[match[1]]()}<!-- worked_09.py: end -->"
-    renewed = SECTION.sub(renew, text)
+    section = f"<!-- worked_09.py writes: example -->\n{example()}<!-- worked_09.py: end -->"
+    renewed = SECTION.sub(lambda match: section, text)
     if arguments.check:
         if renewed != text:
             print(f"{PAGE.relative_to(ROOT)}: out of date; run plots/worked_09.py", file=sys.stderr)

@@ -7,6 +7,7 @@
 #include "shapes.h"
 #include "simulated.h"
 #include "step_list.h"
+#include "step_test.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,22 +17,11 @@
 FOR_EACH_BACKWARD_STEP(DECLARE)
 extern const struct step step_06_vectorized;
 
-static void skip_without_device(void) {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) cr_skip_test("no CUDA device");
-}
-
 /* A run with its results fetched, ready to be looked at. */
 struct outcome {
     struct run run;
     float *O, *L, *dQ, *dK, *dV;
 };
-
-static float *floats(size_t count) {
-    float *values = malloc(count * sizeof *values);
-    cr_assert_not_null(values);
-    return values;
-}
 
 static struct outcome prepare(const struct step *step, const struct shape *shape, enum input_kind input) {
     struct problem problem = problem_of(shape);

@@ -5,6 +5,7 @@
 #include "run.h"
 #include "shapes.h"
 #include "step_list.h"
+#include "step_test.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +13,6 @@
 
 #define DECLARE(name) extern const struct step step_##name;
 FOR_EACH_FORWARD_STEP(DECLARE)
-
-static void skip_without_device(void) {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) cr_skip_test("no CUDA device");
-}
 
 /* A run with O and L fetched, ready to be looked at. */
 struct outcome {
@@ -38,8 +34,8 @@ static struct outcome prepare(const struct step *step, const struct shape *shape
     struct outcome outcome;
     cudaError_t error = run_create(&outcome.run, step, &problem, input, 7);
     cr_assert_eq(error, cudaSuccess, "%s: %s", step->name, cudaGetErrorName(error));
-    outcome.O = malloc(query_elements(&problem) * sizeof(float));
-    outcome.L = malloc(query_rows(&problem) * sizeof(float));
+    outcome.O = floats(query_elements(&problem));
+    outcome.L = floats(query_rows(&problem));
     return outcome;
 }
 
@@ -111,7 +107,7 @@ static void causal_prefix(const struct step *step) {
     struct outcome outcome = prepare(step, &shape, INPUT_RANDOM);
     launch(&outcome, step);
     size_t elements = query_elements(&outcome.run.problem), rows = query_rows(&outcome.run.problem);
-    float *O_before = malloc(elements * sizeof(float)), *L_before = malloc(rows * sizeof(float));
+    float *O_before = floats(elements), *L_before = floats(rows);
     memcpy(O_before, outcome.O, elements * sizeof(float));
     memcpy(L_before, outcome.L, rows * sizeof(float));
     for (int head = 0; head < 2; head++) {
@@ -202,7 +198,7 @@ static void repeatable(const struct step *step) {
     struct outcome outcome = prepare(step, &shape, INPUT_RANDOM);
     launch(&outcome, step);
     size_t elements = query_elements(&outcome.run.problem);
-    float *first = malloc(elements * sizeof(float));
+    float *first = floats(elements);
     memcpy(first, outcome.O, elements * sizeof(float));
     for (int repeat = 0; repeat < 5; repeat++) {
         launch(&outcome, step);

@@ -3,6 +3,7 @@
 
 #include "run.h"
 #include "shapes.h"
+#include "step_test.h"
 #include "variant_list.h"
 
 #include <stdlib.h>
@@ -11,17 +12,6 @@
 FOR_EACH_FORWARD_VARIANT(DECLARE)
 FOR_EACH_BACKWARD_VARIANT(DECLARE)
 extern const struct step step_06_vectorized;
-
-static void skip_without_device(void) {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) cr_skip_test("no CUDA device");
-}
-
-static float *floats(size_t count) {
-    float *values = malloc(count * sizeof *values);
-    cr_assert_not_null(values);
-    return values;
-}
 
 static bool right(const struct step *step, const struct problem *problem, enum input_kind input) {
     struct run run;
