@@ -40,33 +40,33 @@ constexpr int LANE_ROWS = 4, LANE_COLS = 8;
 __device__ inline int lane_row(int lane) { return (lane & 1) | (lane >> 3 & 2); }
 __device__ inline int lane_col(int lane) { return lane >> 1 & 7; }
 
-__device__ inline float4 load4(const float *p) { return *(const float4 *)p; }
-
-__device__ inline void fma4(float4 &sum, float a, float4 b) {
-    sum.x += a * b.x;
-    sum.y += a * b.y;
-    sum.z += a * b.z;
-    sum.w += a * b.w;
-}
-
-__device__ inline void scale4(float4 &x, float a) {
-    x.x *= a;
-    x.y *= a;
-    x.z *= a;
-    x.w *= a;
+// Four neighbouring floats, by one load of 16 bytes.
+__device__ inline void load4(float *to, const float *from) {
+    float4 x = *(const float4 *)from;
+    to[0] = x.x;
+    to[1] = x.y;
+    to[2] = x.z;
+    to[3] = x.w;
 }
 
 // Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a tile of D columns; past the ends, zeros. No
-// commit, no wait. Unrolled further, the addresses would take the registers that the kernels need for sums.
+// commit, no wait.
 template <int ROWS, int D, int STRIDE, int THREADS>
 __device__ inline void copy_tile(float *tile, const float *matrix, int first, int rows, int d) {
-    if (d % 4 == 0) { // rows begin at multiples of 16 bytes
-#pragma unroll 2
-        for (int i = threadIdx.x; i < ROWS * D / 4; i += THREADS) {
-            int r = i / (D / 4), c = i % (D / 4) * 4;
-            bool inside = first + r < rows && c < d;
-            const float *from = inside ? matrix + (size_t)(first + r) * d + c : matrix;
-            __pipeline_memcpy_async(tile + r * STRIDE + c, from, 16, inside ? 0 : 16);
+    constexpr int STEP = 4 * THREADS / D; // rows that all threads together copy with 16 bytes each
+    static_assert(4 * THREADS % D == 0 && ROWS % STEP == 0, "a thread's pieces lie in one column, STEP rows apart");
+    int row = threadIdx.x / (D / 4), col = threadIdx.x % (D / 4) * 4;
+    if (d == D && first + ROWS <= rows) { // all of it is there, row after row
+        matrix += (size_t)first * D + 4 * threadIdx.x;
+#pragma unroll
+        for (int r = 0; r < ROWS; r += STEP)
+            __pipeline_memcpy_async(tile + (row + r) * STRIDE + col, matrix + r * D, 16);
+    } else if (d % 4 == 0) { // rows begin at multiples of 16 bytes
+#pragma unroll 1
+        for (int r = row; r < ROWS; r += STEP) {
+            bool inside = first + r < rows && col < d;
+            const float *from = inside ? matrix + (size_t)(first + r) * d + col : matrix;
+            __pipeline_memcpy_async(tile + r * STRIDE + col, from, 16, inside ? 0 : 16);
         }
     } else {
 #pragma unroll 1
@@ -85,96 +85,90 @@ template <int TM, int TN, int DEPTH, int UNROLL>
 __device__ __forceinline__ void multiply_rows(float (&sum)[TM][TN], const float *A, const float *B, int stride) {
 #pragma unroll UNROLL
     for (int c = 0; c < DEPTH; c += 4) {
-        float4 A_reg[TM];
+        float A_reg[TM][4];
 #pragma unroll
-        for (int i = 0; i < TM; i++) A_reg[i] = load4(A + LANE_ROWS * i * stride + c);
+        for (int i = 0; i < TM; i++) load4(A_reg[i], A + LANE_ROWS * i * stride + c);
 #pragma unroll
         for (int j = 0; j < TN; j++) {
-            float4 b = load4(B + LANE_COLS * j * stride + c);
+            float B_reg[4];
+            load4(B_reg, B + LANE_COLS * j * stride + c);
 #pragma unroll
-            for (int i = 0; i < TM; i++) {
-                sum[i][j] += A_reg[i].x * b.x;
-                sum[i][j] += A_reg[i].y * b.y;
-                sum[i][j] += A_reg[i].z * b.z;
-                sum[i][j] += A_reg[i].w * b.w;
-            }
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int k = 0; k < 4; k++) sum[i][j] += A_reg[i][k] * B_reg[k];
         }
     }
 }
 
 // A thread's part of A B, A with DEPTH columns: its rows of A are 4 rows apart, its columns of B come in fours that are
-// 32 apart. For four columns of A at a time, TM loads of A and 4 TC of B feed 16 TM TC multiply-adds. Column by column,
-// so that no sum is added to twice in a row.
+// 32 apart. For four columns of A at a time, TM loads of A and 4 TC of B feed 16 TM TC multiply-adds. Row after row,
+// columns forth and back: each multiply-add shares a factor with the one before.
 template <int TM, int TC, int DEPTH, int UNROLL>
-__device__ __forceinline__ void multiply_columns(float4 (&sum)[TM][TC], const float *A, int A_stride, const float *B,
+__device__ __forceinline__ void multiply_columns(float (&sum)[TM][4 * TC], const float *A, int A_stride, const float *B,
                                                  int B_stride) {
 #pragma unroll UNROLL
-    for (int k = 0; k < DEPTH; k += 4) {
-        float4 A_reg[TM];
+    for (int c = 0; c < DEPTH; c += 4) {
+        float A_reg[TM][4], B_reg[4][4 * TC];
 #pragma unroll
-        for (int i = 0; i < TM; i++) A_reg[i] = load4(A + LANE_ROWS * i * A_stride + k);
+        for (int i = 0; i < TM; i++) load4(A_reg[i], A + LANE_ROWS * i * A_stride + c);
 #pragma unroll
-        for (int t = 0; t < TC; t++) {
-            const float *b = B + k * B_stride + 4 * LANE_COLS * t;
-            float4 b0 = load4(b), b1 = load4(b + B_stride), b2 = load4(b + 2 * B_stride), b3 = load4(b + 3 * B_stride);
+        for (int k = 0; k < 4; k++)
 #pragma unroll
-            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].x, b0);
+            for (int t = 0; t < TC; t++) load4(B_reg[k] + 4 * t, B + (c + k) * B_stride + 4 * LANE_COLS * t);
 #pragma unroll
-            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].y, b1);
+        for (int k = 0; k < 4; k++)
 #pragma unroll
-            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].z, b2);
+            for (int i = 0; i < TM; i++)
 #pragma unroll
-            for (int i = 0; i < TM; i++) fma4(sum[i][t], A_reg[i].w, b3);
-        }
+                for (int j = 0; j < 4 * TC; j++) {
+                    int back = i % 2 == 0 ? j : 4 * TC - 1 - j;
+                    sum[i][back] += A_reg[i][k] * B_reg[k][back];
+                }
     }
 }
 
 // Write four columns of a row of a (rows, d) matrix, as one store where rows begin at multiples of 16 bytes.
-__device__ inline void store_columns(float *row, int col, int d, float4 x) {
+__device__ inline void store_columns(float *row, int col, int d, const float *x) {
     if (d % 4 == 0) {
-        if (col < d) *(float4 *)(row + col) = x;
+        if (col < d) *(float4 *)(row + col) = make_float4(x[0], x[1], x[2], x[3]);
     } else {
-        if (col < d) row[col] = x.x;
-        if (col + 1 < d) row[col + 1] = x.y;
-        if (col + 2 < d) row[col + 2] = x.z;
-        if (col + 3 < d) row[col + 3] = x.w;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (col + k < d) row[col + k] = x[k];
     }
 }
 
 // ---- 09_fa2_bwd_warps: a thread's part of A^T B over ROWS rows: its columns of A come in fours that are 16 apart, those
-// of B in fours that are 32 apart. In a row KN + KC loads of 16 bytes feed 16 KN KC multiply-adds.
+// of B in fours that are 32 apart. In a row KN + KC loads of 16 bytes feed 16 KN KC multiply-adds. Column of B after
+// column, columns of A forth and back: each multiply-add shares a factor with the one before.
 template <int KN, int KC, int ROWS, int UNROLL>
-__device__ __forceinline__ void multiply_transposed(float4 (&sum)[KN][4][KC], const float *A, int A_stride,
+__device__ __forceinline__ void multiply_transposed(float (&sum)[4 * KN][4 * KC], const float *A, int A_stride,
                                                     const float *B, int B_stride) {
 #pragma unroll UNROLL
     for (int r = 0; r < ROWS; r++) {
-        float4 A_reg[KN], B_reg[KC];
+        float A_reg[4 * KN], B_reg[4 * KC];
 #pragma unroll
-        for (int n = 0; n < KN; n++) A_reg[n] = load4(A + r * A_stride + 4 * LANE_ROWS * n);
+        for (int n = 0; n < KN; n++) load4(A_reg + 4 * n, A + r * A_stride + 4 * LANE_ROWS * n);
 #pragma unroll
-        for (int t = 0; t < KC; t++) B_reg[t] = load4(B + r * B_stride + 4 * LANE_COLS * t);
+        for (int t = 0; t < KC; t++) load4(B_reg + 4 * t, B + r * B_stride + 4 * LANE_COLS * t);
 #pragma unroll
-        for (int n = 0; n < KN; n++) {
+        for (int j = 0; j < 4 * KC; j++)
 #pragma unroll
-            for (int t = 0; t < KC; t++) {
-                fma4(sum[n][0][t], A_reg[n].x, B_reg[t]);
-                fma4(sum[n][1][t], A_reg[n].y, B_reg[t]);
-                fma4(sum[n][2][t], A_reg[n].z, B_reg[t]);
-                fma4(sum[n][3][t], A_reg[n].w, B_reg[t]);
+            for (int i = 0; i < 4 * KN; i++) {
+                int back = j % 2 == 0 ? i : 4 * KN - 1 - i;
+                sum[back][j] += A_reg[back] * B_reg[j];
             }
-        }
     }
 }
 
 // Add to four columns of a row, as one request where rows begin at multiples of 16 bytes.
-__device__ inline void add_columns(float *row, int col, int d, float4 x) {
+__device__ inline void add_columns(float *row, int col, int d, const float *x) {
     if (d % 4 == 0) {
-        if (col < d) reduce_add4(row + col, x);
+        if (col < d) reduce_add4(row + col, make_float4(x[0], x[1], x[2], x[3]));
     } else {
-        if (col < d) atomicAdd(row + col, x.x);
-        if (col + 1 < d) atomicAdd(row + col + 1, x.y);
-        if (col + 2 < d) atomicAdd(row + col + 2, x.z);
-        if (col + 3 < d) atomicAdd(row + col + 3, x.w);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (col + k < d) atomicAdd(row + col + k, x[k]);
     }
 }
 

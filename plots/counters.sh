@@ -32,6 +32,8 @@ metrics=(
     smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio
     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio
     smsp__average_warps_issue_stalled_wait_per_issue_active.ratio
+    smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio
+    smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio
     lts__t_sectors_op_read.sum
     lts__t_sectors_op_write.sum
     dram__bytes_read.sum

@@ -71,14 +71,14 @@ tilings_06=('64, 8, 64, 4, 1, 1' '64, 8, 64, 4, 1, 4' '64, 8, 32, 4, 1, 2' '64, 
 tilings_09=('64, 64, 64' '64, 32, 128' '64, 32, 64' '64, 128, 64')
 forward=$(find build/cuda -path '*kernels_06_vectorized.dir*' -name '*.o' | head -n 1)
 cores=$(getconf _NPROCESSORS_ONLN)
-for name in 06_vectorized 06_not_overlapped 06_plain_lanes 06_not_padded 06_scalar_loads; do
+for name in 06_vectorized 06_checked_copies 06_not_overlapped 06_plain_lanes 06_not_padded 06_scalar_loads; do
     asked_for "$name" || continue
     for tiling in "${tilings_06[@]}"; do
         while (($(jobs -pr | wc -l) >= cores)); do sleep 0.1; done
         compile "$(source_of "$name")" "$name" 64 '64, 8, 64, 4, 1, 2' "$tiling" &
     done
 done
-for name in 09_fa2_bwd_warps 09_scalar_atomics 09_not_split 09_plain_lanes 09_not_padded 09_scalar_loads; do
+for name in 09_fa2_bwd_warps 09_checked_copies 09_not_split 09_scalar_atomics 09_plain_lanes 09_not_padded 09_scalar_loads; do
     asked_for "$name" || continue
     for tiling in "${tilings_09[@]}"; do
         while (($(jobs -pr | wc -l) >= cores)); do sleep 0.1; done

@@ -20,11 +20,13 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table trials 06_vectorized 128 -->          tilings tried by hand, one run each, at this d
     <!-- begin table alternatives 06_vectorized order -->  other ways tried by hand, one run each, in one respect
     <!-- begin table stalls 06_vectorized -->              what its warps wait for, by all of Nsight Compute's reasons
+    <!-- begin table peer_kernels -->                      which units PyTorch's kernels multiply with
+    <!-- begin table operands -->                          what a multiply-add's registers cost
     <!-- begin table bits -->                              whether two runs gave the same bits
     <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
     <!-- begin code steps/01_naive/naive.cu scores -->     the function `scores` with the comment before it
-    <!-- begin file steps/06.../1_not_overlapped.patch --> a whole file
+    <!-- begin file steps/06.../2_not_overlapped.patch --> a whole file
 
 and ends with <!-- end table -->, <!-- end diff -->, <!-- end code --> or <!-- end file -->. A value within a line is written
 
@@ -268,6 +270,8 @@ STALLS = {
     "mio_throttle": "a free place in the queue for shared memory",
     "barrier": "a barrier",
     "wait": "a fixed number of cycles",
+    "dispatch_stall": "operands from the register file",
+    "math_pipe_throttle": "a free multiply-add unit",
 }
 
 
@@ -448,6 +452,27 @@ def peers(book, page, arguments):
     return markdown_table(headings, "lrrrrr", rows)
 
 
+TENSOR_MULTIPLY_ADDS = 16 * 8 * 8  # of a TF32 instruction, mma.m16n8k8
+
+
+def peer_kernels(book, page, arguments):
+    """Multiply-adds of PyTorch's kernels, in units of those that their products need."""
+    rows = []
+    for line in book.lines_of("peers/kernels"):
+        products = (2 if line["pass"] == "fwd" else 5) if line["backend"] == "efficient" else 1
+        needed = products * line["batch"] * line["heads"] * line["seq"] ** 2 * line["dim"]
+        rows.append([f"'{line['backend']}'", f"`{line['kernel']}`", str(line["dim"]), str(products), f"{line['ffma'] / needed:.2f}",
+                     f"{line['tensor'] * TENSOR_MULTIPLY_ADDS / needed:.2f}"])
+    return markdown_table(["", "kernel", "d", "products", "on CUDA cores", "on tensor cores"], "llrrrr", rows)
+
+
+def operands(book, page, arguments):
+    """Cycles of a multiply-add, from probes/operands.cu of chapter 06."""
+    cycles = next(line["cycles"] for line in book.lines_of("probes") if "cycles" in line)
+    return markdown_table(["factors still at hand from the multiply-add before", "cycles of a scheduler"], "lr",
+                          [[kept, f"{cycles[kept]:.2f}"] for kept in ("none", "one", "both")])
+
+
 def variant_line(book, name, dim, tiled=False):
     """The last line of a variant, or with tiled the quickest of all tilings; None when there is none."""
     lines = [v for v in book.variants if v["step"] == name and v["dim"] == dim and (tiled or "tiling" not in v)]
@@ -565,7 +590,8 @@ def verdicts(book, page, arguments):
 def table(book, page, arguments):
     kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
              "peers": peers, "variants": variants, "trials": trials,
-             "alternatives": alternatives, "stalls": stalls, "bits": bits_table, "verdicts": verdicts}
+             "alternatives": alternatives, "stalls": stalls, "bits": bits_table, "verdicts": verdicts,
+             "peer_kernels": peer_kernels, "operands": operands}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])

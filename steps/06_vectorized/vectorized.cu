@@ -25,8 +25,8 @@ template <int D_, int TM_, int Bc_, int BANDS_, int SHARE_, int UNROLL_> struct 
     static constexpr int KEYS = Bc / SHARE, COLS = D / SHARE; // of a warp
     static constexpr int TN = KEYS / LANE_COLS;               // keys of a thread
     static constexpr int TC = COLS / 4 / LANE_COLS;           // float4 columns of O of a thread
-    static constexpr int STRIDE = D + 4;    // of Q and K: 8 rows, 16 bytes of each, lie in 32 banks
-    static constexpr int P_STRIDE = Bc + 8; // of P: 4 rows x 8 columns, 4 bytes each, lie in 32 banks
+    static constexpr int STRIDE = D + 4;                      // of Q and K: 8 rows, 16 bytes of each, lie in 32 banks
+    static constexpr int P_STRIDE = Bc + 8;                   // of P: 4 rows x 8 columns, 4 bytes each, lie in 32 banks
     static constexpr int FLOATS = Br * STRIDE + Bc * STRIDE + Bc * D + Br * P_STRIDE + SHARE * Br; // Q, K, V, P, m
     static_assert(KEYS % LANE_COLS == 0 && COLS % (4 * LANE_COLS) == 0, "lanes share keys and columns evenly");
 };
@@ -40,11 +40,11 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
                                                                 problem p) {
     constexpr int D = T::D, TM = T::TM, TN = T::TN, TC = T::TC, Bc = T::Bc, Br = T::Br, THREADS = T::THREADS;
     extern __shared__ float4 smem[];
-    float *Q_smem = (float *)smem;              // (Br, STRIDE)
-    float *K_smem = Q_smem + Br * T::STRIDE;    // (Bc, STRIDE)
-    float *V_smem = K_smem + Bc * T::STRIDE;    // (Bc, D)
-    float *P_smem = V_smem + Bc * D;            // (Br, P_STRIDE)
-    float *m_smem = P_smem + Br * T::P_STRIDE;  // (SHARE, Br), at the end l
+    float *Q_smem = (float *)smem;             // (Br, STRIDE)
+    float *K_smem = Q_smem + Br * T::STRIDE;   // (Bc, STRIDE)
+    float *V_smem = K_smem + Bc * T::STRIDE;   // (Bc, D)
+    float *P_smem = V_smem + Bc * D;           // (Br, P_STRIDE)
+    float *m_smem = P_smem + Br * T::P_STRIDE; // (SHARE, Br), at the end l
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int band = warp / T::SHARE, part = warp % T::SHARE;
     int lane_m = lane_row(lane), lane_n = lane_col(lane);
@@ -63,14 +63,12 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
     int end = max(0, min(p.N_kv, row0 + Br + shift)); // keys that the block's last row sees
     int first_masked = min(p.N_kv, row0 + shift + 1); // keys before this one are seen by all rows
 
-    float4 O_reg[TM][TC];
+    float O_reg[TM][4 * TC] = {};
     float m_reg[TM], l_reg[TM]; // m in units of log 2; l of this thread's keys only, until the end
 #pragma unroll
     for (int i = 0; i < TM; i++) {
         m_reg[i] = -INFINITY;
         l_reg[i] = 0.0f;
-#pragma unroll
-        for (int t = 0; t < TC; t++) O_reg[i][t] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
 
     copy_tile<Br, D, T::STRIDE, THREADS>(Q_smem, Q, row0, p.N_q, p.d);
@@ -81,9 +79,8 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
     // exp(scale q.k) = 2^(scale log2(e) q.k): the factor goes to Q, once.
     float factor = p.scale * 1.44269504f;
     for (int i = threadIdx.x; i < Br * D / 4; i += THREADS) {
-        float *q = Q_smem + i / (D / 4) * T::STRIDE + i % (D / 4) * 4;
-        float4 x = load4(q);
-        *(float4 *)q = make_float4(x.x * factor, x.y * factor, x.z * factor, x.w * factor);
+        float4 *q = (float4 *)(Q_smem + i / (D / 4) * T::STRIDE + i % (D / 4) * 4), x = *q;
+        *q = make_float4(x.x * factor, x.y * factor, x.z * factor, x.w * factor);
     }
 
     for (int key0 = 0; key0 < end; key0 += Bc) {
@@ -119,8 +116,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
                 if (lane_n == 0) m_smem[part * Br + my_row + LANE_ROWS * i] = m_new[i];
             __syncthreads(); // the maxima of both are there
 #pragma unroll
-            for (int i = 0; i < TM; i++)
-                m_new[i] = fmaxf(m_new[i], m_smem[(1 - part) * Br + my_row + LANE_ROWS * i]);
+            for (int i = 0; i < TM; i++) m_new[i] = fmaxf(m_new[i], m_smem[(1 - part) * Br + my_row + LANE_ROWS * i]);
         }
 #pragma unroll
         for (int i = 0; i < TM; i++) {
@@ -135,7 +131,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
                 P_mine[LANE_ROWS * i * T::P_STRIDE + my_key + LANE_COLS * j] = weight;
             }
 #pragma unroll
-            for (int t = 0; t < TC; t++) scale4(O_reg[i][t], rescale);
+            for (int c = 0; c < 4 * TC; c++) O_reg[i][c] *= rescale;
         }
 
         __pipeline_wait_prior(0); // V
@@ -164,10 +160,10 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         bool any = m_reg[i] > -INFINITY;
         float inverse = any ? 1.0f / l_reg[i] : 0.0f;
 #pragma unroll
-        for (int t = 0; t < TC; t++) {
-            scale4(O_reg[i][t], inverse);
-            store_columns(O + (head * p.N_q + row) * p.d, my_col + 4 * LANE_COLS * t, p.d, O_reg[i][t]);
-        }
+        for (int c = 0; c < 4 * TC; c++) O_reg[i][c] *= inverse;
+#pragma unroll
+        for (int t = 0; t < TC; t++)
+            store_columns(O + (head * p.N_q + row) * p.d, my_col + 4 * LANE_COLS * t, p.d, O_reg[i] + 4 * t);
         if (my_col == 0) L[head * p.N_q + row] = any ? (m_reg[i] + log2f(l_reg[i])) * 0.693147181f : -INFINITY;
     }
 }

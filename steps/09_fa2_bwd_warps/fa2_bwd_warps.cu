@@ -23,15 +23,16 @@ constexpr int PREPROCESS_ROWS = 4; // rows, and warps, in a block of preprocess
 
 // D >= d: width of the tiles. Br query rows and Bc keys in a tile. How the warps divide each product:
 template <int D_, int Br_, int Bc_> struct tiling {
-    static constexpr int D = D_, Br = Br_, Bc = Bc_, UNROLL = 8;
-    static constexpr int STRIDE = D + 4;                   // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
-    static constexpr int P_STRIDE = Bc + 8;                // of P and dS: 4 rows x 8 columns lie in 32 banks
+    static constexpr int D = D_, Br = Br_, Bc = Bc_;
+    static constexpr int S_UNROLL = 8, UNROLL = 16; // of S and dP, of dV, dK and dQ: the fastest of 4, 8, 16 and 32
+    static constexpr int STRIDE = D + 4;            // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
+    static constexpr int P_STRIDE = Bc + 8;         // of P and dS: 4 rows x 8 columns lie in 32 banks
     static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2; // of a warp in S or dP: 2 x 2 warps of a half
     static constexpr int SM = S_ROWS / LANE_ROWS, SN = S_KEYS / LANE_COLS;
     static constexpr int K_COL_WARPS = D > 64 ? 2 : 1; // of a half in dV or dK: the others share the keys
     static constexpr int K_COLS = D / K_COL_WARPS, K_KEYS = Bc / (HALF_WARPS / K_COL_WARPS);
     static constexpr int KN = K_KEYS / 4 / LANE_ROWS, KC = K_COLS / 4 / LANE_COLS; // in fours
-    static constexpr int Q_COLS = 4 * LANE_COLS, Q_COL_WARPS = D / Q_COLS; // in dQ: all warps; the others share the rows
+    static constexpr int Q_COLS = 4 * LANE_COLS, Q_COL_WARPS = D / Q_COLS; // in dQ: all warps, the others share rows
     static constexpr int Q_ROWS = Br / (WARPS / Q_COL_WARPS), QM = Q_ROWS / LANE_ROWS;
     static constexpr int FLOATS = 2 * Bc * STRIDE + 2 * Br * STRIDE + 2 * Br * P_STRIDE + 2 * Br;
     static_assert(SM > 0 && SN > 0 && KN > 0 && KC > 0 && QM > 0, "every lane has a part of every product");
@@ -110,8 +111,8 @@ __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const head_view &h,
                                               int key0) {
     int my_row = warp / 2 * T::S_ROWS + lane_row(lane), my_key = warp % 2 * T::S_KEYS + lane_col(lane);
     float S_reg[T::SM][T::SN] = {}; // or dP
-    multiply_rows<T::SM, T::SN, T::D, T::UNROLL>(S_reg, (half == 0 ? tile.Q : tile.dO) + my_row * T::STRIDE,
-                                                 (half == 0 ? tile.K : tile.V) + my_key * T::STRIDE, T::STRIDE);
+    multiply_rows<T::SM, T::SN, T::D, T::S_UNROLL>(S_reg, (half == 0 ? tile.Q : tile.dO) + my_row * T::STRIDE,
+                                                   (half == 0 ? tile.K : tile.V) + my_key * T::STRIDE, T::STRIDE);
     if (half == 0) {
         bool masked = key0 + T::Bc > min(h.N_kv, row0 + h.shift + 1);
         float factor = h.scale * LOG2_E;
@@ -161,15 +162,13 @@ __device__ inline head_view view(const tensors &t, const float *L2, const float 
 // dQ += dS K in global memory.
 template <class T>
 __device__ __forceinline__ void add_dQ(tiles<T> tile, float *dQ, const head_view &h, int q_row, int q_col, int row0) {
-    float4 dQ_reg[T::QM][1];
-#pragma unroll
-    for (int i = 0; i < T::QM; i++) dQ_reg[i][0] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float dQ_reg[T::QM][4] = {};
     multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
                                                  T::STRIDE);
 #pragma unroll
     for (int i = 0; i < T::QM; i++) {
         int row = row0 + q_row + LANE_ROWS * i;
-        if (row < h.N_q) add_columns(dQ + (size_t)row * h.d, q_col, h.d, dQ_reg[i][0]);
+        if (row < h.N_q) add_columns(dQ + (size_t)row * h.d, q_col, h.d, dQ_reg[i]);
     }
 }
 
@@ -188,13 +187,7 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t, const
     int k_key = half_warp / T::K_COL_WARPS * T::K_KEYS + 4 * lane_m;
     int k_col = half_warp % T::K_COL_WARPS * T::K_COLS + 4 * lane_n;
     int q_row = warp / T::Q_COL_WARPS * T::Q_ROWS + lane_m, q_col = warp % T::Q_COL_WARPS * T::Q_COLS + 4 * lane_n;
-    float4 sum_reg[T::KN][4][T::KC]; // dV of the first half, dK of the second
-#pragma unroll
-    for (int n = 0; n < T::KN; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int c = 0; c < T::KC; c++) sum_reg[n][i][c] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float sum_reg[4 * T::KN][4 * T::KC] = {}; // dV of the first half, dK of the second
 
     int first_row = max(0, key0 - h.shift) / T::Br * T::Br; // rows before this one see none of the keys
     copy_keys(tile, h, key0);
@@ -215,15 +208,13 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t, const
 
     float *out = half == 0 ? t.dV : t.dK;
 #pragma unroll
-    for (int n = 0; n < T::KN; n++)
+    for (int i = 0; i < 4 * T::KN; i++) {
+        int key = key0 + k_key + i / 4 * 4 * LANE_ROWS + i % 4;
+        if (key >= h.N_kv) continue;
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int key = key0 + k_key + 4 * LANE_ROWS * n + i;
-            if (key >= h.N_kv) continue;
-#pragma unroll
-            for (int c = 0; c < T::KC; c++)
-                store_columns(out + (head * h.N_kv + key) * h.d, k_col + 4 * LANE_COLS * c, h.d, sum_reg[n][i][c]);
-        }
+        for (int c = 0; c < T::KC; c++)
+            store_columns(out + (head * h.N_kv + key) * h.d, k_col + 4 * LANE_COLS * c, h.d, sum_reg[i] + 4 * c);
+    }
 }
 
 // dQ of a block's query rows, the same in every run: nobody else adds to it. S and dP are computed once more for this.
@@ -239,9 +230,7 @@ static __global__ __launch_bounds__(THREADS) void backward_queries(tensors t, co
     int row0 = (gridDim.x - 1 - blockIdx.x) * T::Br; // under a causal mask, the longest blocks start first
     int q_row = warp / T::Q_COL_WARPS * T::Q_ROWS + lane_row(lane);
     int q_col = warp % T::Q_COL_WARPS * T::Q_COLS + 4 * lane_col(lane);
-    float4 dQ_reg[T::QM][1];
-#pragma unroll
-    for (int i = 0; i < T::QM; i++) dQ_reg[i][0] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float dQ_reg[T::QM][4] = {};
 
     int end = max(0, min(h.N_kv, row0 + T::Br + h.shift)); // keys that the block's last row sees
     copy_rows(tile, h, row0);
@@ -250,15 +239,15 @@ static __global__ __launch_bounds__(THREADS) void backward_queries(tensors t, co
         __pipeline_wait_prior(0);
         __syncthreads(); // K and V (at first Q, dO, L2 and D) are there for all
         make_P_and_dS(tile, h, half, half_warp, lane, row0, key0);
-        multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE,
-                                                     tile.K + q_col, T::STRIDE);
+        multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
+                                                     T::STRIDE);
         __syncthreads(); // all are done with K, V and dS, and may see them overwritten
     }
     __pipeline_wait_prior(0); // a block that saw no key has copies under way
 #pragma unroll
     for (int i = 0; i < T::QM; i++) {
         int row = row0 + q_row + LANE_ROWS * i;
-        if (row < h.N_q) store_columns(t.dQ + (head * h.N_q + row) * h.d, q_col, h.d, dQ_reg[i][0]);
+        if (row < h.N_q) store_columns(t.dQ + (head * h.N_q + row) * h.d, q_col, h.d, dQ_reg[i]);
     }
 }
 
