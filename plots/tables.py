@@ -19,7 +19,7 @@ A block stands between two comments, each at the beginning of a line:
                                                            variants STEP BEFORE, with the row of another step on top
     <!-- begin table trials 06_vectorized 128 -->          tilings tried by hand, one run each, at this d
     <!-- begin table alternatives 06_vectorized order -->  other ways tried by hand, one run each, in one respect
-    <!-- begin table stalls 06_vectorized -->              what its warps wait for, by all of Nsight Compute's reasons
+    <!-- begin table stalls 06_vectorized -->              what its warps wait for
     <!-- begin table peer_kernels -->                      which units PyTorch's kernels multiply with
     <!-- begin table operands -->                          what a multiply-add's registers cost
     <!-- begin table bits -->                              whether two runs gave the same bits
@@ -275,10 +275,13 @@ STALLS = {
 }
 
 
+def stall(counters, name):
+    """Warps that wait for this, on average, in each cycle that issues an instruction."""
+    return counters.get(f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio", 0)
+
+
 def main_stall(counters):
-    values = {what: counters.get(f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio", 0)
-              for name, what in STALLS.items()}
-    return max(values, key=values.get)
+    return STALLS[max(STALLS, key=lambda name: stall(counters, name))]
 
 
 def counters_table(book, page, arguments):
@@ -456,14 +459,16 @@ TENSOR_MULTIPLY_ADDS = 16 * 8 * 8  # of a TF32 instruction, mma.m16n8k8
 
 
 def peer_kernels(book, page, arguments):
-    """Multiply-adds of PyTorch's kernels, in units of those that their products need."""
+    """Multiply-adds of PyTorch's kernels, in units of those that their products need; TFLOP/s count the needed ones."""
     rows = []
     for line in book.lines_of("peers/kernels"):
         products = (2 if line["pass"] == "fwd" else 5) if line["backend"] == "efficient" else 1
         needed = products * line["batch"] * line["heads"] * line["seq"] ** 2 * line["dim"]
-        rows.append([f"'{line['backend']}'", f"`{line['kernel']}`", str(line["dim"]), str(products), f"{line['ffma'] / needed:.2f}",
-                     f"{line['tensor'] * TENSOR_MULTIPLY_ADDS / needed:.2f}"])
-    return markdown_table(["", "kernel", "d", "products", "on CUDA cores", "on tensor cores"], "llrrrr", rows)
+        name = re.sub(r"_tilesize.*", "", line["kernel"])  # cuBLAS's go on for long
+        rows.append([f"'{line['backend']}'", f"`{name}`", str(line["dim"]), str(products), f"{line['ffma'] / needed:.2f}",
+                     f"{line['tensor'] * TENSOR_MULTIPLY_ADDS / needed:.2f}", number(2 * needed / line["microseconds"] * 1e-6)])
+    return markdown_table(["B 4, H 16, N 1024", "kernel", "d", "products", "on CUDA cores", "on tensor cores", "TFLOP/s"],
+                          "llrrrrr", rows)
 
 
 def operands(book, page, arguments):
@@ -549,14 +554,20 @@ def alternatives(book, page, arguments):
 
 
 def stalls(book, page, arguments):
-    """Cycles that a warp waits for each instruction issued, the longest first; "not selected" is no fault of its own."""
-    found = {line["dim"]: line["stalls"] for line in book.lines_of("trials")
-             if "stalls" in line and [line["step"]] == arguments}
-    if not found:
-        raise BadMarker(f"stalls: none of {' '.join(arguments)}")
-    reasons = sorted(found[64], key=lambda reason: -found[64][reason])
-    rows = [[f"`{reason}`", *(f"{found[dim][reason]:.2f}" for dim in (64, 128))] for reason in reasons]
-    return markdown_table(["B 4, H 16, N 1024: cycles an instruction", "d 64", "d 128"], "lrr", rows)
+    """Cycles that a warp waits for each instruction issued, the longest first, in the kernel of a step that takes longest."""
+    if len(arguments) != 1:
+        raise BadMarker("stalls: of which step?")
+    dims, found = (64, 128), []
+    for dim in dims:
+        kernels = [k["counters"] for k in book.counters
+                   if k["step"] == arguments[0] and k["options"] == COUNTERS_AT.replace("64", str(dim))]
+        if not kernels:
+            raise BadMarker(f"stalls: no counters of {arguments[0]} at d {dim}")
+        longest = max(kernels, key=lambda counters: counters["gpu__time_duration.sum"])
+        found.append({name: stall(longest, name) for name in STALLS})
+    reasons = sorted(STALLS, key=lambda name: -found[0][name])
+    rows = [[f"`{name}`", STALLS[name], *(f"{values[name]:.2f}" for values in found)] for name in reasons]
+    return markdown_table(["B 4, H 16, N 1024", "waits for", "d 64", "d 128"], "llrr", rows)
 
 
 def bits_table(book, page, arguments):

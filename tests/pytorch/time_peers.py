@@ -5,8 +5,9 @@
                   [--json FILE]
 
 A size is batch x heads x N x d. PyTorch's backends are 'efficient' (one fused kernel) and 'math' (matrix products with
-a softmax between them); TF32 is off for the latter, and the former is exact to fp32 in its own way. A JSON line has the
-fields of a step's own lines (--json of its program) and is appended; plots/data/peers/ is where recorded ones go.
+a softmax between them); TF32 is off for the latter, and the former is exact to fp32 by three TF32 products on tensor
+cores for one of fp32. A JSON line has the fields of a step's own lines (--json of its program) and is appended;
+plots/data/peers/ is where recorded ones go.
 
 Exit status: 0 all was timed; 1 a result is wrong; 2 bad usage; 3 PyTorch, a card or the library is not there.
 """
