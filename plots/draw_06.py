@@ -150,7 +150,51 @@ def draw_timeline(path, metadata):
     close_page(fig, path, metadata)
 
 
-PICTURES = {"who_owns_what.png": draw_who_owns_what, "timeline.png": draw_timeline}
+def forth_and_back(i):
+    """The columns of O in the order of multiply_columns in device.cuh."""
+    return range(TN) if i % 2 == 0 else reversed(range(TN))
+
+
+ORDERS = {  # of the elements (i, j) of a lane's piece of O, for one key
+    "four columns at a time,\nover all rows": [(i, 4 * t + q) for t in range(TN // 4) for i in range(TM) for q in range(4)],
+    "row by row": [(i, j) for i in range(TM) for j in range(TN)],
+    "row by row, columns\nforth and back": [(i, j) for i in range(TM) for j in forth_and_back(i)],
+}
+
+
+def draw_order(path, metadata):
+    import style
+
+    fig, axes = open_page(34.5)
+    text(axes, 1, 1.4, "One key of O += P V: which multiply-adds share a factor with the one before", **TITLE)
+    cell = 2.5
+    for n, (name, order) in enumerate(ORDERS.items()):
+        assert sorted(order) == [(i, j) for i in range(TM) for j in range(TN)]
+        before = [None, *order]
+        alone = [at for at, last in zip(order, before) if last is None or (at[0] != last[0] and at[1] != last[1])]
+        O = Matrix(axes, 5.5 + 25.5 * n, 9.2, TM, TN, cell, "white")
+        text(axes, O.x, 5.2, name, va="center")
+        if n == 0:
+            text(axes, O.x - 3.6, O.y + TM * cell / 2, "P: a row i of the lane", ha="center", rotation=90)
+        text(axes, O.x + TN * cell / 2, O.bottom + 1.2, "V: a column j of the lane", ha="center")
+        for i in range(TM):
+            for j in range(TN):
+                O.fill(i, j, sheet.LANE if (i, j) in alone else sheet.SECTOR_TINT, order=2)
+        O.grid()
+        xs = [O.x + (j + 0.5) * cell for _, j in order]
+        ys = [O.y + (i + 0.5) * cell for i, _ in order]
+        axes.plot(xs, ys, color=style.INK, linewidth=1.0, zorder=6)
+        axes.plot(xs[:1], ys[:1], marker="o", color=style.INK, markersize=5, zorder=7)
+        axes.plot(xs[-1:], ys[-1:], marker="s", color=style.INK, markersize=5, zorder=7)
+        text(axes, O.x + TN * cell, 7.9, f"{len(alone)} of {len(order)} share none", size=9, ha="right")
+    key_to_colours(axes, 33.0, [
+        (sheet.SECTOR_TINT, style.GREY, "shares one: two registers to read", 27),
+        (sheet.LANE, sheet.LANE, "shares none: three", 18),
+    ])
+    close_page(fig, path, metadata)
+
+
+PICTURES = {"who_owns_what.png": draw_who_owns_what, "timeline.png": draw_timeline, "order.png": draw_order}
 
 if __name__ == "__main__":
     inputs = [Path(__file__), Path(sheet.__file__), provenance.STYLE]

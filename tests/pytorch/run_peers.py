@@ -4,6 +4,8 @@
     run_peers.py efficient|math BATCH HEADS N D
 
 What is not to be measured happens before cudaProfilerStart.
+
+Exit status: 2 bad usage; 3 PyTorch or a card is not there.
 """
 
 # flake8: noqa: E741
@@ -11,9 +13,13 @@ What is not to be measured happens before cudaProfilerStart.
 
 import sys
 
-import torch
-import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+except ModuleNotFoundError as error:
+    print(f"run_peers.py: {error}", file=sys.stderr)
+    sys.exit(3)
 
 BACKENDS = {"efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 
