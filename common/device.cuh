@@ -52,7 +52,7 @@ __device__ inline void load4(float *to, const float *from) {
 // Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a tile of D columns; past the ends, zeros. No
 // commit, no wait.
 template <int ROWS, int D, int STRIDE, int THREADS>
-__device__ __forceinline__ void copy_tile(float *tile, const float *matrix, int first, int rows, int d) {
+__device__ inline void copy_tile(float *tile, const float *matrix, int first, int rows, int d) {
     constexpr int STEP = 4 * THREADS / D; // rows that all threads together copy with 16 bytes each
     static_assert(4 * THREADS % D == 0 && ROWS % STEP == 0, "a thread's pieces lie in one column, STEP rows apart");
     int row = threadIdx.x / (D / 4), col = threadIdx.x % (D / 4) * 4;

@@ -22,6 +22,7 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table stalls 06_vectorized -->              what its warps wait for
     <!-- begin table peer_kernels -->                      which units PyTorch's kernels multiply with
     <!-- begin table operands -->                          what a multiply-add's registers cost
+    <!-- begin table machine_code -->                      the loops of 06's two products, as compiled
     <!-- begin table bits -->                              whether two runs gave the same bits
     <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
@@ -40,6 +41,7 @@ queries), ,causal and ,bwd (the backward pass), ,det (its deterministic variant)
     speedup:A/B:SIZE    the time of B divided by the time of A: A is that many times as fast
     peer:STEP:SIZE      the time of PyTorch's 'efficient' backend divided by the step's, both of one process
     variant:A/B:DIM     the time of the variant or step A divided by that of B, both of one run of plots/record_variants.sh
+    asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks                                       of the recorded measurements
     truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
 
@@ -461,21 +463,36 @@ TENSOR_MULTIPLY_ADDS = 16 * 8 * 8  # of a TF32 instruction, mma.m16n8k8
 def peer_kernels(book, page, arguments):
     """Multiply-adds of PyTorch's kernels, in units of those that their products need; TFLOP/s count the needed ones."""
     rows = []
-    for line in book.lines_of("peers/kernels"):
-        products = (2 if line["pass"] == "fwd" else 5) if line["backend"] == "efficient" else 1
-        needed = products * line["batch"] * line["heads"] * line["seq"] ** 2 * line["dim"]
+    for line in (k for k in book.counters if k["step"].startswith("pytorch_")):
         name = re.sub(r"_tilesize.*", "", line["kernel"])  # cuBLAS's go on for long
-        rows.append([f"'{line['backend']}'", f"`{name}`", str(line["dim"]), str(products), f"{line['ffma'] / needed:.2f}",
-                     f"{line['tensor'] * TENSOR_MULTIPLY_ADDS / needed:.2f}", number(2 * needed / line["microseconds"] * 1e-6)])
+        products = 1 if "gemm" in name else 5 if "cutlassB" in name else 2
+        B, H, N, d = map(int, re.findall(r"\d+", line["options"]))
+        needed = products * B * H * N**2 * d
+        ffma = line["counters"]["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
+        tensor = line["counters"]["sm__inst_executed_pipe_tensor_op_hmma.sum"]
+        rows.append(["'" + line["step"].removeprefix("pytorch_") + "'", f"`{name}`", str(d), str(products),
+                     f"{ffma / needed:.2f}", f"{tensor * TENSOR_MULTIPLY_ADDS / needed:.2f}",
+                     number(2 * needed / line["counters"]["gpu__time_duration.sum"] * 1e-3)])
     return markdown_table(["B 4, H 16, N 1024", "kernel", "d", "products", "on CUDA cores", "on tensor cores", "TFLOP/s"],
                           "llrrrrr", rows)
 
 
 def operands(book, page, arguments):
     """Cycles of a multiply-add, from probes/operands.cu of chapter 06."""
-    cycles = next(line["cycles"] for line in book.lines_of("probes") if "cycles" in line)
+    found = [line["cycles"] for line in book.lines_of("probes") if "cycles" in line]
+    if not found:
+        raise BadMarker("operands: none recorded")
+    cycles = found[-1]
     return markdown_table(["factors still at hand from the multiply-add before", "cycles of a scheduler"], "lr",
                           [[kept, f"{cycles[kept]:.2f}"] for kept in ("none", "one", "both")])
+
+
+def machine_code(book, page, arguments):
+    """What plots/machine_code.py read in the loops of chapter 06's two products."""
+    rows = [[str(line["dim"]), name, str(loop["multiply_adds"]), str(loop["instructions"] - loop["multiply_adds"]),
+             f"{loop['three_registers'] / loop['multiply_adds'] * 100:.0f} %"]
+            for line in book.lines_of("machine_code") for name, loop in zip(("S", "O"), line["products"])]
+    return markdown_table(["d", "product", "multiply-adds in a turn", "other instructions", "read three registers"], "rlrrr", rows)
 
 
 def variant_line(book, name, dim, tiled=False):
@@ -604,7 +621,7 @@ def table(book, page, arguments):
     kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
              "peers": peers, "variants": variants, "trials": trials,
              "alternatives": alternatives, "stalls": stalls, "bits": bits_table, "verdicts": verdicts,
-             "peer_kernels": peer_kernels, "operands": operands}
+             "peer_kernels": peer_kernels, "operands": operands, "machine_code": machine_code}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])
@@ -708,6 +725,8 @@ def inline_value(book, key):
     if kind == "peer" and len(rest) == 2:
         line = peer_line(book, rest[0], *parse_size(rest[1]))
         return number(line["ratio_to_efficient"] if line else None)
+    if kind == "asked" and len(rest) == 1:
+        return next((str(line["instructions_to_ask"]) for line in book.lines_of("machine_code") if str(line["dim"]) == rest[0]), DASH)
     if kind == "variant" and len(rest) == 2 and "/" in rest[0] and rest[1] in ("64", "128"):
         lines = [variant_line(book, name, int(rest[1])) for name in rest[0].split("/", 1)]
         return number(divided(*(line["ms_median"] if line else None for line in lines)))

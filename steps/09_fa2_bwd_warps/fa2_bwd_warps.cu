@@ -24,9 +24,9 @@ constexpr int PREPROCESS_ROWS = 4; // rows, and warps, in a block of preprocess
 // D >= d: width of the tiles. Br query rows and Bc keys in a tile. How the warps divide each product:
 template <int D_, int Br_, int Bc_> struct tiling {
     static constexpr int D = D_, Br = Br_, Bc = Bc_;
-    static constexpr int S_UNROLL = 8, UNROLL = 16; // of S and dP, of dV, dK and dQ: the fastest of 4, 8, 16 and 32
-    static constexpr int STRIDE = D + 4;            // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
-    static constexpr int P_STRIDE = Bc + 8;         // of P and dS: 4 rows x 8 columns lie in 32 banks
+    static constexpr int S_UNROLL = 8, UNROLL = 16;        // of S and dP; of dV, dK and dQ
+    static constexpr int STRIDE = D + 4;                   // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
+    static constexpr int P_STRIDE = Bc + 8;                // of P and dS: 4 rows x 8 columns lie in 32 banks
     static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2; // of a warp in S or dP: 2 x 2 warps of a half
     static constexpr int SM = S_ROWS / LANE_ROWS, SN = S_KEYS / LANE_COLS;
     static constexpr int K_COL_WARPS = D > 64 ? 2 : 1; // of a half in dV or dK: the others share the keys

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""What the compiler made of chapter 06's loops, from its machine code for an H100. Needs the CUDA toolkit, but no card.
+
+    machine_code.py FILE.jsonl        writes a JSON line for each of the two large tilings
+
+Of the loops of the two products: instructions, multiply-adds, and multiply-adds that read three registers, because no
+factor is kept from the one before (marked .reuse in the listing). And the instructions of the loop in which copy_tile
+asks a piece whether it is inside.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "steps" / "06_vectorized" / "vectorized.cu"
+TILINGS = {64: (64, 8, 64, 4, 1, 2), 128: (128, 8, 64, 4, 2, 4)}
+MANY = 100  # multiply-adds: the loop of a product
+
+
+def disassemble():
+    with tempfile.TemporaryDirectory() as folder:
+        code = Path(folder) / "code"
+        subprocess.run(["nvcc", "-std=c++20", "-O3", "-gencode", "arch=compute_90a,code=sm_90a", "-cubin", "-o", code,
+                        "-I", ROOT / "common", "-I", ROOT / "common" / "cuda", SOURCE], check=True)
+        return subprocess.run(["nvdisasm", code], check=True, capture_output=True, text=True).stdout
+
+
+def innermost_loops(listing, tiling):
+    """The instructions of each loop that holds no other, in order."""
+    mangled = "".join(f"Li{number}E" for number in tiling)
+    section = next(part for part in listing.split("\n.text.")[1:] if mangled in part.split(":", 1)[0])
+    instructions, labels = [], {}
+    for line in section.split("\n"):
+        if label := re.match(r"\.(L_x_\d+):", line):
+            labels[label[1]] = len(instructions)
+        elif code := re.match(r"\s+/\*[0-9a-f]+\*/\s+(.*?);", line):
+            instructions.append(code[1].strip())
+        elif line.startswith("//-----"):
+            break
+    jumps = ((labels.get(target[1], len(instructions)), at) for at, code in enumerate(instructions)
+             if (target := re.search(r"BRA.*\(\.(L_x_\d+)\)", code)))
+    loops = sorted((first, last) for first, last in jumps if first < last)
+    return [instructions[first:last + 1] for first, last in loops
+            if not any(first <= a and b <= last and (a, b) != (first, last) for a, b in loops)]
+
+
+def operands(code):
+    """The operands of an instruction, the one that it writes first."""
+    return [word.strip() for word in re.sub(r"^@!?U?P\w+\s+", "", code).split(None, 1)[1].split(",")]
+
+
+def reads_three(multiply_adds):
+    """How many of them find no factor kept."""
+    count, kept = 0, [None] * 3
+    for code in multiply_adds:
+        sources = operands(code)[1:4]
+        registers = [re.match(r"-?(R\d+)", source)[1] for source in sources]
+        count += len({r for r, last in zip(registers, kept) if r != last}) == 3
+        kept = [r if source.endswith(".reuse") else None for r, source in zip(registers, sources)]
+    return count
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    listing, lines = disassemble(), []
+    for dim, tiling in TILINGS.items():
+        loops, products = innermost_loops(listing, tiling), []
+        for loop in loops:
+            multiply_adds = [code for code in loop if code.startswith("FFMA")]
+            if len(multiply_adds) >= MANY:
+                products.append({"instructions": len(loop), "multiply_adds": len(multiply_adds),
+                                 "three_registers": reads_three(multiply_adds)})
+        asked = max(len(loop) for loop in loops if any("LDGSTS.E.BYPASS.128" in code for code in loop))
+        assert len(products) == 2, "S and O"
+        lines.append({"step": "06_vectorized", "architecture": "sm_90a", "dim": dim, "products": products,
+                      "instructions_to_ask": asked})
+    Path(sys.argv[1]).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+main()
