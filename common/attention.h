@@ -52,23 +52,27 @@ struct tensors {
 typedef cudaError_t attention_pass(const struct problem *problem, const struct tensors *tensors, void *workspace,
                                    cudaStream_t stream);
 
-/* What a chapter fills in: the harness, the tests and the C interface know a chapter only through this. */
+/* What a rung fills in: the harness, the tests and the C interface know a kernel only through this. Everything that a step
+ * can do stands here; members that are left out are zero. */
 struct step {
-    const char *name; /* folder and program: "01_naive" */
-    const char *idea; /* a few words, for tables */
+    const char *name;   /* of the file and of the program: "01_naive" for a chapter's last rung, "06a_register_tile" */
+    const char *idea;   /* a few words, for tables */
+    const char *failed; /* why this idea was given up, in a few words: a rung outside of the chain; else NULL */
 
-    /* Why the chapter cannot do this problem, in words for its user; NULL when it can. Asked before anything is
-     * allocated. The limits shared by all chapters (attention_limits) are checked already. */
-    const char *(*refuses)(const struct problem *problem);
+    attention_pass *forward;  /* NULL when the step has no such pass */
+    attention_pass *backward; /* NULL likewise */
+
+    /* The backward pass with the same bits in every run; NULL when the step has none. */
+    attention_pass *backward_deterministic;
 
     /* Device memory beyond inputs and outputs, in bytes; NULL when none. */
     size_t (*workspace_bytes)(const struct problem *problem);
 
-    attention_pass *forward;  /* NULL when the chapter has no such pass */
-    attention_pass *backward; /* NULL likewise */
+    int d_multiple; /* d must be a multiple of this; 0 when the step takes any d */
 
-    /* The backward pass with the same bits in every run; NULL when the chapter has none. */
-    attention_pass *backward_deterministic;
+    /* Why the step cannot do this problem, in words for its user; NULL when it can. Only for what no member above says:
+     * step_refuses() in run.h is what everyone calls. */
+    const char *(*refuses)(const struct problem *problem);
 };
 
 #ifdef __cplusplus

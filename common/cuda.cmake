@@ -30,25 +30,3 @@ function(add_kernels name file)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_link_libraries(${name} PUBLIC device_runtime)
 endfunction()
-
-# steps/NN_name/probes/WHAT.cu, a small program that asks the card one question, becomes bin/probes/WHAT.
-function(add_probes)
-    file(GLOB probes CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/steps/*/probes/*.cu)
-    foreach(probe ${probes})
-        get_filename_component(name ${probe} NAME_WE)
-        add_executable(probe_${name} ${probe})
-        set_source_files_properties(${probe} PROPERTIES LANGUAGE CUDA)
-        set_target_properties(probe_${name} PROPERTIES OUTPUT_NAME ${name}
-                              RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/probes)
-    endforeach()
-endfunction()
-
-# libattention_steps.so: common/interface.h over the kernels of all steps, and nothing of the harness but its limits.
-set(CMAKE_POSITION_INDEPENDENT_CODE ON) # the harness goes into it as well
-function(add_step_library)
-    add_library(attention_steps SHARED ${CMAKE_SOURCE_DIR}/common/interface.c)
-    target_include_directories(attention_steps PRIVATE ${CMAKE_BINARY_DIR})
-    set_target_properties(attention_steps PROPERTIES LINKER_LANGUAGE CXX)
-    target_link_options(attention_steps PRIVATE LINKER:--as-needed LINKER:--no-undefined LINKER:--exclude-libs,ALL)
-    target_link_libraries(attention_steps PRIVATE ${ARGN} harness host_warnings)
-endfunction()

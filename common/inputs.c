@@ -1,6 +1,19 @@
 #include "inputs.h"
 
 #include <math.h>
+#include <string.h>
+
+const char *const input_names[INPUT_KINDS] = {"random", "identity", "large", "example"};
+
+const struct problem example_problem = {
+    .batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = 0.693147180559945309f};
+
+static const float example[TENSOR_COUNT][4][4] = {
+    [TENSOR_Q] = {{0, 0, 1, 0}, {0, 0, 1, 1}, {1, 0, 0, 0}, {2, 1, 1, 0}},
+    [TENSOR_K] = {{0, 0, 1, 0}, {0, 2, 0, 0}, {-1, 0, 2, 1}, {1, 1, 0, 0}},
+    [TENSOR_V] = {{1, 0, 2, 0}, {0, 3, 0, 1}, {4, 0, 0, -2}, {0, 1, -1, 5}},
+    [TENSOR_dO] = {{1, 0, 0, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {1, 1, 0, 0}},
+};
 
 static uint64_t splitmix64(uint64_t counter) {
     uint64_t z = (counter + 1) * 0x9e3779b97f4a7c15u;
@@ -17,18 +30,24 @@ static double standard_normal(uint64_t seed, uint64_t counter) {
     return sqrt(-2.0 * log(u1)) * cos(two_pi * u2);
 }
 
-void fill_input(float *values, size_t rows, int N, int d, enum input_kind kind, enum input_tensor tensor,
-                uint64_t seed) {
+void fill_input(float *values, const struct problem *problem, enum tensor tensor, enum input_kind kind, uint64_t seed) {
+    size_t rows = tensor_rows(problem, tensor), d = tensor_columns(problem, tensor);
+    size_t N = (size_t)(tensor_table[tensor].per_key ? problem->N_kv : problem->N_q);
+    if (kind == INPUT_EXAMPLE) {
+        memcpy(values, example[tensor], sizeof example[tensor]);
+        return;
+    }
     /* A score of random inputs is about standard normal, so 4 sigma of it come to 1e4. */
     double factor = kind == INPUT_LARGE && (tensor == TENSOR_Q || tensor == TENSOR_K) ? 50.0 : 1.0;
+    uint64_t stream = tensor == TENSOR_dO ? 3 : (uint64_t)tensor; /* Q, K, V, dO take turns in the counter */
 #pragma omp parallel for
     for (size_t row = 0; row < rows; row++) {
-        for (int c = 0; c < d; c++) {
-            size_t i = row * (size_t)d + (size_t)c;
+        for (size_t c = 0; c < d; c++) {
+            size_t i = row * d + c;
             if (kind == INPUT_IDENTITY)
-                values[i] = (int)(row % (size_t)N) % d == c ? 1.0f : 0.0f;
+                values[i] = row % N % d == c ? 1.0f : 0.0f;
             else
-                values[i] = (float)(factor * standard_normal(seed, 4 * (uint64_t)i + (uint64_t)tensor));
+                values[i] = (float)(factor * standard_normal(seed, 4 * (uint64_t)i + stream));
         }
     }
 }

@@ -2,7 +2,7 @@
 #ifndef INPUTS_H
 #define INPUTS_H
 
-#include "attention.h"
+#include "problem.h"
 
 #include <stdint.h>
 
@@ -10,14 +10,17 @@ enum input_kind {
     INPUT_RANDOM,   /* every element standard normal */
     INPUT_IDENTITY, /* row i is 1 in column i % d, 0 elsewhere: a wrong index shows at once */
     INPUT_LARGE,    /* random, with Q and K scaled so that scores reach about +-1e4 */
+    INPUT_EXAMPLE,  /* the 4 x 4 example of docs/math.md: example_problem */
+    INPUT_KINDS
 };
+extern const char *const input_names[INPUT_KINDS];
 
-enum input_tensor { TENSOR_Q, TENSOR_K, TENSOR_V, TENSOR_dO };
+/* One head, 4 queries, 4 keys, d 4, scale ln 2: exp(S) are powers of two, and every weight is a fraction. */
+extern const struct problem example_problem;
 
-/* Fill `values` (rows, d), rows counted over all heads of N rows each. Element i of a random tensor is
- * sqrt(-2 ln u1) cos(2 pi u2) (Box and Muller 1958), u1 and u2 from the two halves of splitmix64's output
- * (Steele, Lea, Flood 2014) at counter 4 i + tensor, offset by the seed: any element can be computed alone. */
-void fill_input(float *values, size_t rows, int N, int d, enum input_kind kind, enum input_tensor tensor,
-                uint64_t seed);
+/* Fill an input tensor of the problem. Element i of a random tensor is sqrt(-2 ln u1) cos(2 pi u2) (Box and Muller 1958),
+ * u1 and u2 from the two halves of splitmix64's output (Steele, Lea, Flood 2014) at a counter of i and the tensor, offset
+ * by the seed: any element can be computed alone. */
+void fill_input(float *values, const struct problem *problem, enum tensor tensor, enum input_kind kind, uint64_t seed);
 
 #endif

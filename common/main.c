@@ -1,6 +1,7 @@
-/* The program of one step; the build names the step, and the one that makes O and L for a backward pass. */
+/* The program of one step, which the build names. */
 #include "harness.h"
 
-extern const struct step STEP, FORWARD;
+extern const struct step STEP;
+extern const char kernel_fingerprint[];
 
-int main(int argc, char **argv) { return harness_main(&STEP, &FORWARD, argc, argv); }
+int main(int argc, char **argv) { return harness_main(&STEP, PROGRAM, kernel_fingerprint, argc, argv); }

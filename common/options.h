@@ -2,7 +2,6 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
-#include "attention.h"
 #include "inputs.h"
 
 enum { MAX_STAMPS = 16 };
@@ -11,23 +10,22 @@ struct options {
     struct problem problem;
     uint64_t seed;
     enum input_kind input;
-    bool forward, backward; /* --pass: what is reported; a backward pass always needs a forward one before it */
-    bool deterministic;
+    struct passes passes; /* --pass: what is reported; a backward pass always needs a forward one before it */
     int warmup, repeat;
     bool check, time, print;
     bool meter, meter_source; /* --meter, --meter=source */
     int meter_every;          /* --meter-blocks */
-    unsigned shuffle_seed;
+    const char *trace;        /* file name, NULL for none */
+    const char *trace_blocks; /* NULL: the first block of each launch */
+    int shuffle_seed;
     const char *json;               /* file name, "-" for standard output, NULL for none */
     const char *stamps[MAX_STAMPS]; /* "key=value", copied into the JSON line */
     int stamp_count;
 };
 
-/* Read the command line. Does not return when it is wrong (one line on standard error, exit status 2) or asks for
- * --help (exit status 0). */
+/* Read the command line. Does not return when it is wrong (one line on standard error, exit status 2) or has --help in it
+ * (exit status 0). */
 struct options parse_options(int argc, char **argv, const struct step *step);
-
-const char *input_name(enum input_kind kind);
 
 /* Print one line on standard error and exit with status 2: bad usage, or a size that is not supported. */
 _Noreturn void usage_error(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -14,4 +14,10 @@ extern void simt_meter_stop(void) ON_SIMULATED_DEVICE;
 extern char *simt_meter_json(void) ON_SIMULATED_DEVICE;
 extern void simt_meter_print(FILE *file, int with_source) ON_SIMULATED_DEVICE;
 
+
+/* Write geometry, accesses and barriers of these blocks ("0,3"; NULL: block 0) of every launch from now on to `file`; the
+ * stop ends the JSON text. The start returns false where the list makes no sense. */
+extern int simt_trace_start(FILE *file, const char *blocks) ON_SIMULATED_DEVICE;
+extern void simt_trace_stop(void) ON_SIMULATED_DEVICE;
+
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of chapters 07_naive_bwd and 08_fa1_bwd, computed from the sizes and index formulas of their kernels.
+"""Draws the pictures of chapters 07_naive_bwd and 08_fused_bwd, computed from the sizes and index formulas of their kernels.
 
     draw_backward.py            draws steps/*/NAME.png where the picture is missing or its scripts have changed
     draw_backward.py --check    draws nothing; are the pictures up to date? (needs no matplotlib)
@@ -298,8 +298,8 @@ def draw_08_gathered(path, metadata):
 
 PICTURES = {
     "07_naive_bwd/five_products.png": draw_07_five_products,
-    "08_fa1_bwd/who_owns_what.png": draw_08_who_owns_what,
-    "08_fa1_bwd/gathered.png": draw_08_gathered,
+    "08_fused_bwd/who_owns_what.png": draw_08_who_owns_what,
+    "08_fused_bwd/gathered.png": draw_08_gathered,
 }
 
 if __name__ == "__main__":

@@ -192,8 +192,8 @@ Test(cli, bits_tell_whether_two_runs_agree) {
     read_bits("07_naive_bwd", "--seed 3", "dk", second);
     cr_expect_str_neq(first, second);
     if (simt_shuffle_blocks == NULL) return; /* a card's order is not to be had by asking */
-    read_bits("08_fa1_bwd", "--shuffle-seed 1", "dk", first);
-    read_bits("08_fa1_bwd", "--shuffle-seed 2", "dk", second);
+    read_bits("08_fused_bwd", "--shuffle-seed 1", "dk", first);
+    read_bits("08_fused_bwd", "--shuffle-seed 2", "dk", second);
     cr_expect_str_neq(first, second);
     read_bits("09_fa2_bwd_warps", "--seq-kv 700 --shuffle-seed 1", "dq", first);
     read_bits("09_fa2_bwd_warps", "--seq-kv 700 --shuffle-seed 2", "dq", second);

@@ -100,9 +100,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
 extern "C" const step step_01_naive = {
     .name = "01_naive",
     .idea = "three kernels, a thread an element",
-    .refuses = refuses,
-    .workspace_bytes = workspace_bytes,
     .forward = forward,
-    .backward = nullptr,
-    .backward_deterministic = nullptr,
+    .workspace_bytes = workspace_bytes,
+    .refuses = refuses,
 };

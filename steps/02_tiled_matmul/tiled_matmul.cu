@@ -103,9 +103,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
 extern "C" const step step_02_tiled_matmul = {
     .name = "02_tiled_matmul",
     .idea = "shared-memory tiles, a warp a softmax row",
-    .refuses = refuses,
-    .workspace_bytes = workspace_bytes,
     .forward = forward,
-    .backward = nullptr,
-    .backward_deterministic = nullptr,
+    .workspace_bytes = workspace_bytes,
+    .refuses = refuses,
 };

@@ -76,9 +76,5 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 extern "C" const step step_03_online_softmax = {
     .name = "03_online_softmax",
     .idea = "one fused kernel, a thread a query row",
-    .refuses = nullptr,
-    .workspace_bytes = nullptr,
     .forward = forward,
-    .backward = nullptr,
-    .backward_deterministic = nullptr,
 };

@@ -117,9 +117,6 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
 extern "C" const step step_04_fa1_fwd = {
     .name = "04_fa1_fwd",
     .idea = "FlashAttention-1: tiles of K and V, a block a head",
-    .refuses = nullptr,
-    .workspace_bytes = workspace_bytes,
     .forward = forward,
-    .backward = nullptr,
-    .backward_deterministic = nullptr,
+    .workspace_bytes = workspace_bytes,
 };

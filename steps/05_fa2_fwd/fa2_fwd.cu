@@ -138,9 +138,5 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 extern "C" const step step_05_fa2_fwd = {
     .name = "05_fa2_fwd",
     .idea = "FlashAttention-2: a block a query tile, rows to warps",
-    .refuses = nullptr,
-    .workspace_bytes = nullptr,
     .forward = forward,
-    .backward = nullptr,
-    .backward_deterministic = nullptr,
 };

@@ -199,9 +199,5 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 extern "C" const step step_06_vectorized = {
     .name = "06_vectorized",
     .idea = "float4, register tiles, cp.async: the fp32 roofline",
-    .refuses = nullptr,
-    .workspace_bytes = nullptr,
     .forward = forward,
-    .backward = nullptr,
-    .backward_deterministic = nullptr,
 };

@@ -119,9 +119,7 @@ static cudaError_t backward(const problem *p, const tensors *t, void *workspace,
 extern "C" const step step_07_naive_bwd = {
     .name = "07_naive_bwd",
     .idea = "backward: five products, P and dS in global memory",
-    .refuses = refuses,
-    .workspace_bytes = workspace_bytes,
-    .forward = nullptr,
     .backward = backward,
-    .backward_deterministic = backward, // every element is added up by one thread, in one order
+    .workspace_bytes = workspace_bytes,
+    .refuses = refuses,
 };

@@ -322,9 +322,7 @@ static cudaError_t backward_deterministic(const problem *p, const tensors *t, vo
 extern "C" const step step_09_fa2_bwd_warps = {
     .name = "09_fa2_bwd_warps",
     .idea = "FlashAttention-2 backward: a block a key tile, products to warps",
-    .refuses = nullptr,
-    .workspace_bytes = workspace_bytes,
-    .forward = nullptr,
     .backward = backward,
     .backward_deterministic = backward_deterministic,
+    .workspace_bytes = workspace_bytes,
 };

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #define __global__
 #define __device__
@@ -250,5 +251,20 @@ static inline launcher<Body> launch(config shape, const void *kernel, const char
     return {shape, kernel, name, body};
 }
 } // namespace simt
+
+/* A launch as a function call. No source text names the kernel here: "<" has it looked up by its address. */
+template <typename... Parameters, std::size_t... I>
+static inline void simt_launch_with(simt::config shape, void (*kernel)(Parameters...), void **arguments,
+                                    std::index_sequence<I...>) {
+    simt::launch(shape, (const void *)kernel, "kernel<>",
+                 [kernel](Parameters... values) { kernel(values...); })(*(Parameters *)arguments[I]...);
+}
+template <typename... Parameters>
+static inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void **arguments,
+                                           size_t dynamic_shared_bytes = 0, cudaStream_t stream = nullptr) {
+    simt_launch_with(simt::config(grid, block, dynamic_shared_bytes, stream), kernel, arguments,
+                     std::index_sequence_for<Parameters...>());
+    return cudaGetLastError();
+}
 
 #endif

@@ -183,9 +183,6 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 extern "C" const step step_05_split_k = {
     .name = "05_split_k",
     .idea = "split-K: the warps of a block share its rows and divide the keys",
-    .refuses = refuses,
-    .workspace_bytes = nullptr,
     .forward = forward,
-    .backward = nullptr,
-    .backward_deterministic = nullptr,
+    .refuses = refuses,
 };

@@ -147,9 +147,6 @@ static cudaError_t backward(const problem *p, const tensors *t, void *workspace,
 extern "C" const step step_09_warp_row = {
     .name = "09_warp_row",
     .idea = "a warp a row, a lane a key or a column, scalar loads",
-    .refuses = nullptr,
-    .workspace_bytes = workspace_bytes,
-    .forward = nullptr,
     .backward = backward,
-    .backward_deterministic = nullptr,
+    .workspace_bytes = workspace_bytes,
 };

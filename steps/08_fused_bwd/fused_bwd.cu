@@ -1,4 +1,4 @@
-// 08_fa1_bwd: FlashAttention's backward pass (Dao et al. 2022, Algorithm 4): P is computed again, tile by tile.
+// 08_fused_bwd: FlashAttention's backward pass (Dao et al. 2022, Algorithm 4): P is computed again, tile by tile.
 //
 // Idea      L is enough to make any piece of P from Q and K (docs/math.md, eq. 45). A block owns query rows, and so dQ;
 //           what its rows give to dK and dV of a tile of keys is gathered by way of shared memory first, and then added to
@@ -25,7 +25,7 @@ static_assert(Bc % WARPS == 0, "warps share keys evenly");
 constexpr int shared_floats(int d) { return 2 * Br * d + 2 * Bc * (d + PAD) + 2 * Br * Bc; }
 static_assert(shared_floats(MAX_HEAD_DIM) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
 
-static __global__ void fa1_backward(const float *Q,  // (heads, N_q, d)
+static __global__ void fused_backward(const float *Q,  // (heads, N_q, d)
                                     const float *K,  // (heads, N_kv, d)
                                     const float *V,  // (heads, N_kv, d)
                                     const float *O,  // (heads, N_q, d)
@@ -144,20 +144,16 @@ static cudaError_t backward(const problem *p, const tensors *t, void *, cudaStre
     if (error == cudaSuccess) error = cudaMemsetAsync(t->dV, 0, key_bytes, stream);
     int shared_bytes = shared_floats(p->d) * sizeof(float);
     if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(fa1_backward, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+        error = cudaFuncSetAttribute(fused_backward, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
     dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
-    fa1_backward<<<blocks, WARPS * WARP, shared_bytes, stream>>>(t->Q, t->K, t->V, t->O, t->L, t->dO, t->dQ, t->dK,
+    fused_backward<<<blocks, WARPS * WARP, shared_bytes, stream>>>(t->Q, t->K, t->V, t->O, t->L, t->dO, t->dQ, t->dK,
                                                                  t->dV, *p);
     return cudaGetLastError();
 }
 
-extern "C" const step step_08_fa1_bwd = {
-    .name = "08_fa1_bwd",
+extern "C" const step step_08_fused_bwd = {
+    .name = "08_fused_bwd",
     .idea = "FlashAttention-1 backward: P again from L, atomics for dK, dV",
-    .refuses = nullptr,
-    .workspace_bytes = nullptr,
-    .forward = nullptr,
     .backward = backward,
-    .backward_deterministic = nullptr,
 };

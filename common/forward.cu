@@ -1,0 +1,59 @@
+/* O and L for the steps that have a backward pass only. It belongs to the harness and not to the ladder, so that no edit
+ * of a forward chapter changes what a backward chapter starts from. One thread per query row, online softmax. */
+#include "attention.h"
+
+#include <math.h>
+
+#include "mask.cuh"
+
+constexpr int ROWS = 64; /* query rows, and threads, per block */
+
+/* D >= d: a thread keeps its rows of Q and O, padded with zeros to D columns, in registers. */
+template <int D>
+static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
+                                      const float *K, // (heads, N_kv, d)
+                                      const float *V, // (heads, N_kv, d)
+                                      float *O,       // (heads, N_q, d)
+                                      float *L,       // (heads, N_q)
+                                      problem p) {
+    int row = blockIdx.x * ROWS + threadIdx.x;
+    if (row >= p.N_q) return;
+    size_t head = blockIdx.y;
+    Q += (head * p.N_q + row) * p.d;
+    K += head * p.N_kv * p.d;
+    V += head * p.N_kv * p.d;
+    O += (head * p.N_q + row) * p.d;
+    float Q_reg[D], O_reg[D] = {}, m = -INFINITY, l = 0.0f;
+#pragma unroll
+    for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? p.scale * Q[c] : 0.0f;
+    int keys = attended_keys(p, row);
+    for (int key = 0; key < keys; key++, K += p.d, V += p.d) {
+        float s = 0.0f;
+#pragma unroll
+        for (int c = 0; c < D; c++)
+            if (c < p.d) s += Q_reg[c] * K[c];
+        float m_new = fmaxf(m, s), rescale = expf(m - m_new), weight = expf(s - m_new);
+        m = m_new;
+        l = l * rescale + weight;
+#pragma unroll
+        for (int c = 0; c < D; c++)
+            if (c < p.d) O_reg[c] = O_reg[c] * rescale + weight * V[c];
+    }
+#pragma unroll
+    for (int c = 0; c < D; c++)
+        if (c < p.d) O[c] = keys > 0 ? O_reg[c] / l : 0.0f;
+    L[head * p.N_q + row] = keys > 0 ? m + logf(l) : -INFINITY;
+}
+
+static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
+    dim3 blocks(ceil_div(p->N_q, ROWS), p->batch * p->heads);
+    auto kernel = p->d <= 32 ? online_softmax<32> : p->d <= 64 ? online_softmax<64> : online_softmax<128>;
+    kernel<<<blocks, ROWS, 0, stream>>>(t->Q, t->K, t->V, t->O, t->L, *p);
+    return cudaGetLastError();
+}
+
+extern "C" const step harness_forward = {
+    .name = "the harness",
+    .idea = "O and L for a backward pass",
+    .forward = forward,
+};

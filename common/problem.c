@@ -1,0 +1,95 @@
+#include "problem.h"
+
+#include <stdio.h>
+
+/* Queries or keys: the index arithmetic of the kernels ends somewhere beyond. */
+enum { MAX_LENGTH = 1 << 24 };
+
+const struct tensor_info tensor_table[TENSOR_COUNT] = {
+    [TENSOR_Q] = {"Q", "q", false, false, FORWARD_INPUT, offsetof(struct tensors, Q)},
+    [TENSOR_K] = {"K", "k", true, false, FORWARD_INPUT, offsetof(struct tensors, K)},
+    [TENSOR_V] = {"V", "v", true, false, FORWARD_INPUT, offsetof(struct tensors, V)},
+    [TENSOR_O] = {"O", "o", false, false, FORWARD_OUTPUT, offsetof(struct tensors, O)},
+    [TENSOR_L] = {"L", "lse", false, true, FORWARD_OUTPUT, offsetof(struct tensors, L)},
+    [TENSOR_dO] = {"dO", "do", false, false, BACKWARD_INPUT, offsetof(struct tensors, dO)},
+    [TENSOR_dQ] = {"dQ", "dq", false, false, BACKWARD_OUTPUT, offsetof(struct tensors, dQ)},
+    [TENSOR_dK] = {"dK", "dk", true, false, BACKWARD_OUTPUT, offsetof(struct tensors, dK)},
+    [TENSOR_dV] = {"dV", "dv", true, false, BACKWARD_OUTPUT, offsetof(struct tensors, dV)},
+};
+
+size_t tensor_rows(const struct problem *problem, enum tensor tensor) {
+    int N = tensor_table[tensor].per_key ? problem->N_kv : problem->N_q;
+    return (size_t)problem->batch * (size_t)problem->heads * (size_t)N;
+}
+
+size_t tensor_columns(const struct problem *problem, enum tensor tensor) {
+    return tensor_table[tensor].is_vector ? 1 : (size_t)problem->d;
+}
+
+size_t tensor_elements(const struct problem *problem, enum tensor tensor) {
+    return tensor_rows(problem, tensor) * tensor_columns(problem, tensor);
+}
+
+const char *passes_name(struct passes passes) {
+    return !passes.backward ? "fwd" : passes.forward ? "both" : "bwd";
+}
+
+double unmasked_pairs(const struct problem *problem) {
+    double heads = (double)problem->batch * problem->heads;
+    if (!problem->causal) return heads * problem->N_q * problem->N_kv;
+    /* Query i attends to i + N_kv - N_q + 1 keys, at least 0: docs/math.md, "The causal mask". */
+    double rows = problem->N_q < problem->N_kv ? problem->N_q : problem->N_kv;
+    double longest = problem->N_kv;
+    return heads * (rows * longest - rows * (rows - 1.0) / 2.0);
+}
+
+double pass_flops(const struct problem *problem, struct passes passes) {
+    return ((passes.forward ? 4.0 : 0.0) + (passes.backward ? 10.0 : 0.0)) * unmasked_pairs(problem) * problem->d;
+}
+
+double tensor_bytes(const struct problem *problem, struct passes passes) {
+    double bytes = 0.0;
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
+        if (passes.backward || !is_backward(tensor))
+            bytes += (double)sizeof(float) * (double)tensor_elements(problem, tensor);
+    return bytes;
+}
+
+size_t workspace_bytes_of(const struct step *step, const struct problem *problem) {
+    return step->workspace_bytes != NULL ? step->workspace_bytes(problem) : 0;
+}
+
+const char *step_refuses(const struct step *step, const struct problem *problem, struct passes passes) {
+    static _Thread_local char text[160];
+    const struct {
+        const char *name;
+        int value, largest;
+    } sizes[] = {{"batch size", problem->batch, MAX_BATCH_HEADS},
+                 {"number of heads", problem->heads, MAX_BATCH_HEADS},
+                 {"number of queries", problem->N_q, MAX_LENGTH},
+                 {"number of keys", problem->N_kv, MAX_LENGTH},
+                 {"head dimension", problem->d, MAX_HEAD_DIM}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i].value >= 1 && sizes[i].value <= sizes[i].largest) continue;
+        snprintf(text, sizeof text, "%s %d is not supported: it must be from 1 to %d", sizes[i].name, sizes[i].value,
+                 sizes[i].largest);
+        return text;
+    }
+    double batch_heads = (double)problem->batch * problem->heads;
+    if (batch_heads > MAX_BATCH_HEADS) {
+        snprintf(text, sizeof text, "batch x heads = %.0f is not supported: the largest is %d", batch_heads,
+                 MAX_BATCH_HEADS);
+        return text;
+    }
+    /* Before a backward pass anyone's forward pass will do: the harness has one. */
+    if (passes.forward && !passes.backward && step->forward == NULL) return "this step has no forward pass";
+    if (passes.backward && step->backward == NULL) return "this step has no backward pass";
+    if (passes.deterministic && !(passes.backward && step->backward_deterministic != NULL))
+        return "this step has no deterministic pass of this kind";
+    if (step->d_multiple > 1 && problem->d % step->d_multiple != 0) {
+        snprintf(text, sizeof text, "head dimension %d is not supported: this step needs a multiple of %d", problem->d,
+                 step->d_multiple);
+        return text;
+    }
+    return step->refuses != NULL ? step->refuses(problem) : NULL;
+}

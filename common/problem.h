@@ -1,0 +1,66 @@
+/* What is known of a problem before anything runs: its tensors, its size, its work, and whether a step can do it. */
+#ifndef PROBLEM_H
+#define PROBLEM_H
+
+#include "attention.h"
+
+/* Every tensor of both passes, in the order of reports; tensor_table[] describes each. */
+enum tensor {
+    TENSOR_Q,
+    TENSOR_K,
+    TENSOR_V,
+    TENSOR_O,
+    TENSOR_L,
+    TENSOR_dO,
+    TENSOR_dQ,
+    TENSOR_dK,
+    TENSOR_dV,
+    TENSOR_COUNT
+};
+/* The backward pass also reads what the forward pass reads and writes. */
+enum tensor_role { FORWARD_INPUT, FORWARD_OUTPUT, BACKWARD_INPUT, BACKWARD_OUTPUT };
+
+struct tensor_info {
+    const char *name;      /* "dQ" */
+    const char *json_name; /* "dq" */
+    bool per_key;          /* rows are keys: (batch, heads, N_kv, ...); else queries */
+    bool is_vector;        /* one number per row, as L; else d of them */
+    enum tensor_role role;
+    size_t offset; /* of its pointer in struct tensors */
+};
+extern const struct tensor_info tensor_table[TENSOR_COUNT];
+
+static inline bool is_output(enum tensor tensor) {
+    return tensor_table[tensor].role == FORWARD_OUTPUT || tensor_table[tensor].role == BACKWARD_OUTPUT;
+}
+static inline bool is_backward(enum tensor tensor) { return tensor_table[tensor].role >= BACKWARD_INPUT; }
+
+/* Over all heads: rows, numbers in a row, elements. */
+size_t tensor_rows(const struct problem *problem, enum tensor tensor);
+size_t tensor_columns(const struct problem *problem, enum tensor tensor);
+size_t tensor_elements(const struct problem *problem, enum tensor tensor);
+
+/* The passes that a program is asked for. */
+struct passes {
+    bool forward, backward, deterministic; /* deterministic: the backward pass is */
+};
+const char *passes_name(struct passes passes); /* "fwd", "bwd" or "both" */
+
+/* Pairs (query, key) that the mask lets through, over all heads. */
+double unmasked_pairs(const struct problem *problem);
+
+/* Floating-point operations: 4 d per unmasked pair forward (two products), 10 d backward (five). */
+double pass_flops(const struct problem *problem, struct passes passes);
+
+/* Device memory for the tensors of these passes, in bytes. */
+double tensor_bytes(const struct problem *problem, struct passes passes);
+
+/* Device memory that the step needs beyond them, in bytes. */
+size_t workspace_bytes_of(const struct step *step, const struct problem *problem);
+
+/* Why the step cannot do these passes of this problem, as a sentence for its user; NULL when it can. The one place that
+ * refuses: sizes outside of the limits of all steps, and what the step itself does not do. The text lasts until the next
+ * call. */
+const char *step_refuses(const struct step *step, const struct problem *problem, struct passes passes);
+
+#endif

@@ -1,0 +1,120 @@
+#include "result.h"
+
+#include "simulated.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_time(cJSON *line, double flops, const struct timing *timing) {
+    const char *const names[] = {"ms_median", "ms_p25", "ms_p75", "tflops"};
+    const double values[] = {timing->median, timing->p25, timing->p75, flops / timing->median * 1e-9};
+    for (int i = 0; i < 4; i++) {
+        if (timing->median > 0.0)
+            cJSON_AddNumberToObject(line, names[i], values[i]);
+        else
+            cJSON_AddNullToObject(line, names[i]);
+    }
+}
+
+/* FNV-1a of the bytes: two runs whose results agree to the last bit have the same. */
+static uint64_t fingerprint(const float *values, size_t count) {
+    const unsigned char *bytes = (const unsigned char *)values;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < count * sizeof *values; i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static void add_outputs(cJSON *line, const struct run *run, const struct options *options,
+                        const struct result *result) {
+    cJSON *relative = NULL, *largest = NULL, *bound = NULL, *bits = cJSON_AddObjectToObject(line, "bits");
+    if (options->check) {
+        relative = cJSON_AddObjectToObject(line, "err_rel");
+        largest = cJSON_AddObjectToObject(line, "err_max");
+        bound = cJSON_AddObjectToObject(line, "bound_rel");
+    }
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (!is_output(tensor) || (is_backward(tensor) && !options->passes.backward)) continue;
+        const char *name = tensor_table[tensor].json_name;
+        const struct check *check = &result->verdict.checks[tensor];
+        char text[17];
+        snprintf(text, sizeof text, "%016" PRIx64,
+                 fingerprint(run->host[tensor], tensor_elements(&run->problem, tensor)));
+        cJSON_AddStringToObject(bits, name, text);
+        if (!options->check) continue;
+        cJSON_AddNumberToObject(relative, name, check->err_rel);
+        cJSON_AddNumberToObject(largest, name, check->err_max);
+        cJSON_AddNumberToObject(bound, name, check->bound_rel);
+    }
+    if (options->check) {
+        cJSON_AddNumberToObject(line, "checked_rows", (double)result->verdict.checked_queries);
+        if (options->passes.backward)
+            cJSON_AddNumberToObject(line, "checked_keys", (double)result->verdict.checked_keys);
+        cJSON_AddBoolToObject(line, "ok", result->ok);
+    } else {
+        cJSON_AddNullToObject(line, "ok");
+    }
+}
+
+static void add_toolkit(cJSON *line) {
+    int runtime = 0;
+    if (cudaRuntimeGetVersion(&runtime) != cudaSuccess || runtime == 0) return;
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d", runtime / 1000, runtime % 1000 / 10);
+    cJSON_AddStringToObject(line, "toolkit", text);
+}
+
+char *json_line(const struct step *step, const char *kernel, const struct run *run, const struct options *options,
+                const struct result *result) {
+    const struct problem *problem = &run->problem;
+    struct passes passes = options->passes;
+    struct cudaDeviceProp properties;
+    cJSON *line = cJSON_CreateObject();
+    cJSON_AddStringToObject(line, "step", step->name);
+    cJSON_AddStringToObject(line, "idea", step->idea);
+    if (step->failed != NULL) cJSON_AddStringToObject(line, "failed", step->failed);
+    cJSON_AddStringToObject(line, "kernel", kernel);
+    cJSON_AddStringToObject(line, "device",
+                            cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "unknown");
+    cJSON_AddStringToObject(line, "dtype", "fp32");
+    cJSON_AddStringToObject(line, "pass", passes_name(passes));
+    if (passes.backward) cJSON_AddBoolToObject(line, "deterministic", passes.deterministic);
+    cJSON_AddNumberToObject(line, "batch", problem->batch);
+    cJSON_AddNumberToObject(line, "heads", problem->heads);
+    cJSON_AddNumberToObject(line, "seq", problem->N_q);
+    cJSON_AddNumberToObject(line, "seq_kv", problem->N_kv);
+    cJSON_AddNumberToObject(line, "dim", problem->d);
+    cJSON_AddBoolToObject(line, "causal", problem->causal);
+    cJSON_AddNumberToObject(line, "scale", (double)problem->scale);
+    cJSON_AddNumberToObject(line, "seed", (double)options->seed);
+    cJSON_AddStringToObject(line, "input", input_names[options->input]);
+    cJSON_AddNumberToObject(line, "repeat", result->time.median > 0.0 ? options->repeat : 0);
+    add_time(line, pass_flops(problem, passes), &result->time);
+    if (passes.forward && passes.backward) {
+        struct passes forward = {.forward = true}, backward = {.backward = true};
+        add_time(cJSON_AddObjectToObject(line, "fwd"), pass_flops(problem, forward), &result->forward_time);
+        add_time(cJSON_AddObjectToObject(line, "bwd"), pass_flops(problem, backward), &result->backward_time);
+    }
+    add_outputs(line, run, options, result);
+    cJSON_AddNumberToObject(line, "flops", pass_flops(problem, passes));
+    cJSON_AddNumberToObject(line, "tensor_bytes", tensor_bytes(problem, passes));
+    cJSON_AddNumberToObject(line, "workspace_bytes", (double)run->workspace_bytes);
+    cJSON_AddNumberToObject(line, "host_seconds", result->host_seconds);
+    if (options->meter) {
+        char *meter = simt_meter_json();
+        cJSON_AddItemToObject(line, "meter", cJSON_Parse(meter));
+        free(meter);
+    }
+    add_toolkit(line);
+    for (int i = 0; i < options->stamp_count; i++) {
+        const char *equals = strchr(options->stamps[i], '=');
+        char key[64];
+        snprintf(key, sizeof key, "%.*s", (int)(equals - options->stamps[i]), options->stamps[i]);
+        cJSON_AddStringToObject(line, key, equals + 1);
+    }
+    char *text = cJSON_PrintUnformatted(line);
+    cJSON_Delete(line);
+    return text;
+}

@@ -1,0 +1,67 @@
+#include "timing.h"
+
+#include <stdlib.h>
+
+static int compare_floats(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(const float *sorted, int count, double q) {
+    double position = q * (count - 1);
+    int below = (int)position;
+    int above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (position - below) * (double)(sorted[above] - sorted[below]);
+}
+
+/* Overwrite a buffer twice the size of the L2 cache, so that each timed run finds its inputs in device memory. */
+struct flush {
+    void *buffer;
+    size_t bytes;
+};
+
+static cudaError_t make_flush(struct flush *flush) {
+    int l2_bytes = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0);
+    if (error != cudaSuccess) return error;
+    flush->bytes = 2 * (size_t)l2_bytes;
+    return cudaMalloc(&flush->buffer, flush->bytes);
+}
+
+static cudaError_t time_once(struct run *run, attention_pass *const passes[2], const struct flush *flush,
+                             cudaEvent_t start, cudaEvent_t stop, float *milliseconds) {
+    cudaError_t error = cudaMemsetAsync(flush->buffer, 0, flush->bytes, NULL);
+    if (error == cudaSuccess) error = cudaEventRecord(start, NULL);
+    for (int i = 0; i < 2 && error == cudaSuccess; i++)
+        if (passes[i] != NULL) error = passes[i](&run->problem, &run->device, run->workspace, NULL);
+    if (error == cudaSuccess) error = cudaEventRecord(stop, NULL);
+    if (error == cudaSuccess) error = cudaEventSynchronize(stop);
+    if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, start, stop);
+    return error;
+}
+
+cudaError_t time_passes(struct run *run, const struct step *step, struct passes passes, int warmup, int repeat,
+                        struct timing *timing) {
+    attention_pass *const order[2] = {
+        passes.forward ? forward_pass(step) : NULL,
+        !passes.backward ? NULL : passes.deterministic ? step->backward_deterministic : step->backward};
+    struct flush flush = {0};
+    cudaEvent_t start = NULL, stop = NULL;
+    float *samples = malloc((size_t)repeat * sizeof *samples);
+    if (samples == NULL) abort();
+    cudaError_t error = make_flush(&flush);
+    if (error == cudaSuccess) error = cudaEventCreate(&start);
+    if (error == cudaSuccess) error = cudaEventCreate(&stop);
+    for (int i = -warmup; i < repeat && error == cudaSuccess; i++)
+        error = time_once(run, order, &flush, start, stop, &samples[i < 0 ? 0 : i]);
+    if (error == cudaSuccess) {
+        qsort(samples, (size_t)repeat, sizeof *samples, compare_floats);
+        *timing = (struct timing){quantile(samples, repeat, 0.5), quantile(samples, repeat, 0.25),
+                                  quantile(samples, repeat, 0.75)};
+    }
+    if (start != NULL) cudaEventDestroy(start);
+    if (stop != NULL) cudaEventDestroy(stop);
+    cudaFree(flush.buffer);
+    free(samples);
+    return error;
+}
