@@ -1,9 +1,8 @@
 #include "interface.h"
 
-#include "run.h"
+#include "problem.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "step_list.h"
@@ -16,148 +15,97 @@ static const struct step *const steps[] = {FOR_EACH_STEP(ADDRESS)};
 
 enum {
     STEP_COUNT = sizeof steps / sizeof *steps,
-    LONGEST = 1 << 24, /* queries or keys: index arithmetic of the kernels ends somewhere behind it */
-    ALIGNMENT = 16,    /* the widest load and store of a thread */
+    ALIGNMENT = 16, /* the widest load and store of a thread */
 };
 
-static const struct step *step_at(int step) { return step >= 0 && step < STEP_COUNT ? steps[step] : NULL; }
+#define FIELD(member, type) {#member, type, offsetof(struct attention_call, member)}
+static const struct attention_field fields[] = {
+    FIELD(bytes, "size_t"),  FIELD(step, "int"),    FIELD(pass, "int"),          FIELD(batch, "int"),
+    FIELD(heads, "int"),     FIELD(N_q, "int"),     FIELD(N_kv, "int"),          FIELD(d, "int"),
+    FIELD(causal, "int"),    FIELD(scale, "float"), FIELD(Q, "pointer"),         FIELD(K, "pointer"),
+    FIELD(V, "pointer"),     FIELD(O, "pointer"),   FIELD(L, "pointer"),         FIELD(dO, "pointer"),
+    FIELD(dQ, "pointer"),    FIELD(dK, "pointer"),  FIELD(dV, "pointer"),        FIELD(workspace, "pointer"),
+    FIELD(stream, "pointer"), {NULL, NULL, 0},
+};
+const struct attention_field *attention_fields(void) { return fields; }
+size_t attention_call_bytes(void) { return sizeof(struct attention_call); }
 
 /* ---- what there is ------------------------------------------------------------------------------------------------- */
 
+static const struct step *step_at(int step) { return step >= 0 && step < STEP_COUNT ? steps[step] : NULL; }
+
+static attention_pass *pass_of(const struct step *step, int pass) {
+    switch (step != NULL ? pass : -1) {
+    case ATTENTION_FORWARD: return step->forward;
+    case ATTENTION_BACKWARD: return step->backward;
+    case ATTENTION_BACKWARD_DETERMINISTIC: return step->backward_deterministic;
+    default: return NULL;
+    }
+}
+
 int attention_step_count(void) { return STEP_COUNT; }
-
 const char *attention_step_name(int step) { return step_at(step) != NULL ? step_at(step)->name : NULL; }
-
 const char *attention_step_idea(int step) { return step_at(step) != NULL ? step_at(step)->idea : NULL; }
+int attention_step_has(int step, int pass) { return pass_of(step_at(step), pass) != NULL; }
 
 int attention_step_find(const char *name) {
-    if (name == NULL) return -1;
-    size_t length = strlen(name);
-    for (int i = 0; i < STEP_COUNT; i++) {
+    size_t length = name != NULL ? strlen(name) : 0;
+    for (int i = 0; i < STEP_COUNT && name != NULL; i++) {
         const char *candidate = steps[i]->name;
-        bool number_fits = length == 2 && strncmp(candidate, name, length) == 0;
+        bool number_fits = length > 0 && strncmp(candidate, name, length) == 0 && candidate[length] == '_';
         if (number_fits || strcmp(candidate, name) == 0) return i;
     }
     return -1;
 }
 
-int attention_step_has_forward(int step) { return step_at(step) != NULL && step_at(step)->forward != NULL; }
+/* ---- calls --------------------------------------------------------------------------------------------------------- */
 
-int attention_step_has_backward(int step) { return step_at(step) != NULL && step_at(step)->backward != NULL; }
-
-int attention_step_has_deterministic_backward(int step) {
-    return step_at(step) != NULL && step_at(step)->backward_deterministic != NULL;
+static struct problem problem_of(const struct attention_call *call) {
+    return (struct problem){.batch = call->batch,
+                            .heads = call->heads,
+                            .N_q = call->N_q,
+                            .N_kv = call->N_kv,
+                            .d = call->d,
+                            .causal = call->causal != 0,
+                            .scale = call->scale};
 }
 
-/* ---- which problems ------------------------------------------------------------------------------------------------ */
-
-static struct problem make_problem(int batch, int heads, int N_q, int N_kv, int d, int causal, float scale) {
-    return (struct problem){
-        .batch = batch, .heads = heads, .N_q = N_q, .N_kv = N_kv, .d = d, .causal = causal != 0, .scale = scale};
+const char *attention_refuses(const struct attention_call *call) {
+    if (call->bytes != sizeof *call) return "struct attention_call has another layout here";
+    const struct step *step = step_at(call->step);
+    if (step == NULL) return "there is no such step";
+    if (pass_of(step, call->pass) == NULL) return "this step has no such pass";
+    struct problem problem = problem_of(call);
+    struct passes passes = {.forward = call->pass == ATTENTION_FORWARD,
+                            .backward = call->pass != ATTENTION_FORWARD,
+                            .deterministic = call->pass == ATTENTION_BACKWARD_DETERMINISTIC};
+    return step_refuses(step, &problem, passes);
 }
 
-/* A program's options check these before a problem is made; callers of this library may pass anything. */
-static const char *outside_sizes(const struct problem *p) {
-    static char text[120];
-    const struct {
-        const char *name;
-        int value, largest;
-    } sizes[] = {{"batch", p->batch, MAX_BATCH_HEADS},
-                 {"heads", p->heads, MAX_BATCH_HEADS},
-                 {"N_q", p->N_q, LONGEST},
-                 {"N_kv", p->N_kv, LONGEST},
-                 {"d", p->d, MAX_HEAD_DIM}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (sizes[i].value >= 1 && sizes[i].value <= sizes[i].largest) continue;
-        snprintf(text, sizeof text, "%s = %d is out of range (1 to %d)", sizes[i].name, sizes[i].value,
-                 sizes[i].largest);
-        return text;
+size_t attention_workspace_bytes(const struct attention_call *call) {
+    struct problem problem = problem_of(call);
+    return attention_refuses(call) == NULL ? workspace_bytes_of(step_at(call->step), &problem) : 0;
+}
+
+static cudaError_t check_pointer(const void *pointer) {
+    if (pointer == NULL) return cudaErrorInvalidValue;
+    return (uintptr_t)pointer % ALIGNMENT != 0 ? cudaErrorMisalignedAddress : cudaSuccess;
+}
+
+int attention_run(const struct attention_call *call) {
+    if (call->bytes != sizeof *call) return cudaErrorInvalidValue;
+    if (attention_refuses(call) != NULL) return cudaErrorNotSupported;
+    const struct step *step = step_at(call->step);
+    struct problem problem = problem_of(call);
+    struct tensors tensors = {call->Q, call->K, call->V, call->O, call->L, call->dO, call->dQ, call->dK, call->dV};
+    cudaError_t error = workspace_bytes_of(step, &problem) > 0 ? check_pointer(call->workspace) : cudaSuccess;
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
+        if (is_backward(tensor) && call->pass == ATTENTION_FORWARD) continue;
+        error = check_pointer(*(void **)(void *)((char *)&tensors + tensor_table[tensor].offset));
     }
-    return NULL;
-}
-
-static const char *refusal(const struct step *step, const struct problem *problem) {
-    const char *reason = outside_sizes(problem);
-    if (reason == NULL) reason = attention_limits(problem);
-    if (reason == NULL && step->refuses != NULL) reason = step->refuses(problem);
-    return reason;
-}
-
-const char *attention_step_refuses(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale) {
-    if (step_at(step) == NULL) return "there is no such step";
-    struct problem problem = make_problem(batch, heads, N_q, N_kv, d, causal, scale);
-    return refusal(step_at(step), &problem);
-}
-
-static size_t workspace_of(const struct step *step, const struct problem *problem) {
-    return step->workspace_bytes != NULL ? step->workspace_bytes(problem) : 0;
-}
-
-size_t attention_step_workspace_bytes(int step, int batch, int heads, int N_q, int N_kv, int d, int causal,
-                                      float scale) {
-    struct problem problem = make_problem(batch, heads, N_q, N_kv, d, causal, scale);
-    if (step_at(step) == NULL || refusal(step_at(step), &problem) != NULL) return 0;
-    return workspace_of(step_at(step), &problem);
-}
-
-/* ---- the passes ---------------------------------------------------------------------------------------------------- */
-
-static cudaError_t check_pointers(const void *const *pointers, int count) {
-    for (int i = 0; i < count; i++) {
-        if (pointers[i] == NULL) return cudaErrorInvalidValue;
-        if ((uintptr_t)pointers[i] % ALIGNMENT != 0) return cudaErrorMisalignedAddress;
-    }
-    return cudaSuccess;
-}
-
-static cudaError_t run_pass(const struct step *step, attention_pass *pass, const struct problem *problem,
-                            const struct tensors *tensors, void *workspace, void *stream) {
-    if (pass == NULL || refusal(step, problem) != NULL) return cudaErrorNotSupported;
-    const void *const needed[] = {workspace};
-    cudaError_t error = workspace_of(step, problem) > 0 ? check_pointers(needed, 1) : cudaSuccess;
-    return error != cudaSuccess ? error : pass(problem, tensors, workspace, stream);
-}
-
-int attention_step_forward(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale,
-                           const float *Q, const float *K, const float *V, float *O, float *L, void *workspace,
-                           void *stream) {
-    const void *const needed[] = {Q, K, V, O, L};
-    if (step_at(step) == NULL) return cudaErrorInvalidValue;
-    cudaError_t error = check_pointers(needed, 5);
     if (error != cudaSuccess) return (int)error;
-    struct problem problem = make_problem(batch, heads, N_q, N_kv, d, causal, scale);
-    struct tensors tensors = {.Q = Q, .K = K, .V = V, .O = O, .L = L};
-    return (int)run_pass(step_at(step), step_at(step)->forward, &problem, &tensors, workspace, stream);
+    return (int)pass_of(step, call->pass)(&problem, &tensors, call->workspace, call->stream);
 }
-
-static int run_backward_pass(int step, attention_pass *pass, const struct problem *problem,
-                             const struct tensors *tensors, void *workspace, void *stream) {
-    const void *const needed[] = {tensors->Q,  tensors->K,  tensors->V,  tensors->O, tensors->L,
-                                  tensors->dO, tensors->dQ, tensors->dK, tensors->dV};
-    cudaError_t error = check_pointers(needed, 9);
-    return error != cudaSuccess ? (int)error : (int)run_pass(step_at(step), pass, problem, tensors, workspace, stream);
-}
-
-/* struct tensors serves both passes, so O and L are not const in it; a backward pass only reads them. */
-#define BACKWARD(name, member)                                                                                         \
-    int name(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale, const float *Q,        \
-             const float *K, const float *V, const float *O, const float *L, const float *dO, float *dQ, float *dK,    \
-             float *dV, void *workspace, void *stream) {                                                               \
-        if (step_at(step) == NULL) return cudaErrorInvalidValue;                                                       \
-        struct problem problem = make_problem(batch, heads, N_q, N_kv, d, causal, scale);                              \
-        struct tensors tensors = {.Q = Q,                                                                              \
-                                  .K = K,                                                                              \
-                                  .V = V,                                                                              \
-                                  .O = (float *)(uintptr_t)O,                                                          \
-                                  .L = (float *)(uintptr_t)L,                                                          \
-                                  .dO = dO,                                                                            \
-                                  .dQ = dQ,                                                                            \
-                                  .dK = dK,                                                                            \
-                                  .dV = dV};                                                                           \
-        return run_backward_pass(step, step_at(step)->member, &problem, &tensors, workspace, stream);                  \
-    }
-BACKWARD(attention_step_backward, backward)
-BACKWARD(attention_step_backward_deterministic, backward_deterministic)
 
 /* ---- errors and versions ------------------------------------------------------------------------------------------- */
 

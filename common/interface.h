@@ -1,21 +1,10 @@
 /* libattention_steps.so: every step of the ladder behind plain C functions, for programs that bring their own device
- * memory (tests/pytorch/ does). Needs no header of this project to call: scalars, pointers and error codes only.
- *
- * A step is named by its place in the ladder, 0 to attention_step_count() - 1; attention_step_find() turns a name into
- * that. Sizes: batch, heads, N_q, N_kv >= 1 and at most 2^24, d from 1 to 128, batch * heads at most 65535; N_q queries
- * and N_kv keys in each of the batch * heads independent heads. causal is 0 or 1: query i sees key j where
- * j <= i + N_kv - N_q. scale is what scores are multiplied by, usually 1 / sqrt(d).
- *
- * All tensors are contiguous, row-major fp32 in the memory of the current device and begin at a multiple of 16 bytes, as
- * memory of cudaMalloc does:
- *
- *     Q, O, dO, dQ   (batch, heads, N_q, d)
- *     K, V, dK, dV   (batch, heads, N_kv, d)
- *     L              (batch, heads, N_q): the logsumexp of each row of scores
+ * memory (tests/pytorch/ does). Needs no header of this project to call: attention_fields() tells the layout of the one
+ * struct that it takes.
  *
  * Functions that return int return a cudaError_t where nothing else is said: 0 is success, attention_error_name() names
- * the others. They enqueue work on a stream (a cudaStream_t; NULL is the default one) and do not wait for it, so an error
- * inside a kernel is reported by a later call. */
+ * the others. They enqueue work on a stream and do not wait for it, so an error inside a kernel is reported by a later
+ * call. */
 #ifndef INTERFACE_H
 #define INTERFACE_H
 
@@ -24,6 +13,35 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum attention_pass_kind { ATTENTION_FORWARD, ATTENTION_BACKWARD, ATTENTION_BACKWARD_DETERMINISTIC };
+
+/* One call. All tensors are contiguous, row-major fp32 in the memory of the current device and begin at a multiple of 16
+ * bytes, as memory of cudaMalloc does. A pass uses those that it needs; the others may be NULL. */
+struct attention_call {
+    size_t bytes; /* sizeof(struct attention_call): a caller with another layout is refused */
+    int step;     /* its place in the ladder, 0 to attention_step_count() - 1 */
+    int pass;     /* an attention_pass_kind */
+    int batch, heads, N_q, N_kv, d;
+    int causal; /* 0 or 1: query i attends to key j where j <= i + N_kv - N_q */
+    float scale; /* what scores are multiplied by, usually 1 / sqrt(d) */
+    const float *Q, *K, *V;  /* (batch, heads, N_q, d), (batch, heads, N_kv, d) twice */
+    float *O, *L;            /* (batch, heads, N_q, d), (batch, heads, N_q): the logsumexp of each row of scores */
+    const float *dO;         /* (batch, heads, N_q, d) */
+    float *dQ, *dK, *dV;     /* shapes of Q, K, V */
+    void *workspace;         /* attention_workspace_bytes(), contents undefined; calls that may run at the same time need
+                                one each */
+    void *stream;            /* a cudaStream_t; NULL is the default one */
+};
+
+/* The members of struct attention_call, for callers without this header; the one after the last has no name. */
+struct attention_field {
+    const char *name;
+    const char *type; /* "size_t", "int", "float" or "pointer" */
+    size_t offset;
+};
+const struct attention_field *attention_fields(void);
+size_t attention_call_bytes(void); /* sizeof(struct attention_call) */
 
 int attention_step_count(void);
 
@@ -35,38 +53,21 @@ const char *attention_step_idea(int step);
 int attention_step_find(const char *name);
 
 /* 1 when the step has such a pass, else 0. */
-int attention_step_has_forward(int step);
-int attention_step_has_backward(int step);
-int attention_step_has_deterministic_backward(int step);
+int attention_step_has(int step, int pass);
 
-/* Why the step cannot do this problem, as a sentence for its user; NULL when it can. The text lasts until the next call
- * of this library. */
-const char *attention_step_refuses(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale);
+/* Why this call cannot be done, as a sentence for its user; NULL when it can. Tensors are not looked at. The text lasts
+ * until the next call of this library in the same thread. */
+const char *attention_refuses(const struct attention_call *call);
 
-/* Bytes of device memory that a pass of this problem needs beyond its tensors; 0 when none, or when the step refuses. */
-size_t attention_step_workspace_bytes(int step, int batch, int heads, int N_q, int N_kv, int d, int causal,
-                                      float scale);
+/* Bytes of device memory that the call needs beyond its tensors; 0 when none, or when it is refused. */
+size_t attention_workspace_bytes(const struct attention_call *call);
 
-/* O and L of the problem. `workspace`: attention_step_workspace_bytes() bytes, contents undefined, NULL where that is 0;
- * two calls that may run at the same time need one each. Nothing is launched, and returned are
- *     cudaErrorInvalidValue        no such step, or a pointer that is needed is NULL
+/* Run the pass. Nothing is launched, and returned are
+ *     cudaErrorInvalidValue        `bytes` is not this library's, or a pointer that is needed is NULL
  *     cudaErrorMisalignedAddress   a pointer is not a multiple of 16 bytes
- *     cudaErrorNotSupported        the step has no such pass, or refuses the problem
+ *     cudaErrorNotSupported        attention_refuses() says why
  * else the first error of the launches. */
-int attention_step_forward(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale,
-                           const float *Q, const float *K, const float *V, float *O, float *L, void *workspace,
-                           void *stream);
-
-/* dQ, dK and dV from the forward pass's inputs and outputs and from dO; workspace and errors as above. */
-int attention_step_backward(int step, int batch, int heads, int N_q, int N_kv, int d, int causal, float scale,
-                            const float *Q, const float *K, const float *V, const float *O, const float *L,
-                            const float *dO, float *dQ, float *dK, float *dV, void *workspace, void *stream);
-
-/* The same with the same bits in every run, where the step has such a pass. */
-int attention_step_backward_deterministic(int step, int batch, int heads, int N_q, int N_kv, int d, int causal,
-                                          float scale, const float *Q, const float *K, const float *V, const float *O,
-                                          const float *L, const float *dO, float *dQ, float *dK, float *dV,
-                                          void *workspace, void *stream);
+int attention_run(const struct attention_call *call);
 
 /* "cudaErrorInvalidValue", and the same as a sentence. */
 const char *attention_error_name(int error);

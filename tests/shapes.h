@@ -1,14 +1,16 @@
-/* The shapes that every step is tested on. */
+/* The shapes that steps are tested on. */
 #ifndef SHAPES_H
 #define SHAPES_H
 
 #include "attention.h"
 
 #include <math.h>
+#include <stdint.h>
 
 struct shape {
     int batch, heads, N_q, N_kv, d;
     bool causal;
+    float scale; /* in units of 1 / sqrt(d); 0 is 1 */
 };
 
 /* Sizes around the edges of warps and tiles, alone and against each other. */
@@ -81,12 +83,53 @@ static const struct shape shapes[] = {
     {2, 2, 129, 127, 96, true},
     {7, 1, 2, 1, 1, true},
     {1, 7, 1, 2, 111, false},
+    /* causal masks whose diagonal meets tiles at every offset, with several tiles of rows */
+    {1, 2, 150, 187, 34, true, 0.5f},
+    {1, 1, 200, 231, 66, true},
+    {1, 1, 170, 143, 38, true, 2.0f},
+    {1, 1, 300, 333, 90, true},
+    {2, 1, 97, 210, 78, true, -1.0f},
+    {1, 1, 260, 271, 126, true},
+    {1, 1, 131, 150, 70, false, 1.7f},
+    {1, 1, 83, 118, 36, true, 0.25f},
+    {1, 1, 190, 209, 95, true},
+    /* more than 512 rows */
+    {1, 1, 640, 600, 34, true},
+    {1, 1, 530, 545, 64, true, 0.7f},
+    {1, 1, 120, 700, 33, false},
+    {1, 1, 700, 120, 82, false},
+    {1, 1, 600, 77, 128, true},
 };
 enum { SHAPE_COUNT = sizeof shapes / sizeof *shapes };
 
+/* For the rungs below a chapter's last one: tails, causal, rectangular, several heads. */
+static const struct shape rung_shapes[] = {
+    {1, 1, 1, 1, 64, false},         {1, 1, 64, 64, 64, true},          {1, 1, 129, 129, 64, false, 2.0f},
+    {2, 3, 113, 203, 59, true},      {1, 1, 65, 33, 96, true},          {1, 1, 31, 129, 111, false},
+    {1, 2, 150, 187, 34, true},      {1, 1, 257, 130, 128, false, 0.5f}, {1, 1, 300, 333, 66, true},
+    {2, 1, 70, 33, 8, true},
+};
+enum { RUNG_SHAPE_COUNT = sizeof rung_shapes / sizeof *rung_shapes };
+
 static inline struct problem problem_of(const struct shape *shape) {
-    return (struct problem){
-        shape->batch, shape->heads, shape->N_q, shape->N_kv, shape->d, shape->causal, 1.0f / sqrtf((float)shape->d)};
+    float scale = (shape->scale != 0.0f ? shape->scale : 1.0f) / sqrtf((float)shape->d);
+    return (struct problem){shape->batch, shape->heads, shape->N_q, shape->N_kv, shape->d, shape->causal, scale};
+}
+
+/* Shape number `index` of the endless list that `seed` begins: up to 320 queries and keys, any d, masks and scales of
+ * every kind. */
+static inline struct shape drawn_shape(uint64_t seed, unsigned index) {
+    uint64_t state = seed * 1000003u + index;
+    uint64_t bits[8];
+    for (int i = 0; i < 8; i++) { /* splitmix64 */
+        uint64_t z = (state += 0x9e3779b97f4a7c15u);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        bits[i] = z ^ (z >> 31);
+    }
+    return (struct shape){1 + (int)(bits[0] % 2),   1 + (int)(bits[1] % 3), 1 + (int)(bits[2] % 320),
+                          1 + (int)(bits[3] % 320), 1 + (int)(bits[4] % MAX_HEAD_DIM),
+                          bits[5] % 2 == 0,         0.25f * (float)(1 + bits[6] % 8)};
 }
 
 #endif

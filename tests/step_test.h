@@ -1,11 +1,17 @@
-/* What the tests of steps and of variants share. */
+/* What the tests of a step share. */
 #ifndef STEP_TEST_H
 #define STEP_TEST_H
 
 #include <criterion/criterion.h>
-#include <cuda_runtime.h>
+
+#include "run.h"
+#include "shapes.h"
 
 #include <stdlib.h>
+
+/* The build links each test program with one step: step_under_test.c. */
+extern const struct step *const step_under_test;
+extern const bool is_last_rung; /* else a rung below it, or a failed idea: tested on fewer shapes */
 
 /* For .init of a test that runs kernels. */
 static inline void skip_without_device(void) {
@@ -13,11 +19,72 @@ static inline void skip_without_device(void) {
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) cr_skip_test("no CUDA device");
 }
 
-/* Memory of the caller's, never NULL. */
-static inline float *floats(size_t count) {
-    float *values = malloc(count * sizeof *values);
+/* The problem of a shape, its d rounded up to what the step takes. */
+static inline struct problem problem_for(const struct step *step, const struct shape *shape) {
+    struct problem problem = problem_of(shape);
+    int multiple = step->d_multiple > 1 ? step->d_multiple : 1;
+    problem.d = ceil_div(problem.d, multiple) * multiple;
+    return problem;
+}
+
+static inline const char *describe(const struct problem *p) {
+    static char text[160];
+    snprintf(text, sizeof text, "batch %d, heads %d, %d queries, %d keys, d %d, scale %g%s", p->batch, p->heads, p->N_q,
+             p->N_kv, p->d, (double)p->scale, p->causal ? ", causal" : "");
+    return text;
+}
+
+/* A run of a problem, released by run_destroy(). */
+static inline struct run new_run(const struct step *step, const struct problem *problem, enum input_kind input) {
+    struct run run;
+    cudaError_t error = run_create(&run, step, problem, input, 7);
+    cr_assert_eq(error, cudaSuccess, "%s, %s: %s", step->name, describe(problem), cudaGetErrorName(error));
+    return run;
+}
+
+static inline void succeed(const struct run *run, const struct step *step, cudaError_t error) {
+    cr_assert_eq(error, cudaSuccess, "%s, %s: %s", step->name, describe(&run->problem), cudaGetErrorName(error));
+    const char *broken = NULL;
+    cr_assert_eq(find_broken_guard(run, &broken), cudaSuccess);
+    cr_assert_null(broken, "%s wrote outside of %s", step->name, broken);
+}
+
+/* Run the forward pass; before a step's backward pass alone it is the harness's. */
+static inline void forward(struct run *run, const struct step *step) { succeed(run, step, run_forward(run, step)); }
+
+static inline void backward(struct run *run, const struct step *step, bool deterministic) {
+    succeed(run, step, run_backward(run, step, deterministic));
+}
+
+/* A copy of a fetched output, as doubles: what later runs are compared with. */
+static inline double *keep(const struct run *run, enum tensor tensor) {
+    size_t count = tensor_elements(&run->problem, tensor);
+    double *values = malloc(count * sizeof *values);
     cr_assert_not_null(values);
+    for (size_t i = 0; i < count; i++) values[i] = (double)run->host[tensor][i];
     return values;
+}
+
+static inline bool same_bits(const struct run *run, enum tensor tensor, const double *kept) {
+    for (size_t i = 0; i < tensor_elements(&run->problem, tensor); i++)
+        if ((double)run->host[tensor][i] != kept[i] && !(isnan(run->host[tensor][i]) && isnan(kept[i]))) return false;
+    return true;
+}
+
+/* Everything computed on all rows against the reference. */
+static inline void expect_right(const struct run *run, const struct step *step, bool backward, const char *what) {
+    struct verdict verdict = check_run(run, backward, 1e15);
+    cr_expect_eq(verdict.checked_queries, tensor_rows(&run->problem, TENSOR_Q));
+    if (backward) cr_expect_eq(verdict.checked_keys, tensor_rows(&run->problem, TENSOR_K));
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        const struct check *check = &verdict.checks[tensor];
+        if (!is_output(tensor) || (is_backward(tensor) && !backward)) continue;
+        cr_expect(check->ok, "%s %s, %s: %s is off by %g of its norm (bound %g), at most by %g (bound %g)", step->name,
+                  what, describe(&run->problem), tensor_table[tensor].name, check->err_rel, check->bound_rel,
+                  check->err_max, check->bound_max);
+    }
+    cr_expect(verdict.ok, "%s %s, %s: not right, or not finite", step->name, what, describe(&run->problem));
+    free_verdict(&verdict);
 }
 
 #endif

@@ -1,13 +1,10 @@
 /* Every planted fault of fault_kernels.cu is found and named with its lines; its correct twin is not accused and
- * computes what it should, and so do kernels that only look suspicious, and the steps of the ladder: each with the
- * blocks in 20 different orders. Faults are looked for on the simulated device only; the correct kernels must hold on a
+ * computes what it should, and so do kernels that only look suspicious: each with the blocks in 20 different orders.
+ * test_step.c does the same with the steps of the ladder. Faults are looked for on the simulated device only; the correct kernels must hold on a
  * card too. */
 #include "fault_kernels.h"
 
-#include "reference.h"
-#include "run.h"
 #include "simulated.h"
-#include "step_list.h"
 
 #include <criterion/criterion.h>
 #include <ctype.h>
@@ -141,73 +138,3 @@ static void must_hold(const struct fault *fault) {
     Test(patterns, name) { must_hold(&fault_##name); }
 FOR_EACH_FAULT(FAULT_TESTS)
 FOR_EACH_PATTERN(PATTERN_TEST)
-
-/* ---- the ladder -------------------------------------------------------------------------------------------------- */
-
-#define DECLARE(name) extern const struct step step_##name;
-FOR_EACH_STEP(DECLARE)
-
-static const struct problem problems[] = {
-    {.batch = 1, .heads = 2, .N_q = 33, .N_kv = 65, .d = 40, .causal = false, .scale = 0.158f},
-    {.batch = 2, .heads = 1, .N_q = 70, .N_kv = 33, .d = 64, .causal = true, .scale = 0.125f},
-    {.batch = 1, .heads = 1, .N_q = 129, .N_kv = 128, .d = 8, .causal = true, .scale = 0.353f},
-};
-enum { PROBLEM_COUNT = sizeof problems / sizeof *problems };
-
-static void step_must_hold(const struct step *step) {
-    for (size_t p = 0; p < PROBLEM_COUNT; p++) {
-        if (step->refuses != NULL && step->refuses(&problems[p]) != NULL) continue;
-        struct run run;
-        cr_assert_eq(run_create(&run, step, &problems[p], INPUT_RANDOM, 5), cudaSuccess);
-        float *O = malloc(query_elements(&problems[p]) * sizeof *O), *L = malloc(query_rows(&problems[p]) * sizeof *L);
-        for (unsigned seed = 1; seed <= ORDERS; seed++) {
-            shuffle_blocks(seed);
-            cudaError_t error = run_forward(&run, step);
-            cr_assert_eq(error, cudaSuccess, "%s, problem %zu, seed %u: %s\n%s", step->name, p, seed,
-                         cudaGetErrorName(error), report());
-            cr_assert_eq(fetch_forward(&run, O, L), cudaSuccess);
-            struct forward_check check = check_forward(&run, O, L, 1e12);
-            cr_assert(check.ok, "%s, problem %zu, seed %u: a wrong result", step->name, p, seed);
-            free_forward_check(&check);
-        }
-        free(O);
-        free(L);
-        run_destroy(&run);
-    }
-}
-
-static void backward_must_hold(const struct step *step, bool deterministic) {
-    for (size_t p = 0; p < PROBLEM_COUNT; p++) {
-        struct run run;
-        cr_assert_eq(run_create(&run, step, &problems[p], INPUT_RANDOM, 5), cudaSuccess);
-        size_t nq = query_elements(&problems[p]), nk = key_elements(&problems[p]);
-        float *O = malloc(nq * sizeof *O), *L = malloc(query_rows(&problems[p]) * sizeof *L);
-        float *dQ = malloc(nq * sizeof *dQ), *dK = malloc(nk * sizeof *dK), *dV = malloc(nk * sizeof *dV);
-        cr_assert_eq(run_forward(&run, &step_06_vectorized), cudaSuccess);
-        cr_assert_eq(fetch_forward(&run, O, L), cudaSuccess);
-        for (unsigned seed = 1; seed <= ORDERS; seed++) {
-            shuffle_blocks(seed);
-            cudaError_t error = run_backward(&run, step, deterministic);
-            cr_assert_eq(error, cudaSuccess, "%s, problem %zu, seed %u: %s\n%s", step->name, p, seed,
-                         cudaGetErrorName(error), report());
-            cr_assert_eq(fetch_backward(&run, dQ, dK, dV), cudaSuccess);
-            struct backward_check check = check_backward(&run, O, L, dQ, dK, dV, 1e12);
-            cr_assert(check.ok, "%s, problem %zu, seed %u: a wrong result", step->name, p, seed);
-            free_backward_check(&check);
-        }
-        float *buffers[] = {O, L, dQ, dK, dV};
-        for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) free(buffers[i]);
-        run_destroy(&run);
-    }
-}
-
-#define LADDER_TEST(name)                                                                                              \
-    Test(ladder, step_##name) { step_must_hold(&step_##name); }
-FOR_EACH_FORWARD_STEP(LADDER_TEST)
-
-#define BACKWARD_LADDER_TEST(name)                                                                                     \
-    Test(ladder, step_##name) {                                                                                        \
-        backward_must_hold(&step_##name, false);                                                                       \
-        if (step_##name.backward_deterministic != NULL) backward_must_hold(&step_##name, true);                        \
-    }
-FOR_EACH_BACKWARD_STEP(BACKWARD_LADDER_TEST)

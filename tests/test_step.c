@@ -1,0 +1,397 @@
+/* One step against the reference, and against identities that need none. The build makes a program of this file for each
+ * step; tests of a pass that the step does not have are skipped. */
+#include "step_test.h"
+
+#include "simulated.h"
+
+#include <math.h>
+#include <string.h>
+
+#define step step_under_test
+
+static void needs_forward(void) {
+    skip_without_device();
+    if (step->forward == NULL) cr_skip_test("no forward pass");
+}
+static void needs_backward(void) {
+    skip_without_device();
+    if (step->backward == NULL) cr_skip_test("no backward pass");
+}
+
+/* ---- against the reference -------------------------------------------------------------------------------------------- */
+
+static void compare(const struct problem *problem, enum input_kind input) {
+    struct run run = new_run(step, problem, input);
+    forward(&run, step);
+    if (step->forward != NULL) expect_right(&run, step, false, "forward");
+    if (step->backward != NULL) {
+        backward(&run, step, false);
+        expect_right(&run, step, true, "backward");
+    }
+    if (step->backward_deterministic != NULL && step->backward_deterministic != step->backward) {
+        backward(&run, step, true);
+        expect_right(&run, step, true, "deterministic backward");
+    }
+    run_destroy(&run);
+}
+
+static struct passes all_passes(void) {
+    return (struct passes){step->forward != NULL, step->backward != NULL, step->backward_deterministic != NULL};
+}
+
+/* Every stride-th shape of the list that the step does not refuse. */
+static void compare_shapes(enum input_kind input, int stride) {
+    const struct shape *list = is_last_rung ? shapes : rung_shapes;
+    int count = is_last_rung ? SHAPE_COUNT : RUNG_SHAPE_COUNT, tried = 0, possible = 0;
+    for (int i = 0; i < count; i += stride, possible++) {
+        struct problem problem = problem_for(step, &list[i]);
+        const char *reason = step_refuses(step, &problem, all_passes());
+        if (reason == NULL) {
+            compare(&problem, input);
+            tried++;
+        } else {
+            cr_expect_str_not_empty(reason);
+        }
+    }
+    cr_expect_geq(2 * tried, possible, "%s refuses more than half of the shapes: %d of %d tried", step->name, tried,
+                  possible);
+    cr_expect_geq(SHAPE_COUNT, 75);
+    cr_expect_geq(RUNG_SHAPE_COUNT, 10);
+}
+
+Test(step, shapes, .init = skip_without_device) { compare_shapes(INPUT_RANDOM, 1); }
+Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, is_last_rung ? 4 : 3); }
+Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, is_last_rung ? 4 : 3); }
+
+/* TEST_SEED draws others; a failure prints the shape. */
+Test(step, drawn_shapes, .init = skip_without_device) {
+    const char *text = getenv("TEST_SEED");
+    uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : 1;
+    for (unsigned i = 0; i < (is_last_rung ? 12 : 3); i++) {
+        struct shape shape = drawn_shape(seed, i);
+        struct problem problem = problem_for(step, &shape);
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare(&problem, INPUT_RANDOM);
+    }
+}
+
+/* The 4 x 4 example of docs/math.md, which tests/test_reference.c holds to fractions worked by hand. */
+Test(step, example, .init = skip_without_device) {
+    if (step_refuses(step, &example_problem, all_passes()) != NULL) cr_skip_test("the step refuses d 4");
+    compare(&example_problem, INPUT_EXAMPLE);
+}
+
+/* ---- identities of the forward pass ------------------------------------------------------------------------------------ */
+
+static struct run small_run(int batch, int heads, int N_q, int N_kv, int d, bool causal, enum input_kind input) {
+    struct problem problem = problem_for(step, &(struct shape){batch, heads, N_q, N_kv, d, causal, 0.0f});
+    return new_run(step, &problem, input);
+}
+
+/* More queries than keys: the first rows attend to nothing, and must say so exactly. */
+Test(forward, masked_rows, .init = needs_forward) {
+    struct run run = small_run(2, 2, 70, 33, 40, true, INPUT_RANDOM);
+    forward(&run, step);
+    size_t d = (size_t)run.problem.d;
+    for (size_t r = 0; r < tensor_rows(&run.problem, TENSOR_L); r++) {
+        float L = run.host[TENSOR_L][r];
+        if (r % 70 >= 70 - 33) {
+            cr_assert(isfinite(L), "row %zu attends to a key", r % 70);
+            continue;
+        }
+        cr_assert(isinf(L) && L < 0, "L of row %zu is %g", r, (double)L);
+        for (size_t c = 0; c < d; c++) cr_assert_eq(run.host[TENSOR_O][r * d + c], 0.0f);
+    }
+    run_destroy(&run);
+}
+
+/* Keys that the mask hides from a query cannot change its output, not even in the last bit. */
+Test(forward, causal_prefix, .init = needs_forward) {
+    const size_t changed = 70; /* keys from here on get other values */
+    struct run run = small_run(1, 2, 129, 129, 64, true, INPUT_RANDOM);
+    forward(&run, step);
+    double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
+    size_t N = 129, d = (size_t)run.problem.d;
+    for (size_t head = 0; head < 2; head++) {
+        for (size_t i = (head * N + changed) * d; i < (head + 1) * N * d; i++) {
+            run.host[TENSOR_K][i] += 3.0f;
+            run.host[TENSOR_V][i] -= 5.0f;
+        }
+    }
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    for (size_t row = 0; row < 2 * N; row++) {
+        bool same = row % N < changed;
+        cr_assert_eq((double)run.host[TENSOR_L][row] == L[row], same, "L of row %zu", row % N);
+        for (size_t c = 0; c < d && same; c++)
+            cr_assert_eq((double)run.host[TENSOR_O][row * d + c], O[row * d + c], "O of row %zu", row % N);
+    }
+    free(O), free(L);
+    run_destroy(&run);
+}
+
+/* The weights of a row add up to 1: where V is all ones, so is O. */
+Test(forward, weights_sum_to_one, .init = needs_forward) {
+    struct run run = small_run(1, 1, 65, 129, 40, false, INPUT_LARGE);
+    for (size_t i = 0; i < tensor_elements(&run.problem, TENSOR_V); i++) run.host[TENSOR_V][i] = 1.0f;
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    for (size_t i = 0; i < tensor_elements(&run.problem, TENSOR_O); i++)
+        cr_assert_float_eq(run.host[TENSOR_O][i], 1.0f, 2e-6f);
+    run_destroy(&run);
+}
+
+/* Adding one vector to every key adds one number to all scores of a row: O stays, L moves by that number. */
+Test(forward, shifted_scores, .init = needs_forward) {
+    struct run run = small_run(1, 1, 33, 65, 32, false, INPUT_RANDOM);
+    forward(&run, step);
+    double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
+    size_t d = (size_t)run.problem.d;
+    for (size_t i = 0; i < 65 * d; i++) run.host[TENSOR_K][i] += i % 2 == 0 ? 0.5f : 0.25f;
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    cr_assert(check_values(run.host[TENSOR_O], O, 33 * d, 2e-5).ok);
+    for (size_t i = 0; i < 33; i++) {
+        double shift = 0;
+        for (size_t c = 0; c < d; c++) shift += (c % 2 == 0 ? 0.5 : 0.25) * (double)run.host[TENSOR_Q][i * d + c];
+        cr_assert_float_eq((double)run.host[TENSOR_L][i], L[i] + shift * (double)run.problem.scale, 1e-4);
+    }
+    free(O), free(L);
+    run_destroy(&run);
+}
+
+/* Keys and their values may come in any order. */
+Test(forward, permuted_keys, .init = needs_forward) {
+    struct run run = small_run(1, 1, 33, 129, 32, false, INPUT_RANDOM);
+    forward(&run, step);
+    double *O = keep(&run, TENSOR_O);
+    size_t d = (size_t)run.problem.d;
+    for (enum tensor tensor = TENSOR_K; tensor <= TENSOR_V; tensor++) {
+        for (size_t j = 0; j < 129 / 2; j++) {
+            float swapped[MAX_HEAD_DIM], *a = run.host[tensor] + j * d, *b = run.host[tensor] + (128 - j) * d;
+            memcpy(swapped, a, d * sizeof(float));
+            memcpy(a, b, d * sizeof(float));
+            memcpy(b, swapped, d * sizeof(float));
+        }
+    }
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    cr_assert(check_values(run.host[TENSOR_O], O, 33 * d, 2e-5).ok);
+    free(O);
+    run_destroy(&run);
+}
+
+/* Two runs of the same forward pass agree bit for bit: nothing may depend on the order in which blocks happen to run. */
+Test(forward, repeatable, .init = needs_forward) {
+    struct run run = small_run(2, 2, 113, 203, 64, true, INPUT_RANDOM);
+    forward(&run, step);
+    double *O = keep(&run, TENSOR_O);
+    for (unsigned repeat = 0; repeat < 5; repeat++) {
+        if (simt_shuffle_blocks != NULL) simt_shuffle_blocks(repeat);
+        forward(&run, step);
+        cr_assert(same_bits(&run, TENSOR_O, O));
+    }
+    free(O);
+    run_destroy(&run);
+}
+
+/* ---- identities of the backward pass ----------------------------------------------------------------------------------- */
+
+/* A size that a reader can compare with others' numbers: unit-variance inputs, and errors as a share of each norm. */
+Test(backward, errors_below_a_millionth, .init = needs_backward) {
+    struct run run = small_run(1, 1, 128, 128, 64, false, INPUT_RANDOM);
+    forward(&run, step);
+    for (int deterministic = 0; deterministic < (step->backward_deterministic != NULL ? 2 : 1); deterministic++) {
+        backward(&run, step, deterministic);
+        struct verdict verdict = check_run(&run, true, 1e12);
+        for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV; tensor++)
+            cr_expect(verdict.checks[tensor].err_rel < 1e-6, "%s %g", tensor_table[tensor].name,
+                      verdict.checks[tensor].err_rel);
+        free_verdict(&verdict);
+    }
+    run_destroy(&run);
+}
+
+/* The weights of a row add up to 1 whatever the keys are, so that moving all keys alike changes nothing: the sum of dK
+ * over keys is 0. The sum of dV over keys is the sum of dO over the rows that attend to a key (docs/math.md, eq. 48-50). */
+static void sums_over_keys(bool causal) {
+    struct run run = small_run(2, 2, 129, 97, 40, causal, INPUT_RANDOM);
+    forward(&run, step);
+    backward(&run, step, false);
+    size_t d = (size_t)run.problem.d, N_q = 129, N_kv = 97, first_attending = causal ? N_q - N_kv : 0;
+    for (size_t head = 0; head < 4; head++) {
+        for (size_t c = 0; c < d; c++) {
+            double dK = 0.0, dK_size = 0.0, dV = 0.0, dO = 0.0, dO_size = 0.0;
+            for (size_t j = head * N_kv; j < (head + 1) * N_kv; j++) {
+                dK += (double)run.host[TENSOR_dK][j * d + c];
+                dK_size += fabs((double)run.host[TENSOR_dK][j * d + c]);
+                dV += (double)run.host[TENSOR_dV][j * d + c];
+            }
+            for (size_t i = head * N_q + first_attending; i < (head + 1) * N_q; i++) {
+                dO += (double)run.host[TENSOR_dO][i * d + c];
+                dO_size += fabs((double)run.host[TENSOR_dO][i * d + c]);
+            }
+            cr_assert_lt(fabs(dK), 1e-5 * dK_size, "dK adds up to %g of %g", dK, dK_size);
+            cr_assert_lt(fabs(dV - dO), 1e-5 * dO_size, "dV adds up to %g, dO to %g", dV, dO);
+        }
+    }
+    run_destroy(&run);
+}
+Test(backward, sums_over_keys, .init = needs_backward) { sums_over_keys(false); }
+Test(backward, sums_over_keys_causal, .init = needs_backward) { sums_over_keys(true); }
+
+/* Rows that attend to no key: their dQ is exactly 0, and what stands in their dO changes no gradient. */
+Test(backward, masked_rows, .init = needs_backward) {
+    struct run run = small_run(2, 2, 70, 33, 40, true, INPUT_RANDOM);
+    forward(&run, step);
+    backward(&run, step, false);
+    size_t d = (size_t)run.problem.d, elements = tensor_elements(&run.problem, TENSOR_dK);
+    double *dK = keep(&run, TENSOR_dK), *dV = keep(&run, TENSOR_dV);
+    for (size_t head = 0; head < 4; head++)
+        for (size_t i = head * 70 * d; i < (head * 70 + 70 - 33) * d; i++) {
+            cr_assert_eq(run.host[TENSOR_dQ][i], 0.0f);
+            run.host[TENSOR_dO][i] += 100.0f;
+            run.host[TENSOR_Q][i] -= 100.0f;
+        }
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    backward(&run, step, false);
+    /* Atomic additions come in any order, so two runs may differ in the last bits. */
+    cr_assert(check_values(run.host[TENSOR_dK], dK, elements, 1e-6).ok);
+    cr_assert(check_values(run.host[TENSOR_dV], dV, elements, 1e-6).ok);
+    free(dK), free(dV);
+    run_destroy(&run);
+}
+
+/* A key gets nothing from queries that do not attend to it: with dO = 0 in all rows that attend to the last keys, their
+ * dK and dV are exactly 0. */
+Test(backward, masked_keys, .init = needs_backward) {
+    const size_t silent = 20; /* the last rows, with dO = 0 */
+    struct run run = small_run(1, 2, 97, 129, 64, true, INPUT_RANDOM);
+    size_t d = (size_t)run.problem.d;
+    for (size_t head = 0; head < 2; head++)
+        for (size_t i = (head * 97 + 97 - silent) * d; i < (head + 1) * 97 * d; i++) run.host[TENSOR_dO][i] = 0.0f;
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    backward(&run, step, false);
+    for (size_t j = 0; j < 2 * 129; j++) {
+        float largest = 0.0f;
+        for (size_t c = 0; c < d; c++) {
+            largest = fmaxf(largest, fabsf(run.host[TENSOR_dK][j * d + c]));
+            largest = fmaxf(largest, fabsf(run.host[TENSOR_dV][j * d + c]));
+        }
+        if (j % 129 >= 129 - silent)
+            cr_assert_eq(largest, 0.0f, "key %zu", j % 129);
+        else
+            cr_assert_gt(largest, 0.0f, "key %zu", j % 129);
+    }
+    run_destroy(&run);
+}
+
+/* Heads do not mix: another dO in the second head leaves the first one's gradients alone. */
+Test(backward, heads_apart, .init = needs_backward) {
+    struct run run = small_run(1, 2, 65, 65, 32, false, INPUT_RANDOM);
+    forward(&run, step);
+    backward(&run, step, false);
+    size_t head = 65 * (size_t)run.problem.d;
+    double *before[] = {keep(&run, TENSOR_dQ), keep(&run, TENSOR_dK), keep(&run, TENSOR_dV)};
+    for (size_t i = head; i < 2 * head; i++) run.host[TENSOR_dO][i] *= -7.0f;
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    backward(&run, step, false);
+    for (int i = 0; i < 3; i++) {
+        cr_assert(check_values(run.host[TENSOR_dQ + i], before[i], head, 1e-6).ok);
+        cr_assert_neq((double)run.host[TENSOR_dQ + i][head], before[i][head], "the change had no effect");
+        free(before[i]);
+    }
+    run_destroy(&run);
+}
+
+/* Many runs, the blocks in another order each time where the device allows it, and one bit pattern. At least three tiles
+ * of keys and of rows. */
+Test(backward, one_bit_pattern, .init = needs_backward) {
+    if (step->backward_deterministic == NULL) cr_skip_test("no deterministic pass");
+    struct run run = small_run(1, 1, 290, 410, 40, true, INPUT_RANDOM);
+    forward(&run, step);
+    backward(&run, step, true);
+    double *first[] = {keep(&run, TENSOR_dQ), keep(&run, TENSOR_dK), keep(&run, TENSOR_dV)};
+    for (unsigned repeat = 1; repeat < 200; repeat++) {
+        if (simt_shuffle_blocks != NULL) simt_shuffle_blocks(repeat);
+        backward(&run, step, true);
+        for (int i = 0; i < 3; i++)
+            cr_assert(same_bits(&run, TENSOR_dQ + i, first[i]), "%s of run %u", tensor_table[TENSOR_dQ + i].name, repeat);
+    }
+    for (int i = 0; i < 3; i++) free(first[i]);
+    run_destroy(&run);
+}
+
+/* The check of a sample (problems too large to compare whole) must accept what the whole check accepts, and find an error
+ * that is everywhere. */
+Test(backward, sampled_check, .init = needs_backward) {
+    struct run run = small_run(1, 2, 257, 300, 32, true, INPUT_RANDOM);
+    forward(&run, step);
+    backward(&run, step, false);
+    struct verdict verdict = check_run(&run, true, 1e6);
+    cr_assert_lt(verdict.checked_queries, tensor_rows(&run.problem, TENSOR_Q));
+    cr_assert_lt(verdict.checked_keys, tensor_rows(&run.problem, TENSOR_K));
+    cr_assert(verdict.ok);
+    free_verdict(&verdict);
+    for (size_t i = 0; i < tensor_elements(&run.problem, TENSOR_dK); i++) run.host[TENSOR_dK][i] *= 1.001f;
+    verdict = check_run(&run, true, 1e6);
+    cr_assert_not(verdict.ok);
+    cr_assert(verdict.checks[TENSOR_dQ].ok && verdict.checks[TENSOR_dV].ok);
+    free_verdict(&verdict);
+    run.host[TENSOR_dV][5] = NAN;
+    verdict = check_run(&run, true, 1e6);
+    cr_assert_eq(verdict.first_not_finite[TENSOR_dV], 5);
+    cr_assert_not(verdict.ok);
+    free_verdict(&verdict);
+    run_destroy(&run);
+}
+
+/* ---- how a step behaves on the device ---------------------------------------------------------------------------------- */
+
+/* The blocks in 20 orders: never accused, always right. */
+Test(step, any_order_of_blocks, .init = skip_without_device) {
+    static const struct shape list[] = {
+        {1, 2, 33, 65, 40, false, 1.0f}, {2, 1, 70, 33, 64, true, 1.0f}, {1, 1, 129, 128, 8, true, 1.0f}};
+    if (simt_shuffle_blocks == NULL) cr_skip_test("a card's order cannot be chosen");
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct problem problem = problem_for(step, &list[i]);
+        if (step_refuses(step, &problem, all_passes()) != NULL) continue;
+        struct run run = new_run(step, &problem, INPUT_RANDOM);
+        for (unsigned seed = 1; seed <= (is_last_rung ? 20 : 3); seed++) {
+            simt_shuffle_blocks(seed);
+            forward(&run, step);
+            if (step->backward != NULL) backward(&run, step, false);
+            expect_right(&run, step, step->backward != NULL, "in another order of blocks");
+            if (step->backward_deterministic == NULL) continue;
+            backward(&run, step, true);
+            expect_right(&run, step, true, "deterministic, in another order of blocks");
+        }
+        run_destroy(&run);
+    }
+}
+
+/* On a stream of the caller's, not only on the default one. */
+Test(step, on_a_stream, .init = skip_without_device) {
+    struct run run = small_run(1, 2, 97, 65, 64, true, INPUT_RANDOM);
+    forward(&run, step);
+    cudaStream_t stream = NULL;
+    cr_assert_eq(cudaStreamCreate(&stream), cudaSuccess);
+    attention_pass *passes[] = {step->forward, step->backward, step->backward_deterministic};
+    for (int i = 0; i < 3; i++) {
+        if (passes[i] == NULL) continue;
+        if (i > 0) backward(&run, step, i == 2);
+        enum tensor output = i == 0 ? TENSOR_O : TENSOR_dQ;
+        size_t count = tensor_elements(&run.problem, output);
+        double *before = keep(&run, output);
+        void *pointer = i == 0 ? run.device.O : run.device.dQ;
+        cr_assert_eq(cudaMemset(pointer, 0xff, count * sizeof(float)), cudaSuccess);
+        cr_assert_eq(passes[i](&run.problem, &run.device, run.workspace, stream), cudaSuccess);
+        cr_assert_eq(cudaStreamSynchronize(stream), cudaSuccess);
+        cr_assert_eq(cudaMemcpy(run.host[output], pointer, count * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
+        cr_assert(check_values(run.host[output], before, count, 1e-6).ok);
+        free(before);
+    }
+    cr_assert_eq(cudaStreamDestroy(stream), cudaSuccess);
+    run_destroy(&run);
+}
