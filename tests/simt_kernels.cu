@@ -167,6 +167,25 @@ __global__ void votes_of_odd_lanes(const int *predicates, unsigned *out) {
 
 void run_votes_of_odd_lanes(const int *predicates, unsigned *out) { votes_of_odd_lanes<<<1, 32>>>(predicates, out); }
 
+__global__ void matches(const int *in, int *out) {
+    unsigned mask = lanes_of_warp(), value = (unsigned)in[threadIdx.x];
+    int *own = &out[MATCHES * threadIdx.x];
+    own[MATCH_ANY] = (int)__match_any_sync(mask, in[threadIdx.x]);
+    own[MATCH_ALL] = (int)__match_all_sync(mask, in[threadIdx.x], &own[MATCH_ALL_PREDICATE]);
+    own[MATCH_ALL_OF_ONES] = (int)__match_all_sync(mask, 1, &own[MATCH_ALL_OF_ONES_PREDICATE]);
+    own[REDUCE_ADD] = __reduce_add_sync(mask, in[threadIdx.x]);
+    own[REDUCE_MIN] = __reduce_min_sync(mask, in[threadIdx.x]);
+    own[REDUCE_MAX] = __reduce_max_sync(mask, in[threadIdx.x]);
+    own[REDUCE_ADD_UNSIGNED] = (int)__reduce_add_sync(mask, value);
+    own[REDUCE_MIN_UNSIGNED] = (int)__reduce_min_sync(mask, value);
+    own[REDUCE_MAX_UNSIGNED] = (int)__reduce_max_sync(mask, value);
+    own[REDUCE_AND] = (int)__reduce_and_sync(mask, value);
+    own[REDUCE_OR] = (int)__reduce_or_sync(mask, value);
+    own[REDUCE_XOR] = (int)__reduce_xor_sync(mask, value);
+}
+
+void run_matches(const int *in, int *out, int threads) { matches<<<1, threads>>>(in, out); }
+
 /* ---- atomics ----------------------------------------------------------------------------------------------------- */
 
 template <typename T> __device__ void all_atomics(T *cells, int *tickets, int id) {

@@ -39,6 +39,26 @@ void run_syncwarp(int *data, int threads, int rounds); /* each round: the next l
 void run_votes(const int *predicates, unsigned *out, int threads); /* out[3 i]: any, all, ballot */
 void run_votes_of_odd_lanes(const int *predicates, unsigned *out); /* one warp; the same, by odd lanes only */
 
+/* MATCHES values per thread: match_any, match_all of values and of ones, its predicates, then reductions. One block. */
+enum {
+    MATCH_ANY,
+    MATCH_ALL,
+    MATCH_ALL_PREDICATE,
+    MATCH_ALL_OF_ONES,
+    MATCH_ALL_OF_ONES_PREDICATE,
+    REDUCE_ADD,
+    REDUCE_MIN,
+    REDUCE_MAX,
+    REDUCE_ADD_UNSIGNED,
+    REDUCE_MIN_UNSIGNED,
+    REDUCE_MAX_UNSIGNED,
+    REDUCE_AND,
+    REDUCE_OR,
+    REDUCE_XOR,
+    MATCHES
+};
+void run_matches(const int *in, int *out, int threads);
+
 /* ---- atomics ---- */
 enum {
     CELL_ADD,

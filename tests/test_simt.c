@@ -337,6 +337,48 @@ Test(simt_features, votes_of_some_lanes) {
     expect_ints(out, expected, 3 * N, "any, all, ballot");
 }
 
+static void check_matches(const int *in, int n) {
+    static int expected[MATCHES * 128];
+    for (int i = 0; i < n; i++) {
+        int first = i / 32 * 32, end = first + 32 < n ? first + 32 : n;
+        int *own = &expected[MATCHES * i];
+        unsigned lanes = 0, same = 0, sum = 0, and = ~0u, or = 0, xor = 0, lowest = ~0u, highest = 0;
+        int min = INT32_MAX, max = INT32_MIN;
+        for (int j = first; j < end; j++) {
+            unsigned value = (unsigned)in[j];
+            lanes |= 1u << (j - first);
+            same |= (unsigned)(in[j] == in[i]) << (j - first);
+            sum += value, and &= value, or |= value, xor ^= value;
+            min = in[j] < min ? in[j] : min, max = in[j] > max ? in[j] : max;
+            lowest = value < lowest ? value : lowest, highest = value > highest ? value : highest;
+        }
+        own[MATCH_ANY] = (int)same;
+        own[MATCH_ALL] = same == lanes ? (int)lanes : 0;
+        own[MATCH_ALL_PREDICATE] = same == lanes;
+        own[MATCH_ALL_OF_ONES] = (int)lanes;
+        own[MATCH_ALL_OF_ONES_PREDICATE] = 1;
+        own[REDUCE_ADD] = own[REDUCE_ADD_UNSIGNED] = (int)sum;
+        own[REDUCE_MIN] = min, own[REDUCE_MAX] = max;
+        own[REDUCE_MIN_UNSIGNED] = (int)lowest, own[REDUCE_MAX_UNSIGNED] = (int)highest;
+        own[REDUCE_AND] = (int)and, own[REDUCE_OR] = (int)or, own[REDUCE_XOR] = (int)xor;
+    }
+    int *data = on_device(in, (size_t)n * sizeof *in);
+    int *out = filled_on_device(0xff, MATCHES * (size_t)n * sizeof *out);
+    run_matches(data, out, n);
+    expect_ints(out, expected, MATCHES * n, "match and reduce");
+    EXPECT_OK(cudaFree(data));
+}
+
+Test(simt_features, matches_and_reductions) {
+    int in[128];
+    for (int pattern = 0; pattern < 3; pattern++) { /* few values, of both signs; all different; all alike */
+        for (int i = 0; i < 128; i++) in[i] = pattern == 0 ? i % 3 - 1 : pattern == 1 ? scrambled(i) : -7;
+        check_matches(in, 128);
+        check_matches(in, 71);
+        check_matches(in, 1);
+    }
+}
+
 /* ---- atomics ----------------------------------------------------------------------------------------------------- */
 
 /* What CELLS cells hold after n threads with the numbers 0 to n - 1, each starting from `start`. */

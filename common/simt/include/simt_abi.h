@@ -34,10 +34,45 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
 /* Returns the number of threads whose predicate was not 0. */
 int simt_block_barrier(const char *name, int predicate, const char *file, int line);
 
-enum simt_warp_operation { SIMT_SYNCWARP, SIMT_SHUFFLE, SIMT_BALLOT };
-/* A shuffle returns the value of source_lane, a ballot the lanes whose value was not 0. */
-uint64_t simt_warp_collective(enum simt_warp_operation operation, const char *name, unsigned mask, uint64_t value,
-                              int source_lane, const char *file, int line);
+/* ---- warp collectives --------------------------------------------------------------------------------------------------
+ * A shuffle, a vote or an mma.sync is a name and a function that combines. Every lane of `mask` calls simt_meet() with its
+ * operand and with room for its result; when all of them that have not returned from the kernel are at the same source line,
+ * combine() is called once. NULL: the lanes only meet. */
+struct simt_lanes {
+    unsigned mask, present; /* the lanes that were named, and those of them that take part */
+    const void *operand[32];
+    void *result[32]; /* of lanes that are not present: NULL, as the operand is */
+    void *first_lane; /* the runtime's */
+};
+struct simt_collective {
+    const char *name; /* "__shfl_sync()", for messages */
+    void (*combine)(const struct simt_lanes *lanes);
+};
+/* Both pointers may lead into the calling function's variables. A function of a kernel file that makes such variables needs
+ * __attribute__((no_sanitize("thread"))), or the meter counts them as the thread's local memory. */
+void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
+               const char *file, int line);
+/* simt_meet() with a struct simt_value as operand and 8 bytes as result, which is returned. */
+struct simt_value {
+    uint64_t value;
+    int lane; /* of a shuffle: whose value to read */
+};
+uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane,
+                       const char *file, int line);
+/* By combine(), which must return after it: the launch fails with "FILE:LINE: NAME: lane N ..." and this text. */
+void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+extern const struct simt_collective simt_syncwarp, simt_shfl, simt_shfl_up, simt_shfl_down, simt_shfl_xor, simt_ballot,
+    simt_any, simt_all, simt_match_any, simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max,
+    simt_reduce_min_signed, simt_reduce_max_signed, simt_reduce_and, simt_reduce_or, simt_reduce_xor;
+
+/* ---- waiting until a condition holds: cp.async groups, mbarriers ---- */
+struct simt_condition {
+    const char *name;         /* "__pipeline_wait_prior()", for messages */
+    int (*holds)(void *data); /* also called while the thread waits, from outside of it */
+};
+void simt_wait_until(const struct simt_condition *condition, void *data, const char *file, int line);
 
 enum simt_atomic_operation {
     SIMT_ADD,
@@ -61,7 +96,7 @@ void simt_reduce_add4(float *address, const float operand[4]);
  * at most `groups` of this thread's groups are under way. */
 void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, size_t zero_bytes);
 void simt_async_commit(void);
-void simt_async_wait(unsigned groups);
+void simt_async_wait(unsigned groups, const char *file, int line);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* The device side of CUDA C++ for the simulated device: keywords, built-in variables, vector types, barriers, warp
  * intrinsics, atomics, and launch(), into which the build rewrites kernel<<<...>>>(...) (rewrite.c).
  *
- * A kernel file is compiled by g++ with -fsanitize=thread, so that every access to memory calls a hook (hooks.c).
+ * A kernel file is compiled by g++ with -fsanitize=thread, so that every access to memory calls a hook (hooks/).
  * Whatever here is not an access of the kernel's own must therefore stay out of sight: it lives in the runtime, which is
  * compiled without that flag, or passes values in registers.
  */
@@ -110,43 +110,61 @@ template <typename T> static inline T from_bits(uint64_t bits) {
 } // namespace simt
 
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
-    simt_warp_collective(SIMT_SYNCWARP, "__syncwarp()", mask, 0, 0, file, line);
+    simt_meet(&simt_syncwarp, mask, nullptr, nullptr, file, line);
 }
 template <typename T> static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), first = lane & ~(width - 1);
-    return simt::from_bits<T>(simt_warp_collective(SIMT_SHUFFLE, "__shfl_sync()", mask, simt::to_bits(value),
-                                                   first + (source & (width - 1)), file, line));
+    return simt::from_bits<T>(
+        simt_exchange(&simt_shfl, mask, simt::to_bits(value), first + (source & (width - 1)), file, line));
 }
 template <typename T>
 static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), source = lane - (int)delta;
     if (source < (lane & ~(width - 1))) source = lane;
-    return simt::from_bits<T>(
-        simt_warp_collective(SIMT_SHUFFLE, "__shfl_up_sync()", mask, simt::to_bits(value), source, file, line));
+    return simt::from_bits<T>(simt_exchange(&simt_shfl_up, mask, simt::to_bits(value), source, file, line));
 }
 template <typename T>
 static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), source = lane + (int)delta;
     if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(
-        simt_warp_collective(SIMT_SHUFFLE, "__shfl_down_sync()", mask, simt::to_bits(value), source, file, line));
+    return simt::from_bits<T>(simt_exchange(&simt_shfl_down, mask, simt::to_bits(value), source, file, line));
 }
 template <typename T>
 static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIMT_HERE) {
     int lane = (int)simt_lane(), source = lane ^ lane_mask;
     if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(
-        simt_warp_collective(SIMT_SHUFFLE, "__shfl_xor_sync()", mask, simt::to_bits(value), source, file, line));
+    return simt::from_bits<T>(simt_exchange(&simt_shfl_xor, mask, simt::to_bits(value), source, file, line));
 }
 static inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
-    return (unsigned)simt_warp_collective(SIMT_BALLOT, "__ballot_sync()", mask, predicate != 0, 0, file, line);
+    return (unsigned)simt_exchange(&simt_ballot, mask, predicate != 0, 0, file, line);
 }
 static inline int __any_sync(unsigned mask, int predicate, SIMT_HERE) {
-    return simt_warp_collective(SIMT_BALLOT, "__any_sync()", mask, predicate != 0, 0, file, line) != 0;
+    return (int)simt_exchange(&simt_any, mask, predicate != 0, 0, file, line);
 }
 static inline int __all_sync(unsigned mask, int predicate, SIMT_HERE) {
-    return simt_warp_collective(SIMT_BALLOT, "__all_sync()", mask, predicate == 0, 0, file, line) == 0;
+    return (int)simt_exchange(&simt_all, mask, predicate != 0, 0, file, line);
 }
+template <typename T> static inline unsigned __match_any_sync(unsigned mask, T value, SIMT_HERE) {
+    return (unsigned)simt_exchange(&simt_match_any, mask, simt::to_bits(value), 0, file, line);
+}
+template <typename T> static inline unsigned __match_all_sync(unsigned mask, T value, int *predicate, SIMT_HERE) {
+    unsigned lanes = (unsigned)simt_exchange(&simt_match_all, mask, simt::to_bits(value), 0, file, line);
+    *predicate = lanes != 0;
+    return lanes;
+}
+#define SIMT_REDUCE(operation, type, collective)                                                                       \
+    static inline type __reduce_##operation##_sync(unsigned mask, type value, SIMT_HERE) {                             \
+        return (type)simt_exchange(&simt_reduce_##collective, mask, (unsigned)value, 0, file, line);                   \
+    }
+SIMT_REDUCE(add, unsigned, add)
+SIMT_REDUCE(add, int, add)
+SIMT_REDUCE(min, unsigned, min)
+SIMT_REDUCE(min, int, min_signed)
+SIMT_REDUCE(max, unsigned, max)
+SIMT_REDUCE(max, int, max_signed)
+SIMT_REDUCE(and, unsigned, and)
+SIMT_REDUCE(or, unsigned, or)
+SIMT_REDUCE(xor, unsigned, xor)
 static inline unsigned __activemask() { return simt_active_mask(); }
 
 /* ---- atomics: on global and shared memory; each returns the value before -------------------------------------------- */

@@ -16,13 +16,14 @@
  *
  * Words that are accessed a byte or two at a time are not watched for races (two threads may own the halves).
  */
-#include "simt.h"
+#include "shadow.h"
+
+#include "device_memory.h"
+#include "report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const void *absolute_pc(uint32_t relative) { return __executable_start + relative; }
 
 static unsigned stamp_thread(uint64_t stamp) { return (unsigned)(stamp >> STAMP_THREAD_SHIFT) & 1023; }
 static unsigned stamp_barrier(uint64_t stamp) { return (unsigned)(stamp >> STAMP_BARRIER_SHIFT) & 0xffff; }
@@ -43,8 +44,6 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
     for (unsigned i = 0; i < launch->threads; i++) {
         worker->threads[i].stamp = make_stamp(worker->owner, i, 0);
         worker->threads[i].clock = 1;
-        worker->threads[i].log_start = worker->threads[i].log_length = 0;
-        worker->threads[i].copy_count = worker->threads[i].committed_groups = 0;
     }
     for (unsigned w = 0; w * WARP_SIZE < launch->threads; w++) {
         struct warp *warp = &worker->warps[w];

@@ -3,7 +3,13 @@
  * On a card the data may arrive at any moment between the copy's issue and the wait. Here they arrive at the wait, as late
  * as they may, and until then the words hold poison and are marked as pending: whoever touches them is told so.
  */
-#include "simt.h"
+#include "collectives.h"
+
+#include "device_memory.h"
+#include "hooks.h"
+#include "meter.h"
+#include "report.h"
+#include "shadow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +21,27 @@ struct async_copy {
     unsigned group; /* number of the thread's group, from 0 */
 };
 
+/* Of one thread, oldest first. */
+struct async_copies {
+    struct async_copy *list;
+    unsigned count, room, committed_groups;
+};
+
+static struct async_copies *copies_of(struct thread *thread) {
+    if (thread->copies == NULL) thread->copies = calloc(1, sizeof *thread->copies);
+    if (thread->copies == NULL) simt_fail(cudaErrorMemoryAllocation, "no memory for an asynchronous copy");
+    return thread->copies;
+}
+
+void async_copies_forget(struct worker *worker) {
+    for (unsigned i = 0; i < worker->launch->threads; i++) {
+        struct async_copies *copies = worker->threads[i].copies;
+        if (copies != NULL) copies->count = copies->committed_groups = 0;
+    }
+}
+
 void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, size_t zero_bytes) {
-    struct thread *self = simt_self;
+    struct async_copies *copies = copies_of(simt_self);
     const void *pc = __builtin_return_address(0);
     if ((bytes != 4 && bytes != 8 && bytes != 16) || zero_bytes > bytes)
         simt_fail(cudaErrorInvalidValue,
@@ -29,19 +54,19 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
                   source_line(pc), bytes);
     if ((uintptr_t)to_shared - (uintptr_t)simt_worker->shared >= SHARED_BYTES_MAX)
         simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy to memory that is not shared", source_line(pc));
-    if (self->copy_count == self->copy_room) {
-        self->copy_room = self->copy_room == 0 ? 16 : 2 * self->copy_room;
-        self->copies = realloc(self->copies, self->copy_room * sizeof *self->copies);
-        if (self->copies == NULL) simt_fail(cudaErrorMemoryAllocation, "no memory for an asynchronous copy");
+    if (copies->count == copies->room) {
+        copies->room = copies->room == 0 ? 16 : 2 * copies->room;
+        copies->list = realloc(copies->list, copies->room * sizeof *copies->list);
+        if (copies->list == NULL) simt_fail(cudaErrorMemoryAllocation, "no memory for an asynchronous copy");
     }
-    struct async_copy *copy = &self->copies[self->copy_count++];
-    *copy = (struct async_copy){.to = to_shared, .bytes = bytes, .group = self->committed_groups};
+    struct async_copy *copy = &copies->list[copies->count++];
+    *copy = (struct async_copy){.to = to_shared, .bytes = bytes, .group = copies->committed_groups};
     size_t offset = (uintptr_t)to_shared - (uintptr_t)simt_worker->shared;
     struct cell *cells = &simt_worker->shared_cells[offset / 4];
     bool metering = simt_worker->metering;
     if (zero_bytes < bytes) {
         simt_check_access(from_global, bytes - zero_bytes, ACCESS_COPY, false, pc);
-        if (metering) simt_log_destination(offset);
+        if (metering) meter_destination(offset);
         memcpy(copy->data, from_global, bytes - zero_bytes);
     }
     /* The copy has been counted, where it reads. */
@@ -52,21 +77,28 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     memset(to_shared, POISON, bytes);
 }
 
-void simt_async_commit(void) { simt_self->committed_groups++; }
+void simt_async_commit(void) { copies_of(simt_self)->committed_groups++; }
 
-void simt_async_wait(unsigned groups) {
-    struct thread *self = simt_self;
-    unsigned kept = 0;
-    for (unsigned i = 0; i < self->copy_count; i++) {
-        struct async_copy copy = self->copies[i];
-        bool arrives = copy.group < self->committed_groups && self->committed_groups - copy.group > groups;
+/* They arrive when somebody looks: as late as they may. */
+static int groups_arrive(void *data) {
+    unsigned groups = *(unsigned *)data, kept = 0;
+    struct async_copies *copies = copies_of(simt_self);
+    for (unsigned i = 0; i < copies->count; i++) {
+        struct async_copy copy = copies->list[i];
+        bool arrives = copy.group < copies->committed_groups && copies->committed_groups - copy.group > groups;
         if (!arrives) {
-            self->copies[kept++] = copy;
+            copies->list[kept++] = copy;
             continue;
         }
         memcpy(copy.to, copy.data, copy.bytes);
         size_t offset = (size_t)(copy.to - simt_worker->shared);
         shadow_pending(&simt_worker->shared_cells[offset / 4], copy.bytes / 4, false);
     }
-    self->copy_count = kept;
+    copies->count = kept;
+    return true;
+}
+
+void simt_async_wait(unsigned groups, const char *file, int line) {
+    static const struct simt_condition arrived = {"__pipeline_wait_prior()", groups_arrive};
+    simt_wait_until(&arrived, &groups, file, line);
 }

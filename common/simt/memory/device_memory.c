@@ -1,6 +1,9 @@
 /* Device memory: every allocation is its own mapping with an inaccessible page on either side, and starts out as poison. */
 #define _GNU_SOURCE
-#include "simt.h"
+#include "device_memory.h"
+
+#include "cuda_runtime.h"
+#include "shadow.h"
 
 #include <link.h>
 #include <stdlib.h>

@@ -3,67 +3,15 @@
  * shared memory, one allocation, the thread's own stack or the program's data, be aligned to its size, and get past
  * shadow.c. Under the meter the thread then waits for the rest of its warp.
  *
- * The return address of a hook is the access's place in the program: report.c turns it into a source line.
+ * The return address of a hook is the access's place in the program: report/ turns it into a source line.
  */
-#include "simt.h"
+#include "hooks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-/* ---- addresses in words ------------------------------------------------------------------------------------------------ */
-
-static void describe_shared(const struct worker *worker, size_t offset, char *text, size_t room) {
-    const struct static_array *nearest = NULL;
-    for (int i = 0; i < worker->array_count; i++)
-        if (worker->arrays[i].offset <= offset) nearest = &worker->arrays[i];
-    if (nearest == NULL) {
-        snprintf(text, room, "byte %zu of the block's dynamic shared memory (%zu bytes: the third launch argument)",
-                 offset, worker->launch->dynamic_shared_bytes);
-        return;
-    }
-    size_t element = (offset - nearest->offset) / nearest->element_bytes;
-    if (nearest->columns > 0)
-        snprintf(text, room, "%s[%zu][%zu], in the __shared__ array %s of %zu bytes", nearest->name,
-                 element / nearest->columns, element % nearest->columns, nearest->name, nearest->bytes);
-    else
-        snprintf(text, room, "%s[%zu], in the __shared__ array %s of %zu bytes", nearest->name, element, nearest->name,
-                 nearest->bytes);
-}
-
-static void describe_global(uintptr_t address, char *text, size_t room) {
-    /* A guard page lies before and after each allocation, so that what is near one is near no other. */
-    const size_t page = 4096;
-    const struct allocation *nearest = memory_nearest(address), *next = memory_nearest(address + page);
-    const struct allocation *found = next != NULL && next->start > address ? next : nearest;
-    char name[80] = "";
-    if (found != NULL && found->name != NULL)
-        snprintf(name, sizeof name, "%s", found->name);
-    else if (found != NULL)
-        snprintf(name, sizeof name, "device allocation %d", found->serial);
-    if (found != NULL && found->start > address)
-        snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes", (size_t)(found->start - address),
-                 name, found->bytes);
-    else if (found != NULL && address - found->start < found->bytes)
-        snprintf(text, room, "%s[%zu], counted in 4-byte elements", name, (size_t)(address - found->start) / 4);
-    else if (found != NULL && address - found->start < found->mapping_bytes - page)
-        snprintf(text, room, "byte %zu of %s, which has %zu bytes", (size_t)(address - found->start), name,
-                 found->bytes);
-    else if (address < page)
-        snprintf(text, room, "address %#lx: a null pointer", (unsigned long)address);
-    else
-        snprintf(text, room, "address %#lx, which is no device memory (a host pointer, or memory already freed?)",
-                 (unsigned long)address);
-}
-
-void describe_address(uintptr_t address, char *text, size_t room) {
-    size_t offset = address - (uintptr_t)simt_worker->shared;
-    if (offset < SHARED_BYTES_MAX)
-        describe_shared(simt_worker, offset, text, room);
-    else if (-offset <= 4096)
-        snprintf(text, room, "%zu bytes before the start of the block's shared memory", -offset);
-    else
-        describe_global(address, text, room);
-}
+#include "cuda_runtime.h"
+#include "device_memory.h"
+#include "meter.h"
+#include "report.h"
+#include "shadow.h"
 
 /* ---- refusals ----------------------------------------------------------------------------------------------------------- */
 
@@ -103,16 +51,6 @@ static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, cons
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
 
-/* Inside the dynamic array or one of the static ones. */
-static inline bool in_shared(const struct worker *worker, size_t offset, size_t bytes) {
-    if (offset + bytes <= worker->launch->dynamic_shared_bytes) return true;
-    for (int i = 0; i < worker->array_count; i++) {
-        const struct static_array *array = &worker->arrays[i];
-        if (offset >= array->offset && offset + bytes <= array->offset + array->bytes) return true;
-    }
-    return false;
-}
-
 static inline unsigned site_of(const void *pc) { return (unsigned)((uintptr_t)pc >> 1) % SITES; }
 
 /* Find the allocation that a site accesses and remember it; false when the access is none of global memory's business. */
@@ -139,13 +77,13 @@ static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t
 static inline bool is_plain_read(struct thread *self, const void *pointer, size_t bytes, const void *pc) {
     struct worker *worker = simt_worker;
     uintptr_t address = (uintptr_t)pointer;
-    size_t shared_offset = address - (uintptr_t)worker->shared;
+    size_t shared_offset = shared_offset_of(worker, address);
     const struct cell *cells;
     uint64_t stamp = self->stamp;
     bool global = true, all_written = false;
     enum memory_space space = SPACE_GLOBAL;
     if (shared_offset < SHARED_BYTES_MAX) {
-        if (!in_shared(worker, shared_offset, bytes)) return false;
+        if (!shared_contains(worker, shared_offset, bytes)) return false;
         stamp = worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & ((1ull << STAMP_OWNER_SHIFT) - 1));
         cells = &worker->shared_cells[shared_offset / 4];
         global = false;
@@ -160,7 +98,7 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
     for (size_t word = 0; word < bytes / 4; word++)
         if (!shadow_read_is_settled(&cells[word], stamp, self->clock, global, all_written)) return false;
     self->last_pc = pc;
-    if (worker->metering) simt_log_access(address, bytes, ACCESS_READ, space, pc);
+    if (worker->metering) meter_access(address, bytes, ACCESS_READ, space, pc);
     return true;
 }
 
@@ -171,9 +109,9 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     enum memory_space space = SPACE_GLOBAL;
     self->last_pc = pc;
     if (marked) worker->block_synchronises = true;
-    size_t shared_offset = address - (uintptr_t)worker->shared;
+    size_t shared_offset = shared_offset_of(worker, address);
     if (shared_offset < SHARED_BYTES_MAX) {
-        if (!in_shared(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
+        if (!shared_contains(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
         shadow_access(&worker->shared_cells[shared_offset / 4], address, bytes, kind, marked, true, false, pc);
         space = SPACE_SHARED;
     } else if (address - self->stack < STACK_BYTES) {
@@ -188,7 +126,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
         if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);
         shadow_access(&memory->cells[offset / 4], address, bytes, kind, marked, false, memory->all_written, pc);
     }
-    if (worker->metering) simt_log_access(address, bytes, kind, space, pc);
+    if (worker->metering) meter_access(address, bytes, kind, space, pc);
 }
 
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
@@ -207,7 +145,7 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
             is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                          \
             return;                                                                                                    \
         judge(self, pointer, bytes, kind, marked, __builtin_return_address(0));                                        \
-        if (marked) simt_give_way(); /* perhaps a flag that another thread will set */                                 \
+        if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                \
     }
 #define HOOKS(bytes)                                                                                                   \
     HOOK(read, bytes, ACCESS_READ, false)                                                                              \

@@ -1,0 +1,11 @@
+/* Between the files of the runtime API. */
+#ifndef SIMT_API_H
+#define SIMT_API_H
+
+#include "cuda_runtime.h"
+#include "report.h"
+
+/* Keep the error for cudaGetLastError(), and return what the call returns: an earlier kernel's failure goes first. */
+cudaError_t api_remember(cudaError_t error);
+
+#endif

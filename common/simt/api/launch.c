@@ -1,0 +1,101 @@
+/* Launches: is the shape one that a card would take, in which order do the blocks run, and are they metered? */
+#include "api.h"
+
+#include "meter.h"
+#include "scheduler.h"
+
+static unsigned shuffle_seed;
+static uint64_t launches;
+
+void simt_shuffle_blocks(unsigned seed) { shuffle_seed = seed; }
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Block i runs as number (i * step + offset) % blocks: every block once when step and blocks have no common divisor. */
+static void choose_order(struct launch *launch) {
+    launch->step = 1;
+    launch->offset = 0;
+    if (shuffle_seed == 0 || launch->blocks < 2) return;
+    uint64_t random = (shuffle_seed + launch->number) * 0x9e3779b97f4a7c15u;
+    launch->offset = (random >> 32) % launch->blocks;
+    launch->step = (random & 0xffff) % launch->blocks + 1;
+    while (greatest_common_divisor(launch->step, launch->blocks) != 1) launch->step++;
+}
+
+/* Kernels allowed more than SHARED_BYTES_DEFAULT of dynamic shared memory. */
+static struct shared_limit {
+    const void *kernel;
+    size_t bytes;
+} shared_limits[256];
+static int shared_limit_count;
+
+static struct shared_limit *find_limit(const void *kernel) {
+    for (int i = 0; i < shared_limit_count; i++)
+        if (shared_limits[i].kernel == kernel) return &shared_limits[i];
+    return NULL;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
+    if (kernel == NULL) return api_remember(cudaErrorInvalidDeviceFunction);
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return simt_sticky_error();
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > SHARED_BYTES_MAX)
+        return api_remember(cudaErrorInvalidValue);
+    struct shared_limit *limit = find_limit(kernel);
+    if (limit == NULL) {
+        if (shared_limit_count == (int)(sizeof shared_limits / sizeof *shared_limits))
+            return api_remember(cudaErrorMemoryAllocation);
+        limit = &shared_limits[shared_limit_count++];
+        limit->kernel = kernel;
+    }
+    limit->bytes = (size_t)value;
+    return simt_sticky_error();
+}
+
+void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
+                        size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
+                        size_t arguments_bytes) {
+    if (simt_sticky_error() != cudaSuccess) return;
+    bool grid_fits =
+        grid[0] >= 1 && grid[0] <= 2147483647u && grid[1] >= 1 && grid[1] <= 65535 && grid[2] >= 1 && grid[2] <= 65535;
+    bool block_fits = block[0] >= 1 && block[0] <= 1024 && block[1] >= 1 && block[1] <= 1024 && block[2] >= 1 &&
+                      block[2] <= 64 && block[0] * block[1] * block[2] <= MAX_BLOCK_THREADS;
+    if (!grid_fits || !block_fits) {
+        api_remember(cudaErrorInvalidConfiguration);
+        return;
+    }
+    const struct shared_limit *limit = find_limit(kernel);
+    size_t allowed = limit != NULL && limit->bytes > SHARED_BYTES_DEFAULT ? limit->bytes : SHARED_BYTES_DEFAULT;
+    if (dynamic_shared_bytes > allowed) {
+        api_remember(cudaErrorInvalidValue);
+        return;
+    }
+    struct launch launch = {
+        .name = name,
+        .kernel = kernel,
+        .grid = {grid[0], grid[1], grid[2]},
+        .block = {block[0], block[1], block[2]},
+        .threads = block[0] * block[1] * block[2],
+        .dynamic_shared_bytes = dynamic_shared_bytes,
+        .shared_limit = allowed,
+        .body = run,
+        .arguments = arguments,
+        .arguments_bytes = arguments_bytes,
+        .blocks = (uint64_t)grid[0] * grid[1] * grid[2],
+        .number = ++launches,
+    };
+    choose_order(&launch);
+    launch.metered = meter_is_on(&launch.meter_every);
+    simt_run(&launch);
+}
+
+void simt_meter_start(unsigned every) { meter_start(every); }
+void simt_meter_stop(void) { meter_stop(); }
+char *simt_meter_json(void) { return meter_json(); }
+void simt_meter_print(FILE *file, int with_source) { meter_print(file, with_source != 0); }

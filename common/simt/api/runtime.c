@@ -1,0 +1,223 @@
+/* The runtime API of include/cuda_runtime.h: errors, the device, memory, streams and events. */
+#define _GNU_SOURCE
+#include "api.h"
+
+#include "device_memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The error of the last call that failed without harm, as cudaGetLastError() tells it. */
+static cudaError_t last_error;
+
+cudaError_t api_remember(cudaError_t error) {
+    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
+    if (error != cudaSuccess) last_error = error;
+    return error;
+}
+
+cudaError_t cudaPeekAtLastError(void) { return simt_sticky_error() != cudaSuccess ? simt_sticky_error() : last_error; }
+
+cudaError_t cudaGetLastError(void) {
+    cudaError_t error = cudaPeekAtLastError();
+    last_error = cudaSuccess;
+    return error;
+}
+
+/* ---- the device ------------------------------------------------------------------------------------------------------ */
+
+cudaError_t cudaGetDeviceCount(int *count) {
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device) {
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : api_remember(cudaErrorInvalidDevice); }
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {
+    if (device != 0) return api_remember(cudaErrorInvalidDevice);
+    *properties = (struct cudaDeviceProp){
+        .name = "sim",
+        .totalGlobalMem = memory_total(),
+        .sharedMemPerBlock = SHARED_BYTES_DEFAULT,
+        .sharedMemPerBlockOptin = SHARED_BYTES_MAX,
+        .warpSize = WARP_SIZE,
+        .maxThreadsPerBlock = MAX_BLOCK_THREADS,
+        .maxThreadsDim = {1024, 1024, 64},
+        .maxGridSize = {2147483647, 65535, 65535},
+        .multiProcessorCount = (int)sysconf(_SC_NPROCESSORS_ONLN),
+        .major = 9,
+        .minor = 0,
+        .l2CacheSize = 1 << 20,
+    };
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+    struct cudaDeviceProp properties = {0};
+    cudaError_t error = cudaGetDeviceProperties(&properties, device);
+    if (error != cudaSuccess) return error;
+    switch (attribute) {
+    case cudaDevAttrMaxThreadsPerBlock: *value = properties.maxThreadsPerBlock; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *value = SHARED_BYTES_DEFAULT; break;
+    case cudaDevAttrWarpSize: *value = WARP_SIZE; break;
+    case cudaDevAttrClockRate: *value = 0; break;
+    case cudaDevAttrMultiProcessorCount: *value = properties.multiProcessorCount; break;
+    case cudaDevAttrL2CacheSize: *value = properties.l2CacheSize; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = properties.major; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = properties.minor; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_BYTES_MAX; break;
+    default: return api_remember(cudaErrorInvalidValue);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void) { return simt_sticky_error(); }
+
+cudaError_t cudaDeviceReset(void) {
+    simt_clear_error();
+    last_error = cudaSuccess;
+    memory_free_all();
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+    *version = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version) {
+    *version = 0;
+    return cudaSuccess;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
+    if (pointer == NULL) return api_remember(cudaErrorInvalidValue);
+    *pointer = NULL;
+    if (bytes == 0) return cudaSuccess;
+    *pointer = memory_allocate(bytes);
+    return *pointer != NULL ? cudaSuccess : api_remember(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaFree(void *pointer) {
+    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
+    if (pointer == NULL || memory_free(pointer)) return cudaSuccess;
+    return api_remember(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
+    *total_bytes = memory_total();
+    *free_bytes = memory_total() - memory_in_use();
+    return simt_sticky_error();
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
+    if (bytes == 0) return cudaSuccess;
+    bool to_device = memory_find((uintptr_t)to) != NULL, from_device = memory_find((uintptr_t)from) != NULL;
+    switch (kind) {
+    case cudaMemcpyHostToHost:
+        if (to_device || from_device) return api_remember(cudaErrorInvalidValue);
+        break;
+    case cudaMemcpyHostToDevice:
+        if (!to_device || from_device) return api_remember(cudaErrorInvalidValue);
+        break;
+    case cudaMemcpyDeviceToHost:
+        if (to_device || !from_device) return api_remember(cudaErrorInvalidValue);
+        break;
+    case cudaMemcpyDeviceToDevice:
+        if (!to_device || !from_device) return api_remember(cudaErrorInvalidValue);
+        break;
+    case cudaMemcpyDefault: break;
+    default: return api_remember(cudaErrorInvalidMemcpyDirection);
+    }
+    if ((to_device && !memory_contains(to, bytes)) || (from_device && !memory_contains(from, bytes)))
+        return api_remember(cudaErrorInvalidValue);
+    memcpy(to, from, bytes);
+    if (to_device) memory_written_by_host(to, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
+    (void)stream;
+    return cudaMemcpy(to, from, bytes, kind);
+}
+
+cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
+    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
+    if (bytes == 0) return cudaSuccess;
+    if (!memory_contains(pointer, bytes)) return api_remember(cudaErrorInvalidValue);
+    memset(pointer, value, bytes);
+    memory_written_by_host(pointer, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
+    (void)stream;
+    return cudaMemset(pointer, value, bytes);
+}
+
+/* ---- streams and events: all work is done when its call returns ------------------------------------------------------- */
+
+struct CUstream_st {
+    int unused;
+};
+struct CUevent_st {
+    struct timespec time;
+    bool recorded;
+};
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+    *stream = calloc(1, sizeof **stream);
+    return *stream != NULL ? simt_sticky_error() : api_remember(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    free(stream);
+    return simt_sticky_error();
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    (void)stream;
+    return simt_sticky_error();
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    *event = calloc(1, sizeof **event);
+    return *event != NULL ? simt_sticky_error() : api_remember(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    free(event);
+    return simt_sticky_error();
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    (void)stream;
+    if (event == NULL) return api_remember(cudaErrorInvalidResourceHandle);
+    clock_gettime(CLOCK_MONOTONIC, &event->time);
+    event->recorded = true;
+    return simt_sticky_error();
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    return event != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+    if (start == NULL || stop == NULL || !start->recorded || !stop->recorded)
+        return api_remember(cudaErrorInvalidResourceHandle);
+    *milliseconds = (float)((double)(stop->time.tv_sec - start->time.tv_sec) * 1e3 +
+                            (double)(stop->time.tv_nsec - start->time.tv_nsec) * 1e-6);
+    return simt_sticky_error();
+}

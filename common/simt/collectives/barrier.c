@@ -1,0 +1,102 @@
+/* The block's barrier, waiting until a condition holds, and the words for a block in which nobody can go on. */
+#include "collectives.h"
+
+#include "meter.h"
+#include "report.h"
+#include "shadow.h"
+
+#include <stdlib.h>
+
+/* Barriers match by source line: two different __syncthreads() met by parts of a block are an error, though a card's
+ * barrier counter would let them pass for one another. */
+int simt_block_barrier(const char *name, int predicate, const char *file, int line) {
+    struct worker *worker = simt_worker;
+    struct thread *self = simt_self;
+    self->place = (struct place){name, file, line};
+    self->last_pc = __builtin_return_address(0);
+    simt_furthest = 0; /* lanes that wait here together go on together */
+    if (worker->at_barrier++ == 0) worker->barrier_votes = 0;
+    worker->barrier_votes += predicate;
+    if (worker->at_barrier < worker->launch->threads) {
+        fiber_wait(AT_BARRIER);
+        return self->votes;
+    }
+    for (unsigned i = 0; i < worker->launch->threads; i++) {
+        struct thread *other = &worker->threads[i];
+        if (!same_place(&other->place, &self->place))
+            simt_fail(
+                cudaErrorLaunchFailure,
+                "divergent barrier: this thread waits at %s in %s:%d while thread (%u,%u,%u) waits at %s in %s:%d; "
+                "every thread of a block must reach the same barrier",
+                name, file, line, other->index.x, other->index.y, other->index.z, other->place.what, other->place.file,
+                other->place.line);
+        other->state = READY;
+        other->votes = worker->barrier_votes;
+    }
+    worker->at_barrier = 0;
+    shadow_barrier(worker);
+    if (worker->metering) {
+        meter_block(worker);
+        meter_event(worker, name, file, line);
+    }
+    return worker->barrier_votes;
+}
+
+bool condition_holds(struct thread *thread) { return thread->condition->holds(thread->condition_data); }
+
+void simt_wait_until(const struct simt_condition *condition, void *data, const char *file, int line) {
+    if (condition->holds(data)) return;
+    struct thread *self = simt_self;
+    self->place = (struct place){condition->name, file, line};
+    self->last_pc = __builtin_return_address(0);
+    self->condition = condition;
+    self->condition_data = data;
+    simt_furthest = 0;
+    do fiber_wait(AT_CONDITION);
+    while (!condition->holds(data));
+}
+
+void explain_deadlock(struct worker *worker) {
+    const struct thread *waiting = NULL, *missing = NULL, *returned = NULL;
+    unsigned at_same = 0;
+    for (unsigned i = 0; i < worker->launch->threads; i++) {
+        const struct thread *thread = &worker->threads[i];
+        if (thread->state == DONE) {
+            if (returned == NULL) returned = thread;
+        } else if (waiting == NULL) {
+            waiting = thread;
+        }
+    }
+    for (unsigned i = 0; i < worker->launch->threads; i++) {
+        const struct thread *thread = &worker->threads[i];
+        if (thread->state == DONE) continue;
+        if (same_place(&thread->place, &waiting->place))
+            at_same++;
+        else if (missing == NULL)
+            missing = thread;
+    }
+    const struct place *place = &waiting->place;
+    if (missing != NULL) {
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
+            "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads "
+            "take",
+            at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
+            missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
+            missing->place.line);
+    } else if (returned != NULL) {
+        bool accessed = returned->last_pc != NULL;
+        char *line = source_line(returned->last_pc);
+        simt_fail(cudaErrorLaunchFailure,
+                  "barrier not reached: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread "
+                  "(%u,%u,%u) has returned from the kernel (%s%s): do not return before a barrier",
+                  at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
+                  returned->index.x, returned->index.y, returned->index.z,
+                  accessed ? "its last access to memory was at " : "it made no access to memory", accessed ? line : "");
+        free(line);
+    } else {
+        simt_fail(cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: their masks differ",
+                  at_same, place->what, place->file, place->line);
+    }
+}

@@ -1,0 +1,105 @@
+/* Warp collectives: shuffles, votes and all other instructions that lanes of one warp execute together are this one
+ * mechanism. Each lane of the mask leaves a pointer to its operand and one to where its result goes, and waits. The
+ * last to arrive combines, and all go on.
+ */
+#include "collectives.h"
+
+#include "meter.h"
+#include "report.h"
+#include "shadow.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static struct thread *first_lane_of(struct thread *thread) { return thread - thread->linear % WARP_SIZE; }
+
+/* When every lane that `self` waits for has arrived at the same collective: combine, and let all of them go on. */
+static void try_collective(struct warp *warp, struct thread *self) {
+    unsigned present = self->mask & warp->live;
+    if ((warp->waiting & present) != present) return;
+    struct thread *first = first_lane_of(self);
+    struct simt_lanes lanes = {.mask = self->mask, .present = present, .first_lane = first};
+    for (unsigned left = present; left != 0; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        struct thread *other = &first[lane];
+        if (other->mask != self->mask || !same_place(&other->place, &self->place)) return;
+        lanes.operand[lane] = other->operand;
+        lanes.result[lane] = other->result;
+    }
+    if (self->collective->combine != NULL) self->collective->combine(&lanes);
+    if (atomic_load_explicit(&simt_worker->launch->failed, memory_order_relaxed)) return;
+    for (unsigned left = present; left != 0; left &= left - 1) first[__builtin_ctz(left)].state = READY;
+    warp->waiting &= ~present;
+    shadow_collective(warp, first, present);
+    if (simt_worker->metering) {
+        meter_lanes(simt_worker, first, present);
+        meter_event(simt_worker, self->place.what, self->place.file, self->place.line);
+    }
+}
+
+void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char *format, ...) {
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    struct thread *thread = (struct thread *)lanes->first_lane + lane;
+    simt_self = thread; /* the one that the message names */
+    simt_fail(cudaErrorLaunchFailure, "%s:%d: %s: lane %u %s", thread->place.file, thread->place.line,
+              thread->place.what, lane, text);
+}
+
+/* Inlined into both of its callers, whose return address is a line of the kernel. */
+static inline void meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
+                        const char *file, int line, const void *pc) {
+    struct thread *self = simt_self;
+    struct warp *warp = &simt_worker->warps[self->linear / WARP_SIZE];
+    unsigned lane = self->linear % WARP_SIZE;
+    if ((mask >> lane & 1) == 0)
+        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s: lane %u calls it with mask %#010x, which does not name that lane",
+                  file, line, collective->name, lane, mask);
+    self->place = (struct place){collective->name, file, line};
+    self->last_pc = pc;
+    simt_furthest = 0; /* lanes that wait here together go on together */
+    self->collective = collective;
+    self->mask = mask;
+    self->operand = operand;
+    self->result = result;
+    self->state = AT_COLLECTIVE;
+    warp->waiting |= 1u << lane;
+    try_collective(warp, self);
+    if (self->state == AT_COLLECTIVE) fiber_wait(AT_COLLECTIVE);
+}
+
+void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
+               const char *file, int line) {
+    meet(collective, mask, operand, result, file, line, __builtin_return_address(0));
+}
+
+uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane,
+                       const char *file, int line) {
+    struct simt_value operand = {value, lane};
+    uint64_t result = 0;
+    meet(collective, mask, &operand, &result, file, line, __builtin_return_address(0));
+    return result;
+}
+
+void collectives_start_block(struct worker *worker) {
+    worker->alive = worker->launch->threads;
+    worker->at_barrier = 0;
+    for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
+        unsigned lanes = worker->launch->threads - first;
+        worker->warps[first / WARP_SIZE].live = lanes >= WARP_SIZE ? 0xffffffffu : (1u << lanes) - 1;
+        worker->warps[first / WARP_SIZE].waiting = 0;
+    }
+    async_copies_forget(worker);
+}
+
+void collectives_thread_done(struct worker *worker, struct thread *thread) {
+    worker->alive--;
+    struct warp *warp = &worker->warps[thread->linear / WARP_SIZE];
+    warp->live &= ~(1u << thread->linear % WARP_SIZE);
+    struct thread *first = first_lane_of(thread);
+    for (unsigned left = warp->waiting; left != 0; left &= left - 1)
+        if (first[__builtin_ctz(left)].state == AT_COLLECTIVE) try_collective(warp, first + __builtin_ctz(left));
+}

@@ -1,0 +1,21 @@
+/* Where threads meet: block barriers, warp collectives, and waiting until a condition holds. What kernels call of it is
+ * declared in simt_abi.h. Knows the hooks, the meter and memory. */
+#ifndef SIMT_COLLECTIVES_H
+#define SIMT_COLLECTIVES_H
+
+#include "machine.h"
+
+void collectives_start_block(struct worker *worker);
+/* The thread has returned from the kernel: lanes of its warp may now have all that they wait for. */
+void collectives_thread_done(struct worker *worker, struct thread *thread);
+void async_copies_forget(struct worker *worker); /* that threads of an earlier block left under way */
+/* Can the thread, which is in state AT_CONDITION, go on? */
+bool condition_holds(struct thread *thread);
+/* No thread can go on and some are not done: say who waits where, and for whom. */
+void explain_deadlock(struct worker *worker);
+
+static inline bool same_place(const struct place *a, const struct place *b) {
+    return a->line == b->line && a->what == b->what && __builtin_strcmp(a->file, b->file) == 0;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* Atomic operations on global and shared memory. */
+#include "hooks.h"
+
+#include <string.h>
+
+static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_type type, uint64_t old, uint64_t operand,
+                       uint64_t compare) {
+    union {
+        uint64_t bits;
+        float f;
+        double d;
+        int32_t i;
+        uint32_t u;
+    } a = {old}, b = {operand}, r = {0};
+    if (operation == SIMT_EXCHANGE) return operand;
+    if (operation == SIMT_COMPARE_AND_SWAP) return old == compare ? operand : old;
+    if (operation == SIMT_AND) return old & operand;
+    if (operation == SIMT_OR) return old | operand;
+    if (operation == SIMT_XOR) return old ^ operand;
+    bool take_new = false;
+    switch (type) {
+    case SIMT_FLOAT:
+        r.f = a.f + b.f;
+        take_new = operation == SIMT_MIN ? b.f < a.f : b.f > a.f;
+        break;
+    case SIMT_DOUBLE:
+        r.d = a.d + b.d;
+        take_new = operation == SIMT_MIN ? b.d < a.d : b.d > a.d;
+        break;
+    case SIMT_INT:
+        r.u = a.u + b.u;
+        take_new = operation == SIMT_MIN ? b.i < a.i : b.i > a.i;
+        break;
+    case SIMT_UNSIGNED:
+        r.u = a.u + b.u;
+        take_new = operation == SIMT_MIN ? b.u < a.u : b.u > a.u;
+        break;
+    case SIMT_LONG:
+        r.bits = old + operand;
+        take_new = operation == SIMT_MIN ? operand < old : operand > old;
+        break;
+    }
+    if (operation == SIMT_ADD) return r.bits;
+    return take_new ? operand : old;
+}
+
+uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
+                     uint64_t compare) {
+    bool is_wide = type == SIMT_LONG || type == SIMT_DOUBLE;
+    simt_check_access(address, is_wide ? 8 : 4, ACCESS_ATOMIC, true, __builtin_return_address(0));
+    if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) fiber_give_way(); /* perhaps a lock */
+    if (is_wide) {
+        uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(cell, &old, update(operation, type, old, operand, compare), true,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
+        return old;
+    }
+    uint32_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)update(operation, type, old, operand, compare), true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return old;
+}
+
+void simt_reduce_add4(float *address, const float operand[4]) {
+    simt_check_access(address, 4 * sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));
+    for (int i = 0; i < 4; i++) {
+        uint32_t *cell = (uint32_t *)(void *)&address[i], old = __atomic_load_n(cell, __ATOMIC_RELAXED), bits;
+        memcpy(&bits, &operand[i], sizeof bits);
+        while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)update(SIMT_ADD, SIMT_FLOAT, old, bits, 0), true,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
+    }
+}

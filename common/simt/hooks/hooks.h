@@ -1,0 +1,13 @@
+/* Every access of a kernel to memory is judged here. Knows memory, its shadow and the meter. */
+#ifndef SIMT_HOOKS_H
+#define SIMT_HOOKS_H
+
+#include "shadow.h"
+
+/* Judge one access of the running thread; pc is the return address of the call that stands for it. `marked` accesses,
+ * atomic or volatile, do not race with one another. */
+void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
+
+void __sanitizer_cov_trace_pc(void);
+
+#endif

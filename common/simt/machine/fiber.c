@@ -1,0 +1,88 @@
+/* Fibers, and what a running thread asks about itself. */
+#define _GNU_SOURCE
+#include "machine.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern struct transfer jump_fcontext(fcontext_t to, void *data);
+extern fcontext_t make_fcontext(void *stack_top, size_t bytes, void (*entry)(struct transfer));
+
+_Thread_local struct worker *simt_worker;
+_Thread_local struct thread *simt_self;
+_Thread_local uintptr_t simt_furthest, simt_last_block;
+
+static void fiber_main(struct transfer from) {
+    simt_worker->scheduler = from.from;
+    simt_worker->launch->body(simt_worker->launch->arguments);
+    simt_self->state = DONE;
+    jump_fcontext(simt_worker->scheduler, NULL);
+}
+
+/* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
+ * out of the same few lines of the CPU's cache at every switch. */
+static size_t stack_colour(const struct thread *thread) { return thread->linear % WARP_SIZE * 320; }
+
+void fiber_resume(struct worker *worker, struct thread *thread) {
+    if (thread->state == FRESH)
+        thread->context = make_fcontext((void *)(thread->stack + STACK_BYTES - stack_colour(thread)),
+                                        STACK_BYTES - stack_colour(thread), fiber_main);
+    thread->state = READY;
+    simt_self = thread;
+    simt_furthest = thread->furthest;
+    worker->on_fiber = true;
+    struct transfer back = jump_fcontext(thread->context, NULL);
+    worker->on_fiber = false;
+    thread->furthest = simt_furthest;
+    simt_self = NULL;
+    thread->context = back.from;
+}
+
+void fiber_wait(enum thread_state state) {
+    simt_self->state = state;
+    simt_worker->scheduler = jump_fcontext(simt_worker->scheduler, NULL).from;
+}
+
+void fiber_abandon(struct worker *worker) {
+    if (worker->on_fiber) jump_fcontext(worker->scheduler, NULL);
+}
+
+/* A thread that spins on a flag would keep its CPU thread for ever, and with it the threads that it waits for. */
+void fiber_give_way(void) {
+    enum { SPINS = 32 };
+    if (simt_self != NULL && ++simt_worker->spins % SPINS == 0) fiber_wait(GAVE_WAY);
+}
+
+bool fiber_ensure_stacks(struct worker *worker, unsigned count) {
+    size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+    for (; worker->stack_count < count; worker->stack_count++) {
+        unsigned char *mapping =
+            mmap(NULL, STACK_BYTES + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (mapping == MAP_FAILED) return false;
+        mprotect(mapping, guard, PROT_NONE);
+        worker->threads[worker->stack_count].stack = (uintptr_t)(mapping + guard);
+    }
+    return true;
+}
+
+/* ---- built-in variables ---- */
+
+struct uint3 simt_thread_index(void) {
+    return simt_self->index;
+}
+struct uint3 simt_block_index(void) {
+    return simt_worker->block_index;
+}
+struct uint3 simt_block_size(void) {
+    return simt_worker->launch->block;
+}
+struct uint3 simt_grid_size(void) {
+    return simt_worker->launch->grid;
+}
+unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
+unsigned simt_active_mask(void) { return simt_worker->warps[simt_self->linear / WARP_SIZE].live; }
+
+void simt_fence(void) {
+    atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}

@@ -1,0 +1,183 @@
+/* The machine: what a launch, a block, a warp and a thread are while a kernel runs, and how one thread makes way for
+ * another. It is the ground that all other layers stand on and calls none of them.
+ *
+ * Each block runs on one CPU thread, its worker, and each CUDA thread is a fiber there: a stack, and a place in the
+ * code. A fiber runs until it ends, waits for others or fails, and then the worker's scheduler goes on.
+ */
+#ifndef SIMT_MACHINE_H
+#define SIMT_MACHINE_H
+
+#include "simt_abi.h"
+
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    WARP_SIZE = 32,
+    MAX_BLOCK_THREADS = 1024,
+    STACK_BYTES = 64 << 10,
+    MAX_STATIC_ARRAYS = 32,          /* __shared__ declarations that one block reaches */
+    SHARED_BYTES_DEFAULT = 48 << 10, /* without cudaFuncSetAttribute, as on every card */
+    SHARED_BYTES_MAX = 227 << 10,    /* with it, as on Hopper */
+};
+
+/* ---- fibers: Boost.Context's assembly, whose symbols are plain C ---- */
+typedef void *fcontext_t;
+struct transfer {
+    fcontext_t from;
+    void *data;
+};
+
+struct place {
+    const char *what; /* "__syncthreads()" */
+    const char *file;
+    int line;
+};
+
+/* FRESH and READY threads can be resumed. AT_LOG: under the meter a thread keeps a log, and stops when it is full. */
+enum thread_state { FRESH, READY, GAVE_WAY, AT_BARRIER, AT_COLLECTIVE, AT_CONDITION, AT_LOG, DONE };
+
+struct thread {
+    fcontext_t context;
+    enum thread_state state;
+    struct uint3 index;
+    unsigned linear;     /* x fastest, then y, z: consecutive numbers make a warp */
+    uintptr_t stack;     /* lowest address */
+    const void *last_pc; /* of the latest access: where a thread that has returned was last seen */
+    uintptr_t furthest;  /* simt_furthest, while others run */
+
+    struct place place; /* of the barrier, collective or condition that it waits at */
+    const struct simt_collective *collective;
+    unsigned mask;
+    const void *operand;
+    void *result;
+    int votes; /* what the barrier that it passed last counted */
+    const struct simt_condition *condition;
+    void *condition_data;
+
+    /* For memory/shadow.c: who and when, and how many collectives of its warp it has taken part in, plus one. */
+    uint64_t stamp;
+    uint32_t clock;
+
+    struct async_copies *copies; /* collectives/async_copy.c: cp.async under way, NULL before the first */
+};
+
+struct warp {
+    unsigned live;    /* lanes that exist and have not returned */
+    unsigned waiting; /* lanes in state AT_COLLECTIVE */
+
+    /* Vector clocks: lane b knows of all that lane a did before a's clock reached known_to_all[a], or known[b][a]. */
+    uint32_t known_to_all[WARP_SIZE];
+    bool has_partial; /* `known` is in use: a collective of some lanes only has happened */
+    uint32_t known[WARP_SIZE][WARP_SIZE];
+};
+
+struct static_array {
+    const void *declaration; /* identifies the __shared__ declaration */
+    const char *name;
+    size_t offset, bytes;          /* in the block's shared memory */
+    size_t element_bytes, columns; /* columns of a two-dimensional array, else 0 */
+};
+
+struct launch {
+    const char *name;   /* as the source spells it */
+    const void *kernel; /* its code */
+    struct uint3 grid, block;
+    unsigned threads; /* in a block */
+    size_t dynamic_shared_bytes;
+    size_t shared_limit;           /* static and dynamic together */
+    void (*body)(void *arguments); /* what each thread runs */
+    void *arguments;
+    size_t arguments_bytes;
+    uint64_t blocks;
+    _Atomic uint64_t next_block;
+    _Atomic bool failed;
+    _Atomic bool fenced; /* __threadfence() has been called */
+    uint64_t number;     /* of this launch, from 1 */
+    bool metered;
+    uint64_t meter_every;  /* of the blocks, one in so many is metered */
+    uint64_t step, offset; /* block i runs as number (i * step + offset) % blocks */
+};
+
+/* The allocation that an access site found last: a site nearly always stays in one array. */
+struct site_memory {
+    uintptr_t start;
+    size_t bytes;
+    struct cell *cells;
+    bool all_written, read_only;
+};
+enum { SITES = 256 };
+
+/* One CPU thread that runs blocks, one at a time. */
+struct worker {
+    struct launch *launch;
+    fcontext_t scheduler;
+    bool on_fiber; /* a CUDA thread runs, not the scheduler */
+    struct uint3 block_index;
+    struct thread *threads;
+    struct warp warps[MAX_BLOCK_THREADS / WARP_SIZE];
+    unsigned alive;
+    unsigned spins; /* accesses that may be waiting for another thread */
+
+    unsigned at_barrier;
+    int barrier_votes;
+
+    unsigned char *shared; /* the dynamic part first, then the static arrays */
+    size_t shared_used, shared_dirty;
+    struct static_array arrays[MAX_STATIC_ARRAYS];
+    int array_count;
+
+    /* memory/shadow.c */
+    struct cell *shared_cells;
+    uint64_t owner, shared_owner; /* upper bits of the stamps of the block that runs */
+    uint64_t block_serial;
+    unsigned barriers;       /* passed by the block that runs */
+    bool block_synchronises; /* it has made an atomic or volatile access */
+    struct {                 /* the first read, since the last barrier, of a word that nobody had written by then */
+        uintptr_t address;
+        const void *pc;
+        struct thread *thread; /* NULL: none */
+        bool shared;
+    } unwritten;
+    struct site_memory site_cache[SITES];
+
+    bool metering;       /* the block that runs is metered */
+    struct meter *meter; /* meter/: counts of the launch, and a log for each thread */
+    struct log *logs;
+
+    /* scheduler/ */
+    unsigned stack_count;
+    void *signal_stack;
+    sigjmp_buf escape; /* out of a signal handler, back to the scheduler */
+    int signal;
+    uintptr_t signal_address;
+    const void *signal_pc;
+    _Atomic int64_t block_started_ns; /* 0: idle, or its block has failed */
+};
+
+extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
+extern _Thread_local struct thread *simt_self;   /* NULL outside a kernel */
+/* The furthest basic block that the running thread has entered since its last access, or since it met other lanes. */
+extern _Thread_local uintptr_t simt_furthest;
+extern _Thread_local uintptr_t simt_last_block; /* the basic block that was entered last */
+
+extern const char __executable_start[]; /* by the linker */
+static inline uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_t)pc - (uintptr_t)__executable_start); }
+static inline const void *absolute_pc(uint32_t relative) { return __executable_start + relative; }
+
+/* ---- one fiber for another ---- */
+
+/* By the scheduler: let the thread run until it waits or is done. */
+void fiber_resume(struct worker *worker, struct thread *thread);
+/* By the running thread: let others run until somebody makes it READY again. */
+void fiber_wait(enum thread_state state);
+/* Back to the scheduler for good: the launch has failed. Nothing happens when the scheduler itself calls it. */
+void fiber_abandon(struct worker *worker);
+/* Let others run for a while: called now and then by a thread that may be waiting for one of them. */
+void fiber_give_way(void);
+/* Stacks are made as blocks need them, each above a page that stops an overflow; false when there is no memory. */
+bool fiber_ensure_stacks(struct worker *worker, unsigned count);
+
+#endif

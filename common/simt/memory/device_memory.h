@@ -1,0 +1,52 @@
+/* Device memory and shared memory: whose address is this, and what is it called? */
+#ifndef SIMT_DEVICE_MEMORY_H
+#define SIMT_DEVICE_MEMORY_H
+
+#include "machine.h"
+
+enum { POISON = 0xff }; /* what memory starts out with; as a float: NaN; as an int: -1 */
+
+struct allocation {
+    uintptr_t start;
+    size_t bytes;
+    void *mapping; /* with its guard pages */
+    size_t mapping_bytes;
+    int serial; /* counts cudaMalloc calls: what a message calls the allocation by, unless it has a name */
+    const char *name;
+    bool read_only;   /* an input: no kernel may write it */
+    bool all_written; /* the host has filled it as a whole */
+    struct cell *cells;
+    size_t cell_bytes;
+};
+
+void *memory_allocate(size_t bytes); /* NULL when there is not enough; contents are poison */
+bool memory_free(void *pointer);
+bool memory_contains(const void *pointer, size_t bytes); /* all inside one allocation */
+void memory_written_by_host(const void *pointer, size_t bytes);
+void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data);
+void memory_free_all(void);
+size_t memory_total(void), memory_in_use(void);
+const struct allocation *memory_find(uintptr_t address);    /* the allocation that holds the byte, or NULL */
+const struct allocation *memory_nearest(uintptr_t address); /* the last one that starts at or before it, or NULL */
+bool memory_is_module_data(uintptr_t address, size_t bytes, bool is_read); /* __device__ and __constant__ variables */
+
+/* ---- shared memory of the block that runs ---- */
+static inline size_t shared_offset_of(const struct worker *worker, uintptr_t address) {
+    return address - (uintptr_t)worker->shared; /* beyond SHARED_BYTES_MAX: not shared memory */
+}
+/* Inside the dynamic array or one of the static ones. */
+static inline bool shared_contains(const struct worker *worker, size_t offset, size_t bytes) {
+    if (offset + bytes <= worker->launch->dynamic_shared_bytes) return true;
+    for (int i = 0; i < worker->array_count; i++) {
+        const struct static_array *array = &worker->arrays[i];
+        if (offset >= array->offset && offset + bytes <= array->offset + array->bytes) return true;
+    }
+    return false;
+}
+bool shared_create(struct worker *worker);
+void shared_start_block(struct worker *worker); /* poison it, forget the arrays */
+
+/* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
+void describe_address(uintptr_t address, char *text, size_t room);
+
+#endif

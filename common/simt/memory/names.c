@@ -1,0 +1,57 @@
+/* Addresses in words. */
+#include "device_memory.h"
+
+#include <stdio.h>
+
+static void describe_shared(const struct worker *worker, size_t offset, char *text, size_t room) {
+    const struct static_array *nearest = NULL;
+    for (int i = 0; i < worker->array_count; i++)
+        if (worker->arrays[i].offset <= offset) nearest = &worker->arrays[i];
+    if (nearest == NULL) {
+        snprintf(text, room, "byte %zu of the block's dynamic shared memory (%zu bytes: the third launch argument)",
+                 offset, worker->launch->dynamic_shared_bytes);
+        return;
+    }
+    size_t element = (offset - nearest->offset) / nearest->element_bytes;
+    if (nearest->columns > 0)
+        snprintf(text, room, "%s[%zu][%zu], in the __shared__ array %s of %zu bytes", nearest->name,
+                 element / nearest->columns, element % nearest->columns, nearest->name, nearest->bytes);
+    else
+        snprintf(text, room, "%s[%zu], in the __shared__ array %s of %zu bytes", nearest->name, element, nearest->name,
+                 nearest->bytes);
+}
+
+static void describe_global(uintptr_t address, char *text, size_t room) {
+    /* A guard page lies before and after each allocation, so that what is near one is near no other. */
+    const size_t page = 4096;
+    const struct allocation *nearest = memory_nearest(address), *next = memory_nearest(address + page);
+    const struct allocation *found = next != NULL && next->start > address ? next : nearest;
+    char name[80] = "";
+    if (found != NULL && found->name != NULL)
+        snprintf(name, sizeof name, "%s", found->name);
+    else if (found != NULL)
+        snprintf(name, sizeof name, "device allocation %d", found->serial);
+    if (found != NULL && found->start > address)
+        snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes", (size_t)(found->start - address),
+                 name, found->bytes);
+    else if (found != NULL && address - found->start < found->bytes)
+        snprintf(text, room, "%s[%zu], counted in 4-byte elements", name, (size_t)(address - found->start) / 4);
+    else if (found != NULL && address - found->start < found->mapping_bytes - page)
+        snprintf(text, room, "byte %zu of %s, which has %zu bytes", (size_t)(address - found->start), name,
+                 found->bytes);
+    else if (address < page)
+        snprintf(text, room, "address %#lx: a null pointer", (unsigned long)address);
+    else
+        snprintf(text, room, "address %#lx, which is no device memory (a host pointer, or memory already freed?)",
+                 (unsigned long)address);
+}
+
+void describe_address(uintptr_t address, char *text, size_t room) {
+    size_t offset = address - (uintptr_t)simt_worker->shared;
+    if (offset < SHARED_BYTES_MAX)
+        describe_shared(simt_worker, offset, text, room);
+    else if (-offset <= 4096)
+        snprintf(text, room, "%zu bytes before the start of the block's shared memory", -offset);
+    else
+        describe_global(address, text, room);
+}

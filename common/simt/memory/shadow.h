@@ -1,0 +1,48 @@
+/* What is remembered of each word of memory, to tell races and reads of what nobody wrote (shadow.c tells how). */
+#ifndef SIMT_SHADOW_H
+#define SIMT_SHADOW_H
+
+#include "machine.h"
+
+/* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. */
+enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_KINDS };
+
+/* What is remembered of one 4-byte word of global or shared memory. */
+struct cell {
+    uint64_t write, read; /* stamps of the last write and of the last reads; 0: none */
+    uint32_t write_clock, read_clock;
+    uint32_t write_pc, read_pc; /* relative to the program's start */
+};
+
+enum { STAMP_THREAD_SHIFT = 19, STAMP_BARRIER_SHIFT = 3, STAMP_OWNER_SHIFT = 29, STAMP_LAUNCH_SHIFT = 48 };
+enum { WRITE_MARKED = 1, WRITE_PENDING = 2 }; /* flags of a write stamp; pending: cp.async under way */
+enum { READ_BY_LANES = 1, READ_BY_WARPS = 2, READ_BY_BLOCKS = 4 }; /* flags of a read stamp: others read it too */
+static const uint64_t WRITTEN_BY_HOST = 4;
+/* A plain read that adds nothing to what the word's cell already says, and cannot race: nobody has written the word in
+ * this launch (or, with `global` false, no thread of this block since the last barrier), and as many readers are noted
+ * already. Nearly all reads are such, so this is the part that must be fast. */
+static inline bool shadow_read_is_settled(const struct cell *cell, uint64_t stamp, uint32_t clock, bool global,
+                                          bool all_written) {
+    const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
+    uint64_t write = cell->write, read = cell->read, differing = read ^ stamp;
+    if (global) {
+        if ((write ^ stamp) >> STAMP_LAUNCH_SHIFT == 0 || (write == 0 && !all_written)) return false;
+        if ((read & READ_BY_BLOCKS) != 0 && differing >> STAMP_LAUNCH_SHIFT == 0) return true;
+    } else {
+        const uint64_t barrier = 0xffffull << STAMP_BARRIER_SHIFT;
+        if ((write ^ stamp) >> STAMP_OWNER_SHIFT != 0 || ((write ^ stamp) & barrier) == 0 ||
+            (write & WRITE_PENDING) != 0)
+            return false;
+    }
+    if ((differing & ~thread_and_flags) == 0 && (read & READ_BY_WARPS) != 0) return true;
+    return read == stamp && cell->read_clock == clock;
+}
+void shadow_access(struct cell *cells, uintptr_t address, size_t bytes, enum access_kind kind, bool marked, bool shared,
+                   bool all_written, const void *pc);
+void shadow_start_block(struct worker *worker, uint64_t number);
+void shadow_barrier(struct worker *worker);
+void shadow_report_unwritten(struct worker *worker);
+void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);
+void shadow_pending(struct cell *cells, size_t words, bool pending);
+
+#endif

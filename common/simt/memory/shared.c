@@ -1,0 +1,58 @@
+/* Shared memory: the dynamic part, and behind it the arrays of the block's __shared__ declarations. */
+#define _GNU_SOURCE
+#include "device_memory.h"
+#include "report.h"
+#include "shadow.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+bool shared_create(struct worker *worker) {
+    /* Twice the size, so that an index that runs on lands in it and is told as such. */
+    worker->shared = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    worker->shared_cells = mmap(NULL, SHARED_BYTES_MAX / 4 * sizeof(struct cell), PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return worker->shared != MAP_FAILED && worker->shared_cells != MAP_FAILED;
+}
+
+void shared_start_block(struct worker *worker) {
+    size_t dynamic_bytes = worker->launch->dynamic_shared_bytes;
+    if (worker->shared_used > worker->shared_dirty) worker->shared_dirty = worker->shared_used;
+    if (dynamic_bytes > worker->shared_dirty) worker->shared_dirty = dynamic_bytes;
+    memset(worker->shared, POISON, worker->shared_dirty);
+    worker->shared_used = worker->shared_dirty = dynamic_bytes;
+    worker->array_count = 0;
+}
+
+/* No worker: an extern __shared__ array outside of any function, which asks before main(). */
+void *simt_dynamic_shared(void) { return simt_worker != NULL ? simt_worker->shared : NULL; }
+
+/* The first thread of a block that reaches a __shared__ declaration places the array; the others find it. Arrays lie
+ * apart, so that an index past the end of one does not land in the next unnoticed. */
+void *simt_static_shared(const void *declaration, size_t bytes, const char *name, size_t element_bytes, size_t columns,
+                         const char *file, int line) {
+    enum { GAP = 128 };
+    struct worker *worker = simt_worker;
+    size_t static_bytes = 0;
+    for (int i = 0; i < worker->array_count; i++) {
+        if (worker->arrays[i].declaration == declaration) return worker->shared + worker->arrays[i].offset;
+        static_bytes += worker->arrays[i].bytes;
+    }
+    static_bytes += bytes;
+    size_t offset = (worker->shared_used + GAP + GAP - 1) / GAP * GAP;
+    if (static_bytes > SHARED_BYTES_DEFAULT ||
+        static_bytes + worker->launch->dynamic_shared_bytes > worker->launch->shared_limit ||
+        worker->array_count == MAX_STATIC_ARRAYS)
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
+            "%zu bytes with the dynamic part: at most %d bytes and %d arrays may be declared, and all of it may "
+            "have %zu bytes (cudaFuncSetAttribute allows more)",
+            file, line, name, static_bytes, worker->array_count + 1,
+            static_bytes + worker->launch->dynamic_shared_bytes, SHARED_BYTES_DEFAULT, MAX_STATIC_ARRAYS,
+            worker->launch->shared_limit);
+    worker->arrays[worker->array_count++] =
+        (struct static_array){declaration, name, offset, bytes, element_bytes, columns};
+    worker->shared_used = offset + bytes;
+    return worker->shared + offset;
+}

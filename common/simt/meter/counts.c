@@ -1,0 +1,292 @@
+/* The meter: what kernels ask of memory, counted as a card's hardware counters count it, for each source line.
+ *
+ * requests.c puts together what the lanes of a warp access at once, so a request is what it is on a
+ * card: one instruction, up to 32 addresses. A request to global memory costs the 32-byte sectors that its addresses
+ * fall into; one to shared memory costs wavefronts, in each of which every one of the 32 banks serves one 4-byte word.
+ */
+#define _GNU_SOURCE
+#include "counts.h"
+#include "device_memory.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kernel simt_kernels[MAX_KERNELS];
+int simt_kernel_count;
+static uint64_t meter_every; /* 0: the meter is off */
+
+void *meter_allocate(size_t bytes) {
+    void *memory = calloc(1, bytes);
+    if (memory == NULL) {
+        fputs("simulated device: no memory for the meter\n", stderr);
+        abort();
+    }
+    return memory;
+}
+
+struct meter *meter_create(void) {
+    return meter_allocate(sizeof(struct meter));
+}
+
+bool meter_is_on(uint64_t *every) {
+    *every = meter_every;
+    return meter_every != 0;
+}
+
+void meter_start(unsigned every) {
+    for (int i = 0; i < simt_kernel_count; i++) free(simt_kernels[i].meter);
+    memset(simt_kernels, 0, sizeof simt_kernels);
+    simt_kernel_count = 0;
+    meter_every = every > 0 ? every : 1;
+}
+
+void meter_stop(void) { meter_every = 0; }
+
+/* ---- one request ------------------------------------------------------------------------------------------------------- */
+
+/* A set of numbers that is emptied by counting its generation up. */
+struct small_set {
+    uint64_t keys[256];
+    uint32_t generations[256], generation;
+};
+
+static void empty_set(struct small_set *set) { set->generation++; }
+
+static bool add_to_set(struct small_set *set, uint64_t key) {
+    unsigned place = (unsigned)(key * 0x9e3779b97f4a7c15u >> 56);
+    while (set->generations[place] == set->generation) {
+        if (set->keys[place] == key) return false;
+        place = (place + 1) & 255;
+    }
+    set->generations[place] = set->generation;
+    set->keys[place] = key;
+    return true;
+}
+
+/* Where addresses rise with the lanes, as they nearly always do, a sector is new when it differs from the last one. */
+static unsigned count_sectors(const uintptr_t *addresses, unsigned lanes, unsigned bytes) {
+    static _Thread_local struct small_set set;
+    unsigned sectors = 0;
+    uintptr_t last = 0;
+    bool rising = true;
+    for (unsigned left = lanes; left != 0 && rising; left &= left - 1) {
+        uintptr_t address = addresses[__builtin_ctz(left)];
+        uintptr_t first_sector = address / SECTOR, last_sector = (address + bytes - 1) / SECTOR;
+        rising = first_sector >= last;
+        if (first_sector > last) sectors++;
+        sectors += (unsigned)(last_sector - first_sector);
+        last = last_sector;
+    }
+    if (rising) return sectors;
+    sectors = 0;
+    empty_set(&set);
+    for (unsigned left = lanes; left != 0; left &= left - 1) {
+        uintptr_t address = addresses[__builtin_ctz(left)];
+        for (uintptr_t sector = address / SECTOR; sector <= (address + bytes - 1) / SECTOR; sector++)
+            sectors += add_to_set(&set, sector);
+    }
+    return sectors;
+}
+
+/* A card counts the sectors of a cp.async by where they go as well: one for each 32 bytes of shared memory that are
+ * filled from one 128-byte line. A row that is shifted by 16 bytes against its place in global memory, as those of a
+ * padded tile are, so costs one more for each line that it comes from. Found from an H100's counters of chapter 06. */
+static unsigned count_copied_sectors(const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
+                                     unsigned bytes) {
+    enum { LINE = 128 };
+    static _Thread_local struct small_set set;
+    unsigned filled = 0, sectors = count_sectors(addresses, lanes, bytes);
+    empty_set(&set);
+    for (unsigned left = lanes; left != 0; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        filled += add_to_set(&set, addresses[lane] / LINE * (SHARED_BYTES_MAX / SECTOR) + destinations[lane] / SECTOR);
+    }
+    return filled > sectors ? filled : sectors;
+}
+
+/* Does every lane that takes part read the same address as the lane whose number differs in `bit`? */
+static bool pairs_agree(const uintptr_t *addresses, unsigned lanes, unsigned bit) {
+    for (unsigned left = lanes; left != 0; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        if ((lanes >> (lane ^ bit) & 1) != 0 && addresses[lane] != addresses[lane ^ bit]) return false;
+    }
+    return true;
+}
+
+/* Wavefronts of the lanes of one group: the most different words that one bank must give. */
+static unsigned group_wavefronts(const uintptr_t *addresses, unsigned lanes, unsigned bytes) {
+    static _Thread_local struct small_set set;
+    if (lanes == 0) return 0;
+    /* Addresses that rise by at most 128 bytes in all, without gaps that repeat a bank: one turn. */
+    uintptr_t lowest = addresses[__builtin_ctz(lanes)], highest = lowest, last = lowest;
+    bool rising = true;
+    for (unsigned left = lanes; left != 0; left &= left - 1) {
+        uintptr_t address = addresses[__builtin_ctz(left)];
+        rising = rising && address >= last;
+        last = highest = address;
+    }
+    if (rising && highest + bytes - lowest <= BANKS * 4) return 1;
+
+    unsigned in_bank[BANKS] = {0}, most = 0;
+    empty_set(&set);
+    for (unsigned left = lanes; left != 0; left &= left - 1) {
+        uintptr_t address = addresses[__builtin_ctz(left)];
+        for (uintptr_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
+            if (!add_to_set(&set, word)) continue;
+            unsigned depth = ++in_bank[word % BANKS];
+            if (depth > most) most = depth;
+        }
+    }
+    return most;
+}
+
+/* A warp's 4-byte accesses are one group; 8-byte ones two groups of 16 lanes, 16-byte ones four of 8, so that a group
+ * asks for 128 bytes at most. Loads of 8 and 16 bytes take groups twice as large where lanes agree in pairs, each with
+ * its neighbour or each with the lane two further: measured on an H100. */
+static unsigned count_wavefronts(const uintptr_t *addresses, unsigned lanes, unsigned bytes, bool is_load) {
+    unsigned group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+    if (group < 32 && is_load && (pairs_agree(addresses, lanes, 1) || pairs_agree(addresses, lanes, 2))) group *= 2;
+    unsigned wavefronts = 0;
+    for (unsigned first = 0; first < WARP_SIZE; first += group) {
+        unsigned mask = group == 32 ? 0xffffffffu : ((1u << group) - 1) << first;
+        wavefronts += group_wavefronts(addresses, lanes & mask, bytes);
+    }
+    return wavefronts;
+}
+
+static struct site *find_place(struct site *sites, const void *pc, enum access_kind kind, enum memory_space space) {
+    unsigned place = (unsigned)((uintptr_t)pc * 0x9e3779b97f4a7c15u >> 53);
+    for (unsigned tries = 0; tries < SITE_TABLE; tries++, place = (place + 1) % SITE_TABLE) {
+        struct site *site = &sites[place];
+        if (site->pc == NULL || (site->pc == pc && site->kind == kind && site->space == space)) return site;
+    }
+    fputs("simulated device: too many places of access for the meter\n", stderr);
+    abort();
+}
+
+static void keep_sample(struct worker *worker, struct site *site, const uintptr_t *addresses, unsigned lanes) {
+    unsigned lowest = (unsigned)__builtin_ctz(lanes), highest = lowest;
+    for (unsigned left = lanes; left != 0; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        if (addresses[lane] < addresses[lowest]) lowest = lane;
+        if (addresses[lane] > addresses[highest]) highest = lane;
+    }
+    site->sample_lanes = lanes;
+    memcpy(site->sample, addresses, sizeof site->sample);
+    /* Banks are counted from the start of the block's shared memory. */
+    if (site->space == SPACE_SHARED)
+        for (int i = 0; i < WARP_SIZE; i++) site->sample[i] -= (uintptr_t)worker->shared;
+    if (site->space == SPACE_LOCAL) return;
+    describe_address(addresses[lowest], site->sample_names[0], sizeof site->sample_names[0]);
+    describe_address(addresses[highest], site->sample_names[1], sizeof site->sample_names[1]);
+    for (int i = 0; i < 2; i++) site->sample_names[i][strcspn(site->sample_names[i], " ,")] = '\0';
+}
+
+void meter_request(struct worker *worker, const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
+                   unsigned live, const struct access *access) {
+    const void *pc = absolute_pc(access->pc);
+    struct site *site = find_place(worker->meter->sites, pc, access->kind, access->space);
+    site->pc = pc;
+    site->kind = access->kind;
+    site->space = access->space;
+    site->bytes = access->bytes;
+    site->requests++;
+    site->lanes += (unsigned)__builtin_popcount(lanes);
+    site->partial += lanes != live;
+    if (access->space == SPACE_GLOBAL) {
+        site->sectors += access->kind == ACCESS_COPY
+                             ? count_copied_sectors(addresses, destinations, lanes, access->bytes)
+                             : count_sectors(addresses, lanes, access->bytes);
+    } else if (access->space == SPACE_SHARED) {
+        site->wavefronts += count_wavefronts(addresses, lanes, access->bytes, access->kind == ACCESS_READ);
+        uintptr_t spread[WARP_SIZE]; /* the same lanes side by side, or agreeing as they do: no conflicts */
+        for (unsigned i = 0; i < WARP_SIZE; i++) spread[i] = i * access->bytes;
+        bool agree = access->bytes > 4 && access->kind == ACCESS_READ &&
+                     (pairs_agree(addresses, lanes, 1) || pairs_agree(addresses, lanes, 2));
+        unsigned least = count_wavefronts(spread, lanes, access->bytes, false);
+        site->least_wavefronts += agree && least > 1 ? (least + 1) / 2 : least;
+    }
+    if (__builtin_popcount(lanes) > __builtin_popcount(site->sample_lanes)) keep_sample(worker, site, addresses, lanes);
+}
+
+static void add_event(struct meter *meter, const char *what, const char *file, int line, uint64_t count) {
+    for (int i = 0; i < meter->event_count; i++) {
+        struct event *event = &meter->events[i];
+        if (event->line == line && strcmp(event->what, what) == 0 && strcmp(event->file, file) == 0) {
+            event->count += count;
+            return;
+        }
+    }
+    if (meter->event_count < MAX_EVENTS) meter->events[meter->event_count++] = (struct event){what, file, line, count};
+}
+
+void meter_event(struct worker *worker, const char *what, const char *file, int line) {
+    add_event(worker->meter, what, file, line, 1);
+}
+
+/* ---- one launch --------------------------------------------------------------------------------------------------------- */
+
+static void merge(struct meter *into, struct meter *from) {
+    for (int i = 0; i < SITE_TABLE; i++) {
+        const struct site *mine = &from->sites[i];
+        if (mine->pc == NULL) continue;
+        struct site *site = find_place(into->sites, mine->pc, mine->kind, mine->space);
+        struct site sum = *mine;
+        if (site->pc != NULL) {
+            if (__builtin_popcount(site->sample_lanes) >= __builtin_popcount(mine->sample_lanes)) sum = *site;
+            sum.requests = site->requests + mine->requests;
+            sum.lanes = site->lanes + mine->lanes;
+            sum.partial = site->partial + mine->partial;
+            sum.sectors = site->sectors + mine->sectors;
+            sum.wavefronts = site->wavefronts + mine->wavefronts;
+            sum.least_wavefronts = site->least_wavefronts + mine->least_wavefronts;
+        }
+        *site = sum;
+    }
+    for (int i = 0; i < from->event_count; i++)
+        add_event(into, from->events[i].what, from->events[i].file, from->events[i].line, from->events[i].count);
+}
+
+struct touched {
+    uint64_t launch_bits, read, written;
+};
+
+static void count_touched(const struct allocation *allocation, void *data) {
+    struct touched *touched = data;
+    for (size_t i = 0; i < allocation->cell_bytes / sizeof(struct cell); i++) {
+        touched->read += allocation->cells[i].read >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+        touched->written += allocation->cells[i].write >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+    }
+}
+
+static struct kernel *find_kernel(const struct launch *launch) {
+    for (int i = 0; i < simt_kernel_count; i++)
+        if (simt_kernels[i].code == launch->kernel) return &simt_kernels[i];
+    if (simt_kernel_count == MAX_KERNELS) return NULL;
+    struct kernel *kernel = &simt_kernels[simt_kernel_count++];
+    kernel->code = launch->kernel;
+    kernel_name(launch, kernel->name, sizeof kernel->name);
+    kernel->meter = meter_allocate(sizeof *kernel->meter);
+    return kernel;
+}
+
+void meter_launch_done(struct launch *launch, struct worker **workers, int count) {
+    struct kernel *kernel = find_kernel(launch);
+    struct touched touched = {.launch_bits = launch->number % 0xffff + 1};
+    memory_for_each(count_touched, &touched);
+    for (int i = 0; i < count; i++) {
+        if (kernel != NULL) merge(kernel->meter, workers[i]->meter);
+        memset(workers[i]->meter, 0, sizeof *workers[i]->meter);
+    }
+    if (kernel == NULL) return;
+    kernel->grid = launch->grid;
+    kernel->block = launch->block;
+    kernel->launches++;
+    kernel->blocks += launch->blocks;
+    kernel->metered_blocks += (launch->blocks + launch->meter_every - 1) / launch->meter_every;
+    kernel->every = launch->meter_every;
+    kernel->words_read += touched.read;
+    kernel->words_written += touched.written;
+}

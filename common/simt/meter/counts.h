@@ -1,0 +1,61 @@
+/* Counts of one kernel's source lines, between the meter's own files. */
+#ifndef SIMT_COUNTS_H
+#define SIMT_COUNTS_H
+
+#include "meter.h"
+
+enum { SECTOR = 32, BANKS = 32, SITE_TABLE = 2048, MAX_EVENTS = 64, MAX_KERNELS = 64, MAX_TEXT = 300 };
+
+struct site {
+    const void *pc; /* NULL: this place in the table is free */
+    enum access_kind kind;
+    enum memory_space space;
+    unsigned bytes; /* a lane's access */
+    uint64_t requests, lanes, partial, sectors, wavefronts, least_wavefronts;
+    /* One request of the site, the first with the most lanes, for pictures. */
+    unsigned sample_lanes;
+    uintptr_t sample[WARP_SIZE];
+    char sample_names[2][80]; /* the lowest address and the highest, in words */
+};
+
+struct event {
+    const char *what, *file;
+    int line;
+    uint64_t count;
+};
+
+struct meter {
+    struct site sites[SITE_TABLE];
+    struct event events[MAX_EVENTS];
+    int event_count;
+    uint64_t blocks;
+};
+
+struct kernel {
+    const void *code;
+    char name[MAX_TEXT];
+    struct uint3 grid, block;
+    uint64_t launches, blocks, metered_blocks, every;
+    uint64_t words_read, words_written; /* different 4-byte words of global memory */
+    struct meter *meter;
+};
+
+extern struct kernel simt_kernels[MAX_KERNELS]; /* that were launched under the meter */
+extern int simt_kernel_count;
+
+void *meter_allocate(size_t bytes); /* zeros; ends the program when there is no memory */
+
+/* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
+/* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */
+struct access {
+    uintptr_t address;
+    uint32_t pc;  /* relative to the program's start */
+    uint32_t via; /* the furthest basic block since the access before, when that lies behind this one; else 0 */
+    uint32_t to;  /* of a copy: where in the block's shared memory it goes */
+    uint16_t bytes;
+    uint8_t kind, space;
+};
+void meter_request(struct worker *worker, const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
+                   unsigned live, const struct access *access);
+
+#endif

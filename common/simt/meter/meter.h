@@ -1,0 +1,36 @@
+/* The meter: what kernels ask of memory, counted as a card's hardware counters count it. Knows memory and its names. */
+#ifndef SIMT_METER_H
+#define SIMT_METER_H
+
+#include "machine.h"
+#include "shadow.h"
+
+#include <stdio.h>
+
+enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
+
+void meter_start(unsigned every); /* forget what was counted; meter one block in `every` */
+void meter_stop(void);
+bool meter_is_on(uint64_t *every);
+struct meter *meter_create(void);
+void meter_start_block(struct worker *worker);
+
+/* ---- requests.c: the accesses of a metered block, lane by lane, put together to requests of its warps ---- */
+void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc);
+void meter_destination(size_t shared_offset); /* of the copy that was noted last */
+/* Count what these lanes of a warp have done so far, when they meet; and what the whole block has, at its barriers, before
+ * any thread goes past, and at its end. */
+void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lanes);
+void meter_block(struct worker *worker);
+/* No lane of the warp can go on: make room in its logs. False when that was not what they waited for. */
+bool meter_make_room(struct worker *worker, unsigned first, unsigned end);
+
+/* ---- counts.c: what each source line cost ---- */
+void meter_event(struct worker *worker, const char *what, const char *file, int line); /* a barrier, a collective */
+void meter_launch_done(struct launch *launch, struct worker **workers, int count);
+
+/* ---- table.c: the counts in words; JSON is the caller's to free ---- */
+char *meter_json(void);
+void meter_print(FILE *out, bool with_source);
+
+#endif

@@ -1,0 +1,108 @@
+/* Requests: what the lanes of a warp access at once. The lanes run one after the other here, so each keeps a log, and the
+ * logs are put together where lanes meet. */
+#include "counts.h"
+
+enum { LOG_SIZE = 32 };
+
+/* Accesses of one thread that are not yet counted: a ring. */
+struct log {
+    unsigned start, length;
+    struct access entries[LOG_SIZE];
+};
+
+static struct log *log_of(const struct thread *thread) { return &simt_worker->logs[thread->linear]; }
+
+void meter_start_block(struct worker *worker) {
+    if (worker->logs == NULL) worker->logs = meter_allocate(MAX_BLOCK_THREADS * sizeof *worker->logs);
+    for (unsigned i = 0; i < worker->launch->threads; i++) worker->logs[i].start = worker->logs[i].length = 0;
+}
+
+void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc) {
+    struct log *log = log_of(simt_self);
+    if (log->length == LOG_SIZE) fiber_wait(AT_LOG);
+    uint32_t via = simt_furthest > (uintptr_t)pc ? relative_pc((const void *)simt_furthest) : 0;
+    simt_furthest = 0;
+    log->entries[(log->start + log->length++) % LOG_SIZE] =
+        (struct access){address, relative_pc(pc), via, 0, (uint16_t)bytes, (uint8_t)kind, (uint8_t)space};
+}
+
+void meter_destination(size_t shared_offset) {
+    struct log *log = log_of(simt_self);
+    log->entries[(log->start + log->length - 1) % LOG_SIZE].to = (uint32_t)shared_offset;
+}
+
+/* Take from the logs of these lanes one request after the other: of the accesses that stand first in the logs, those at
+ * the lowest address of code. The compiler lays code out in the order of the source, so lanes that have left a loop or
+ * skipped a branch wait behind it until the others have come as far: where a card, too, brings them together again.
+ * A lane that goes back to a loop's head first waits where the loop's body ended, its `via`, like the others; otherwise
+ * a lane that has left an inner loop would be put together, a round of the outer loop later, with lanes still in it.
+ * Ends when the logs are empty, or when one is whose thread has stopped only for want of room and may have more to add.
+ */
+void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lanes) {
+    struct log *first_log = &worker->logs[first_lane->linear];
+    unsigned live = lanes; /* that have not returned as far as the count has come */
+    for (;;) {
+        uintptr_t addresses[WARP_SIZE];
+        uint32_t destinations[WARP_SIZE];
+        struct access *lowest = NULL;
+        uint32_t lowest_place = UINT32_MAX;
+        unsigned at_lowest = 0;
+        bool alike = true; /* all that stand at the lowest place go on to the same access */
+        for (unsigned left = lanes; left != 0; left &= left - 1) {
+            unsigned lane = (unsigned)__builtin_ctz(left);
+            struct log *log = &first_log[lane];
+            if (log->length == 0) {
+                if (first_lane[lane].state == AT_LOG) return;
+                if (first_lane[lane].state == DONE) live &= ~(1u << lane);
+                lanes &= ~(1u << lane);
+                continue;
+            }
+            struct access *access = &log->entries[log->start];
+            uint32_t place = access->via != 0 ? access->via : access->pc;
+            if (place > lowest_place) continue;
+            if (place < lowest_place) {
+                lowest = access;
+                lowest_place = place;
+                at_lowest = 0;
+                alike = true;
+            }
+            alike = alike && access->pc == lowest->pc;
+            at_lowest |= 1u << lane;
+            addresses[lane] = access->address;
+            destinations[lane] = access->to;
+        }
+        if (at_lowest == 0) return;
+        if (lowest->via != 0 && !(alike && at_lowest == lanes)) { /* past the loop's end, and look again */
+            for (unsigned left = at_lowest; left != 0; left &= left - 1) {
+                struct log *log = &first_log[__builtin_ctz(left)];
+                log->entries[log->start].via = 0;
+            }
+            continue;
+        }
+        meter_request(worker, addresses, destinations, at_lowest, live, lowest);
+        for (unsigned left = at_lowest; left != 0; left &= left - 1) {
+            struct log *log = &first_log[__builtin_ctz(left)];
+            log->start = (log->start + 1) % LOG_SIZE;
+            log->length--;
+        }
+    }
+}
+
+bool meter_make_room(struct worker *worker, unsigned first, unsigned end) {
+    struct thread *first_lane = &worker->threads[first];
+    unsigned lanes = end - first == WARP_SIZE ? 0xffffffffu : (1u << (end - first)) - 1;
+    bool any = false;
+    for (unsigned i = first; i < end && !any; i++) any = worker->threads[i].state == AT_LOG;
+    if (!any) return false;
+    meter_lanes(worker, first_lane, lanes);
+    for (unsigned i = first; i < end; i++)
+        if (worker->threads[i].state == AT_LOG && worker->logs[i].length < LOG_SIZE) worker->threads[i].state = READY;
+    return true;
+}
+
+void meter_block(struct worker *worker) {
+    for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
+        unsigned left = worker->launch->threads - first;
+        meter_lanes(worker, &worker->threads[first], left >= WARP_SIZE ? 0xffffffffu : (1u << left) - 1);
+    }
+}

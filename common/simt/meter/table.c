@@ -1,0 +1,287 @@
+/* What the meter counted, in words: as JSON, as a table by source line, and in the margin of the source. */
+#define _GNU_SOURCE
+#include "counts.h"
+#include "report.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const space_names[MEMORY_SPACES] = {"global", "shared", "local"};
+static const char *const kind_names[ACCESS_KINDS] = {"load", "store", "atomic", "copy"};
+
+/* A site with its source line, ready to be shown. */
+struct line {
+    char *file; /* "steps/01_naive/naive.cu:31" until it is cut at the colon */
+    int number;
+    const struct site *site;
+};
+
+static int by_place(const void *a, const void *b) {
+    const struct line *x = a, *y = b;
+    int files = strcmp(x->file, y->file);
+    if (files != 0) return files;
+    if (x->number != y->number) return x->number - y->number;
+    return (x->site->pc > y->site->pc) - (x->site->pc < y->site->pc);
+}
+
+static struct line *lines_of(const struct kernel *kernel, int *count) {
+    struct line *lines = meter_allocate(SITE_TABLE * sizeof *lines);
+    const void **pcs = meter_allocate(SITE_TABLE * sizeof *pcs);
+    char **texts = meter_allocate(SITE_TABLE * sizeof *texts);
+    *count = 0;
+    for (int i = 0; i < SITE_TABLE; i++) {
+        if (kernel->meter->sites[i].pc == NULL) continue;
+        lines[*count].site = &kernel->meter->sites[i];
+        pcs[(*count)++] = kernel->meter->sites[i].pc;
+    }
+    source_lines(pcs, *count, texts);
+    for (int i = 0; i < *count; i++) {
+        char *colon = strrchr(texts[i], ':');
+        lines[i].number = colon != NULL ? atoi(colon + 1) : 0;
+        if (colon != NULL) *colon = '\0';
+        lines[i].file = texts[i];
+    }
+    free(pcs);
+    free(texts);
+    qsort(lines, (size_t)*count, sizeof *lines, by_place);
+    return lines;
+}
+
+static void free_lines(struct line *lines, int count) {
+    for (int i = 0; i < count; i++) free(lines[i].file);
+    free(lines);
+}
+
+struct totals {
+    uint64_t requests[MEMORY_SPACES][ACCESS_KINDS], sectors[ACCESS_KINDS], wavefronts[ACCESS_KINDS],
+        conflicts[ACCESS_KINDS];
+};
+
+static struct totals totals_of(const struct kernel *kernel) {
+    struct totals totals = {0};
+    for (int i = 0; i < SITE_TABLE; i++) {
+        const struct site *site = &kernel->meter->sites[i];
+        if (site->pc == NULL) continue;
+        totals.requests[site->space][site->kind] += site->requests;
+        totals.sectors[site->kind] += site->sectors;
+        totals.wavefronts[site->kind] += site->wavefronts;
+        totals.conflicts[site->kind] += site->wavefronts - site->least_wavefronts;
+    }
+    return totals;
+}
+
+static void add_count(cJSON *object, const char *name, uint64_t value) {
+    cJSON_AddNumberToObject(object, name, (double)value);
+}
+
+static cJSON *json_of_totals(const struct kernel *kernel) {
+    struct totals totals = totals_of(kernel);
+    cJSON *object = cJSON_CreateObject();
+    for (int kind = 0; kind < ACCESS_KINDS; kind++) {
+        char name[60];
+        for (int space = 0; space < MEMORY_SPACES; space++) {
+            snprintf(name, sizeof name, "%s_%s_requests", space_names[space], kind_names[kind]);
+            add_count(object, name, totals.requests[space][kind]);
+        }
+        snprintf(name, sizeof name, "global_%s_sectors", kind_names[kind]);
+        add_count(object, name, totals.sectors[kind]);
+        snprintf(name, sizeof name, "shared_%s_wavefronts", kind_names[kind]);
+        add_count(object, name, totals.wavefronts[kind]);
+        snprintf(name, sizeof name, "shared_%s_conflicts", kind_names[kind]);
+        add_count(object, name, totals.conflicts[kind]);
+    }
+    return object;
+}
+
+static cJSON *json_of_line(const struct line *line) {
+    const struct site *site = line->site;
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "file", line->file);
+    cJSON_AddNumberToObject(object, "line", line->number);
+    cJSON_AddStringToObject(object, "space", space_names[site->space]);
+    cJSON_AddStringToObject(object, "access", kind_names[site->kind]);
+    add_count(object, "bytes_a_lane", site->bytes);
+    add_count(object, "requests", site->requests);
+    add_count(object, "lanes", site->lanes);
+    add_count(object, "partial_requests", site->partial);
+    add_count(object, "bytes", site->lanes * site->bytes);
+    if (site->space == SPACE_GLOBAL) add_count(object, "sectors", site->sectors);
+    if (site->space == SPACE_SHARED) {
+        add_count(object, "wavefronts", site->wavefronts);
+        add_count(object, "conflicts", site->wavefronts - site->least_wavefronts);
+    }
+    if (site->space == SPACE_LOCAL) return object;
+    /* One request as an example: each lane's address, relative to the lowest sector or to shared memory's start. */
+    cJSON *sample = cJSON_AddObjectToObject(object, "sample");
+    uintptr_t base = 0;
+    if (site->space == SPACE_GLOBAL) {
+        base = UINTPTR_MAX;
+        for (unsigned left = site->sample_lanes; left != 0; left &= left - 1)
+            if (site->sample[__builtin_ctz(left)] < base) base = site->sample[__builtin_ctz(left)];
+        base -= base % 128;
+    }
+    cJSON_AddStringToObject(sample, "lowest", site->sample_names[0]);
+    cJSON_AddStringToObject(sample, "highest", site->sample_names[1]);
+    cJSON *addresses = cJSON_AddArrayToObject(sample, "addresses");
+    for (unsigned lane = 0; lane < WARP_SIZE; lane++)
+        cJSON_AddItemToArray(addresses, (site->sample_lanes >> lane & 1) != 0
+                                            ? cJSON_CreateNumber((double)(site->sample[lane] - base))
+                                            : cJSON_CreateNull());
+    return object;
+}
+
+static cJSON *json_of_shape(struct uint3 shape) {
+    int numbers[3] = {(int)shape.x, (int)shape.y, (int)shape.z};
+    return cJSON_CreateIntArray(numbers, 3);
+}
+
+char *meter_json(void) {
+    cJSON *list = cJSON_CreateArray();
+    for (int k = 0; k < simt_kernel_count; k++) {
+        const struct kernel *kernel = &simt_kernels[k];
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "kernel", kernel->name);
+        cJSON_AddItemToObject(object, "grid", json_of_shape(kernel->grid));
+        cJSON_AddItemToObject(object, "block", json_of_shape(kernel->block));
+        add_count(object, "launches", kernel->launches);
+        add_count(object, "blocks", kernel->blocks);
+        add_count(object, "metered_blocks", kernel->metered_blocks);
+        add_count(object, "different_bytes_read", 4 * kernel->words_read);
+        add_count(object, "different_bytes_written", 4 * kernel->words_written);
+        cJSON_AddItemToObject(object, "totals", json_of_totals(kernel));
+        int count;
+        struct line *lines = lines_of(kernel, &count);
+        cJSON *json_lines = cJSON_AddArrayToObject(object, "lines");
+        for (int i = 0; i < count; i++) cJSON_AddItemToArray(json_lines, json_of_line(&lines[i]));
+        free_lines(lines, count);
+        cJSON *events = cJSON_AddArrayToObject(object, "events");
+        for (int i = 0; i < kernel->meter->event_count; i++) {
+            const struct event *event = &kernel->meter->events[i];
+            cJSON *json_event = cJSON_CreateObject();
+            cJSON_AddStringToObject(json_event, "what", event->what);
+            cJSON_AddStringToObject(json_event, "file", event->file);
+            cJSON_AddNumberToObject(json_event, "line", event->line);
+            add_count(json_event, "count", event->count);
+            cJSON_AddItemToArray(events, json_event);
+        }
+        cJSON_AddItemToArray(list, object);
+    }
+    char *text = cJSON_PrintUnformatted(list);
+    cJSON_Delete(list);
+    return text;
+}
+
+/* The least that the same bytes can cost: sectors used whole, wavefronts without conflicts. */
+static double least_cost(const struct site *site) {
+    if (site->space == SPACE_SHARED) return (double)site->least_wavefronts;
+    return (double)(site->lanes * site->bytes) / SECTOR;
+}
+
+static double cost(const struct site *site) {
+    return (double)(site->space == SPACE_SHARED ? site->wavefronts : site->sectors);
+}
+
+/* What a site wastes, in sectors or wavefronts; a broadcast, which uses less than a sector, wastes nothing. */
+static double waste(const struct site *site) {
+    if (site->space == SPACE_LOCAL) return 0.0;
+    double least = least_cost(site) > (double)site->requests ? least_cost(site) : (double)site->requests;
+    return cost(site) - least;
+}
+
+static bool is_worst(const struct line *lines, int count, int i) {
+    double worst = 0.0;
+    for (int j = 0; j < count; j++)
+        if (lines[j].site->space == lines[i].site->space && waste(lines[j].site) > worst) worst = waste(lines[j].site);
+    return worst > 0.0 && waste(lines[i].site) > 0.5 * worst;
+}
+
+static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
+    fprintf(out, "%s<<<(%u,%u,%u), (%u,%u,%u)>>>", kernel->name, kernel->grid.x, kernel->grid.y, kernel->grid.z,
+            kernel->block.x, kernel->block.y, kernel->block.z);
+    if (kernel->launches > 1) fprintf(out, ", %lu launches", (unsigned long)kernel->launches);
+    if (kernel->metered_blocks < kernel->blocks)
+        fprintf(out, ": counts of %lu of its %lu blocks\n", (unsigned long)kernel->metered_blocks,
+                (unsigned long)kernel->blocks);
+    else
+        fprintf(out, ": all %lu blocks\n", (unsigned long)kernel->blocks);
+    fprintf(out, "  different bytes of device memory: %lu read, %lu written\n", (unsigned long)(4 * kernel->words_read),
+            (unsigned long)(4 * kernel->words_written));
+}
+
+static void print_site(FILE *out, const struct line *line, bool worst) {
+    const struct site *site = line->site;
+    char place[200], unit[80] = "";
+    snprintf(place, sizeof place, "%s:%d", line->file, line->number);
+    if (site->space != SPACE_LOCAL)
+        snprintf(unit, sizeof unit, "%12.0f %s  %5.2f a request", cost(site),
+                 site->space == SPACE_SHARED ? "wavefronts" : "sectors   ", cost(site) / (double)site->requests);
+    fprintf(out, "  %-46s %s %-6s %2u B %11lu requests %s%s\n", place, space_names[site->space], kind_names[site->kind],
+            site->bytes, (unsigned long)site->requests, unit, worst ? "  <-- most waste" : "");
+}
+
+static void print_events(FILE *out, const struct kernel *kernel) {
+    for (int i = 0; i < kernel->meter->event_count; i++) {
+        const struct event *event = &kernel->meter->events[i];
+        char place[200];
+        snprintf(place, sizeof place, "%s:%d", event->file, event->line);
+        fprintf(out, "  %-46s %-22s %11lu times\n", place, event->what, (unsigned long)event->count);
+    }
+}
+
+/* Paths in line numbers are relative to the project; a program may run from elsewhere. */
+static FILE *open_source(const char *name) {
+    FILE *file = fopen(name, "r");
+    if (file != NULL) return file;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", SOURCE_ROOT, name);
+    return fopen(path, "r");
+}
+
+/* The lines of one file between the first and the last that the kernel touched, with counts in the margin. */
+static void print_listing(FILE *out, const struct line *lines, int count) {
+    for (int first = 0; first < count;) {
+        int end = first;
+        while (end < count && strcmp(lines[end].file, lines[first].file) == 0) end++;
+        FILE *file = open_source(lines[first].file);
+        char text[400];
+        int number = 0, next = first;
+        fprintf(out, "  %s\n  %11s %9s  line\n", lines[first].file, "requests", "each");
+        while (file != NULL && fgets(text, sizeof text, file) != NULL && next < end) {
+            number++;
+            if (number + 3 < lines[first].number) continue;
+            text[strcspn(text, "\n")] = '\0';
+            bool shown = false;
+            for (; next < end && lines[next].number == number; next++) {
+                const struct site *site = lines[next].site;
+                char each[40] = "";
+                if (site->space != SPACE_LOCAL)
+                    snprintf(each, sizeof each, "%.2f %c", cost(site) / (double)site->requests,
+                             site->space == SPACE_SHARED ? 'w' : 's');
+                fprintf(out, "  %11lu %9s %c%4d  %s\n", (unsigned long)site->requests, each,
+                        is_worst(lines, count, next) ? '!' : ' ', number, shown ? "" : text);
+                shown = true;
+            }
+            if (!shown) fprintf(out, "  %11s %9s  %4d  %s\n", "", "", number, text);
+        }
+        if (file != NULL) fclose(file);
+        first = end;
+    }
+    fputs("  (each: s sectors of global memory or w wavefronts of shared memory a request; ! the most waste)\n", out);
+}
+
+void meter_print(FILE *out, bool with_source) {
+    for (int k = 0; k < simt_kernel_count; k++) {
+        int count;
+        struct line *lines = lines_of(&simt_kernels[k], &count);
+        print_kernel_heading(out, &simt_kernels[k]);
+        if (with_source)
+            print_listing(out, lines, count);
+        else
+            for (int i = 0; i < count; i++) print_site(out, &lines[i], is_worst(lines, count, i));
+        print_events(out, &simt_kernels[k]);
+        fputc('\n', out);
+        free_lines(lines, count);
+    }
+}

@@ -1,0 +1,47 @@
+/* A fault: what happened, in which kernel, block and thread. The first one ends the run. */
+#define _GNU_SOURCE
+#include "report.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static cudaError_t sticky = cudaSuccess;
+static char report[4096];
+
+cudaError_t simt_sticky_error(void) { return sticky; }
+const char *simt_last_report(void) { return report; }
+
+void simt_clear_error(void) {
+    sticky = cudaSuccess;
+    report[0] = '\0';
+}
+
+void simt_fail(cudaError_t error, const char *format, ...) {
+    struct worker *worker = simt_worker;
+    struct launch *launch = worker->launch;
+    char text[3000];
+    atomic_store(&worker->block_started_ns, 0); /* the watchdog leaves the explanation alone */
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
+        int length = snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)",
+                              cudaGetErrorName(error), launch->name, worker->block_index.x, worker->block_index.y,
+                              worker->block_index.z);
+        if (simt_self != NULL)
+            length += snprintf(report + length, sizeof report - (size_t)length, ", thread (%u,%u,%u)",
+                               simt_self->index.x, simt_self->index.y, simt_self->index.z);
+        snprintf(report + length, sizeof report - (size_t)length, "\n    %s\n", text);
+        fputs(report, stderr);
+        sticky = error;
+        atomic_store(&launch->failed, true);
+    }
+    pthread_mutex_unlock(&lock);
+
+    fiber_abandon(worker); /* never resumed: launch->failed is set */
+}

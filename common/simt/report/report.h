@@ -1,0 +1,23 @@
+/* Errors in words, and places of the program as source lines. Knows the machine: which block and thread runs. */
+#ifndef SIMT_REPORT_H
+#define SIMT_REPORT_H
+
+#include "cuda_runtime.h"
+#include "machine.h"
+
+/* End the running kernel with `error`: the text is kept and printed, the block is abandoned. Called from a fiber it
+ * does not return; called from the scheduler it does. */
+void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+cudaError_t simt_sticky_error(void);
+void simt_clear_error(void);
+
+/* "steps/01_naive/naive.cu:42" of a code address; the text is the caller's to free. Lines of the simulator's own headers
+ * are passed over in favour of the kernel's line that they were inlined into. */
+char *source_line(const void *pc);
+void source_lines(const void *const *pcs, int count, char **lines);
+
+/* "fa2_forward<64>" of a kernel's code, into text; its name in the source where that cannot be found. */
+void kernel_name(const struct launch *launch, char *text, size_t room);
+
+#endif

@@ -1,0 +1,77 @@
+/* One block from its first thread to its last. */
+#include "scheduler.h"
+
+#include "collectives.h"
+#include "device_memory.h"
+#include "meter.h"
+#include "shadow.h"
+
+#include <time.h>
+
+int64_t scheduler_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void start_block(struct worker *worker, uint64_t number) {
+    const struct launch *launch = worker->launch;
+    worker->block_index.x = (unsigned)(number % launch->grid.x);
+    worker->block_index.y = (unsigned)(number / launch->grid.x % launch->grid.y);
+    worker->block_index.z = (unsigned)(number / launch->grid.x / launch->grid.y);
+    shared_start_block(worker);
+    struct uint3 size = launch->block;
+    for (unsigned i = 0; i < launch->threads; i++) {
+        struct thread *thread = &worker->threads[i];
+        thread->state = FRESH;
+        thread->linear = i;
+        thread->index = (struct uint3){i % size.x, i / size.x % size.y, i / size.x / size.y};
+        thread->last_pc = NULL;
+        thread->furthest = 0;
+        thread->place = (struct place){"", "", 0};
+    }
+    collectives_start_block(worker);
+    shadow_start_block(worker, number);
+    worker->metering = launch->metered && number % launch->meter_every == 0;
+    if (worker->metering) meter_start_block(worker);
+}
+
+/* A warp runs until all its lanes wait for other warps or are done, then the next: what a warp touches stays in cache. */
+void scheduler_run_block(struct worker *worker, uint64_t number) {
+    struct launch *launch = worker->launch;
+    start_block(worker, number);
+    atomic_store_explicit(&worker->block_started_ns, scheduler_now_ns(), memory_order_relaxed);
+    if (sigsetjmp(worker->escape, 1) != 0) {
+        scheduler_explain_signal(worker);
+        simt_self = NULL;
+        return;
+    }
+    while (worker->alive > 0) {
+        bool any_ran = false;
+        for (unsigned i = 0; i < launch->threads; i++)
+            if (worker->threads[i].state == GAVE_WAY ||
+                (worker->threads[i].state == AT_CONDITION && condition_holds(&worker->threads[i])))
+                worker->threads[i].state = READY;
+        for (unsigned first = 0; first < launch->threads; first += WARP_SIZE) {
+            unsigned end = first + WARP_SIZE < launch->threads ? first + WARP_SIZE : launch->threads;
+            for (bool warp_ran = true; warp_ran;) {
+                warp_ran = false;
+                for (unsigned i = first; i < end; i++) {
+                    struct thread *thread = &worker->threads[i];
+                    if (thread->state > READY) continue;
+                    fiber_resume(worker, thread);
+                    if (thread->state == DONE) collectives_thread_done(worker, thread);
+                    if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
+                    warp_ran = any_ran = true;
+                }
+                if (!warp_ran && worker->metering) warp_ran = meter_make_room(worker, first, end);
+            }
+        }
+        if (!any_ran) {
+            explain_deadlock(worker);
+            return;
+        }
+    }
+    shadow_report_unwritten(worker);
+    if (worker->metering) meter_block(worker);
+}

@@ -1,0 +1,17 @@
+/* Who runs when: blocks over CPU threads, and the fibers of a block one after the other. Knows all layers below. */
+#ifndef SIMT_SCHEDULER_H
+#define SIMT_SCHEDULER_H
+
+#include "machine.h"
+
+/* Run all blocks of the launch; its failure, if any, is then the sticky error. */
+void simt_run(struct launch *launch);
+
+/* ---- between this layer's own files ---- */
+int64_t scheduler_now_ns(void);
+void scheduler_run_block(struct worker *worker, uint64_t number);
+/* Faults of the CPU in a kernel, and the watchdog's SIGUSR2, leave the fiber for worker->escape. */
+void scheduler_catch_signals(void);
+void scheduler_explain_signal(struct worker *worker);
+
+#endif

@@ -1,0 +1,129 @@
+/* Workers: the CPU threads that run blocks, and the watchdog over them. */
+#define _GNU_SOURCE
+#include "scheduler.h"
+
+#include "cuda_runtime.h"
+#include "device_memory.h"
+#include "meter.h"
+#include "report.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    struct worker **workers;
+    int count, busy;
+    uint64_t generation;
+    struct launch *launch;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+static double watchdog_seconds(void) {
+    const char *text = getenv("SIMT_WATCHDOG_SECONDS");
+    double seconds = text != NULL ? strtod(text, NULL) : 0.0;
+    return seconds > 0.0 ? seconds : 60.0;
+}
+
+static void *worker_main(void *data) {
+    struct worker *worker = data;
+    simt_worker = worker;
+    stack_t stack = {.ss_sp = worker->signal_stack, .ss_size = 1 << 16};
+    sigaltstack(&stack, NULL);
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        while (pool.generation == seen) pthread_cond_wait(&pool.work, &pool.lock);
+        seen = pool.generation;
+        struct launch *launch = pool.launch;
+        pthread_mutex_unlock(&pool.lock);
+
+        worker->launch = launch;
+        memset(worker->site_cache, 0, sizeof worker->site_cache);
+        if (fiber_ensure_stacks(worker, launch->threads)) {
+            while (!atomic_load(&launch->failed)) {
+                uint64_t number = atomic_fetch_add(&launch->next_block, 1);
+                if (number >= launch->blocks) break;
+                scheduler_run_block(worker, (number * launch->step + launch->offset) % launch->blocks);
+            }
+        } else {
+            simt_fail(cudaErrorMemoryAllocation, "no memory for the stacks of %u threads", launch->threads);
+        }
+        atomic_store(&worker->block_started_ns, 0);
+
+        pthread_mutex_lock(&pool.lock);
+        if (--pool.busy == 0) pthread_cond_signal(&pool.done);
+    }
+    return NULL;
+}
+
+static pthread_t *worker_threads;
+
+static void *allocate_or_die(size_t bytes) {
+    void *memory = calloc(1, bytes);
+    if (memory == NULL) {
+        fputs("simulated device: out of memory\n", stderr);
+        abort();
+    }
+    return memory;
+}
+
+static void start_workers(void) {
+    const char *wanted = getenv("SIMT_THREADS");
+    long count = wanted != NULL ? strtol(wanted, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
+    if (count < 1) count = 1;
+    scheduler_catch_signals();
+    pool.workers = allocate_or_die((size_t)count * sizeof *pool.workers);
+    worker_threads = allocate_or_die((size_t)count * sizeof *worker_threads);
+    for (long i = 0; i < count; i++) {
+        struct worker *worker = allocate_or_die(sizeof *worker);
+        worker->threads = allocate_or_die(MAX_BLOCK_THREADS * sizeof *worker->threads);
+        worker->meter = meter_create();
+        worker->signal_stack = allocate_or_die(1 << 16);
+        pool.workers[i] = worker;
+        if (!shared_create(worker) || pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
+            fputs("simulated device: cannot start its threads\n", stderr);
+            abort();
+        }
+        pool.count++;
+    }
+}
+
+static void wake_stuck_workers(int64_t limit_ns) {
+    for (int i = 0; i < pool.count; i++) {
+        int64_t started = atomic_load(&pool.workers[i]->block_started_ns);
+        if (started != 0 && scheduler_now_ns() - started > limit_ns) pthread_kill(worker_threads[i], SIGUSR2);
+    }
+}
+
+void simt_run(struct launch *launch) {
+    int64_t limit_ns = (int64_t)(watchdog_seconds() * 1e9);
+    pthread_mutex_lock(&pool.lock);
+    if (pool.count == 0) {
+        pthread_mutex_unlock(&pool.lock);
+        start_workers();
+        pthread_mutex_lock(&pool.lock);
+    }
+    pool.launch = launch;
+    pool.busy = pool.count;
+    pool.generation++;
+    pthread_cond_broadcast(&pool.work);
+    while (pool.busy > 0) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 100000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        pthread_cond_timedwait(&pool.done, &pool.lock, &until);
+        wake_stuck_workers(limit_ns);
+    }
+    pthread_mutex_unlock(&pool.lock);
+    if (launch->metered) meter_launch_done(launch, pool.workers, pool.count);
+}
