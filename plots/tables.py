@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the measured numbers, the diffs and the quoted code into the book's pages. Standard library only.
 
-    tables.py            brings README.md, docs/*.md and steps/*/README.md up to date
+    tables.py            brings README.md, docs/**/*.md and steps/*/README.md up to date
     tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number that
                          was typed by hand; exit status 1 if there is any
 
@@ -142,7 +142,7 @@ class Book:
         return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
     def pages(self):
-        pages = [self.root / "README.md", *self.root.glob("docs/*.md"), *self.root.glob("steps/*/README.md")]
+        pages = [self.root / "README.md", *self.root.glob("docs/**/*.md"), *self.root.glob("steps/*/README.md")]
         return sorted(page for page in pages if page.exists())
 
     def step_names(self):
