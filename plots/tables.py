@@ -22,6 +22,7 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table stalls 06_vectorized -->              what its warps wait for
     <!-- begin table peer_kernels -->                      which units PyTorch's kernels multiply with
     <!-- begin table operands -->                          what a multiply-add's registers cost
+    <!-- begin table memory -->                            latency and bandwidth of each level of memory, a column a card
     <!-- begin table machine_code -->                      the loops of 06's two products, as compiled
     <!-- begin table bits -->                              whether two runs gave the same bits
     <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
@@ -487,6 +488,24 @@ def operands(book, page, arguments):
                           [[kept, f"{cycles[kept]:.2f}"] for kept in ("none", "one", "both")])
 
 
+MEMORY_ROWS = [
+    ("shared memory, latency in cycles", "latency_cycles", "shared", 1),
+    ("L1 cache, latency in cycles", "latency_cycles", "l1", 1),
+    ("L2 cache, latency in cycles", "latency_cycles", "l2", 1),
+    ("device memory, latency in cycles", "latency_cycles", "dram", 1),
+    ("L2 cache, TB/s read by all SMs", "bytes_per_second", "l2", 1e12),
+    ("device memory, TB/s read by all SMs", "bytes_per_second", "dram", 1e12),
+]
+
+
+def memory(book, page, arguments):
+    """What docs/probes/memory.cu measured, the last run of each card."""
+    cards = {line["device"]: line for line in book.lines_of("probes") if "latency_cycles" in line}
+    rows = [[label, *(number(card[group][level] / unit) for card in cards.values()), *([] if cards else [DASH])]
+            for label, group, level, unit in MEMORY_ROWS]
+    return markdown_table(["measured", *(cards or ["not recorded yet"])], "l" + "r" * max(1, len(cards)), rows)
+
+
 def machine_code(book, page, arguments):
     """What plots/machine_code.py read in the loops of chapter 06's two products."""
     rows = [[str(line["dim"]), name, str(loop["multiply_adds"]), str(loop["instructions"] - loop["multiply_adds"]),
@@ -621,7 +640,7 @@ def table(book, page, arguments):
     kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
              "peers": peers, "variants": variants, "trials": trials,
              "alternatives": alternatives, "stalls": stalls, "bits": bits_table, "verdicts": verdicts,
-             "peer_kernels": peer_kernels, "operands": operands, "machine_code": machine_code}
+             "peer_kernels": peer_kernels, "operands": operands, "machine_code": machine_code, "memory": memory}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])
