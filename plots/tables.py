@@ -24,6 +24,7 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table operands -->                          what a multiply-add's registers cost
     <!-- begin table memory -->                            latency and bandwidth of each level of memory, a column a card
     <!-- begin table machine_code -->                      the loops of 06's two products, as compiled
+    <!-- begin table gallery steps -->                     the pictures of a folder's pages, with the words that pages show them by
     <!-- begin table bits -->                              whether two runs gave the same bits
     <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
@@ -506,6 +507,26 @@ def memory(book, page, arguments):
     return markdown_table(["measured", *(cards or ["not recorded yet"])], "l" + "r" * max(1, len(cards)), rows)
 
 
+def gallery(book, page, arguments):
+    """Every picture that the pages of a folder (steps, docs, plots) show, under the page that shows it first."""
+    folder = book.root / (arguments[0] if arguments else "steps")
+    shown, text = set(), ""
+    for source in [other for other in book.pages() if other != page]:
+        pictures = []
+        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]+\.png)\)", source.read_text(encoding="utf-8")):
+            picture = (source.parent / target).resolve()
+            if picture.is_relative_to(folder) and picture not in shown:
+                shown.add(picture)
+                pictures.append(f"![{words}]({os.path.relpath(picture, page.parent)})\n\n{words}\n\n")
+        if pictures:
+            name = source.parent.name if source.name == "README.md" else source.name
+            name = name if source.parent != book.root else "README"
+            text += f"### [{name}]({os.path.relpath(source, page.parent)})\n\n" + "".join(pictures)
+    if not text:
+        raise BadMarker(f"gallery: no page shows a picture of {folder.name}")
+    return "\n" + text
+
+
 def machine_code(book, page, arguments):
     """What plots/machine_code.py read in the loops of chapter 06's two products."""
     rows = [[str(line["dim"]), name, str(loop["multiply_adds"]), str(loop["instructions"] - loop["multiply_adds"]),
@@ -640,7 +661,8 @@ def table(book, page, arguments):
     kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
              "peers": peers, "variants": variants, "trials": trials,
              "alternatives": alternatives, "stalls": stalls, "bits": bits_table, "verdicts": verdicts,
-             "peer_kernels": peer_kernels, "operands": operands, "machine_code": machine_code, "memory": memory}
+             "peer_kernels": peer_kernels, "operands": operands, "machine_code": machine_code, "memory": memory,
+             "gallery": gallery}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])
