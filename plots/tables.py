@@ -249,20 +249,20 @@ def counter(name):
 # What a row shows of a kernel's counters; a kernel that has no such thing (no shared memory, say) gets a dash.
 COUNTER_ROWS = [
     ("time, microseconds", lambda c: divided(c.get("gpu__time_duration.sum"), 1000)),
-    ("registers a thread", counter("registers")),
+    ("registers per thread", counter("registers")),
     ("warps resident, % of the most an SM holds", counter("sm__warps_active.avg.pct_of_peak_sustained_active")),
     ("issue slots used, %", counter("smsp__issue_active.avg.pct_of_peak_sustained_active")),
     ("L1 data path busy, %", counter("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed")),
-    ("sectors a global load", per("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    ("sectors per global load", per("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
                                   "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")),
-    ("sectors a global store", per("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    ("sectors per global store", per("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
                                    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")),
     ("global load sectors found in L1, %", counter("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct")),
-    ("wavefronts a shared load", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    ("wavefronts per shared load", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
                                      "smsp__inst_executed_op_shared_ld.sum")),
-    ("wavefronts a shared store", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    ("wavefronts per shared store", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
                                       "smsp__inst_executed_op_shared_st.sum")),
-    ("multiply-adds, % of instructions", lambda c: divided(
+    ("FMAs, % of instructions", lambda c: divided(
         c.get("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 0) * 100 / 32, c.get("smsp__inst_executed.sum"))),
     ("device memory read, MB", lambda c: divided(c.get("dram__bytes_read.sum"), 1e6)),
     ("device memory written, MB", lambda c: divided(c.get("dram__bytes_write.sum"), 1e6)),
@@ -275,7 +275,7 @@ STALLS = {
     "barrier": "a barrier",
     "wait": "a fixed number of cycles",
     "dispatch_stall": "operands from the register file",
-    "math_pipe_throttle": "a free multiply-add unit",
+    "math_pipe_throttle": "a free FMA unit",
 }
 
 
@@ -424,7 +424,7 @@ def traffic(book, page, arguments):
         rows.append([f'`{kernel["kernel"]}`', str(sum(line["requests"] for line in lines)), str(sectors),
                      size_in_bytes(sum(line["bytes"] for line in lines)), size_in_bytes(32 * sectors),
                      size_in_bytes(different), number(divided(32 * sectors, different))])
-    headings = [str(shape), "requests", "sectors", "bytes asked for", "bytes in the sectors", "different bytes", "ratio"]
+    headings = [str(shape), "requests", "sectors", "bytes requested", "bytes in the sectors", "different bytes", "ratio"]
     return markdown_table(headings, "lrrrrrr", rows)
 
 
