@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the measured numbers, the diffs and the quoted code into the book's pages. Standard library only.
 
-    tables.py            brings README.md, docs/*.md and steps/*/README.md up to date
+    tables.py            brings README.md, docs/**/*.md and steps/*/README.md up to date
     tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number that
                          was typed by hand; exit status 1 if there is any
 
@@ -22,7 +22,9 @@ A block stands between two comments, each at the beginning of a line:
     <!-- begin table stalls 06_vectorized -->              what its warps wait for
     <!-- begin table peer_kernels -->                      which units PyTorch's kernels multiply with
     <!-- begin table operands -->                          what a multiply-add's registers cost
+    <!-- begin table memory -->                            latency and bandwidth of each level of memory, a column a card
     <!-- begin table machine_code -->                      the loops of 06's two products, as compiled
+    <!-- begin table gallery steps -->                     the pictures of a folder's pages, with the words that pages show them by
     <!-- begin table bits -->                              whether two runs gave the same bits
     <!-- begin table verdicts -->                          what compute-sanitizer says of the planted faults
     <!-- begin diff 01_naive 02_tiled_matmul -->           from steps/01_naive/naive.cu to .../tiled_matmul.cu
@@ -142,7 +144,7 @@ class Book:
         return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
     def pages(self):
-        pages = [self.root / "README.md", *self.root.glob("docs/*.md"), *self.root.glob("steps/*/README.md")]
+        pages = [self.root / "README.md", *self.root.glob("docs/**/*.md"), *self.root.glob("steps/*/README.md")]
         return sorted(page for page in pages if page.exists())
 
     def step_names(self):
@@ -247,20 +249,20 @@ def counter(name):
 # What a row shows of a kernel's counters; a kernel that has no such thing (no shared memory, say) gets a dash.
 COUNTER_ROWS = [
     ("time, microseconds", lambda c: divided(c.get("gpu__time_duration.sum"), 1000)),
-    ("registers a thread", counter("registers")),
+    ("registers per thread", counter("registers")),
     ("warps resident, % of the most an SM holds", counter("sm__warps_active.avg.pct_of_peak_sustained_active")),
     ("issue slots used, %", counter("smsp__issue_active.avg.pct_of_peak_sustained_active")),
     ("L1 data path busy, %", counter("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed")),
-    ("sectors a global load", per("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    ("sectors per global load", per("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
                                   "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")),
-    ("sectors a global store", per("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    ("sectors per global store", per("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
                                    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")),
     ("global load sectors found in L1, %", counter("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct")),
-    ("wavefronts a shared load", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    ("wavefronts per shared load", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
                                      "smsp__inst_executed_op_shared_ld.sum")),
-    ("wavefronts a shared store", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    ("wavefronts per shared store", per("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
                                       "smsp__inst_executed_op_shared_st.sum")),
-    ("multiply-adds, % of instructions", lambda c: divided(
+    ("FMAs, % of instructions", lambda c: divided(
         c.get("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 0) * 100 / 32, c.get("smsp__inst_executed.sum"))),
     ("device memory read, MB", lambda c: divided(c.get("dram__bytes_read.sum"), 1e6)),
     ("device memory written, MB", lambda c: divided(c.get("dram__bytes_write.sum"), 1e6)),
@@ -273,7 +275,7 @@ STALLS = {
     "barrier": "a barrier",
     "wait": "a fixed number of cycles",
     "dispatch_stall": "operands from the register file",
-    "math_pipe_throttle": "a free multiply-add unit",
+    "math_pipe_throttle": "a free FMA unit",
 }
 
 
@@ -422,7 +424,7 @@ def traffic(book, page, arguments):
         rows.append([f'`{kernel["kernel"]}`', str(sum(line["requests"] for line in lines)), str(sectors),
                      size_in_bytes(sum(line["bytes"] for line in lines)), size_in_bytes(32 * sectors),
                      size_in_bytes(different), number(divided(32 * sectors, different))])
-    headings = [str(shape), "requests", "sectors", "bytes asked for", "bytes in the sectors", "different bytes", "ratio"]
+    headings = [str(shape), "requests", "sectors", "bytes requested", "bytes in the sectors", "different bytes", "ratio"]
     return markdown_table(headings, "lrrrrrr", rows)
 
 
@@ -485,6 +487,44 @@ def operands(book, page, arguments):
     cycles = found[-1]
     return markdown_table(["factors still at hand from the multiply-add before", "cycles of a scheduler"], "lr",
                           [[kept, f"{cycles[kept]:.2f}"] for kept in ("none", "one", "both")])
+
+
+MEMORY_ROWS = [
+    ("shared memory, latency in cycles", "latency_cycles", "shared", 1),
+    ("L1 cache, latency in cycles", "latency_cycles", "l1", 1),
+    ("L2 cache, latency in cycles", "latency_cycles", "l2", 1),
+    ("device memory, latency in cycles", "latency_cycles", "dram", 1),
+    ("L2 cache, TB/s read by all SMs", "bytes_per_second", "l2", 1e12),
+    ("device memory, TB/s read by all SMs", "bytes_per_second", "dram", 1e12),
+]
+
+
+def memory(book, page, arguments):
+    """What docs/probes/memory.cu measured, the last run of each card."""
+    cards = {line["device"]: line for line in book.lines_of("probes") if "latency_cycles" in line}
+    rows = [[label, *(number(card[group][level] / unit) for card in cards.values()), *([] if cards else [DASH])]
+            for label, group, level, unit in MEMORY_ROWS]
+    return markdown_table(["measured", *(cards or ["not recorded yet"])], "l" + "r" * max(1, len(cards)), rows)
+
+
+def gallery(book, page, arguments):
+    """Every picture that the pages of a folder (steps, docs, plots) show, under the page that shows it first."""
+    folder = book.root / (arguments[0] if arguments else "steps")
+    shown, text = set(), ""
+    for source in [other for other in book.pages() if other != page]:
+        pictures = []
+        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]+\.png)\)", source.read_text(encoding="utf-8")):
+            picture = (source.parent / target).resolve()
+            if picture.is_relative_to(folder) and picture not in shown:
+                shown.add(picture)
+                pictures.append(f"![{words}]({os.path.relpath(picture, page.parent)})\n\n{words}\n\n")
+        if pictures:
+            name = source.parent.name if source.name == "README.md" else source.name
+            name = name if source.parent != book.root else "README"
+            text += f"### [{name}]({os.path.relpath(source, page.parent)})\n\n" + "".join(pictures)
+    if not text:
+        raise BadMarker(f"gallery: no page shows a picture of {folder.name}")
+    return "\n" + text
 
 
 def machine_code(book, page, arguments):
@@ -621,7 +661,8 @@ def table(book, page, arguments):
     kinds = {"ladder": ladder, "sizes": sizes, "counters": counters_table, "truth": truth, "traffic": traffic,
              "peers": peers, "variants": variants, "trials": trials,
              "alternatives": alternatives, "stalls": stalls, "bits": bits_table, "verdicts": verdicts,
-             "peer_kernels": peer_kernels, "operands": operands, "machine_code": machine_code}
+             "peer_kernels": peer_kernels, "operands": operands, "machine_code": machine_code, "memory": memory,
+             "gallery": gallery}
     if not arguments or arguments[0] not in kinds:
         raise BadMarker(f"there is no such table; there are: {', '.join(kinds)}")
     return kinds[arguments[0]](book, page, arguments[1:])

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""check_words.py [PAGE.md...]: phrases that the book's English avoids, in the prose of the pages."""
+
+import re
+import sys
+
+from pages import pages, prose, shown
+
+ACTORS = r"(?:threads?|warps?|blocks?|lanes?|rows?|keys?|tiles?|kernels?|query|queries|cards?|caches?|requests?)"
+THINGS = r"(?:row|element|block|warp|lane|thread|head|tile|key|query|load|store|request|cycle|second|scheduler|step|kernel|run|page|column|pair|word|line)"
+COUNTED = (r"(?:bytes?|floats?|words?|numbers?|elements?|columns?|rows?|keys?|registers?|loads?|stores?|sectors?|wavefronts?|"
+           r"threads?|warps?|blocks?|lanes?|barriers?|requests?|shuffles?|FMAs?|multiply-adds?|additions?|instructions?)")
+SPACE = r"(?: +| *\n *)"  # a line may end between two words, a paragraph may not
+REJECTED = (  # pattern, what to write
+    (rf"\b{ACTORS} (?:who |that )?(?:all )?(?:asks?|wants?|sees?|knows?|likes?|tells?)\b",
+     "load, store, compute, wait, need; a query attends to a key"),
+    (rf"\b(?:asked|asks?|asking) for (?:by|each|every|them|the same|it|\w+ (?:bytes|sectors|elements))", "requested, loaded"),
+    (rf"\bbytes asked for\b", "bytes requested"),
+    (rf"\b(?:one|two|three|four|five|eight|a|an) (?:\w+ )?{THINGS}s? an? {THINGS}\b", "one X per Y"),
+    (rf"\b(?:\d+|one|two|three|four|eight) (?:\w+ )?{COUNTED} an? {THINGS}\b", "X per Y"),
+    (r"\bthat of\b", "repeat the noun"),
+    (r"\bthose of\b", "repeat the noun"),
+    (r"\bforth and back\b", "back and forth"),
+    (r"\b(?:nobody|somebody|someone|anyone|everyone|everybody) (?:reads?|writes?|adds?|wrote|has read|has written|can|may)\b",
+     "no thread reads, every thread has read"),
+    (r"\b(?:pass|passes|passing) by\b", "the block loops over"),
+    (r"\bcan be had\b|\bfor nothing\b", "is free"),
+    (r"\bis not told\b|\bare not told\b", "is not reported"),
+    (r"\b(?:walks?|walked|walking) (?:over|along|through) (?:the |all )?(?:keys|rows|tiles|queries)", "loops over"),
+    (r"\bthe first form of this (?:chapter|page|kernel)\b|\bused to be\b|\bformerly\b|\bin an earlier version\b",
+     "the present version only"),
+    (r"\b(?:obviously|trivially|needless to say|blazing\w*|amazing\w*|state[- ]of[- ]the[- ]art)\b", "say what the data show"),
+    (r"[\U0001F300-\U0001FAFF\u2600-\u27BF]", "no emoji"),
+)
+
+
+def problems_of(page):
+    text = prose(page.read_text(encoding="utf-8"))
+    for pattern, instead in REJECTED:
+        for match in re.finditer(pattern.replace(" ", SPACE), text, re.IGNORECASE):
+            line = text.count("\n", 0, match.start()) + 1
+            words = " ".join(match[0].split())
+            yield line, f'{shown(page)}:{line}: "{words}": {instead}'
+
+
+def main():
+    problems = [problem for page in pages(sys.argv[1:]) for _, problem in sorted(problems_of(page))]
+    print("\n".join(problems) if problems else "No rejected phrase.")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
