@@ -1,4 +1,5 @@
-// 06_vectorized, the last rung: interior tiles are copied without bounds checks.
+// 06_vectorized: FlashAttention-2 on register tiles. In this last rung of the chapter, interior tiles are copied without
+// bounds checks.
 //
 // Idea      Almost every tile lies inside its matrix. copy_tile() finds that out once per tile; then a thread copies 16
 //           bytes per instruction, a fixed distance apart, with no comparison and no address arithmetic in between.
@@ -19,8 +20,8 @@
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 // D >= d: columns of the tiles. TM: query rows of a thread. Bc: keys in a tile. A block's rows form BANDS bands. SHARE
-// warps share a band: each computes S for its part of the keys and O for its part of the columns. At D 128 the rows of O
-// would fill the registers of a single warp.
+// warps share a band: each computes S for its part of the keys and O for its part of the columns. At D 128 the rows of
+// O would fill the registers of a single warp.
 template <int D_, int TM_, int Bc_, int BANDS_, int SHARE_, int UNROLL_> struct tiling {
     static constexpr int D = D_, TM = TM_, Bc = Bc_, BANDS = BANDS_, SHARE = SHARE_, UNROLL = UNROLL_;
     static constexpr int THREADS = BANDS * SHARE * WARP;
@@ -193,6 +194,6 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 
 extern "C" const step step_06_vectorized = {
     .name = "06_vectorized",
-    .idea = "interior tiles copied without bounds checks",
+    .idea = "register tiles, 16-byte loads, cp.async, interior tiles unchecked",
     .forward = forward,
 };
