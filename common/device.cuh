@@ -9,8 +9,8 @@
 constexpr int WARP = 32;
 constexpr unsigned FULL_WARP = 0xffffffffu;
 
-// ---- 02_tiled_matmul: reductions over a warp. Every lane gets the result; all 32 lanes must call. Each round adds the
-// value of the lane whose number differs in one bit, so that after five rounds every lane has met all 32.
+// ---- 02_tiled_matmul: warp-level reductions. All 32 lanes must call; every lane returns the result. In each of five
+// rounds a lane combines its value with the value of the lane whose number differs in one bit.
 
 __device__ inline float warp_reduce_max(float x) {
     for (int bit = WARP / 2; bit > 0; bit /= 2) x = fmaxf(x, __shfl_xor_sync(FULL_WARP, x, bit));
@@ -22,8 +22,9 @@ __device__ inline float warp_reduce_sum(float x) {
     return x;
 }
 
-// ---- 04_fa1_fwd: copy rows [first, first + count) of a (rows, d) matrix to a tile in shared memory, `stride` floats a row;
-// rows past the end become zeros. All warps of the block take part, a row each in turn. No barrier.
+// ---- 04_fa1_fwd: copy rows [first, first + count) of a (rows, d) matrix to a (count, d) tile in shared memory whose
+// rows are `stride` floats apart. Rows past the end of the matrix become zeros. One row per warp at a time. No
+// barrier.
 
 template <int WARPS>
 __device__ inline void load_tile(float *tile, int stride, const float *matrix, int first, int count, int rows, int d) {
@@ -33,14 +34,15 @@ __device__ inline void load_tile(float *tile, int stride, const float *matrix, i
             tile[r * stride + c] = first + r < rows ? matrix[(size_t)(first + r) * d + c] : 0.0f;
 }
 
-// ---- 06_vectorized: a warp's lanes as 4 rows x 8 columns. A 16-byte shared load of a warp takes 2 turns instead of 4
-// when lane i reads the same address as lane i^1, or as lane i^2. Rows are given the lane bits 0 and 4 and columns the
-// bits 1 to 3, so what depends on the row is equal for lanes i and i^2, and what depends on the column for lanes i, i^1.
+// ---- 06_vectorized: a warp's 32 lanes as 4 rows x 8 columns. A 16-byte shared load of a warp takes 2 wavefronts
+// instead of 4 when each lane i has the same address as lane i^1, or when each lane i has the same address as lane
+// i^2. Lane bits 0 and 4 number the row, so lanes i and i^2 share their row; bits 1 to 3 number the column, so lanes
+// i and i^1 share their column.
 constexpr int LANE_ROWS = 4, LANE_COLS = 8;
 __device__ inline int lane_row(int lane) { return (lane & 1) | (lane >> 3 & 2); }
 __device__ inline int lane_col(int lane) { return lane >> 1 & 7; }
 
-// Four neighbouring floats, by one load of 16 bytes.
+// to[0..3] = from[0..3] by one load of 16 bytes: `from` is a multiple of 16 bytes.
 __device__ inline void load4(float *to, const float *from) {
     float4 x = *(const float4 *)from;
     to[0] = x.x;
@@ -49,19 +51,14 @@ __device__ inline void load4(float *to, const float *from) {
     to[3] = x.w;
 }
 
-// Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a tile of D columns; past the ends, zeros. No
-// commit, no wait.
+// Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile in shared memory whose rows are
+// STRIDE floats apart. Elements past the last row or the last column become zeros. No commit, no wait.
 template <int ROWS, int D, int STRIDE, int THREADS>
-__device__ inline void copy_tile(float *tile, const float *matrix, int first, int rows, int d) {
+__device__ inline void copy_tile_checked(float *tile, const float *matrix, int first, int rows, int d) {
     constexpr int STEP = 4 * THREADS / D; // rows that all threads together copy with 16 bytes each
     static_assert(4 * THREADS % D == 0 && ROWS % STEP == 0, "a thread's pieces lie in one column, STEP rows apart");
     int row = threadIdx.x / (D / 4), col = threadIdx.x % (D / 4) * 4;
-    if (d == D && first + ROWS <= rows) { // all of it is there, row after row
-        matrix += (size_t)first * D + 4 * threadIdx.x;
-#pragma unroll
-        for (int r = 0; r < ROWS; r += STEP)
-            __pipeline_memcpy_async(tile + (row + r) * STRIDE + col, matrix + r * D, 16);
-    } else if (d % 4 == 0) { // rows begin at multiples of 16 bytes
+    if (d % 4 == 0) { // each row begins at a multiple of 16 bytes
 #pragma unroll 1
         for (int r = row; r < ROWS; r += STEP) {
             bool inside = first + r < rows && col < d;
@@ -79,8 +76,24 @@ __device__ inline void copy_tile(float *tile, const float *matrix, int first, in
     }
 }
 
-// A thread's part of A B^T over DEPTH columns: its rows of A are 4 rows apart, its rows of B 8. For four columns at a
-// time, TM + TN loads of 16 bytes feed 4 TM TN multiply-adds. Both matrices have `stride` floats a row.
+// The same copy with a fast path: an interior tile, all of whose ROWS x D elements exist, is copied without bounds
+// checks.
+template <int ROWS, int D, int STRIDE, int THREADS>
+__device__ inline void copy_tile(float *tile, const float *matrix, int first, int rows, int d) {
+    int row = threadIdx.x / (D / 4), col = threadIdx.x % (D / 4) * 4;
+    if (d == D && first + ROWS <= rows) {
+        matrix += (size_t)first * D + 4 * threadIdx.x;
+#pragma unroll
+        for (int r = 0; r < ROWS; r += 4 * THREADS / D)
+            __pipeline_memcpy_async(tile + (row + r) * STRIDE + col, matrix + r * D, 16);
+    } else {
+        copy_tile_checked<ROWS, D, STRIDE, THREADS>(tile, matrix, first, rows, d);
+    }
+}
+
+// sum += A B^T over DEPTH columns, one register tile (TM, TN) per thread. A points at the thread's first row; its TM
+// rows are LANE_ROWS apart. B points at the thread's first row of B; its TN rows are LANE_COLS apart. Rows of both
+// matrices are `stride` floats apart. For each four columns, TM + TN loads of 16 bytes feed 4 TM TN FMAs.
 template <int TM, int TN, int DEPTH, int UNROLL>
 __device__ __forceinline__ void multiply_rows(float (&sum)[TM][TN], const float *A, const float *B, int stride) {
 #pragma unroll UNROLL
@@ -100,9 +113,11 @@ __device__ __forceinline__ void multiply_rows(float (&sum)[TM][TN], const float 
     }
 }
 
-// A thread's part of A B, A with DEPTH columns: its rows of A are 4 rows apart, its columns of B come in fours that are
-// 32 apart. For four columns of A at a time, TM loads of A and 4 TC of B feed 16 TM TC multiply-adds. Row after row,
-// columns forth and back: each multiply-add shares a factor with the one before.
+// sum += A B, where A has DEPTH columns and B has DEPTH rows, one register tile (TM, 4 TC) per thread. A points at
+// the thread's first row; its TM rows are LANE_ROWS apart. B points at the thread's first column; its columns are TC
+// groups of 4, 4 LANE_COLS apart. For each four columns of A, TM loads of A and 4 TC loads of B, of 16 bytes, feed 16
+// TM TC FMAs. The columns are visited forwards in even rows and backwards in odd rows, so that each FMA shares a
+// factor with the FMA before it.
 template <int TM, int TC, int DEPTH, int UNROLL>
 __device__ __forceinline__ void multiply_columns(float (&sum)[TM][4 * TC], const float *A, int A_stride, const float *B,
                                                  int B_stride) {
@@ -127,7 +142,8 @@ __device__ __forceinline__ void multiply_columns(float (&sum)[TM][4 * TC], const
     }
 }
 
-// Write four columns of a row of a (rows, d) matrix, as one store where rows begin at multiples of 16 bytes.
+// Store x[0..3] to columns col to col + 3 of one row of a (rows, d) matrix: one store of 16 bytes where d is a
+// multiple of 4. Columns past d are left out.
 __device__ inline void store_columns(float *row, int col, int d, const float *x) {
     if (d % 4 == 0) {
         if (col < d) *(float4 *)(row + col) = make_float4(x[0], x[1], x[2], x[3]);

@@ -1,0 +1,221 @@
+// 06a_register_tile: each number that is loaded from shared memory is used for eight FMAs.
+//
+// Idea      A thread owns a register tile of S, TM rows x TN keys, and a register tile of O. For each column of Q and K
+//           it loads TM + TN numbers and performs TM TN FMAs, their outer product: at 8 x 8, 16 loads feed 64 FMAs. In
+//           chapter 05 a load or shuffle fed about one FMA.
+// Costs     128 accumulators per thread, so only 8 warps fit on an SM. P passes through shared memory.
+// Limiter   Shared memory: a load brings one number per thread, and neighbouring rows of a tile begin in the same bank,
+//           so that a load of K has an 8-way bank conflict.
+// Measured  README.md beside this file has the numbers.
+
+#include "attention.h"
+
+#include <math.h>
+
+#include "device.cuh"
+#include "launch.h"
+#include "mask.cuh"
+#include "ptx.cuh"
+
+constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
+
+// D >= d: columns of the tiles. TM: query rows of a thread. Bc: keys in a tile. A block's rows form BANDS bands. SHARE
+// warps share a band: each computes S for its part of the keys and O for its part of the columns. At D 128 the rows of
+// O would fill the registers of a single warp.
+template <int D_, int TM_, int Bc_, int BANDS_, int SHARE_> struct tiling {
+    static constexpr int D = D_, TM = TM_, Bc = Bc_, BANDS = BANDS_, SHARE = SHARE_;
+    static constexpr int THREADS = BANDS * SHARE * WARP;
+    static constexpr int BAND_ROWS = LANE_ROWS * TM;
+    static constexpr int Br = BANDS * BAND_ROWS;
+    static constexpr int KEYS = Bc / SHARE, COLS = D / SHARE;                 // of a warp
+    static constexpr int TN = KEYS / LANE_COLS;                               // keys of a thread
+    static constexpr int TC = COLS / LANE_COLS;                               // columns of O of a thread
+    static constexpr int FLOATS = Br * D + 2 * Bc * D + Br * Bc + SHARE * Br; // Q, K, V, P, m
+    static constexpr size_t BYTES = FLOATS * sizeof(float);
+    static_assert(SHARE == 1 || SHARE == 2, "a warp exchanges maxima and sums with at most one other warp");
+    static_assert(KEYS % LANE_COLS == 0 && COLS % LANE_COLS == 0, "lanes share keys and columns evenly");
+};
+using tiling_32 = tiling<32, 4, 64, 4, 1>;
+using tiling_64 = tiling<64, 8, 64, 4, 1>;
+using tiling_64_small = tiling<64, 4, 32, 4, 1>;
+using tiling_128 = tiling<128, 8, 64, 4, 2>;
+using tiling_128_small = tiling<128, 4, 32, 2, 1>;
+static_assert(tiling_32::BYTES <= LEAST_SHARED_BYTES && tiling_64_small::BYTES <= LEAST_SHARED_BYTES &&
+                  tiling_128_small::BYTES <= LEAST_SHARED_BYTES,
+              "every card has a tiling that fits into its shared memory");
+
+// Copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile; elements past either end become zeros.
+template <int ROWS, int D, int THREADS>
+static __device__ void copy_tile_scalar(float *tile, const float *matrix, int first, int rows, int d) {
+    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
+        int r = i / D, c = i % D;
+        bool inside = first + r < rows && c < d;
+        tile[i] = inside ? matrix[(size_t)(first + r) * d + c] : 0.0f;
+    }
+}
+
+template <class T>
+static __global__ __launch_bounds__(T::THREADS) void register_tile(const float *Q, // (heads, N_q, d)
+                                                                   const float *K, // (heads, N_kv, d)
+                                                                   const float *V, // (heads, N_kv, d)
+                                                                   float *O,       // (heads, N_q, d)
+                                                                   float *L,       // (heads, N_q)
+                                                                   problem p) {
+    constexpr int D = T::D, TM = T::TM, TN = T::TN, TC = T::TC, Bc = T::Bc, Br = T::Br, THREADS = T::THREADS;
+    extern __shared__ float smem[];
+    float *Q_smem = smem;             // (Br, D)
+    float *K_smem = Q_smem + Br * D;  // (Bc, D)
+    float *V_smem = K_smem + Bc * D;  // (Bc, D)
+    float *P_smem = V_smem + Bc * D;  // (Br, Bc)
+    float *m_smem = P_smem + Br * Bc; // (SHARE, Br), at the end l
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    int band = warp / T::SHARE, part = warp % T::SHARE;
+    int lane_m = lane / LANE_COLS, lane_n = lane % LANE_COLS;
+    size_t head = blockIdx.y;
+    // Under a causal mask the last rows attend to the most keys: the longest blocks start first.
+    int row0 = (gridDim.x - 1 - blockIdx.x) * Br;
+    Q += head * p.N_q * p.d;
+    K += head * p.N_kv * p.d;
+    V += head * p.N_kv * p.d;
+    // This thread's first row, key and column in the tiles; its others are 4 rows, 8 keys and 8 columns apart.
+    int my_row = band * T::BAND_ROWS + lane_m, my_key = part * T::KEYS + lane_n, my_col = part * T::COLS + lane_n;
+    float *P_mine = P_smem + my_row * Bc;
+
+    int end = attended_keys(p, row0 + Br - 1); // keys that the block's last row attends to
+    int first_masked = attended_keys(p, row0); // all rows of the block attend to the keys before this one
+    float O_reg[TM][TC] = {};
+    float m_reg[TM], l_reg[TM]; // m in units of log 2; l of this thread's keys only, until the epilogue
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        m_reg[i] = -INFINITY;
+        l_reg[i] = 0.0f;
+    }
+
+    copy_tile_scalar<Br, D, THREADS>(Q_smem, Q, row0, p.N_q, p.d);
+    // exp(scale q.k) = 2^(scale log2(e) q.k): each thread multiplies its part of Q by the factor once.
+    for (int i = threadIdx.x; i < Br * D; i += THREADS) Q_smem[i] *= p.scale * LOG2_E;
+
+    for (int key0 = 0; key0 < end; key0 += Bc) {
+        __syncthreads(); // Q is scaled; no thread still reads K, V or P, so they may be overwritten
+        copy_tile_scalar<Bc, D, THREADS>(K_smem, K, key0, p.N_kv, p.d);
+        copy_tile_scalar<Bc, D, THREADS>(V_smem, V, key0, p.N_kv, p.d);
+        __syncthreads(); // every thread's part of K and V has arrived
+
+        // S = Q K^T: the outer products of the columns of Q and K. Not unrolled: the compiler would join the loads of
+        // neighbouring columns, which is the idea of 06b.
+        float S_reg[TM][TN] = {};
+#pragma unroll 1
+        for (int c = 0; c < D; c++) {
+            float Q_reg[TM], K_reg[TN];
+#pragma unroll
+            for (int i = 0; i < TM; i++) Q_reg[i] = Q_smem[(my_row + LANE_ROWS * i) * D + c];
+#pragma unroll
+            for (int j = 0; j < TN; j++) K_reg[j] = K_smem[(my_key + LANE_COLS * j) * D + c];
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int j = 0; j < TN; j++) S_reg[i][j] += Q_reg[i] * K_reg[j];
+        }
+        if (key0 + Bc > first_masked) {
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int j = 0; j < TN; j++)
+                    if (key0 + my_key + LANE_COLS * j >= attended_keys(p, row0 + my_row + LANE_ROWS * i))
+                        S_reg[i][j] = -INFINITY;
+        }
+
+        // The online softmax (docs/math.md, eq. 15). 8 neighbouring lanes share their rows.
+        float m_new[TM];
+#pragma unroll
+        for (int i = 0; i < TM; i++) {
+            m_new[i] = m_reg[i];
+#pragma unroll
+            for (int j = 0; j < TN; j++) m_new[i] = fmaxf(m_new[i], S_reg[i][j]);
+#pragma unroll
+            for (int bit = 1; bit <= 4; bit *= 2) m_new[i] = fmaxf(m_new[i], __shfl_xor_sync(FULL_WARP, m_new[i], bit));
+        }
+        if constexpr (T::SHARE == 2) { // the band's other warp has the maximum over the other keys
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+                if (lane_n == 0) m_smem[part * Br + my_row + LANE_ROWS * i] = m_new[i];
+            __syncthreads(); // both warps have written their maxima
+#pragma unroll
+            for (int i = 0; i < TM; i++) m_new[i] = fmaxf(m_new[i], m_smem[(1 - part) * Br + my_row + LANE_ROWS * i]);
+        }
+#pragma unroll
+        for (int i = 0; i < TM; i++) {
+            float base = m_new[i] > -INFINITY ? m_new[i] : 0.0f; // no key yet: 2^(-inf - -inf) would be NaN
+            float rescale = exp2_approx(m_reg[i] - base);
+            m_reg[i] = m_new[i];
+            l_reg[i] *= rescale;
+#pragma unroll
+            for (int j = 0; j < TN; j++) {
+                float weight = exp2_approx(S_reg[i][j] - base);
+                l_reg[i] += weight;
+                P_mine[LANE_ROWS * i * Bc + my_key + LANE_COLS * j] = weight;
+            }
+#pragma unroll
+            for (int c = 0; c < TC; c++) O_reg[i][c] *= rescale;
+        }
+
+        __syncthreads(); // every thread's part of P is written
+
+        // O += P V: the outer products of the columns of P and the rows of V.
+#pragma unroll 1
+        for (int key = 0; key < Bc; key++) {
+            float P_reg[TM], V_reg[TC];
+#pragma unroll
+            for (int i = 0; i < TM; i++) P_reg[i] = P_mine[LANE_ROWS * i * Bc + key];
+#pragma unroll
+            for (int j = 0; j < TC; j++) V_reg[j] = V_smem[key * D + my_col + LANE_COLS * j];
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int j = 0; j < TC; j++) O_reg[i][j] += P_reg[i] * V_reg[j];
+        }
+    }
+
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int bit = 1; bit <= 4; bit *= 2) l_reg[i] += __shfl_xor_sync(FULL_WARP, l_reg[i], bit);
+    if constexpr (T::SHARE == 2) {
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+            if (lane_n == 0) m_smem[part * Br + my_row + LANE_ROWS * i] = l_reg[i];
+        __syncthreads(); // both warps have written their sums
+#pragma unroll
+        for (int i = 0; i < TM; i++) l_reg[i] += m_smem[(1 - part) * Br + my_row + LANE_ROWS * i];
+    }
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        int row = row0 + my_row + LANE_ROWS * i;
+        if (row >= p.N_q) continue;
+        bool any = m_reg[i] > -INFINITY; // the row attends to at least one key
+        float inverse = any ? 1.0f / l_reg[i] : 0.0f;
+        float *O_row = O + (head * p.N_q + row) * p.d;
+#pragma unroll
+        for (int j = 0; j < TC; j++)
+            if (my_col + LANE_COLS * j < p.d) O_row[my_col + LANE_COLS * j] = O_reg[i][j] * inverse;
+        if (my_col == 0) L[head * p.N_q + row] = any ? (m_reg[i] + log2f(l_reg[i])) * LN_2 : -INFINITY;
+    }
+}
+
+template <class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
+    dim3 blocks(ceil_div(p->N_q, T::Br), p->batch * p->heads);
+    return launch(register_tile<T>, blocks, T::THREADS, T::BYTES, stream, t->Q, t->K, t->V, t->O, t->L, *p);
+}
+
+static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
+    if (p->d <= 32) return run<tiling_32>(p, t, stream);
+    if (p->d <= 64)
+        return shared_memory_fits(tiling_64::BYTES) ? run<tiling_64>(p, t, stream) : run<tiling_64_small>(p, t, stream);
+    return shared_memory_fits(tiling_128::BYTES) ? run<tiling_128>(p, t, stream) : run<tiling_128_small>(p, t, stream);
+}
+
+extern "C" const step step_06a_register_tile = {
+    .name = "06a_register_tile",
+    .idea = "register tiles: eight FMAs per number loaded",
+    .forward = forward,
+};
