@@ -3,7 +3,7 @@
  *
  *     {"launches": [{"kernel": "scores", "grid": [x,y,z], "block": [x,y,z],
  *                    "dynamic_shared_bytes": n, "static_shared_bytes": n,
- *                    "shared_arrays": [{"name": "A_smem", "bytes": n, "element_bytes": n, "columns": n}, ...],
+ *                    "shared_arrays": [{"name": "A_smem", "bytes": n, "offset": n, "element_bytes": n, "columns": n}, ...],
  *                    "arrays": ["Q", "A_smem", "dynamic", ...],
  *                    "sites": [{"file": "...", "line": n, "space": "global", "kind": "load", "bytes": 4}, ...],
  *                    "blocks": [{"index": [x,y,z], "events": [...]}, ...]}, ...]}
@@ -192,8 +192,9 @@ static void watch_launch(const struct launch *launch) {
             launch->grid.y, launch->grid.z, launch->block.x, launch->block.y, launch->block.z,
             launch->dynamic_shared_bytes, shared_bytes);
     for (int i = 0; i < trace.shared_count; i++)
-        fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"element_bytes\":%zu,\"columns\":%zu}", i > 0 ? "," : "",
-                trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].element_bytes, trace.shared[i].columns);
+        fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"offset\":%zu,\"element_bytes\":%zu,\"columns\":%zu}",
+                i > 0 ? "," : "", trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].offset,
+                trace.shared[i].element_bytes, trace.shared[i].columns);
     fputs("],\n\"arrays\":[", out);
     for (int i = 0; i < trace.name_count; i++) fprintf(out, "%s\"%s\"", i > 0 ? "," : "", trace.names[i]);
     fputs("],\n\"sites\":[", out);
