@@ -55,6 +55,9 @@ static void refuse_on_card(const struct step *step, const struct options *option
                                                                                  : NULL;
     if (option != NULL)
         usage_error(step->name, "--%s works on the simulated device only: on a card, use Nsight Compute", option);
+    if (options->trace_blocks != NULL && (options->trace == NULL || !simt_trace_start(NULL, options->trace_blocks)))
+        usage_error(step->name, "--trace-blocks %s: it must be a list of at most 64 blocks, as in 0,3, beside --trace",
+                    options->trace_blocks);
 }
 
 /* Opened before the run, so that a name that cannot be written costs nothing. */

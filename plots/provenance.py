@@ -1,17 +1,10 @@
 """Keeps committed pictures up to date without redrawing what has not changed. Standard library only.
 
 A picture remembers what it was made from: its PNG has a text chunk "Source-Hash" with a SHA-256 over the scripts that
-draw it and the data they draw. A script lists its pictures and hands them to main():
-
-    from provenance import Picture, main
-    if __name__ == "__main__":
-        main([Picture(path, inputs=[__file__, STYLE], draw=draw_it)])
-
-where draw_it(path, metadata) ends with style.save(figure, path, metadata). main() draws the pictures whose hash
-differs; with --check it draws nothing, names those that are missing or out of date, and exits with status 1 if any are.
+draw it and the data they draw. update() draws the pictures whose hash differs; check() draws nothing and names those
+that are missing or out of date. Both return the exit status.
 """
 
-import argparse
 import hashlib
 import os
 import struct
@@ -110,9 +103,3 @@ def check(pictures):
         state = "out of date" if Path(picture.path).exists() else "missing"
         print(f"{shown(picture.path)}: {state}", file=sys.stderr)
     return 1 if stale else 0
-
-
-def main(pictures, description="Draws pictures that have changed."):
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--check", action="store_true", help="draw nothing; name pictures missing or out of date")
-    sys.exit(check(pictures) if parser.parse_args().check else update(pictures))

@@ -3,28 +3,25 @@
 A picture is 8 inches wide; pages show it about 800 pixels wide, where its 11-point text is as large as the page's.
 """
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt  # noqa: E402 (the backend comes first)
+import re
 
 WIDTH = 8.0
 HEIGHT = 4.6
 DPI = 200
 
-# Okabe and Ito's palette without its yellow, which is too pale for lines on white; after that the same with dashes.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Okabe and Ito's palette without its yellow, which is too pale on white, then colours of Paul Tol's: one per step.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#882255", "#999933",
+           "#332288", "#44AA99", "#661100", "#AA4499")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h", "*", "<", ">", "p", "d")
 INK = "#222222"  # text
 GREY = "#8A8A8A"  # what is compared with
 PALE = "#E4E4E4"  # grids, empty cells
 
 
 def step_number(step):
-    """02 of "02_tiled_matmul", which decides its looks, so that a step looks the same in every picture."""
-    prefix = step.split("_", 1)[0]
-    return int(prefix) if prefix.isdigit() else 1
+    """2 of "02_tiled_matmul", 6 of "06c_float4": it decides the looks, so that a step looks the same everywhere."""
+    digits = re.match(r"\d+", step)
+    return int(digits.group()) if digits else 1
 
 
 def color_of(step):
@@ -35,12 +32,13 @@ def marker_of(step):
     return MARKERS[(step_number(step) - 1) % len(MARKERS)]
 
 
-def dashes_of(step):
-    return "-" if step_number(step) <= len(PALETTE) else "--"
-
-
 def figure(height=HEIGHT):
-    """A figure with one pair of axes and nothing on it that does not inform."""
+    """A figure with one pair of axes and nothing on it that does not inform. matplotlib is loaded here, not before."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
     plt.rcParams.update(
         {
             "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
@@ -64,5 +62,7 @@ def figure(height=HEIGHT):
 
 
 def save(fig, path, metadata):
+    import matplotlib.pyplot as plt
+
     fig.savefig(path, format="png", dpi=DPI, metadata=metadata)
     plt.close(fig)

@@ -3,6 +3,7 @@
 
 #include "meter.h"
 #include "scheduler.h"
+#include "trace.h"
 
 static unsigned shuffle_seed;
 static uint64_t launches;
@@ -99,3 +100,6 @@ void simt_meter_start(unsigned every) { meter_start(every); }
 void simt_meter_stop(void) { meter_stop(); }
 char *simt_meter_json(void) { return meter_json(); }
 void simt_meter_print(FILE *file, int with_source) { meter_print(file, with_source != 0); }
+
+int simt_trace_start(FILE *file, const char *blocks) { return trace_start(file, blocks); }
+void simt_trace_stop(void) { trace_stop(); }

@@ -37,7 +37,7 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
     shadow_barrier(worker);
     if (worker->metering) {
         meter_block(worker);
-        meter_event(worker, name, file, line);
+        meter_event(worker, -1, name, file, line);
     }
     return worker->barrier_votes;
 }

@@ -135,6 +135,12 @@ void simt_meter_stop(void);
 char *simt_meter_json(void);
 void simt_meter_print(FILE *file, int with_source);
 
+/* Beyond CUDA: write geometry, accesses and barriers of these blocks of every launch from now on to `file`, as JSON;
+ * common/simt/trace/trace.c says what it holds. `blocks` is a list as in "0,3" (blockIdx.x fastest; NULL: block 0); false when it
+ * is none. With no file, only the list is judged. The stop ends the text. */
+int simt_trace_start(FILE *file, const char *blocks);
+void simt_trace_stop(void);
+
 #ifdef __cplusplus
 }
 #include "simt_device.h"

@@ -143,7 +143,9 @@ struct worker {
     } unwritten;
     struct site_memory site_cache[SITES];
 
-    bool metering;       /* the block that runs is metered */
+    uint64_t block_number; /* in the grid, x fastest */
+    bool metering;         /* the block that runs is counted, watched or both: its requests are put together */
+    bool counted, watched;
     struct meter *meter; /* meter/: counts of the launch, and a log for each thread */
     struct log *logs;
 

@@ -16,6 +16,7 @@
 struct kernel simt_kernels[MAX_KERNELS];
 int simt_kernel_count;
 static uint64_t meter_every; /* 0: the meter is off */
+const struct watcher *simt_watcher;
 
 void *meter_allocate(size_t bytes) {
     void *memory = calloc(1, bytes);
@@ -184,8 +185,10 @@ static void keep_sample(struct worker *worker, struct site *site, const uintptr_
     for (int i = 0; i < 2; i++) site->sample_names[i][strcspn(site->sample_names[i], " ,")] = '\0';
 }
 
-void meter_request(struct worker *worker, const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
-                   unsigned live, const struct access *access) {
+void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
+                   unsigned lanes, unsigned live, const struct access *access) {
+    if (worker->watched) simt_watcher->request(worker, warp, addresses, destinations, lanes, access);
+    if (!worker->counted) return;
     const void *pc = absolute_pc(access->pc);
     struct site *site = find_place(worker->meter->sites, pc, access->kind, access->space);
     site->pc = pc;
@@ -222,8 +225,9 @@ static void add_event(struct meter *meter, const char *what, const char *file, i
     if (meter->event_count < MAX_EVENTS) meter->events[meter->event_count++] = (struct event){what, file, line, count};
 }
 
-void meter_event(struct worker *worker, const char *what, const char *file, int line) {
-    add_event(worker->meter, what, file, line, 1);
+void meter_event(struct worker *worker, int warp, const char *what, const char *file, int line) {
+    if (worker->watched) simt_watcher->event(worker, warp, what, file, line);
+    if (worker->counted) add_event(worker->meter, what, file, line, 1);
 }
 
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
@@ -273,6 +277,8 @@ static struct kernel *find_kernel(const struct launch *launch) {
 }
 
 void meter_launch_done(struct launch *launch, struct worker **workers, int count) {
+    if (simt_watcher != NULL) simt_watcher->launch(launch);
+    if (!launch->metered) return;
     struct kernel *kernel = find_kernel(launch);
     struct touched touched = {.launch_bits = launch->number % 0xffff + 1};
     memory_for_each(count_touched, &touched);

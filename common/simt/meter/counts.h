@@ -46,16 +46,7 @@ extern int simt_kernel_count;
 void *meter_allocate(size_t bytes); /* zeros; ends the program when there is no memory */
 
 /* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
-/* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */
-struct access {
-    uintptr_t address;
-    uint32_t pc;  /* relative to the program's start */
-    uint32_t via; /* the furthest basic block since the access before, when that lies behind this one; else 0 */
-    uint32_t to;  /* of a copy: where in the block's shared memory it goes */
-    uint16_t bytes;
-    uint8_t kind, space;
-};
-void meter_request(struct worker *worker, const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
-                   unsigned live, const struct access *access);
+void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
+                   unsigned lanes, unsigned live, const struct access *access);
 
 #endif

@@ -13,7 +13,27 @@ void meter_start(unsigned every); /* forget what was counted; meter one block in
 void meter_stop(void);
 bool meter_is_on(uint64_t *every);
 struct meter *meter_create(void);
-void meter_start_block(struct worker *worker);
+void meter_start_block(struct worker *worker); /* is it counted, is it watched? */
+
+/* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */
+struct access {
+    uintptr_t address;
+    uint32_t pc;  /* relative to the program's start */
+    uint32_t via; /* the furthest basic block since the access before, when that lies behind this one; else 0 */
+    uint32_t to;  /* of a copy: where in the block's shared memory it goes */
+    uint16_t bytes;
+    uint8_t kind, space;
+};
+
+/* Somebody who watches the requests of some blocks, beside or instead of the counts: trace/. */
+struct watcher {
+    bool (*block)(struct worker *worker); /* one starts: is it watched? */
+    void (*request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
+                    unsigned lanes, const struct access *access);
+    void (*event)(struct worker *worker, int warp, const char *what, const char *file, int line); /* warp -1: a barrier */
+    void (*launch)(const struct launch *launch);                                                /* one has ended */
+};
+extern const struct watcher *simt_watcher; /* NULL: nobody */
 
 /* ---- requests.c: the accesses of a metered block, lane by lane, put together to requests of its warps ---- */
 void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc);
@@ -26,7 +46,7 @@ void meter_block(struct worker *worker);
 bool meter_make_room(struct worker *worker, unsigned first, unsigned end);
 
 /* ---- counts.c: what each source line cost ---- */
-void meter_event(struct worker *worker, const char *what, const char *file, int line); /* a barrier, a collective */
+void meter_event(struct worker *worker, int warp, const char *what, const char *file, int line); /* warp -1: a barrier */
 void meter_launch_done(struct launch *launch, struct worker **workers, int count);
 
 /* ---- table.c: the counts in words; JSON is the caller's to free ---- */

@@ -13,6 +13,11 @@ struct log {
 static struct log *log_of(const struct thread *thread) { return &simt_worker->logs[thread->linear]; }
 
 void meter_start_block(struct worker *worker) {
+    const struct launch *launch = worker->launch;
+    worker->counted = launch->metered && worker->block_number % launch->meter_every == 0;
+    worker->watched = simt_watcher != NULL && simt_watcher->block(worker);
+    worker->metering = worker->counted || worker->watched;
+    if (!worker->metering) return;
     if (worker->logs == NULL) worker->logs = meter_allocate(MAX_BLOCK_THREADS * sizeof *worker->logs);
     for (unsigned i = 0; i < worker->launch->threads; i++) worker->logs[i].start = worker->logs[i].length = 0;
 }
@@ -79,7 +84,7 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
             }
             continue;
         }
-        meter_request(worker, addresses, destinations, at_lowest, live, lowest);
+        meter_request(worker, first_lane->linear / WARP_SIZE, addresses, destinations, at_lowest, live, lowest);
         for (unsigned left = at_lowest; left != 0; left &= left - 1) {
             struct log *log = &first_log[__builtin_ctz(left)];
             log->start = (log->start + 1) % LOG_SIZE;

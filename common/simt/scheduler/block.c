@@ -32,8 +32,8 @@ static void start_block(struct worker *worker, uint64_t number) {
     }
     collectives_start_block(worker);
     shadow_start_block(worker, number);
-    worker->metering = launch->metered && number % launch->meter_every == 0;
-    if (worker->metering) meter_start_block(worker);
+    worker->block_number = number;
+    meter_start_block(worker);
 }
 
 /* A warp runs until all its lanes wait for other warps or are done, then the next: what a warp touches stays in cache. */

@@ -125,5 +125,5 @@ void simt_run(struct launch *launch) {
         wake_stuck_workers(limit_ns);
     }
     pthread_mutex_unlock(&pool.lock);
-    if (launch->metered) meter_launch_done(launch, pool.workers, pool.count);
+    meter_launch_done(launch, pool.workers, pool.count);
 }

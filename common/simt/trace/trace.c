@@ -1,0 +1,255 @@
+/* The trace: what chosen blocks did, request by request, as JSON. Pictures are drawn from it. The meter's layer puts the
+ * requests together; this one watches them and keeps, per block, their text until the launch ends.
+ *
+ *     {"launches": [{"kernel": "scores", "grid": [x,y,z], "block": [x,y,z],
+ *                    "dynamic_shared_bytes": n, "static_shared_bytes": n,
+ *                    "shared_arrays": [{"name": "A_smem", "bytes": n, "offset": n, "element_bytes": n, "columns": n}, ...],
+ *                    "arrays": ["Q", "A_smem", "dynamic", ...],
+ *                    "sites": [{"file": "...", "line": n, "space": "global", "kind": "load", "bytes": 4}, ...],
+ *                    "blocks": [{"index": [x,y,z], "events": [...]}, ...]}, ...]}
+ *
+ * A site is one access in the code, in the order of first use; an array is what an event names by its number. An event is
+ *     [site, warp, epoch, array, offsets]           a request: bytes from the array's start, one per lane; null: lane off;
+ *                                                   one number: all 32 lanes at one address
+ *     [site, warp, epoch, array, offsets, to]       a cp.async: `to` is where in shared memory each lane's bytes go
+ *     [site, warp, epoch]                           a warp collective (space "warp"), or a barrier (space "block", warp -1)
+ * where the epoch counts the block's barriers so far. Local memory is left out: on a card these are registers. */
+#include "trace.h"
+
+#include "device_memory.h"
+#include "meter.h"
+#include "report.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TRACED = 64, MAX_SITES = 4096, MAX_NAMES = 256 };
+
+struct traced_site {
+    const void *pc; /* NULL: a barrier or collective, whose place is known */
+    const char *what, *file, *space;
+    int line;
+    unsigned bytes;
+};
+
+struct traced_block {
+    uint64_t number;
+    struct uint3 index;
+    FILE *stream; /* NULL: it did not run in this launch */
+    char *text;
+    size_t bytes;
+    unsigned epoch, events;
+};
+
+static struct {
+    FILE *file;
+    bool any_launch;
+    struct traced_block blocks[MAX_TRACED];
+    int block_count;
+    pthread_mutex_t lock; /* of what follows: two blocks of one launch may be traced at once */
+    struct traced_site sites[MAX_SITES];
+    char *names[MAX_NAMES];
+    struct static_array shared[MAX_STATIC_ARRAYS];
+    int site_count, name_count, shared_count;
+} trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- events ------------------------------------------------------------------------------------------------------------ */
+
+static int number_of_site(struct traced_site wanted) {
+    for (int i = 0; i < trace.site_count; i++) {
+        const struct traced_site *site = &trace.sites[i];
+        if (site->pc == wanted.pc && site->line == wanted.line && site->bytes == wanted.bytes &&
+            strcmp(site->what, wanted.what) == 0 && strcmp(site->space, wanted.space) == 0)
+            return i;
+    }
+    if (trace.site_count == MAX_SITES) abort();
+    trace.sites[trace.site_count] = wanted;
+    return trace.site_count++;
+}
+
+static int number_of_name(const char *name) {
+    for (int i = 0; i < trace.name_count; i++)
+        if (strcmp(trace.names[i], name) == 0) return i;
+    char *copy = trace.name_count < MAX_NAMES ? strdup(name) : NULL;
+    if (copy == NULL) abort();
+    trace.names[trace.name_count] = copy;
+    return trace.name_count++;
+}
+
+/* The array that holds an address: its number, and where it starts. */
+static int find_array(const struct worker *worker, uintptr_t address, uintptr_t *start) {
+    size_t offset = address - (uintptr_t)worker->shared;
+    if (offset < SHARED_BYTES_MAX) {
+        const struct static_array *found = NULL;
+        for (int i = 0; i < worker->array_count; i++)
+            if (worker->arrays[i].offset <= offset) found = &worker->arrays[i];
+        *start = (uintptr_t)worker->shared + (found != NULL ? found->offset : 0);
+        return number_of_name(found != NULL ? found->name : "dynamic");
+    }
+    const struct allocation *allocation = memory_find(address);
+    *start = allocation != NULL ? allocation->start : address;
+    char name[40] = "a __device__ variable";
+    if (allocation != NULL) snprintf(name, sizeof name, "allocation %d", allocation->serial);
+    return number_of_name(allocation != NULL && allocation->name != NULL ? allocation->name : name);
+}
+
+static void write_lanes(FILE *out, unsigned lanes, const uintptr_t *values, uintptr_t start) {
+    bool alike = lanes == 0xffffffffu;
+    for (int lane = 1; lane < WARP_SIZE && alike; lane++) alike = values[lane] == values[0];
+    if (alike) {
+        fprintf(out, ",%ld", (long)(values[0] - start));
+        return;
+    }
+    for (int lane = 0; lane < WARP_SIZE; lane++) {
+        fputs(lane == 0 ? ",[" : ",", out);
+        if ((lanes >> lane & 1) != 0)
+            fprintf(out, "%ld", (long)(values[lane] - start));
+        else
+            fputs("null", out);
+    }
+    fputc(']', out);
+}
+
+static struct traced_block *block_of(const struct worker *worker) {
+    for (int i = 0; i < trace.block_count; i++)
+        if (trace.blocks[i].number == worker->block_number) return &trace.blocks[i];
+    return NULL;
+}
+
+static bool watch_block(struct worker *worker) {
+    struct traced_block *block = block_of(worker);
+    if (block == NULL) return false;
+    block->index = worker->block_index;
+    block->epoch = block->events = 0;
+    block->stream = open_memstream(&block->text, &block->bytes);
+    if (block->stream == NULL) abort();
+    return true;
+}
+
+static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses,
+                          const uint32_t *destinations, unsigned lanes, const struct access *access) {
+    static const char *const spaces[] = {"global", "shared", "local"};
+    static const char *const kinds[] = {"load", "store", "atomic", "copy"};
+    if (access->space == SPACE_LOCAL) return;
+    struct traced_block *block = block_of(worker);
+    uintptr_t start, to[WARP_SIZE];
+    pthread_mutex_lock(&trace.lock);
+    int array = find_array(worker, addresses[__builtin_ctz(lanes)], &start);
+    int site = number_of_site((struct traced_site){absolute_pc(access->pc), kinds[access->kind], NULL,
+                                                   spaces[access->space], 0, access->bytes});
+    for (int i = trace.shared_count; i < worker->array_count; i++) trace.shared[trace.shared_count++] = worker->arrays[i];
+    pthread_mutex_unlock(&trace.lock);
+    fprintf(block->stream, "%s[%d,%u,%u,%d", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch, array);
+    write_lanes(block->stream, lanes, addresses, start);
+    if (access->kind == ACCESS_COPY) {
+        for (int lane = 0; lane < WARP_SIZE; lane++) to[lane] = destinations[lane];
+        write_lanes(block->stream, lanes, to, 0);
+    }
+    fputc(']', block->stream);
+}
+
+/* `warp` negative: a barrier of the whole block. */
+static void watch_event(struct worker *worker, int warp, const char *what, const char *file, int line) {
+    struct traced_block *block = block_of(worker);
+    pthread_mutex_lock(&trace.lock);
+    int site = number_of_site((struct traced_site){NULL, what, file, warp < 0 ? "block" : "warp", line, 0});
+    pthread_mutex_unlock(&trace.lock);
+    fprintf(block->stream, "%s[%d,%d,%u]", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch);
+    if (warp < 0) block->epoch++;
+}
+
+/* ---- one launch -------------------------------------------------------------------------------------------------------- */
+
+static void write_sites(FILE *out) {
+    const void **pcs = calloc((size_t)trace.site_count + 1, sizeof *pcs);
+    char **places = calloc((size_t)trace.site_count + 1, sizeof *places);
+    if (pcs == NULL || places == NULL) abort();
+    for (int i = 0; i < trace.site_count; i++) pcs[i] = trace.sites[i].pc;
+    source_lines(pcs, trace.site_count, places);
+    for (int i = 0; i < trace.site_count; i++) {
+        const struct traced_site *site = &trace.sites[i];
+        char *colon = strrchr(places[i], ':');
+        int line = site->pc == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
+        if (colon != NULL) *colon = '\0';
+        fprintf(out, "%s\n {\"file\":\"%s\",\"line\":%d,\"space\":\"%s\",\"kind\":\"%s\",\"bytes\":%u}", i > 0 ? "," : "",
+                site->pc == NULL ? site->file : places[i], line, site->space, site->what, site->bytes);
+        free(places[i]);
+    }
+    free(pcs);
+    free(places);
+}
+
+static void watch_launch(const struct launch *launch) {
+    FILE *out = trace.file;
+    char name[300];
+    size_t shared_bytes = 0;
+    kernel_name(launch, name, sizeof name);
+    for (int i = 0; i < trace.shared_count; i++) shared_bytes += trace.shared[i].bytes;
+    fprintf(out, "%s\n{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"dynamic_shared_bytes\":%zu,"
+                 "\"static_shared_bytes\":%zu,\n\"shared_arrays\":[", trace.any_launch ? "," : "", name, launch->grid.x,
+            launch->grid.y, launch->grid.z, launch->block.x, launch->block.y, launch->block.z,
+            launch->dynamic_shared_bytes, shared_bytes);
+    for (int i = 0; i < trace.shared_count; i++)
+        fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"offset\":%zu,\"element_bytes\":%zu,\"columns\":%zu}",
+                i > 0 ? "," : "", trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].offset,
+                trace.shared[i].element_bytes, trace.shared[i].columns);
+    fputs("],\n\"arrays\":[", out);
+    for (int i = 0; i < trace.name_count; i++) fprintf(out, "%s\"%s\"", i > 0 ? "," : "", trace.names[i]);
+    fputs("],\n\"sites\":[", out);
+    write_sites(out);
+    fputs("],\n\"blocks\":[", out);
+    bool any = false;
+    for (int i = 0; i < trace.block_count; i++) {
+        struct traced_block *block = &trace.blocks[i];
+        if (block->stream == NULL) continue;
+        fclose(block->stream);
+        fprintf(out, "%s\n{\"index\":[%u,%u,%u],\"events\":[\n%s]}", any ? "," : "", block->index.x, block->index.y,
+                block->index.z, block->text);
+        free(block->text);
+        block->stream = NULL;
+        any = true;
+    }
+    fputs("]}", out);
+    for (int i = 0; i < trace.name_count; i++) free(trace.names[i]);
+    trace.site_count = trace.name_count = trace.shared_count = 0;
+    trace.any_launch = true;
+}
+
+/* ---- start and stop ---------------------------------------------------------------------------------------------------- */
+
+static const struct watcher tracer = {watch_block, watch_request, watch_event, watch_launch};
+
+static bool read_blocks(const char *list) {
+    trace.block_count = 0;
+    for (const char *at = list; trace.block_count < MAX_TRACED; at++) {
+        char *end;
+        if (*at < '0' || *at > '9') return false;
+        unsigned long long number = strtoull(at, &end, 10);
+        for (int i = 0; i < trace.block_count; i++)
+            if (trace.blocks[i].number == number) return false;
+        trace.blocks[trace.block_count++] = (struct traced_block){.number = number};
+        if (*end == '\0') return true;
+        if (*end != ',') return false;
+        at = end;
+    }
+    return false;
+}
+
+bool trace_start(FILE *file, const char *blocks) {
+    if (!read_blocks(blocks != NULL ? blocks : "0")) return false;
+    if (file == NULL) return true;
+    trace.file = file;
+    trace.any_launch = false;
+    simt_watcher = &tracer;
+    fputs("{\"launches\":[", file);
+    return true;
+}
+
+void trace_stop(void) {
+    if (simt_watcher != &tracer) return;
+    simt_watcher = NULL;
+    fputs("\n]}\n", trace.file);
+    fflush(trace.file);
+}

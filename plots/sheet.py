@@ -1,0 +1,348 @@
+"""The sheet on which chapters draw: matrices to scale, requests lane by lane, banks, timelines, a key to the colours.
+
+A chapter's draw.py computes facts from traces of its programs (traces.py) and draws them:
+
+    PICTURES = {"who_reads_what.png": (facts_of_it, draw_it)}       # facts_of_it(folder of the programs) -> JSON values
+    if __name__ == "__main__":                                      # draw_it(facts) -> Page
+        sheet.main(__file__, PICTURES)
+
+The facts are part of the hash that a picture remembers: a kernel that does something else makes `draw.py --check` fail.
+One unit is a tenth of an inch both ways; y grows downwards.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import provenance
+import style
+import traces
+from traces import WARP, WORD
+
+NOW, LANE, TINT, OWNED, SAND = style.PALETTE[0], style.PALETTE[3], "#BBDDF3", "#CDE9DF", "#F6DDB0"
+INK, GREY, PALE = style.INK, style.GREY, style.PALE
+MARKED = 5  # the lane whose part is picked out
+SECTOR, LINE, BANKS = 32, 128, 32
+
+
+class Page:
+    """80 wide, `height` high, without ticks."""
+
+    def __init__(self, height):
+        self.fig, self.axes = style.figure(height=height / 10)
+        self.fig.set_layout_engine("none")
+        self.axes.set_position((0, 0, 1, 1))
+        self.axes.set_xlim(0, 80)
+        self.axes.set_ylim(height, 0)
+        self.axes.axis("off")
+
+    def text(self, x, y, words, size=9.5, **more):
+        more.setdefault("va", "center")
+        more.setdefault("zorder", 9)
+        return self.axes.text(x, y, words, fontsize=size, linespacing=1.35, **more)
+
+    def title(self, y, words, x=1):
+        self.text(x, y, words, size=12.5, weight="bold")
+
+    def box(self, x, y, width, height, face="none", edge="none", line=0.8, order=1, words="", **more):
+        """A rectangle, with words in its middle."""
+        from matplotlib.patches import Rectangle
+
+        self.axes.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=edge, zorder=order,
+                                      linewidth=line if edge != "none" else 0, antialiased=edge != "none"))
+        if words:
+            more.setdefault("color", "white" if face in (NOW, LANE, INK) else INK)
+            self.text(x + width / 2, y + height / 2, words, ha="center", **more)
+
+    def line(self, xs, ys, color=GREY, width=0.8, order=5, **more):
+        self.axes.plot(xs, ys, color=color, linewidth=width, zorder=order, **more)
+
+    def arrow(self, start, end, color=INK):
+        shape = {"arrowstyle": "-|>", "color": color, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
+        self.axes.annotate("", end, start, arrowprops=shape, zorder=8)
+
+    def width(self, words):
+        page = words.get_window_extent(self.fig.canvas.get_renderer())
+        return page.width / self.fig.dpi * 10
+
+    def key(self, y, *entries):
+        """What the colours mean, in one row: (face, words), or (None, colour, words) for an outline."""
+        x = 1.0
+        for *colours, words in entries:
+            outline = colours[0] is None
+            self.box(x, y - 0.6, 1.6, 1.2, "none" if outline else colours[0], colours[1] if outline else GREY,
+                     line=1.6 if outline else 0.6)
+            x += 5.6 + self.width(self.text(x + 2.3, y, words))
+
+    def matrix(self, x, y, rows, cols, cell, name="", what="", below=""):
+        if name:
+            self.text(x, y - (3.3 if what else 1.4), name, weight="bold")
+        if what:
+            self.text(x, y - 1.3, what)
+        if below:
+            self.text(x, y + rows * cell + 0.9, below, va="top")
+        return Matrix(self, x, y, rows, cols, cell)
+
+    def save(self, path, metadata):
+        """Makes sure first that no words are cut off, and none lie on others."""
+        renderer, page, wrong, boxes = self.fig.canvas.get_renderer(), self.fig.bbox, [], []
+        for words in self.axes.texts:
+            if not words.get_text():
+                continue
+            a = words.get_window_extent(renderer)
+            if not (page.x0 <= a.x0 and a.x1 <= page.x1 and page.y0 <= a.y0 and a.y1 <= page.y1):
+                wrong.append(f"cut off: {words.get_text()!r}")
+            for other, b in boxes:
+                if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 4:
+                    wrong.append(f"{words.get_text()!r} lies on {other.get_text()!r}")
+            boxes.append((words, a))
+        assert not wrong, "\n".join(wrong)
+        style.save(self.fig, path, metadata)
+
+
+class Matrix:
+    """A matrix drawn to scale; element (row, col) is one cell."""
+
+    def __init__(self, page, x, y, rows, cols, cell):
+        self.page, self.x, self.y, self.rows, self.cols, self.cell = page, x, y, rows, cols, cell
+        page.box(x, y, cols * cell, rows * cell, "white", GREY)
+        page.box(x, y, cols * cell, rows * cell, edge=GREY, order=6)
+
+    @property
+    def right(self):
+        return self.x + self.cols * self.cell
+
+    @property
+    def bottom(self):
+        return self.y + self.rows * self.cell
+
+    def at(self, row, col):
+        """The middle of an element."""
+        return self.x + (col + 0.5) * self.cell, self.y + (row + 0.5) * self.cell
+
+    def fill(self, elements, face, order=3):
+        """Colour elements (row, col), runs along a row at once."""
+        ordered = sorted(set(map(tuple, elements)))
+        start = 0
+        for i in range(1, len(ordered) + 1):
+            if i == len(ordered) or ordered[i] != (ordered[i - 1][0], ordered[i - 1][1] + 1):
+                row, col = ordered[start]
+                self.page.box(self.x + col * self.cell, self.y + row * self.cell, (i - start) * self.cell, self.cell, face,
+                              order=order)
+                start = i
+
+    def rectangle(self, row, col, rows, cols, color=LANE, line=1.6, face="none", order=7):
+        self.page.box(self.x + col * self.cell, self.y + row * self.cell, cols * self.cell, rows * self.cell, face, color,
+                      line, order)
+
+    def bounds(self, elements, **more):
+        """A frame around all of these elements."""
+        rows, cols = [row for row, _ in elements], [col for _, col in elements]
+        self.rectangle(min(rows), min(cols), max(rows) - min(rows) + 1, max(cols) - min(cols) + 1, **more)
+
+    def lines(self, rows=None, cols=None, color=GREY, width=0.8):
+        """Lines between groups of so many rows or columns."""
+        for row in range(rows or self.rows, self.rows, rows or self.rows):
+            self.page.line([self.x, self.right], [self.y + row * self.cell] * 2, color, width)
+        for col in range(cols or self.cols, self.cols, cols or self.cols):
+            self.page.line([self.x + col * self.cell] * 2, [self.y, self.bottom], color, width)
+
+    def numbers(self, words, size=10, white=()):
+        """{(row, col): words} into the cells."""
+        for (row, col), text in words.items():
+            x, y = self.at(row, col)
+            self.page.text(x, y, str(text), size=size, ha="center", color="white" if (row, col) in white else INK)
+
+
+def row_of_matrices(page, y, title, matrices, cell=0.4, gap=3.6, x=3.0):
+    """Matrices side by side. Of each: name, what, shape, below; and the cells that are owned, touched now, or one lane's,
+    a frame for each of its groups; `every`: a line after so many rows."""
+    page.title(y, title)
+    drawn = []
+    for one in matrices:
+        M = page.matrix(x, y + 7.0, *one["shape"], cell, one["name"], one["what"], one["below"])
+        M.fill(one.get("owned", ()), OWNED, order=2)
+        M.fill(one.get("now", ()), NOW)
+        for group in one.get("lane", ()):
+            M.bounds(group, line=1.4)
+        M.lines(rows=one.get("every"))
+        x = M.right + gap
+        drawn.append(M)
+    return drawn
+
+
+def cells(elements, cols, rows=None):
+    """(row, col) of elements that are numbered row by row; of the first `rows` rows, where a head's others follow."""
+    found = sorted({divmod(element, cols) for element in elements})
+    return [list(at) for at in found if rows is None or at[0] < rows]
+
+
+def visits(page, x, y, cell, order, now, kept_rows, arrows):
+    """The tiles of S with the numbers of their visits, {(query tile, key tile): number}, beside strips of what they need:
+    either the rows' or the columns' tiles stay in the block, the others travel. `now`: the visit that is drawn."""
+    tiles = max(i for i, _ in order) + 1
+    grid = Matrix(page, x + 15.6, y, tiles, tiles, cell)
+    done = [at for at, number in order.items() if number < order[now] and (not kept_rows or at[0] == now[0])]
+    grid.fill(done, PALE, order=2)
+    grid.fill([now], NOW)
+    grid.lines(1, 1)
+    grid.numbers(order, 11, [now])
+    names = [("Q", 0.0, 5.2), ("O", 5.8, 5.2), ("m", 11.6, 1.2), ("l", 13.4, 1.2)]
+    for name, at, wide in names:
+        page.text(x + at + wide / 2, y - 1.3, name, weight="bold", ha="center")
+    for t in range(tiles):
+        for name, at, wide in names:
+            page.box(x + at, y + t * cell, wide, cell, (OWNED if kept_rows else TINT) if t == now[0] else "white", GREY)
+        for row, name in enumerate("KV"):
+            page.box(grid.x + t * cell, y - 8.8 + 3.1 * row, cell, 2.4,
+                     (TINT if kept_rows else OWNED) if t == now[1] else "white", GREY)
+        a, b = ((t, -0.35), (t, tiles - 0.65)) if kept_rows else ((-0.35, t), (tiles - 0.65, t))
+        shift = 0.36 * cell
+        (x0, y0), (x1, y1) = grid.at(*a), grid.at(*b)
+        if arrows:
+            page.arrow((x0, y0 + shift) if kept_rows else (x0 + shift, y0), (x1, y1 + shift) if kept_rows else (x1 + shift, y1), GREY)
+    for row, name in enumerate("KV"):
+        page.text(grid.x - 0.9, y - 7.6 + 3.1 * row, name, weight="bold", ha="right")
+    return grid
+
+
+def lane_pattern(page, x, y, cell, place, name_row, name_col):
+    """place: [lane's row, lane's column] of 32 lanes; the numbers of the lanes stand where they are."""
+    rows, cols = (max(at[i] for at in place) + 1 for i in (0, 1))
+    grid = Matrix(page, x, y, rows, cols, cell)
+    grid.fill([(r, c) for r in range(rows) for c in range(cols)], TINT, order=2)
+    grid.fill([place[MARKED]], LANE)
+    grid.lines(1, 1, "white")
+    grid.numbers({tuple(at): lane for lane, at in enumerate(place)}, white=[tuple(place[MARKED])])
+    page.text(x, y - 1.4, name_col)
+    page.text(x - 1.5, y + rows * cell / 2, name_row, ha="center", rotation=90)
+    return grid
+
+
+# ---- one request of a warp ------------------------------------------------------------------------------------------
+
+
+def pairs_agree(offsets, bit):
+    return all(None in (offset, offsets[lane ^ bit]) or offsets[lane ^ bit] == offset for lane, offset in enumerate(offsets))
+
+
+def wavefronts(offsets, size, is_load=True):
+    """Who is served when, by the rules of the meter: a list of {bank: lanes}. Within a group of lanes, the words of a bank
+    take turns in lane order."""
+    group = WARP if size <= 4 else 16 if size == 8 else 8
+    if group < WARP and is_load and (pairs_agree(offsets, 1) or pairs_agree(offsets, 2)):
+        group *= 2
+    turns = []
+    for first in range(0, WARP, group):
+        words_of_bank, mine = [[] for _ in range(BANKS)], []
+        for lane in range(first, first + group):
+            for k in range(0 if offsets[lane] is None else size // WORD):
+                word = offsets[lane] // WORD + k
+                words = words_of_bank[word % BANKS]
+                if word not in words:
+                    words.append(word)
+                turn = words.index(word)
+                mine += [{} for _ in range(turn + 1 - len(mine))]
+                mine[turn].setdefault(word % BANKS, []).append(lane)
+        turns += mine
+    return turns
+
+
+LEFT, WIDE, TALL, PITCH = 12.5, 2.05, 1.2, 1.32  # where cells begin, a word's cell, and from row to row
+
+
+def served(page, column, y, words, lanes):
+    """Words that some lanes take; where there is no room for the lanes' numbers, they stand to the right of the words."""
+    x, label, face = LEFT + column * WIDE, traces.runs(lanes), LANE if lanes == [MARKED] else NOW
+    fits = len(label) <= 2.5 * words
+    page.box(x, y, words * WIDE, TALL, face, "white", line=0.7, order=4, words=label if fits else "", size=7.5)
+    if not fits:
+        page.text(x + words * WIDE + 0.4, y + TALL / 2, f"lanes {label}", size=8)
+
+
+def line_panel(page, y, title, offsets, size, array):
+    """The 128-byte lines of global memory that a request touches, its sectors shaded. Returns where it ends."""
+    pieces = {}
+    for lane, offset in enumerate(offsets):
+        if offset is not None:
+            pieces.setdefault(offset // WORD, []).append(lane)
+    sectors = {(word * WORD + k) // SECTOR for word in pieces for k in range(0, size, WORD)}
+    asked = size * sum(map(len, pieces.values()))
+    page.text(1, y, title, size=11.5, weight="bold")
+    page.text(1, y + 2.1, f"{asked} bytes for the lanes, {len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes")
+    y += 4.0
+    for line in sorted({word * WORD // LINE for word in pieces}):
+        start = line * LINE // WORD
+        page.text(LEFT - 0.6, y + TALL / 2, f"{array}[{start}]", size=8, ha="right")
+        for sector in range(LINE // SECTOR):
+            touched = line * LINE // SECTOR + sector in sectors
+            page.box(LEFT + sector * 8 * WIDE, y, 8 * WIDE, TALL, TINT if touched else "white", PALE, 0.6, order=2)
+        for word, lanes in pieces.items():
+            if start <= word < start + LINE // WORD:
+                served(page, word - start, y, max(1, size // WORD), lanes)
+        y += PITCH
+    return y
+
+
+def bank_panel(page, y, title, offsets, size, is_load=True):
+    """A row per wavefront, a column per bank: which lane is served when. Returns where it ends."""
+    turns = wavefronts(offsets, size, is_load)
+    lanes = sum(offset is not None for offset in offsets)
+    page.text(1, y, title, size=11.5, weight="bold")
+    page.text(1, y + 2.1, f"{lanes} lanes, {size} bytes each: {len(turns)} wavefront{'s' * (len(turns) > 1)} per request")
+    y += 4.4
+    page.text(LEFT - 0.6, y, "bank", size=8, ha="right", color=GREY)
+    for bank in range(0, BANKS):
+        page.text(LEFT + (bank + 0.5) * WIDE, y, str(bank), size=7.5, ha="center", color=GREY)
+    y += 0.9
+    for number, turn in enumerate(turns, start=1):
+        page.text(LEFT - 0.6, y + TALL / 2, f"wavefront {number}", size=8, ha="right")
+        page.box(LEFT, y, BANKS * WIDE, TALL, "white", PALE, 0.6, order=2)
+        runs = []  # neighbouring banks that serve the same lanes
+        for bank, who in sorted(turn.items()):
+            if runs and runs[-1][2] == who and sum(runs[-1][:2]) == bank and bank % 4:
+                runs[-1][1] += 1
+            else:
+                runs.append([bank, 1, who])
+        for bank, banks, who in runs:
+            served(page, bank, y, banks, who)
+        y += PITCH
+    return y
+
+
+def panels(requests):
+    """A page of requests one below the other: (title, offsets, bytes, array or None for shared memory, kind)."""
+    size = lambda offsets, size, array, kind: (
+        4.0 + PITCH * len({offset // LINE for offset in offsets if offset is not None}) if array
+        else 5.3 + PITCH * len(wavefronts(offsets, size, kind == "load")))
+    page = Page(3.6 + sum(size(*rest) + 2.2 for _, *rest in requests))
+    y = 1.6
+    for title, offsets, bytes_, array, kind in requests:
+        if array:
+            y = line_panel(page, y, title, offsets, bytes_, array) + 2.2
+        else:
+            y = bank_panel(page, y, title, offsets, bytes_, kind == "load") + 2.2
+    marked = any(offsets[MARKED] is not None and offsets.count(offsets[MARKED]) == 1 for _, offsets, *_ in requests)
+    page.key(y - 0.2, (NOW, "words, with the lanes that take them"), *[(LANE, f"lane {MARKED}")] * marked,
+             *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * any(array for *_, array, _ in requests))
+    return page
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def main(script, pictures, also=None):
+    """The command of a chapter's draw.py. `also(check)` brings something else up to date and returns an exit status."""
+    parser = argparse.ArgumentParser(description=f"Draws the pictures in {Path(script).resolve().parent.name}.")
+    parser.add_argument("--check", action="store_true", help="draw nothing; name pictures missing or out of date")
+    parser.add_argument("--bin", default=str(provenance.ROOT / "build" / "sim" / "bin"), help="where the programs are")
+    arguments = parser.parse_args()
+    listed = []
+    for name, (facts_of, draw) in pictures.items():
+        facts = json.dumps(facts_of(arguments.bin), sort_keys=True)
+        listed.append(provenance.Picture(
+            Path(script).resolve().parent / name, [script, __file__, provenance.STYLE],
+            lambda path, metadata, draw=draw, facts=facts: draw(json.loads(facts)).save(path, metadata), facts))
+    status = provenance.check(listed) if arguments.check else provenance.update(listed)
+    sys.exit(also(arguments.check) or status if also else status)

@@ -1,0 +1,175 @@
+"""What a program did on the simulated device, read from its --trace (common/simt/trace.c says what that holds). Standard
+library only.
+
+    launch = traces.run(folder, "06_vectorized", "--heads 1 --seq 128 --dim 64")[-1]
+    for request in launch.requests(): ...
+
+A request's `holds` says what lies in the shared memory that it reads or writes: copies, and loads that are followed by a
+store, are followed from global memory. So the pictures know Q's rows in shared memory without knowing a kernel's strides.
+"""
+
+import functools
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+WORD, WARP = 4, 32
+COMPUTED = "computed"  # what holds() says of a word that was stored and not copied
+
+
+@dataclass
+class Request:
+    warp: int
+    epoch: int  # barriers of the block before it
+    space: str
+    kind: str  # load, store, atomic, copy
+    bytes: int  # of one lane
+    array: str
+    offsets: list  # of the 32 lanes, in bytes from the array's start; None: a lane that takes no part
+    to: list  # of a copy: where the bytes go, from the start of shared memory
+    place: str  # file:line
+    holds: list  # of shared memory and of copies: per lane (array, element) of its first word
+
+    def elements(self, lane=None):
+        """The 4-byte elements of the array that a lane, or all of them, take, in lane order."""
+        lanes = range(WARP) if lane is None else [lane]
+        return [self.offsets[i] // WORD + k for i in lanes if self.offsets[i] is not None
+                for k in range(max(1, self.bytes // WORD))]
+
+    def held(self, lane=None):
+        """The same, of what shared memory holds there: elements of the array that the bytes came from."""
+        lanes = range(WARP) if lane is None else [lane]
+        return [self.holds[i][1] + k for i in lanes if self.holds[i] is not None for k in range(self.bytes // WORD)]
+
+    def source(self):
+        """The array whose numbers a shared request reads or writes."""
+        return next((held[0] for held in self.holds or () if held is not None), None)
+
+
+@dataclass
+class Event:
+    """A barrier (warp -1) or a warp collective."""
+
+    warp: int
+    epoch: int
+    what: str
+
+
+class Launch:
+    def __init__(self, fields):
+        self.kernel, self.grid, self.block = fields["kernel"], fields["grid"], fields["block"]
+        self.dynamic_bytes = fields["dynamic_shared_bytes"]
+        self.blocks = {tuple(block["index"]): _events(fields, block["events"]) for block in fields["blocks"]}
+
+    def events(self, block=None):
+        return self.blocks[block] if block is not None else next(iter(self.blocks.values()))
+
+    def requests(self, block=None, **wanted):
+        """The requests of a block, the first unless it is named, whose fields are as wanted; source=... is of `holds`."""
+        source = wanted.pop("source", None)
+        return [event for event in self.events(block) if isinstance(event, Request)
+                and all(getattr(event, name) == value for name, value in wanted.items())
+                and (source is None or event.source() == source)]
+
+
+def _events(fields, rows):
+    starts = {array["name"]: array["offset"] for array in fields["shared_arrays"]}
+    found, content, previous = [], {}, {}
+    for number, warp, epoch, *rest in rows:
+        site = fields["sites"][number]
+        if not rest:
+            found.append(Event(warp, epoch, site["kind"]))
+            continue
+        lanes = [each if isinstance(each, list) else [each] * WARP for each in rest[1:]]
+        array = fields["arrays"][rest[0]]
+        request = Request(warp, epoch, site["space"], site["kind"], site["bytes"], array, lanes[0],
+                          lanes[1] if len(lanes) > 1 else None, f'{site["file"]}:{site["line"]}', None)
+        _follow(request, previous.get(warp), content, starts.get(array, 0))
+        previous[warp] = request
+        found.append(request)
+    return found
+
+
+def _follow(request, previous, content, start):
+    """Keep `content`, {byte of shared memory: (array, element)}, and say in request.holds what the lanes find there."""
+    if request.kind == "copy":
+        request.holds = [None if offset is None else (request.array, offset // WORD) for offset in request.offsets]
+        places = request.to
+    elif request.space == "shared":
+        places = [None if offset is None else start + offset for offset in request.offsets]
+        if request.kind == "load":
+            request.holds = [None if place is None else content.get(place) for place in places]
+            return
+        request.holds = [None if place is None else (COMPUTED, place // WORD) for place in places]
+        if previous is not None and previous.kind == "load" and previous.space == "global":  # carried by registers
+            request.holds = [None if place is None else ("zero", 0) if offset is None else (previous.array, offset // WORD)
+                             for place, offset in zip(places, previous.offsets)]
+        elif previous is not None and previous.kind == "load" and previous.offsets == request.offsets:
+            request.holds = previous.holds  # changed in place
+    else:
+        return
+    for place, held in zip(places, request.holds):
+        for k in range(max(1, request.bytes // WORD) if held is not None else 0):
+            content[place + WORD * k] = held[0], held[1] + k * (held[0] != "zero")
+
+
+@functools.lru_cache(maxsize=None)
+def run(folder, program, options, blocks="0"):
+    """The launches of a run of build/sim/bin/PROGRAM, in order."""
+    path = Path(folder) / program
+    if not path.exists():
+        sys.exit(f"{path} is not there: build it first (cmake --preset sim && cmake --build --preset sim)")
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        words = [str(path), *options.split(), "--trace", file.name, "--trace-blocks", blocks]
+        done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(words)} failed: {done.stderr.strip()}")
+        return read(file.name)
+
+
+def read(path):
+    return [Launch(launch) for launch in json.loads(Path(path).read_text(encoding="utf-8"))["launches"]]
+
+
+def visits(launch, block, tile, cols):
+    """The pairs of a query tile and a key tile in the order in which a block computes on them: [query tile, key tile, arrays
+    of global memory that it reads meanwhile, arrays that it writes]."""
+    found, at, fresh = [], {}, False
+    for request in launch.requests(block, warp=0):
+        if request.space == "global" and request.array in ("Q", "K") and request.kind in ("load", "copy"):
+            at[request.array] = request.elements()[0] // cols // tile
+            fresh = True
+        elif request.space == "shared" and request.kind == "load" and fresh:
+            found.append([at["Q"], at["K"], set(), set()])
+            fresh = False
+        elif request.space == "global" and found and request.array not in ("Q", "K", "V"):
+            found[-1][2 if request.kind == "load" else 3].add(request.array)
+    return [[i, j, sorted(reads), sorted(writes)] for i, j, reads, writes in found]
+
+
+def runs(numbers):
+    """0, 1, 2, 7 as "0-2,7"."""
+    parts = []
+    for number in sorted(set(numbers)):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def code_of(path, function):
+    """The body of a C function without comments and white space: what registers do shows in no trace."""
+    import re
+
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", Path(path).read_text(encoding="utf-8"), flags=re.DOTALL)
+    start = text.index("{", text.index(f" {function}("))
+    depth, end = 0, start
+    for end in range(start, len(text)):
+        depth += (text[end] == "{") - (text[end] == "}")
+        if depth == 0:
+            break
+    return "".join(text[start:end].split())

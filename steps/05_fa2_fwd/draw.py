@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Draws the pictures of this chapter from traces of its program, and of chapter 04's beside it: draw.py [--check]."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
+import sheet  # noqa: E402 (its folder comes first)
+import traces  # noqa: E402
+
+from sheet import GREY, INK, LANE, NOW, OWNED, PALE, TINT, Matrix, Page, cells  # noqa: E402
+
+TILE, D, SEQ, WARP_SHOWN, WARPS = 32, 64, 128, 1, 4
+PROGRAM = "05_fa2_fwd"
+
+
+def run(folder, options=f"--seq {SEQ}", blocks="0"):
+    return traces.run(folder, PROGRAM, f"--heads 1 --dim {D} {options}", blocks)[0]
+
+
+# ---- the loops exchanged --------------------------------------------------------------------------------------------
+
+
+def loops_exchanged(folder):
+    before = traces.run(folder, "04_fa1_fwd", f"--heads 1 --seq {SEQ} --dim {D}")[0]
+    after = run(folder, blocks="0,1,2,3")
+    return {"04": traces.visits(before, (0, 0, 0), TILE, D),
+            "05": [traces.visits(after, block, TILE, D) for block in sorted(after.blocks)]}
+
+
+def draw_loops_exchanged(facts):
+    page = Page(51)
+    y, cell = 18.0, 4.9
+    first = {(i, j): number for number, (i, j, _, _) in enumerate(facts["04"], start=1)}
+    grid = sheet.visits(page, 1.0, y, cell, first, (2, 1), kept_rows=False, arrows=True)
+    page.title(1.6, "04: one block per head")
+    page.text(1, 4.4, "outer loop: key tiles; inner loop: query tiles")
+    reads, writes = facts["04"][first[2, 1] - 1][2:]
+    named = lambda arrays: ", ".join(arrays).replace("workspace", "m, l")
+    page.text(1, grid.bottom + 2.0, f"each visit: Q, {named(reads)} read; {named(writes)} written\neach key tile: K, V read once\n"
+              "at each visit O is divided by l", va="top")
+    own = {(i, j): number for visits in facts["05"] for number, (i, j, _, _) in enumerate(visits, start=1)}
+    x = 40.6
+    grid = sheet.visits(page, x, y, cell, own, (1, 2), kept_rows=True, arrows=True)
+    page.title(1.6, "05: one block per query tile", x)
+    page.text(x, 4.4, "blocks: query tiles; loop: key tiles")
+    reads, writes = facts["05"][1][-1][2:]
+    page.text(x, grid.bottom + 2.0, f"each visit: K, V read\neach query tile: Q read once, {' and '.join([*reads, *writes])} written once\n"
+              "at the end O is divided by l", va="top")
+    page.text(grid.right + 0.4, y - 1.4, "block", size=8.5, ha="left")
+    for block in range(4):
+        page.text(grid.right + 1.0, grid.at(block, 0)[1], str(block), weight="bold" if block == 1 else "normal")
+    page.key(48.6, (NOW, "this visit"), (PALE, "this block's earlier visits"), (OWNED, "stays in the block"), (TINT, "travels at each visit"))
+    return page
+
+
+# ---- who owns what --------------------------------------------------------------------------------------------------
+
+
+def who_owns_S(folder):
+    loads = lambda source: run(folder).requests(warp=WARP_SHOWN, epoch=2, space="shared", source=source)
+    q, k = loads("Q"), loads("K")
+    columns = cells(q[80].held(0), D)  # of one round of the loop over the columns
+    pair = [column for _, column in columns]
+    now = lambda requests: sum((cells(r.held(), D) for r in requests if {c for _, c in cells(r.held(), D)} <= set(pair)), [])
+    rows = sorted({row for row, _ in now(q)})
+    return {"rows": rows, "columns": pair, "Q": now(q), "K": now(k), "key": cells(k[0].held(sheet.MARKED), D)[0][0],
+            "requests": [round(len(requests) * len(pair) / D) for requests in (q, k)]}
+
+
+def draw_who_owns_S(facts):
+    rows, (q, k), (c, *_) = facts["rows"], facts["requests"], facts["columns"]
+    page, lane, count = Page(32.5), facts["key"], len(facts["columns"])
+    sheet.row_of_matrices(page, 1.6, f"S = Q K^T: {len(rows)} query rows per warp, one key per lane", [
+        {"name": "Q_smem", "what": "32 queries x 64", "shape": (TILE, D), "now": facts["Q"], "every": TILE // WARPS,
+         "below": f"columns {c} and {c + 1} of the warp's rows:\n{q} broadcasts of 8 bytes"},
+        {"name": "K_smem", "what": "32 keys x 64", "shape": (TILE, D), "now": facts["K"], "lane": [[[lane, 0], [lane, D - 1]]],
+         "below": f"columns {c} and {c + 1} of 32 keys:\n{k} requests, 32 banks each"},
+        {"name": f"S_reg[{len(rows)}]", "what": "query x key", "shape": (TILE, TILE), "every": TILE // WARPS,
+         "owned": [[row, key] for row in rows for key in range(TILE)], "lane": [[[rows[0], lane], [rows[-1], lane]]],
+         "below": f"{q + k} requests\nfor {len(rows) * count} FMAs"}])
+    page.key(30.0, (NOW, "read now"), (OWNED, f"registers of warp {WARP_SHOWN}"), (None, LANE, f"lane {sheet.MARKED}: one key"))
+    return page
+
+
+def who_owns_O(folder):
+    launch, key = run(folder), 12
+    v = [r for r in launch.requests(warp=WARP_SHOWN, epoch=2, space="shared", source="V") if r.held()[0] // D == key]
+    shuffles = sum(isinstance(e, traces.Event) and e.warp == WARP_SHOWN and e.epoch == 2 and e.what.startswith("__shfl_sync")
+                   for e in launch.events())
+    outputs = launch.requests(warp=WARP_SHOWN, array="O", kind="store")
+    of = lambda lane: sum((cells(r.elements(lane), D) for r in outputs), [])
+    return {"key": key, "V": sum((cells(r.held(), D) for r in v), []), "requests": [len(v), shuffles // TILE],
+            "O": of(None), "lane": of(sheet.MARKED)}
+
+
+def draw_who_owns_O(facts):
+    key, (v, shuffles) = facts["key"], facts["requests"]
+    rows = sorted({row for row, _ in facts["O"]})
+    columns = sorted({column for _, column in facts["lane"]})
+    page = Page(32.5)
+    sheet.row_of_matrices(page, 1.6, f"O += P V: the same {len(rows)} query rows per warp, {len(columns)} columns per lane", [
+        {"name": f"S_reg[{len(rows)}], now P", "what": "query x key", "shape": (TILE, TILE), "every": TILE // WARPS,
+         "owned": [[row, k] for row in rows for k in range(TILE)], "now": [[row, key] for row in rows],
+         "below": f"P of key {key}, from\nlane {key} to all lanes:\n{shuffles} shuffles"},
+        {"name": "V_smem", "what": "32 keys x 64", "shape": (TILE, D), "now": facts["V"],
+         "lane": [[[key, column], [key, column]] for column in columns], "below": f"key {key}, 64 neighbours:\n{v} requests, 32 banks each"},
+        {"name": f"O_reg[{len(rows)}][{len(columns)}]", "what": "32 queries x 64", "shape": (TILE, D), "every": TILE // WARPS,
+         "owned": facts["O"], "lane": [[[rows[0], column], [rows[-1], column]] for column in columns],
+         "below": f"{v} requests and {shuffles} shuffles, which the same\nunit serves, for {len(rows) * len(columns)} FMAs"}])
+    page.key(30.6, (NOW, "read now"), (OWNED, f"registers of warp {WARP_SHOWN}"), (None, LANE, f"lane {sheet.MARKED}: {len(columns)} columns"))
+    return page
+
+
+# ---- the tiles under a causal mask ----------------------------------------------------------------------------------
+
+SIZES = ((128, 128), (96, 176))
+
+
+def causal_tiles(folder):
+    """Per size, the key tiles that each block visits."""
+    launches = [run(folder, f"--causal --seq {q} --seq-kv {kv}", ",".join(map(str, range(q // TILE)))) for q, kv in SIZES]
+    return [[[j for _, j, _, _ in traces.visits(launch, block, TILE, D)] for block in sorted(launch.blocks)] for launch in launches]
+
+
+def draw_causal_tiles(facts):
+    page, cell, y = Page(49), 0.205, 11.5
+    for (q, kv), visited, x, title in zip(SIZES, facts, (3.8, 38.0), ("As many queries as keys", "Fewer queries than keys")):
+        tiles = -(-kv // TILE)
+        M, kinds = Matrix(page, x, y, q, TILE * tiles, cell), []
+        for i, row in enumerate(visited):
+            for j in range(tiles):
+                masked = TILE * (j + 1) > min(kv, TILE * i + kv - q + 1)
+                kinds.append("skipped" if j not in row else "masked" if masked else "full")
+                M.rectangle(TILE * i, TILE * j, TILE, TILE, GREY, 0.8, {"skipped": "white", "masked": OWNED, "full": TINT}[kinds[-1]], 2)
+                for r in range(TILE * (kinds[-1] == "masked")):  # the hidden part
+                    first = max(TILE * j, min(kv, TILE * i + r + kv - q + 1))
+                    page.box(x + first * cell, y + (TILE * i + r) * cell, (TILE * (j + 1) - first) * cell, cell, PALE, order=3)
+            page.text(M.right + 0.9, M.at(TILE * i + 16, 0)[1], str(len(row)))
+        M.lines(TILE, TILE)
+        edges = [(x + (row + kv - q + 1) * cell, y + (row + side) * cell) for row in range(q) for side in (0, 1)]
+        page.line(*zip(*edges), LANE, 1.8, order=6)
+        page.title(1.6, title, x - 2.8)
+        count = lambda kind: f"{kinds.count(kind)} {kind}"
+        page.text(x - 2.8, 4.4, f"{q} x {kv}: {count('full')}, {count('masked')}, {count('skipped')} tiles")
+        page.text(x - 1.4, M.at(q // 2, 0)[1], "query", ha="center", rotation=90)
+        for j in range(tiles):
+            page.text(x + TILE * j * cell, 10.3, str(TILE * j), size=8.5)
+        page.text(x, 8.2, "key")
+        page.text(M.right - 1.2, 8.2, "visits", size=8.5)
+    page.text(x, M.bottom + 1.2, "The diagonal passes through the inside of tiles,\nso a block may have two masked tiles. Keys from\n"
+              f"{kv} on do not exist.", va="top")
+    page.key(41.6, (TINT, "full: no test of the mask"), (OWNED, "masked: each score is tested"), (PALE, "hidden scores, -inf"))
+    page.key(44.4, ("white", "skipped: not loaded"), (None, LANE, "a query row attends to the keys left of this line"))
+    page.text(1.0, 47.2, "visits: key tiles that the block of these query rows loads.")
+    return page
+
+
+if __name__ == "__main__":
+    sheet.main(__file__, {"loops_exchanged.png": (loops_exchanged, draw_loops_exchanged),
+                          "who_owns_S.png": (who_owns_S, draw_who_owns_S), "who_owns_O.png": (who_owns_O, draw_who_owns_O),
+                          "causal_tiles.png": (causal_tiles, draw_causal_tiles)})
