@@ -18,7 +18,7 @@ import sys
 from pages import ROOT, blocks, pages, shown
 
 MOST_NOT_RUN, SECONDS = 15, 600
-FOR_A_CARD = re.compile(r"build/cuda|--preset cuda|^\s*(?:ncu|nsys|nvcc|cuda-gdb|compute-sanitizer)\b|run\.sh profile|\./memory\b")
+FOR_A_CARD = re.compile(r"build/(?:cuda|debug)\b|--preset cuda|^\s*(?:ncu|nsys|nvcc|cuda-gdb|compute-sanitizer)\b|run\.sh profile|\./memory\b")
 COMMAND = re.compile(r"^(?:\$ )?(?:\./run\.sh|cmake |ctest |build/(?:sim|cuda)/|plots/|python3 plots/|\.ci/run)")
 NOT_RUN = re.compile(r"<!-- not run: (.+?) -->$")
 
