@@ -1,20 +1,25 @@
-// 03_online_softmax: one kernel, which never stores S or P.
+// 03_online_softmax: one fused kernel that never stores S or P.
 //
-// Idea      a thread owns a query row and walks over the keys once, with a running maximum, sum and output (docs/math.md,
-//           eq. 10 to 13): the softmax needs no second pass, so a score is used up as soon as it is known.
-// Costs     O(N) memory, none beyond the outputs; but every thread reads all of K and V.
-// Limiter   latency: a score is one thread's chain of d multiply-adds on values just loaded, and the registers that hold
-//           the rows of Q and O leave few warps on a multiprocessor to fill the waiting.
-// Measured  the limiter as predicted; README.md beside this file has the numbers.
+// Idea      One thread per query row. The thread visits each key once, with a running maximum, sum and output
+//           (docs/math.md, eq. 10 to 13): the softmax needs no second pass, so each score is used as soon as it is
+//           computed.
+// Costs     O(N) memory, none beyond the outputs; but each thread reads all of K and V.
+// Limiter   Latency: a score is one thread's chain of d FMAs on values just loaded, and the registers that hold a row
+//           of Q and of O leave few warps per SM to hide the latency.
+// Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
 
 #include <math.h>
 
-constexpr int ROWS = 128; // query rows, and threads, in a block
+#include "mask.cuh"
 
-// D_MAX >= d: the rows of Q and O are arrays of D_MAX registers, of which the first d are used. Loops over them have a
-// constant length, so that they can be unrolled and the arrays kept in registers; `c < p.d` stops them at the row's end.
+constexpr int ROWS = 128; // query rows, and threads, per block
+static_assert(ROWS % 32 == 0 && ROWS <= 1024, "a block is whole warps, at most 1024 threads");
+
+// D_MAX >= d: a row of Q and a row of O are arrays of D_MAX registers, of which the first d are used. The loops over
+// them have a constant length, so that the compiler unrolls them and keeps the arrays in registers; `c < p.d` ends the
+// row.
 template <int D_MAX>
 static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
                                       const float *K, // (heads, N_kv, d)
@@ -29,7 +34,7 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
     K += head * p.N_kv * p.d;
     V += head * p.N_kv * p.d;
     O += (head * p.N_q + row) * p.d;
-    int visible = p.causal ? max(0, min(p.N_kv, row + p.N_kv - p.N_q + 1)) : p.N_kv;
+    int keys = attended_keys(p, row);
 
     float Q_reg[D_MAX], O_reg[D_MAX];
 #pragma unroll
@@ -37,8 +42,8 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
         Q_reg[c] = c < p.d ? Q[c] : 0.0f;
         O_reg[c] = 0.0f;
     }
-    float m = -INFINITY, l = 0.0f; // of the keys seen so far
-    for (int key = 0; key < visible; key++) {
+    float m = -INFINITY, l = 0.0f; // of the keys visited so far
+    for (int key = 0; key < keys; key++) {
         float s = 0.0f;
 #pragma unroll
         for (int c = 0; c < D_MAX; c++)
@@ -46,7 +51,7 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
         s *= p.scale;
 
         float m_new = fmaxf(m, s);
-        float rescale = expf(m - m_new); // what was summed under the old maximum; 0 at the first key
+        float rescale = expf(m - m_new); // for what was summed under the old maximum; 0 at the first key
         float weight = expf(s - m_new);
         l = l * rescale + weight;
 #pragma unroll
@@ -58,8 +63,8 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
     }
 #pragma unroll
     for (int c = 0; c < D_MAX; c++)
-        if (c < p.d) O[c] = visible > 0 ? O_reg[c] / l : 0.0f;
-    L[head * p.N_q + row] = visible > 0 ? m + logf(l) : -INFINITY;
+        if (c < p.d) O[c] = keys > 0 ? O_reg[c] / l : 0.0f;
+    L[head * p.N_q + row] = keys > 0 ? m + logf(l) : -INFINITY;
 }
 
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
@@ -75,6 +80,6 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 
 extern "C" const step step_03_online_softmax = {
     .name = "03_online_softmax",
-    .idea = "one fused kernel, a thread a query row",
+    .idea = "one fused kernel, one thread per query row",
     .forward = forward,
 };

@@ -1,9 +1,10 @@
 // 04_fa1_fwd: FlashAttention (Dao et al. 2022, Algorithm 1): the online softmax, a tile of keys at a time.
 //
-// Idea      a block brings a tile of K and V to shared memory once and lets all query tiles pass by it; what a query tile
-//           knows so far, its O, m and l, waits in global memory for the next tile of keys (docs/math.md, eq. 15).
-// Costs     O(N) memory: m and l. O is read and written once for every tile of keys.
-// Limiter   parallelism: one block does a whole head, so a card with more multiprocessors than heads is partly idle.
+// Idea      One block per head. The block loads each tile of K and V into shared memory once and combines it with every
+//           query tile. O, m and l of a query tile are kept in global memory until the next tile of keys (docs/math.md,
+//           eq. 15).
+// Costs     O(N) memory: m and l. O is read and written once per tile of keys.
+// Limiter   Parallelism: a card with more SMs than heads is partly idle.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -11,26 +12,27 @@
 #include <math.h>
 
 #include "device.cuh"
+#include "launch.h"
+#include "mask.cuh"
 
-constexpr int Br = 32;   // query rows in a tile
-constexpr int Bc = 32;   // keys in a tile
-constexpr int WARPS = 8; // of a block
+constexpr int Br = 32;   // query rows per tile
+constexpr int Bc = 32;   // keys per tile
+constexpr int WARPS = 8; // per block
 constexpr int PAD = 1;   // floats after each row of Q and K, so that 32 rows lie in 32 banks
-static_assert(Br == WARP && Bc == WARP,
-              "a lane is a query row while scores are made, and a key while they are added up");
+static_assert(Br == WARP && Bc == WARP, "one lane per query row for S, one lane per key for the softmax");
 static_assert(Br % WARPS == 0 && Bc % WARPS == 0, "warps share rows and keys evenly");
 
 // Dynamic shared memory, divided by hand: Q (Br, d + PAD), K (Bc, d + PAD), V (Bc, d), S (Br, Bc + PAD).
-constexpr int shared_floats(int d) { return (Br + Bc) * (d + PAD) + Bc * d + Br * (Bc + PAD); }
-static_assert(shared_floats(MAX_HEAD_DIM) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
+constexpr size_t shared_bytes(int d) { return sizeof(float) * ((Br + Bc) * (d + PAD) + Bc * d + Br * (Bc + PAD)); }
+static_assert(shared_bytes(MAX_HEAD_DIM) <= LEAST_SHARED_BYTES, "the tiles fit into the shared memory of every card");
 
 static __global__ void fa1_forward(const float *Q, // (heads, N_q, d)
                                    const float *K, // (heads, N_kv, d)
                                    const float *V, // (heads, N_kv, d)
                                    float *O,       // (heads, N_q, d)
                                    float *L,       // (heads, N_q)
-                                   float *m,       // (heads, N_q): maximum of each row so far
-                                   float *l,       // (heads, N_q): sum of exp(S - m) so far
+                                   float *m,       // (heads, N_q): maximum of each row of S so far
+                                   float *l,       // (heads, N_q): sum of exp(S - m) of each row so far
                                    problem p) {
     extern __shared__ float smem[];
     float *Q_smem = smem;                      // (Br, d + PAD)
@@ -55,31 +57,31 @@ static __global__ void fa1_forward(const float *Q, // (heads, N_q, d)
                 load_tile<WARPS>(V_smem, p.d, V, key0, Bc, p.N_kv, p.d);
             }
             load_tile<WARPS>(Q_smem, p.d + PAD, Q, row0, Br, p.N_q, p.d);
-            __syncthreads(); // the tiles are complete before anyone reads them
+            __syncthreads(); // every thread's part of Q, K and V has arrived
 
-            // S = scale Q K^T: lane = query, a warp does Bc / WARPS keys.
+            // S = scale Q K^T: one lane per query row, Bc / WARPS keys per warp.
             for (int key = warp; key < Bc; key += WARPS) {
                 float sum = 0.0f;
                 for (int c = 0; c < p.d; c++) sum += Q_smem[lane * (p.d + PAD) + c] * K_smem[key * (p.d + PAD) + c];
                 int row = row0 + lane, col = key0 + key;
-                bool visible = col < p.N_kv && (!p.causal || col <= row + p.N_kv - p.N_q);
-                S_smem[lane * (Bc + PAD) + key] = visible ? p.scale * sum : -INFINITY;
+                bool attends = col < attended_keys(p, row);
+                S_smem[lane * (Bc + PAD) + key] = attends ? p.scale * sum : -INFINITY;
             }
-            __syncthreads(); // a row of S is complete before its warp adds it up: its keys came from all warps
+            __syncthreads(); // every warp's part of S is written: a row's keys come from all warps
 
-            // Softmax and O: a warp does Br / WARPS rows, lane = key, then lane = column of O.
+            // Softmax and O: Br / WARPS rows per warp. One lane per key, then one lane per column of O.
             for (int r = warp; r < Br && row0 + r < p.N_q; r += WARPS) {
                 int row = row0 + r;
                 float m_old = is_first ? -INFINITY : m[row], l_old = is_first ? 0.0f : l[row];
                 float s = S_smem[r * (Bc + PAD) + lane];
                 float m_new = fmaxf(m_old, warp_reduce_max(s));
-                bool any = m_new > -INFINITY; // the row has seen a key; else exp(-inf - -inf) would be NaN
+                bool any = m_new > -INFINITY; // the row attends to a key; else exp(-inf - -inf) would be NaN
                 float weight = any ? expf(s - m_new) : 0.0f, rescale = any ? expf(m_old - m_new) : 0.0f;
                 float l_new = l_old * rescale + warp_reduce_sum(weight);
                 S_smem[r * (Bc + PAD) + lane] = weight;
-                __syncwarp(); // the row of P is complete before its lanes read all of it
+                __syncwarp(); // every lane's element of the row of P is written
 
-                float P_reg[Bc]; // the row, for all columns of O
+                float P_reg[Bc]; // the row of P, loaded once for all columns of O
 #pragma unroll
                 for (int key = 0; key < Bc; key++) P_reg[key] = S_smem[r * (Bc + PAD) + key];
                 for (int c = lane; c < p.d; c += WARP) {
@@ -95,28 +97,23 @@ static __global__ void fa1_forward(const float *Q, // (heads, N_q, d)
                     if (is_last) L[row] = any ? m_new + logf(l_new) : -INFINITY;
                 }
             }
-            __syncthreads(); // everyone is done with the tiles, and with m, l and O of these rows
+            __syncthreads(); // no warp still reads the tiles or S, so they may be overwritten
         }
     }
 }
 
-// m and l.
-static size_t rows(const problem *p) { return (size_t)p->batch * p->heads * p->N_q; }
-static size_t workspace_bytes(const problem *p) { return 2 * rows(p) * sizeof(float); }
+// m, then l.
+static size_t workspace_bytes(const problem *p) { return 2 * sizeof(float) * p->batch * p->heads * p->N_q; }
 
 static cudaError_t forward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    float *m = (float *)workspace, *l = m + rows(p);
-    int shared_bytes = shared_floats(p->d) * sizeof(float);
-    // More than 48 KB has to be asked for.
-    cudaError_t error = cudaFuncSetAttribute(fa1_forward, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (error != cudaSuccess) return error;
-    fa1_forward<<<p->batch * p->heads, WARPS * WARP, shared_bytes, stream>>>(t->Q, t->K, t->V, t->O, t->L, m, l, *p);
-    return cudaGetLastError();
+    float *m = (float *)workspace, *l = m + workspace_bytes(p) / sizeof(float) / 2;
+    return launch(fa1_forward, p->batch * p->heads, WARPS * WARP, shared_bytes(p->d), stream, t->Q, t->K, t->V, t->O,
+                  t->L, m, l, *p);
 }
 
 extern "C" const step step_04_fa1_fwd = {
     .name = "04_fa1_fwd",
-    .idea = "FlashAttention-1: tiles of K and V, a block a head",
+    .idea = "FlashAttention-1: tiles of K and V, one block per head",
     .forward = forward,
     .workspace_bytes = workspace_bytes,
 };

@@ -1,5 +1,5 @@
-// 06_vectorized: FlashAttention-2 on register tiles. In this last rung of the chapter, interior tiles are copied without
-// bounds checks.
+// 06_vectorized: FlashAttention-2 on register tiles. In this last rung of the chapter, interior tiles are copied
+// without bounds checks.
 //
 // Idea      Almost every tile lies inside its matrix. copy_tile() finds that out once per tile; then a thread copies 16
 //           bytes per instruction, a fixed distance apart, with no comparison and no address arithmetic in between.

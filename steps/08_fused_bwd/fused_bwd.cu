@@ -1,10 +1,10 @@
-// 08_fused_bwd: FlashAttention's backward pass (Dao et al. 2022, Algorithm 4): P is computed again, tile by tile.
+// 08_fused_bwd: one fused kernel for the backward pass. P is recomputed from the logsumexp, tile by tile.
 //
-// Idea      L is enough to make any piece of P from Q and K (docs/math.md, eq. 45). A block owns query rows, and so dQ;
-//           what its rows give to dK and dV of a tile of keys is gathered by way of shared memory first, and then added to
-//           global memory by one atomicAdd an element.
-// Costs     O(N) memory, none beyond the outputs. dK and dV are added to once for every tile of query rows.
-// Limiter   shared memory: every multiply-add needs two numbers from it.
+// Idea      Any tile of P follows from Q, K and L (docs/math.md, eq. 45). A block owns query rows, and so dQ. The
+//           contributions of the block's rows to dK and dV of a tile of keys are summed in the block first; then one
+//           atomicAdd per element adds the sum to global memory.
+// Costs     O(N) memory, none beyond the outputs. Each element of dK and dV is added to once per tile of query rows.
+// Limiter   Shared memory: each FMA needs two numbers from it.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -12,29 +12,31 @@
 #include <math.h>
 
 #include "device.cuh"
+#include "launch.h"
+#include "mask.cuh"
 
-constexpr int WARPS = 8;                  // of a block
-constexpr int ROWS = 2;                   // query rows of a warp
-constexpr int Br = WARPS * ROWS;          // query rows of a block
-constexpr int Bc = WARP;                  // keys in a tile: a lane each while P and dS are made
-constexpr int COLS = MAX_HEAD_DIM / WARP; // columns of dQ of a lane, at most
+constexpr int WARPS = 8;                  // per block
+constexpr int ROWS = 2;                   // query rows per warp
+constexpr int Br = WARPS * ROWS;          // query rows per block
+constexpr int Bc = WARP;                  // keys per tile, one lane per key for P and dS
+constexpr int COLS = MAX_HEAD_DIM / WARP; // columns of dQ per lane, at most
 constexpr int PAD = 1;                    // floats after each row of K and V, so that 32 rows lie in 32 banks
-static_assert(Bc % WARPS == 0, "warps share keys evenly");
+static_assert(Bc % WARPS == 0 && MAX_HEAD_DIM % WARP == 0, "warps share keys evenly, and lanes columns");
 
 // Dynamic shared memory: Q and dO (Br, d), K and V (Bc, d + PAD), P and dS (Br, Bc).
-constexpr int shared_floats(int d) { return 2 * Br * d + 2 * Bc * (d + PAD) + 2 * Br * Bc; }
-static_assert(shared_floats(MAX_HEAD_DIM) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
+constexpr size_t shared_bytes(int d) { return sizeof(float) * (2 * Br * d + 2 * Bc * (d + PAD) + 2 * Br * Bc); }
+static_assert(shared_bytes(MAX_HEAD_DIM) <= LEAST_SHARED_BYTES, "the tiles fit into the shared memory of every card");
 
 static __global__ void fused_backward(const float *Q,  // (heads, N_q, d)
-                                    const float *K,  // (heads, N_kv, d)
-                                    const float *V,  // (heads, N_kv, d)
-                                    const float *O,  // (heads, N_q, d)
-                                    const float *L,  // (heads, N_q)
-                                    const float *dO, // (heads, N_q, d)
-                                    float *dQ,       // (heads, N_q, d)
-                                    float *dK,       // (heads, N_kv, d), 0 at first
-                                    float *dV,       // (heads, N_kv, d), 0 at first
-                                    problem p) {
+                                      const float *K,  // (heads, N_kv, d)
+                                      const float *V,  // (heads, N_kv, d)
+                                      const float *O,  // (heads, N_q, d)
+                                      const float *L,  // (heads, N_q)
+                                      const float *dO, // (heads, N_q, d)
+                                      float *dQ,       // (heads, N_q, d)
+                                      float *dK,       // (heads, N_kv, d), 0 at first
+                                      float *dV,       // (heads, N_kv, d), 0 at first
+                                      problem p) {
     extern __shared__ float smem[];
     float *Q_smem = smem;                      // (Br, d)
     float *dO_smem = Q_smem + Br * p.d;        // (Br, d)
@@ -57,8 +59,8 @@ static __global__ void fused_backward(const float *Q,  // (heads, N_q, d)
     load_tile<WARPS>(Q_smem, p.d, Q, row0, Br, p.N_q, p.d);
     load_tile<WARPS>(dO_smem, p.d, dO, row0, Br, p.N_q, p.d);
 
-    // Of the warp's rows, which are warp, warp + WARPS, ... in the tile: L, D = rowsum(dO o O), and dQ, of which a lane owns
-    // the columns lane, lane + 32, ...
+    // The warp owns rows warp, warp + WARPS, ... of the tile: their L, D = rowsum(dO o O) and dQ. A lane owns columns
+    // lane, lane + 32, ... of dQ.
     float L_reg[ROWS], D_reg[ROWS], dQ_reg[ROWS][COLS] = {};
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -70,14 +72,13 @@ static __global__ void fused_backward(const float *Q,  // (heads, N_q, d)
         L_reg[r] = row < p.N_q ? L[row] : 0.0f;
     }
 
-    int shift = p.causal ? p.N_kv - p.N_q : p.N_kv; // row `row` sees the keys before row + shift + 1
-    int end = max(0, min(p.N_kv, row0 + Br + shift));
+    int end = attended_keys(p, row0 + Br - 1); // keys that the block's last row attends to
     for (int key0 = 0; key0 < end; key0 += Bc) {
         load_tile<WARPS>(K_smem, p.d + PAD, K, key0, Bc, p.N_kv, p.d);
         load_tile<WARPS>(V_smem, p.d + PAD, V, key0, Bc, p.N_kv, p.d);
-        __syncthreads(); // the tiles are complete before anyone reads them
+        __syncthreads(); // every thread's part of K, V and (in the first round) Q and dO has arrived
 
-        // P and dS of the warp's rows, lane = key.
+        // P and dS of the warp's rows, one lane per key.
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             int r_tile = warp + r * WARPS, row = row0 + r_tile, at = r_tile * p.d;
@@ -86,14 +87,14 @@ static __global__ void fused_backward(const float *Q,  // (heads, N_q, d)
                 S += Q_smem[at + c] * K_smem[lane * (p.d + PAD) + c];
                 dP += dO_smem[at + c] * V_smem[lane * (p.d + PAD) + c];
             }
-            bool visible = row < p.N_q && key0 + lane < min(p.N_kv, row + shift + 1);
-            float P = visible ? expf(p.scale * S - L_reg[r]) : 0.0f;
+            bool attends = row < p.N_q && key0 + lane < attended_keys(p, row);
+            float P = attends ? expf(p.scale * S - L_reg[r]) : 0.0f;
             P_smem[r_tile * Bc + lane] = P;
             dS_smem[r_tile * Bc + lane] = P * (dP - D_reg[r]);
         }
-        __syncthreads(); // P and dS are complete before other warps read them
+        __syncthreads(); // every warp's rows of P and dS are written
 
-        // dQ += dS K of the warp's rows, lane = column.
+        // dQ += dS K for the warp's rows, one lane per column.
         for (int key = 0; key < Bc; key++) {
             float row_dS[ROWS];
 #pragma unroll
@@ -107,9 +108,10 @@ static __global__ void fused_backward(const float *Q,  // (heads, N_q, d)
             }
         }
 
-        // dV += P^T dO and dK += dS^T Q, a warp Bc / WARPS keys, lane = column: all rows of the block, then one atomicAdd.
+        // dV += P^T dO and dK += dS^T Q: Bc / WARPS keys per warp, one lane per column. A lane sums over the rows of
+        // the block, then adds the sum to global memory.
         for (int key = warp; key < Bc && key0 + key < p.N_kv; key += WARPS) {
-            float P_reg[Br], dS_reg[Br]; // the key's column of both, for all columns of dV and dK
+            float P_reg[Br], dS_reg[Br]; // the key's column of P and dS, loaded once for all columns of dV and dK
 #pragma unroll
             for (int r = 0; r < Br; r++) {
                 P_reg[r] = P_smem[r * Bc + key];
@@ -126,7 +128,7 @@ static __global__ void fused_backward(const float *Q,  // (heads, N_q, d)
                 atomicAdd(&dK[(size_t)(key0 + key) * p.d + c], p.scale * dK_sum);
             }
         }
-        __syncthreads(); // everyone is done with the tiles before they are overwritten
+        __syncthreads(); // no warp still reads K, V, P or dS, so they may be overwritten
     }
 
 #pragma unroll
@@ -142,18 +144,14 @@ static cudaError_t backward(const problem *p, const tensors *t, void *, cudaStre
     size_t key_bytes = (size_t)p->batch * p->heads * p->N_kv * p->d * sizeof(float);
     cudaError_t error = cudaMemsetAsync(t->dK, 0, key_bytes, stream);
     if (error == cudaSuccess) error = cudaMemsetAsync(t->dV, 0, key_bytes, stream);
-    int shared_bytes = shared_floats(p->d) * sizeof(float);
-    if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(fused_backward, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (error != cudaSuccess) return error;
     dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
-    fused_backward<<<blocks, WARPS * WARP, shared_bytes, stream>>>(t->Q, t->K, t->V, t->O, t->L, t->dO, t->dQ, t->dK,
-                                                                 t->dV, *p);
-    return cudaGetLastError();
+    return launch(fused_backward, blocks, WARPS * WARP, shared_bytes(p->d), stream, t->Q, t->K, t->V, t->O, t->L, t->dO,
+                  t->dQ, t->dK, t->dV, *p);
 }
 
 extern "C" const step step_08_fused_bwd = {
     .name = "08_fused_bwd",
-    .idea = "FlashAttention-1 backward: P again from L, atomics for dK, dV",
+    .idea = "fused backward: P recomputed from L, atomics for dK and dV",
     .backward = backward,
 };

@@ -1,36 +1,40 @@
-// 05_split_k: chapter 05 with the keys split between the warps of a block, as FlashAttention-1's kernels did and as
-// FlashAttention-2 argues against ("split-K": Dao 2023, section 3.3).
+// 05x_split_k: an idea that failed. Chapter 05 with the keys of a tile split over the warps of a block, as in
+// FlashAttention-1's kernels; FlashAttention-2 argues against it ("split-K": Dao 2023, section 3.3).
 //
-// Idea      all warps have the same query rows; each has 8 of the 32 keys of a tile.
-// Costs     what the warps have found must be put together for each tile: the maxima, and a piece of O from each warp, go
-//           through shared memory, with a barrier each.
-// Limiter   as in chapter 05, shared memory: it has more to do here, for the same multiply-adds.
-// Measured  README.md of the chapter has the numbers.
+// Idea      All warps own the same query rows, and each warp owns 8 of the 32 keys of a tile.
+// Costs     The warps combine their results once per tile: the maxima, and a partial O from each warp, pass through
+//           shared memory, with one barrier for each.
+// Limiter   Shared memory, as in chapter 05: it serves more loads and stores for the same number of FMAs.
+// Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
 
 #include <math.h>
 
 #include "device.cuh"
+#include "launch.h"
+#include "mask.cuh"
 
-constexpr int WARPS = 4;              // of a block
-constexpr int Br = 32;                // query rows of a block, as in chapter 05
-constexpr int Bc = WARPS * LANE_COLS; // keys in a tile: 8 of each warp
-constexpr int ROWS = Br / LANE_ROWS;  // rows of a lane in S: lane / 8 + 4 r. Its key is lane % 8.
-constexpr int OWN = Br / WARPS;       // rows of O that a warp adds up
-constexpr int MAX_D = 64;             // a piece of O from each warp must fit beside the tiles
+constexpr int WARPS = 4;              // per block
+constexpr int Br = 32;                // query rows per block, as in chapter 05
+constexpr int Bc = WARPS * LANE_COLS; // keys per tile: 8 per warp
+constexpr int ROWS = Br / LANE_ROWS;  // rows of S per lane: lane / 8 + 4 r. Its key is lane % 8.
+constexpr int OWN = Br / WARPS;       // rows of O per warp
+constexpr int MAX_D = 64;             // a partial O of each warp must fit beside the tiles
 
 // Dynamic shared memory, where width is d rounded up to an even number: Q (Br, width + 2), V (Bc, d), in one place K
-// (Bc, width + 1) and later a piece of O from each warp (WARPS, Br, d), then m or l from each warp (WARPS, Br), and a number
-// a row (Br).
-constexpr int shared_floats(int d) {
-    int K = Bc * (d + d % 2 + 1), pieces = WARPS * Br * d;
-    return Br * (d + d % 2 + 2) + Bc * d + (pieces > K ? pieces : K) + (WARPS + 1) * Br;
+// (Bc, width + 1) and later a partial O of each warp (WARPS, Br, d), then m or l of each warp (WARPS, Br), then one
+// number per row (Br).
+constexpr size_t shared_bytes(int d) {
+    int K = Bc * (d + d % 2 + 1), partial_O = WARPS * Br * d;
+    return sizeof(float) * (Br * (d + d % 2 + 2) + Bc * d + (partial_O > K ? partial_O : K) + (WARPS + 1) * Br);
 }
-static_assert(shared_floats(MAX_D) * sizeof(float) <= 64 * 1024, "the least that cards since 7.5 give a block");
+static_assert(shared_bytes(MAX_D) <= LEAST_SHARED_BYTES, "the tiles fit into the shared memory of every card");
+static_assert(Br <= WARPS * WARP && Bc <= WARPS * WARP, "one thread per row pads the last pair of an odd d");
+static_assert(Br % LANE_ROWS == 0 && OWN % LANE_ROWS == 0, "lanes share rows evenly, and so do warps");
 
-// 4 blocks on a multiprocessor, as many as the shared memory of a large card allows.
-static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q, // (heads, N_q, d)
+// 4 blocks per SM, as many as the shared memory of a large card allows.
+static __global__ __launch_bounds__(WARPS *WARP, 4) void split_k(const float *Q, // (heads, N_q, d)
                                                                  const float *K, // (heads, N_kv, d)
                                                                  const float *V, // (heads, N_kv, d)
                                                                  float *O,       // (heads, N_q, d)
@@ -38,12 +42,12 @@ static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q
                                                                  problem p) {
     extern __shared__ float2 smem[];
     int width = p.d + p.d % 2, Q_stride = width + 2, K_stride = width + 1;
-    float *Q_smem = (float *)smem;          // (Br, Q_stride)
-    float *V_smem = Q_smem + Br * Q_stride; // (Bc, d)
-    float *K_smem = V_smem + Bc * p.d;      // (Bc, K_stride)
-    float *O_smem = K_smem;                 // (WARPS, Br, d), when S is made
+    float *Q_smem = (float *)smem;                                    // (Br, Q_stride)
+    float *V_smem = Q_smem + Br * Q_stride;                           // (Bc, d)
+    float *K_smem = V_smem + Bc * p.d;                                // (Bc, K_stride)
+    float *O_smem = K_smem;                                           // (WARPS, Br, d), after S is computed
     float *warp_smem = K_smem + max(WARPS * Br * p.d, Bc * K_stride); // (WARPS, Br): maxima, at the end sums
-    float *row_smem = warp_smem + WARPS * Br;                         // (Br): what to rescale O by, at the end m
+    float *row_smem = warp_smem + WARPS * Br;                         // (Br): rescale of O, at the end m
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int lane_m = lane / LANE_COLS, my_key = warp * LANE_COLS + lane % LANE_COLS;
     size_t head = blockIdx.y;
@@ -52,24 +56,23 @@ static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q
     K += head * p.N_kv * p.d;
     V += head * p.N_kv * p.d;
 
-    int shift = p.causal ? p.N_kv - p.N_q : p.N_kv; // row `row` sees the keys before row + shift + 1
-    int end = max(0, min(p.N_kv, row0 + Br + shift));
+    int end = attended_keys(p, row0 + Br - 1); // keys that the block's last row attends to
 
     constexpr int COLS = MAX_D / WARP;
-    float O_reg[OWN][COLS] = {}, m_reg[ROWS], l_reg[ROWS]; // l: of this lane's keys only, until the end
+    float O_reg[OWN][COLS] = {}, m_reg[ROWS], l_reg[ROWS]; // l: of this lane's keys only, until the epilogue
     for (int r = 0; r < ROWS; r++) {
         m_reg[r] = -INFINITY;
         l_reg[r] = 0.0f;
     }
     load_tile<WARPS>(Q_smem, Q_stride, Q, row0, Br, p.N_q, p.d);
-    if (width > p.d && threadIdx.x < Br) Q_smem[threadIdx.x * Q_stride + p.d] = 0.0f; // an odd d's last pair
+    if (width > p.d && threadIdx.x < Br) Q_smem[threadIdx.x * Q_stride + p.d] = 0.0f; // the last pair of an odd d
 
     for (int key0 = 0; key0 < end; key0 += Bc) {
-        __syncthreads(); // all have read the pieces of O, and may see K over them
+        __syncthreads(); // no warp still reads V or the partial O, so V and K may be overwritten
         if (width > p.d && threadIdx.x < Bc) K_smem[threadIdx.x * K_stride + p.d] = 0.0f;
         load_tile<WARPS>(K_smem, K_stride, K, key0, Bc, p.N_kv, p.d);
         load_tile<WARPS>(V_smem, p.d, V, key0, Bc, p.N_kv, p.d);
-        __syncthreads(); // the tiles, and at first Q, are complete
+        __syncthreads(); // every thread's part of K, V and (in the first round) Q has arrived
 
         float S_reg[ROWS] = {};
         for (int c = 0; c < width; c += 2) {
@@ -84,41 +87,40 @@ static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             int row = lane_m + LANE_ROWS * r;
-            bool visible = key0 + my_key < min(p.N_kv, row0 + row + shift + 1);
-            S_reg[r] = visible ? p.scale * S_reg[r] : -INFINITY;
+            bool attends = key0 + my_key < attended_keys(p, row0 + row);
+            S_reg[r] = attends ? p.scale * S_reg[r] : -INFINITY;
             float m = S_reg[r];
             for (int bit = 1; bit < LANE_COLS; bit *= 2) m = fmaxf(m, __shfl_xor_sync(FULL_WARP, m, bit));
             if (lane % LANE_COLS == 0) warp_smem[warp * Br + row] = m;
         }
-        __syncthreads(); // the maxima of all warps are there; all are done with K and may see pieces of O over it
+        __syncthreads(); // every warp's maxima are written; no warp still reads K, so partial O may overwrite it
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             int row = lane_m + LANE_ROWS * r;
             float m_new = m_reg[r];
             for (int w = 0; w < WARPS; w++) m_new = fmaxf(m_new, warp_smem[w * Br + row]);
-            bool any = m_new > -INFINITY; // the row has seen a key; else exp(-inf - -inf) would be NaN
+            bool any = m_new > -INFINITY; // the row attends to a key; else exp(-inf - -inf) would be NaN
             float weight = any ? expf(S_reg[r] - m_new) : 0.0f, rescale = any ? expf(m_reg[r] - m_new) : 0.0f;
             l_reg[r] = l_reg[r] * rescale + weight;
             m_reg[r] = m_new;
             S_reg[r] = weight; // now P
             if (warp == 0 && lane % LANE_COLS == 0) row_smem[row] = rescale;
         }
-        // This warp's keys give a piece of O for all rows: it goes to shared memory, OWN rows at a time.
+        // P V over this warp's keys is a partial O of all rows. It is stored to shared memory, OWN rows at a time.
 #pragma unroll
         for (int owner = 0; owner < WARPS; owner++) {
-            float piece[OWN][COLS] = {};
+            float partial[OWN][COLS] = {};
             for (int key = 0; key < LANE_COLS; key++) {
                 float V_reg[COLS];
 #pragma unroll
                 for (int t = 0; t < COLS; t++)
-                    V_reg[t] =
-                        lane + t * WARP < p.d ? V_smem[(warp * LANE_COLS + key) * p.d + lane + t * WARP] : 0.0f;
+                    V_reg[t] = lane + t * WARP < p.d ? V_smem[(warp * LANE_COLS + key) * p.d + lane + t * WARP] : 0.0f;
 #pragma unroll
-                for (int i = 0; i < OWN; i++) { // row OWN * owner + i: who has P of it?
-                    float P = __shfl_sync(FULL_WARP, S_reg[(OWN * owner + i) / LANE_ROWS],
-                                          i % LANE_ROWS * LANE_COLS + key);
+                for (int i = 0; i < OWN; i++) { // row OWN * owner + i: the shuffle's lane owns its P
+                    float P =
+                        __shfl_sync(FULL_WARP, S_reg[(OWN * owner + i) / LANE_ROWS], i % LANE_ROWS * LANE_COLS + key);
 #pragma unroll
-                    for (int t = 0; t < COLS; t++) piece[i][t] += P * V_reg[t];
+                    for (int t = 0; t < COLS; t++) partial[i][t] += P * V_reg[t];
                 }
             }
 #pragma unroll
@@ -126,9 +128,9 @@ static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q
 #pragma unroll
                 for (int t = 0; t < COLS; t++)
                     if (lane + t * WARP < p.d)
-                        O_smem[(warp * Br + OWN * owner + i) * p.d + lane + t * WARP] = piece[i][t];
+                        O_smem[(warp * Br + OWN * owner + i) * p.d + lane + t * WARP] = partial[i][t];
         }
-        __syncthreads(); // the pieces of all warps are there; all are done with V and may see it overwritten
+        __syncthreads(); // every warp's partial O and row_smem are written
 #pragma unroll
         for (int i = 0; i < OWN; i++) {
             int row = OWN * warp + i;
@@ -142,7 +144,7 @@ static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q
         }
     }
 
-    __syncthreads(); // all are done with row_smem
+    __syncthreads(); // no warp still reads row_smem, so m may overwrite it
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         int row = lane_m + LANE_ROWS * r;
@@ -151,7 +153,7 @@ static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q
         if (lane % LANE_COLS == 0) warp_smem[warp * Br + row] = l;
         if (warp == 0 && lane % LANE_COLS == 0) row_smem[row] = m_reg[r];
     }
-    __syncthreads(); // m and l are there
+    __syncthreads(); // every warp's l, and m, are written
 #pragma unroll
     for (int i = 0; i < OWN; i++) {
         int row = OWN * warp + i;
@@ -167,22 +169,18 @@ static __global__ __launch_bounds__(WARPS * WARP, 4) void split_k(const float *Q
     }
 }
 
-static const char *refuses(const problem *p) {
-    return p->d <= MAX_D ? nullptr : "05_split_k takes a head dimension of at most 64: its shared memory is full";
-}
+static_assert(MAX_D == 64, "the number that refuses() names");
+static const char *refuses(const problem *p) { return p->d > MAX_D ? "takes a head dimension of at most 64" : nullptr; }
 
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
-    int shared_bytes = shared_floats(p->d) * sizeof(float);
-    cudaError_t error = cudaFuncSetAttribute(split_k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (error != cudaSuccess) return error;
     dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
-    split_k<<<blocks, WARPS * WARP, shared_bytes, stream>>>(t->Q, t->K, t->V, t->O, t->L, *p);
-    return cudaGetLastError();
+    return launch(split_k, blocks, WARPS * WARP, shared_bytes(p->d), stream, t->Q, t->K, t->V, t->O, t->L, *p);
 }
 
-extern "C" const step step_05_split_k = {
-    .name = "05_split_k",
-    .idea = "split-K: the warps of a block share its rows and divide the keys",
+extern "C" const step step_05x_split_k = {
+    .name = "05x_split_k",
+    .idea = "split-K: keys split over the warps of a block",
+    .failed = "partial O of each warp passes through shared memory",
     .forward = forward,
     .refuses = refuses,
 };
