@@ -4,6 +4,7 @@
 
 #include <cuda_pipeline.h>
 
+#include "attention.h"
 #include "ptx.cuh"
 
 constexpr int WARP = 32;
@@ -154,9 +155,24 @@ __device__ inline void store_columns(float *row, int col, int d, const float *x)
     }
 }
 
-// ---- 09_fa2_bwd_warps: a thread's part of A^T B over ROWS rows: its columns of A come in fours that are 16 apart, those
-// of B in fours that are 32 apart. In a row KN + KC loads of 16 bytes feed 16 KN KC multiply-adds. Column of B after
-// column, columns of A forth and back: each multiply-add shares a factor with the one before.
+// ---- 09_fa2_bwd_warps: let every pointer begin at the rows of one head.
+__device__ inline void select_head(tensors &t, const float *&L2, const float *&D, const problem &p, size_t head) {
+    size_t queries = head * p.N_q, keys = head * p.N_kv;
+    t.Q += queries * p.d;
+    t.K += keys * p.d;
+    t.V += keys * p.d;
+    t.dO += queries * p.d;
+    t.dQ += queries * p.d;
+    t.dK += keys * p.d;
+    t.dV += keys * p.d;
+    L2 += queries;
+    D += queries;
+}
+
+// sum += A^T B, where A and B have ROWS rows, one register tile (4 KN, 4 KC) per thread. A points at the thread's first
+// column of A; its columns are KN groups of 4, 4 LANE_ROWS apart. B points at the thread's first column of B; its columns
+// are KC groups of 4, 4 LANE_COLS apart. Per row, KN + KC loads of 16 bytes feed 16 KN KC FMAs. The columns of A are
+// visited forwards and backwards in turn, so that each FMA shares a factor with the FMA before it.
 template <int KN, int KC, int ROWS, int UNROLL>
 __device__ __forceinline__ void multiply_transposed(float (&sum)[4 * KN][4 * KC], const float *A, int A_stride,
                                                     const float *B, int B_stride) {
@@ -177,7 +193,8 @@ __device__ __forceinline__ void multiply_transposed(float (&sum)[4 * KN][4 * KC]
     }
 }
 
-// Add to four columns of a row, as one request where rows begin at multiples of 16 bytes.
+// Add x[0..3] to columns col to col + 3 of one row of a (rows, d) matrix: one request of 16 bytes where d is a multiple
+// of 4. Columns past d are left out.
 __device__ inline void add_columns(float *row, int col, int d, const float *x) {
     if (d % 4 == 0) {
         if (col < d) reduce_add4(row + col, make_float4(x[0], x[1], x[2], x[3]));

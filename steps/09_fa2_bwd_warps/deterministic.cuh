@@ -1,9 +1,9 @@
 /* The backward pass of 09_fa2_bwd_warps with the same bits in every run (--deterministic).
  *
- * Additions by atomics come in another order in each run, and floating-point sums depend on the order. Here nothing is added by
- * atomics: backward_keys leaves dQ out, and a second kernel computes dQ, one block per query tile. A thread adds up each of
- * its elements of dQ in registers, key tile after key tile.
- * The second kernel computes S and dP once more: 7 products instead of 5.
+ * Atomic additions happen in another order in each run, and a floating-point sum depends on the order. Here no addition
+ * is atomic: backward_keys leaves dQ out, and a second kernel computes dQ, one block per query tile. A thread adds up
+ * each of its elements of dQ in registers, key tile after key tile. The second kernel computes S and dP once more: 7
+ * products instead of 5.
  *
  * The last part of fa2_bwd_warps.cu, which includes this file. */
 
@@ -13,8 +13,7 @@ static __global__ __launch_bounds__(THREADS) void backward_queries(tensors t,
                                                                    const float *L2, // (heads, N_q)
                                                                    const float *D,  // (heads, N_q)
                                                                    problem p) {
-    extern __shared__ float4 smem[];
-    tiles<T> tile((float *)smem);
+    tiles<T> tile;
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int half = warp / HALF_WARPS, half_warp = warp % HALF_WARPS;
     int row0 = (gridDim.x - 1 - blockIdx.x) * T::Br; // under a causal mask the longest blocks start first
@@ -42,13 +41,16 @@ static __global__ __launch_bounds__(THREADS) void backward_queries(tensors t,
     }
 }
 
+// ---- on the host
+
 // TK is the tiling of backward_keys, TQ of backward_queries.
 template <class TK, class TQ>
 static cudaError_t run_deterministic(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     float *L2 = (float *)workspace, *D = L2 + query_rows(p);
-    dim3 key_blocks(ceil_div(p->N_kv, TK::Bc), p->batch * p->heads);
-    dim3 query_blocks(ceil_div(p->N_q, TQ::Br), p->batch * p->heads);
-    cudaError_t error = run_preprocess(p, t, L2, D, stream);
+    unsigned heads = p->batch * p->heads;
+    dim3 row_blocks(ceil_div(p->N_q, WARPS), heads), key_blocks(ceil_div(p->N_kv, TK::Bc), heads);
+    dim3 query_blocks(ceil_div(p->N_q, TQ::Br), heads);
+    cudaError_t error = launch(preprocess, row_blocks, THREADS, 0, stream, *t, L2, D, *p);
     if (error == cudaSuccess)
         error = launch(backward_keys<TK, false>, key_blocks, THREADS, TK::BYTES, stream, *t, L2, D, *p);
     if (error != cudaSuccess) return error;
@@ -56,15 +58,13 @@ static cudaError_t run_deterministic(const problem *p, const tensors *t, void *w
 }
 
 template <class LargeK, class LargeQ, class Small> static attention_pass *fitting_deterministic() {
-    static_assert(Small::BYTES <= LEAST_SHARED_BYTES);
     bool fits = shared_memory_fits(LargeK::BYTES) && shared_memory_fits(LargeQ::BYTES);
     return fits ? run_deterministic<LargeK, LargeQ> : run_deterministic<Small, Small>;
 }
 
 static cudaError_t backward_deterministic(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    attention_pass *pass =
-        p->d <= 32   ? fitting_deterministic<tiling<32, 64, 128>, tiling<32, 128, 64>, tiling<32, 32, 64>>()
-        : p->d <= 64 ? fitting_deterministic<tiling<64, 64, 128>, tiling<64, 128, 64>, tiling<64, 16, 64>>()
-                     : fitting_deterministic<tiling<128, 64, 64>, tiling<128, 64, 64>, tiling<128, 16, 32>>();
+    attention_pass *pass = p->d <= 32   ? fitting_deterministic<tiling_32, tiling<32, 128, 64>, tiling_32_small>()
+                           : p->d <= 64 ? fitting_deterministic<tiling_64, tiling<64, 128, 64>, tiling_64_small>()
+                                        : fitting_deterministic<tiling_128, tiling_128, tiling_128_small>();
     return pass(p, t, workspace, stream);
 }

@@ -1,8 +1,9 @@
 // 09_fa2_bwd_warps: FlashAttention-2's backward pass (Dao 2023, Algorithm 2), its five products split over the warps.
 //
-// Idea      interior tiles are copied without bounds checks; only a tile at the edge of a matrix checks each element. All
-//           else is as in 09i: one block per key tile loops over the query tiles and keeps dK and dV in registers; one
-//           half of its warps computes S, P and dV, the other half dP, dS and dK; all warps compute dQ.
+// Idea      interior tiles are copied without bounds checks; only a tile at the edge of a matrix checks each element.
+//           All else is as in 09i: one block per key tile loops over the query tiles and keeps dK and dV in
+//           registers; one half of its warps computes S, P and dV, the other half dP, dS and dK; all warps compute
+//           dQ.
 // Costs     O(N) memory: D and L2, two floats per query row. P is recomputed from Q, K and L.
 // Limiter   the FMA units: fp32 on CUDA cores.
 // Measured  README.md beside this file has the numbers. deterministic.cuh holds the kernel of --deterministic.
@@ -20,7 +21,6 @@
 constexpr float LOG2_E = 1.44269504f;
 constexpr int HALF_WARPS = 4; // warps per half of a block
 constexpr int WARPS = 2 * HALF_WARPS, THREADS = WARPS * WARP;
-constexpr int PREPROCESS_ROWS = 4; // query rows, and warps, per block of preprocess
 
 // D >= d columns, Br query rows and Bc keys per tile, and how the warps divide each product.
 template <int D_, int Br_, int Bc_> struct tiling {
@@ -30,17 +30,28 @@ template <int D_, int Br_, int Bc_> struct tiling {
     // S and dP: the warps of a half as 2 x 2; SM x SN elements per thread.
     static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2, S_UNROLL = 8;
     static constexpr int SM = S_ROWS / LANE_ROWS, SN = S_KEYS / LANE_COLS;
-    // dV and dK: K_COL_WARPS warps of a half divide the columns, the others the keys; 4 KN keys x 4 KC columns per thread.
+    // dV and dK: K_COL_WARPS warps of a half divide the columns, the others the keys; 4 KN keys x 4 KC columns per
+    // thread.
     static constexpr int K_COL_WARPS = D > 64 ? 2 : 1, K_COLS = D / K_COL_WARPS;
     static constexpr int K_KEYS = Bc / (HALF_WARPS / K_COL_WARPS);
     static constexpr int KN = K_KEYS / 4 / LANE_ROWS, KC = K_COLS / 4 / LANE_COLS;
-    // dQ: Q_COL_WARPS warps of the block divide the columns, the others the query rows; QM rows x 4 columns per thread.
+    // dQ: Q_COL_WARPS warps of the block divide the columns, the others the query rows; QM rows x 4 columns per
+    // thread.
     static constexpr int Q_COLS = 4 * LANE_COLS, Q_COL_WARPS = D / Q_COLS;
     static constexpr int Q_ROWS = Br / (WARPS / Q_COL_WARPS), QM = Q_ROWS / LANE_ROWS;
     static constexpr int UNROLL = 16; // of dV, dK and dQ
     static_assert(SM > 0 && SN > 0 && KN > 0 && KC > 0 && QM > 0, "every lane has a part of every product");
     static constexpr size_t BYTES = (2 * Bc * STRIDE + 2 * Br * STRIDE + 2 * Br * P_STRIDE + 2 * Br) * sizeof(float);
 };
+using tiling_32 = tiling<32, 64, 128>;
+using tiling_32_small = tiling<32, 32, 64>;
+using tiling_64 = tiling<64, 64, 128>;
+using tiling_64_small = tiling<64, 16, 64>;
+using tiling_128 = tiling<128, 64, 64>;
+using tiling_128_small = tiling<128, 16, 32>;
+static_assert(tiling_32_small::BYTES <= LEAST_SHARED_BYTES && tiling_64_small::BYTES <= LEAST_SHARED_BYTES &&
+                  tiling_128_small::BYTES <= LEAST_SHARED_BYTES,
+              "every card has a tiling that fits into its shared memory");
 
 // The tiles in dynamic shared memory.
 template <class T> struct tiles {
@@ -48,8 +59,9 @@ template <class T> struct tiles {
     float *Q, *dO; // (Br, STRIDE)
     float *P, *dS; // (Br, P_STRIDE)
     float *L2, *D; // (Br)
-    __device__ explicit tiles(float *smem) {
-        K = smem;
+    __device__ tiles() {
+        extern __shared__ float4 smem[];
+        K = (float *)smem;
         V = K + T::Bc * T::STRIDE;
         Q = V + T::Bc * T::STRIDE;
         dO = Q + T::Br * T::STRIDE;
@@ -60,27 +72,25 @@ template <class T> struct tiles {
     }
 };
 
-// D = rowsum(dO o O), and L2 = L log2(e): P is then one FMA and one power of 2. A query row that attends to no key gets
-// L2 = inf, so that its P = 2^(S - inf) = 0. dQ becomes 0, to be added to. One warp per query row.
-static __global__ void preprocess(const float *O,  // (rows, d)
-                                  const float *dO, // (rows, d)
-                                  const float *L,  // (rows)
-                                  float *L2,       // (rows)
-                                  float *D,        // (rows)
-                                  float *dQ,       // (rows, d)
-                                  size_t rows, int d) {
-    int lane = threadIdx.x;
-    size_t row = (size_t)blockIdx.x * PREPROCESS_ROWS + threadIdx.y;
-    if (row >= rows) return; // the whole warp returns, so the shuffles below find all 32 lanes
+// D = rowsum(dO o O), and L2 = L log2(e): P is then one FMA and one power of 2. A query row that attends to no key
+// gets L2 = inf, so that its P = 2^(S - inf) = 0. dQ becomes 0, to be added to. One warp per query row.
+static __global__ void preprocess(tensors t,
+                                  float *L2, // (heads, N_q)
+                                  float *D,  // (heads, N_q)
+                                  problem p) {
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    int row_in_head = blockIdx.x * WARPS + warp;
+    if (row_in_head >= p.N_q) return; // the whole warp returns, so the shuffles below find all 32 lanes
+    size_t row = (size_t)blockIdx.y * p.N_q + row_in_head;
     float sum = 0.0f;
-    for (int c = lane; c < d; c += WARP) {
-        sum += dO[row * d + c] * O[row * d + c];
-        dQ[row * d + c] = 0.0f;
+    for (int c = lane; c < p.d; c += WARP) {
+        sum += t.dO[row * p.d + c] * t.O[row * p.d + c];
+        t.dQ[row * p.d + c] = 0.0f;
     }
     sum = warp_reduce_sum(sum);
     if (lane != 0) return;
     D[row] = sum;
-    L2[row] = L[row] > -INFINITY ? L[row] * LOG2_E : INFINITY;
+    L2[row] = t.L[row] > -INFINITY ? t.L[row] * LOG2_E : INFINITY;
 }
 
 // Start to copy a key tile.
@@ -104,8 +114,8 @@ __device__ __forceinline__ void copy_rows(tiles<T> tile, const tensors &t, const
     }
 }
 
-// P and dS of one tile, in shared memory. The first half computes S and from it P, the second half dP and from dP and P
-// dS = scale P o (dP - D). Ends with a barrier: every thread may read all of P and dS.
+// P and dS of one tile, in shared memory. The first half computes S and from it P, the second half dP and from dP and
+// P dS = scale P o (dP - D). Ends with a barrier: every thread may read all of P and dS.
 template <class T>
 __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, int half, int warp, int lane, int row0,
                                               int key0) {
@@ -157,14 +167,13 @@ __device__ __forceinline__ void add_dQ(tiles<T> tile, float *dQ, const problem &
     }
 }
 
-// dK and dV of a block's keys. With ADD_DQ the block adds its part of dQ, too.
+// dK and dV of one block's keys. With ADD_DQ the block also adds its part of dQ.
 template <class T, bool ADD_DQ>
 static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
                                                                 const float *L2, // (heads, N_q)
                                                                 const float *D,  // (heads, N_q)
                                                                 problem p) {
-    extern __shared__ float4 smem[];
-    tiles<T> tile((float *)smem);
+    tiles<T> tile;
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int half = warp / HALF_WARPS, half_warp = warp % HALF_WARPS;
     int key0 = blockIdx.x * T::Bc;
@@ -176,7 +185,7 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
     int q_col = warp % T::Q_COL_WARPS * T::Q_COLS + 4 * lane_col(lane);
     float sum_reg[4 * T::KN][4 * T::KC] = {}; // dV in the first half, dK in the second
 
-    int first_row = first_attending_query(p, key0) / T::Br * T::Br; // earlier query tiles attend to none of these keys
+    int first_row = first_attending_query(p, key0) / T::Br * T::Br; // of the first query tile that attends to a key
     copy_keys(tile, t, p, key0);
     copy_rows(tile, t, L2, D, p, first_row);
     for (int row0 = first_row; row0 < p.N_q; row0 += T::Br) {
@@ -204,34 +213,28 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
     }
 }
 
-// ---- on the host -------------------------------------------------------------------------------------------------------
+// ---- on the host
 
 static size_t query_rows(const problem *p) { return (size_t)p->batch * p->heads * p->N_q; }
 static size_t workspace_bytes(const problem *p) { return 2 * query_rows(p) * sizeof(float); } // L2 and D
 
-static cudaError_t run_preprocess(const problem *p, const tensors *t, float *L2, float *D, cudaStream_t stream) {
-    dim3 blocks((unsigned)((query_rows(p) + PREPROCESS_ROWS - 1) / PREPROCESS_ROWS)), threads(WARP, PREPROCESS_ROWS);
-    return launch(preprocess, blocks, threads, 0, stream, t->O, t->dO, t->L, L2, D, t->dQ, query_rows(p), p->d);
-}
-
 template <class T> static cudaError_t run(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     float *L2 = (float *)workspace, *D = L2 + query_rows(p);
-    dim3 key_blocks(ceil_div(p->N_kv, T::Bc), p->batch * p->heads);
-    cudaError_t error = run_preprocess(p, t, L2, D, stream);
+    unsigned heads = p->batch * p->heads;
+    cudaError_t error = launch(preprocess, dim3(ceil_div(p->N_q, WARPS), heads), THREADS, 0, stream, *t, L2, D, *p);
     if (error != cudaSuccess) return error;
-    return launch(backward_keys<T, true>, key_blocks, THREADS, T::BYTES, stream, *t, L2, D, *p);
+    dim3 blocks(ceil_div(p->N_kv, T::Bc), heads);
+    return launch(backward_keys<T, true>, blocks, THREADS, T::BYTES, stream, *t, L2, D, *p);
 }
 
-// The large tiling where a block may have that much shared memory.
 template <class Large, class Small> static attention_pass *fitting() {
-    static_assert(Small::BYTES <= LEAST_SHARED_BYTES);
     return shared_memory_fits(Large::BYTES) ? run<Large> : run<Small>;
 }
 
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    attention_pass *pass = p->d <= 32   ? fitting<tiling<32, 64, 128>, tiling<32, 32, 64>>()
-                           : p->d <= 64 ? fitting<tiling<64, 64, 128>, tiling<64, 16, 64>>()
-                                        : fitting<tiling<128, 64, 64>, tiling<128, 16, 32>>();
+    attention_pass *pass = p->d <= 32   ? fitting<tiling_32, tiling_32_small>()
+                           : p->d <= 64 ? fitting<tiling_64, tiling_64_small>()
+                                        : fitting<tiling_128, tiling_128_small>();
     return pass(p, t, workspace, stream);
 }
 
