@@ -175,6 +175,7 @@ missing_packages() {
     have_library libcjson-dev libcjson.so || say libcjson-dev
     [[ $job != profile ]] || return 0 # it neither builds the simulated device or the tests, nor draws
     have_library libboost-context-dev libboost_context.so || say libboost-context-dev
+    have_library libdw-dev libdw.so || say libdw-dev
     have_library libcriterion-dev libcriterion.so || say libcriterion-dev
     [[ $python ]] || say python3-matplotlib
 }

@@ -12,10 +12,11 @@ extern "C" {
 #endif
 
 enum { ELEMENTS = 1000 };
+#define FAULT_OF_HOST ((cudaError_t)-1)
 
 struct fault {
     const char *name;  /* of the kernel; in fault_kernels.cu the lines to be named end in "// here" */
-    cudaError_t error; /* that the faulty kernel must give */
+    cudaError_t error; /* that the faulty kernel must give; FAULT_OF_HOST: the program ends at the fault, status 3 */
     const char *says;  /* words of the report */
     /* Launch the faulty kernel, or its twin; neither waits. */
     void (*launch)(const int *in, int *out);
@@ -86,7 +87,20 @@ struct fault {
     X(async_buffer_overwritten)                                                                                        \
     X(write_to_input)                                                                                                  \
     X(use_after_free)                                                                                                  \
-    X(host_pointer)
+    X(host_pointer)                                                                                                    \
+    X(returned_struct_past_the_end)                                                                                    \
+    X(returned_struct_to_shared)                                                                                       \
+    X(volatile_reduction)                                                                                              \
+    X(volatile_neighbour)                                                                                              \
+    X(bytes_store_then_read)                                                                                           \
+    X(bytes_read_then_overwrite)                                                                                       \
+    X(bytes_between_warps)                                                                                             \
+    X(bytes_of_blocks)                                                                                                 \
+    X(halves_store_then_read)                                                                                          \
+    X(word_over_bytes)                                                                                                 \
+    X(host_reads_device)                                                                                               \
+    X(host_writes_device)                                                                                              \
+    X(host_copies_device)
 
 /* Correct kernels that must not be accused; launch and launch_twin are the same. */
 #define FOR_EACH_PATTERN(X)                                                                                            \
@@ -111,7 +125,12 @@ struct fault {
     X(two_launches)                                                                                                    \
     X(float4_tile_product)                                                                                             \
     X(async_double_buffer)                                                                                             \
-    X(returned_lanes)
+    X(returned_lanes)                                                                                                  \
+    X(returned_structs)                                                                                                \
+    X(volatile_flag_between_lanes)                                                                                     \
+    X(volatile_flags_of_warps)                                                                                         \
+    X(bytes_of_all_blocks)                                                                                             \
+    X(bytes_then_words)
 
 #define DECLARE_FAULT(name) extern const struct fault fault_##name;
 FOR_EACH_FAULT(DECLARE_FAULT)

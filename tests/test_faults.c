@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
 
@@ -65,7 +67,7 @@ static int marked_lines(const char *kernel, int *lines, int room) {
     FILE *file = fopen(FAULT_SOURCE, "r");
     cr_assert_not_null(file, "cannot read %s", FAULT_SOURCE);
     char text[400], head[120];
-    snprintf(head, sizeof head, "__global__ void %s(", kernel);
+    snprintf(head, sizeof head, " void %s(", kernel);
     int count = 0;
     bool inside = false;
     for (int number = 1; fgets(text, sizeof text, file) != NULL; number++) {
@@ -90,10 +92,42 @@ static bool names_line(const char *text, int line) {
 
 /* ---- faults, twins, patterns ------------------------------------------------------------------------------------- */
 
+/* The fault ends the program, so it happens in a child. */
+static void host_must_be_stopped(const struct fault *fault, const int *lines, int line_count) {
+    int ends[2], status;
+    cr_assert_eq(pipe(ends), 0);
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        struct arrays arrays;
+        dup2(ends[1], STDERR_FILENO);
+        make_arrays(&arrays);
+        fault->launch(arrays.in, arrays.out);
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[2000];
+    size_t length = 0;
+    ssize_t got;
+    while ((got = read(ends[0], text + length, sizeof text - 1 - length)) > 0) length += (size_t)got;
+    text[length] = '\0';
+    close(ends[0]);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 3, "%s: status %#x\n%s", fault->name, (unsigned)status, text);
+    cr_assert_not_null(strstr(text, fault->says), "%s: no \"%s\" in the report:\n%s", fault->name, fault->says, text);
+    cr_assert_not_null(strstr(text, "cudaMemcpy()"), "%s: no advice\n%s", fault->name, text);
+    for (int i = 0; i < line_count; i++)
+        cr_assert(names_line(text, lines[i]), "%s: line %d is not named:\n%s", fault->name, lines[i], text);
+}
+
 static void must_be_found(const struct fault *fault) {
     int lines[4];
     int line_count = marked_lines(fault->name, lines, 4);
     cr_assert_gt(line_count, 0, "no line of %s is marked", fault->name);
+    if (fault->error == FAULT_OF_HOST) {
+        host_must_be_stopped(fault, lines, line_count);
+        return;
+    }
     for (unsigned seed = 1; seed <= ORDERS; seed++) {
         struct arrays arrays;
         make_arrays(&arrays);

@@ -1,6 +1,7 @@
 /* Launches: is the shape one that a card would take, in which order do the blocks run, and are they metered? */
 #include "api.h"
 
+#include "device_memory.h"
 #include "meter.h"
 #include "scheduler.h"
 #include "trace.h"
@@ -46,7 +47,7 @@ static struct shared_limit *find_limit(const void *kernel) {
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
     if (kernel == NULL) return api_remember(cudaErrorInvalidDeviceFunction);
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return simt_sticky_error();
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > SHARED_BYTES_MAX)
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || (size_t)value > shared_most())
         return api_remember(cudaErrorInvalidValue);
     struct shared_limit *limit = find_limit(kernel);
     if (limit == NULL) {
@@ -93,7 +94,9 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     };
     choose_order(&launch);
     launch.metered = meter_is_on(&launch.meter_every);
+    memory_open_all();
     simt_run(&launch);
+    memory_close_all();
 }
 
 void simt_meter_start(unsigned every) { meter_start(every); }

@@ -3,6 +3,7 @@
 #include "api.h"
 
 #include "device_memory.h"
+#include "scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .name = "sim",
         .totalGlobalMem = memory_total(),
         .sharedMemPerBlock = SHARED_BYTES_DEFAULT,
-        .sharedMemPerBlockOptin = SHARED_BYTES_MAX,
+        .sharedMemPerBlockOptin = shared_most(),
         .warpSize = WARP_SIZE,
         .maxThreadsPerBlock = MAX_BLOCK_THREADS,
         .maxThreadsDim = {1024, 1024, 64},
@@ -73,7 +74,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     case cudaDevAttrL2CacheSize: *value = properties.l2CacheSize; break;
     case cudaDevAttrComputeCapabilityMajor: *value = properties.major; break;
     case cudaDevAttrComputeCapabilityMinor: *value = properties.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_BYTES_MAX; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (int)shared_most(); break;
     default: return api_remember(cudaErrorInvalidValue);
     }
     return cudaSuccess;
@@ -105,6 +106,7 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     if (pointer == NULL) return api_remember(cudaErrorInvalidValue);
     *pointer = NULL;
     if (bytes == 0) return cudaSuccess;
+    scheduler_catch_signals(); /* the host may take the pointer for one of its own */
     *pointer = memory_allocate(bytes);
     return *pointer != NULL ? cudaSuccess : api_remember(cudaErrorMemoryAllocation);
 }
@@ -143,7 +145,9 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
     }
     if ((to_device && !memory_contains(to, bytes)) || (from_device && !memory_contains(from, bytes)))
         return api_remember(cudaErrorInvalidValue);
+    memory_open(to), memory_open(from);
     memcpy(to, from, bytes);
+    memory_close(to), memory_close(from);
     if (to_device) memory_written_by_host(to, bytes);
     return cudaSuccess;
 }
@@ -157,7 +161,9 @@ cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (bytes == 0) return cudaSuccess;
     if (!memory_contains(pointer, bytes)) return api_remember(cudaErrorInvalidValue);
+    memory_open(pointer);
     memset(pointer, value, bytes);
+    memory_close(pointer);
     memory_written_by_host(pointer, bytes);
     return cudaSuccess;
 }

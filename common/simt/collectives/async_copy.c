@@ -62,7 +62,6 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     struct async_copy *copy = &copies->list[copies->count++];
     *copy = (struct async_copy){.to = to_shared, .bytes = bytes, .group = copies->committed_groups};
     size_t offset = (uintptr_t)to_shared - (uintptr_t)simt_worker->shared;
-    struct cell *cells = &simt_worker->shared_cells[offset / 4];
     bool metering = simt_worker->metering;
     if (zero_bytes < bytes) {
         simt_check_access(from_global, bytes - zero_bytes, ACCESS_COPY, false, pc);
@@ -73,7 +72,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     simt_worker->metering = false;
     simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
     simt_worker->metering = metering;
-    shadow_pending(cells, bytes / 4, true);
+    shadow_pending(simt_worker, offset, bytes, true);
     memset(to_shared, POISON, bytes);
 }
 
@@ -92,7 +91,7 @@ static int groups_arrive(void *data) {
         }
         memcpy(copy.to, copy.data, copy.bytes);
         size_t offset = (size_t)(copy.to - simt_worker->shared);
-        shadow_pending(&simt_worker->shared_cells[offset / 4], copy.bytes / 4, false);
+        shadow_pending(simt_worker, offset, copy.bytes, false);
     }
     copies->count = kept;
     return true;

@@ -112,7 +112,8 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     size_t shared_offset = shared_offset_of(worker, address);
     if (shared_offset < SHARED_BYTES_MAX) {
         if (!shared_contains(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
-        shadow_access(&worker->shared_cells[shared_offset / 4], address, bytes, kind, marked, true, false, pc);
+        struct shadowed shared = {worker->shared_cells, SHARED_BYTES_MAX, true, false};
+        shadow_access(shared, shared_offset, address, bytes, kind, marked, pc);
         space = SPACE_SHARED;
     } else if (address - self->stack < STACK_BYTES) {
         space = SPACE_LOCAL;
@@ -124,7 +125,8 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
             offset = address - memory->start;
         }
         if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);
-        shadow_access(&memory->cells[offset / 4], address, bytes, kind, marked, false, memory->all_written, pc);
+        struct shadowed global = {memory->cells, memory->bytes, false, memory->all_written};
+        shadow_access(global, offset, address, bytes, kind, marked, pc);
     }
     if (worker->metering) meter_access(address, bytes, kind, space, pc);
 }

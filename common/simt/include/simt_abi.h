@@ -20,7 +20,7 @@ struct uint3 simt_block_size(void) __attribute__((const));
 struct uint3 simt_grid_size(void) __attribute__((const));
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(void);
-void simt_fence(void); /* __threadfence() */
+void simt_fence(void); /* __threadfence() and __threadfence_block() */
 
 /* extern __shared__, and the array of one __shared__ declaration (columns: of a two-dimensional one, else 0). */
 void *simt_dynamic_shared(void);

@@ -17,14 +17,16 @@
 #include <type_traits>
 #include <utility>
 
-#define __global__
+/* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a function
+ * returns, but does before the copy that is left of it once the function is inlined. */
+#define __global__ __attribute__((flatten))
 #define __device__
 #define __host__
 #define __constant__
 #define SIMT_DEVICE_VARIABLE                                                                                           \
     __attribute__((section("simt_device"))) /* rewrite.c makes this of __device__ and __constant__ before one */
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 #define __grid_constant__
@@ -92,7 +94,7 @@ static inline int __syncthreads_and(int predicate, SIMT_HERE) {
     return simt_block_barrier("__syncthreads_and()", predicate == 0, file, line) == 0;
 }
 static inline void __threadfence() { simt_fence(); }
-static inline void __threadfence_block() {}
+static inline void __threadfence_block() { simt_fence(); }
 
 /* ---- warp intrinsics: the lanes of `mask` that have not returned exchange values ------------------------------------ */
 namespace simt {

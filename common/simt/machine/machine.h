@@ -20,7 +20,7 @@ enum {
     STACK_BYTES = 64 << 10,
     MAX_STATIC_ARRAYS = 32,          /* __shared__ declarations that one block reaches */
     SHARED_BYTES_DEFAULT = 48 << 10, /* without cudaFuncSetAttribute, as on every card */
-    SHARED_BYTES_MAX = 227 << 10,    /* with it, as on Hopper */
+    SHARED_BYTES_MAX = 227 << 10,    /* with it, as on Hopper; shared_most() may be less */
 };
 
 /* ---- fibers: Boost.Context's assembly, whose symbols are plain C ---- */

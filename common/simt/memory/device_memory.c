@@ -6,6 +6,7 @@
 #include "shadow.h"
 
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -74,8 +75,9 @@ void *memory_allocate(size_t bytes) {
         return NULL;
     }
     memset(mapping + page, POISON, mapping_bytes - 2 * page);
+    mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
     /* Pages of cells that no kernel touches take no memory. */
-    size_t cell_bytes = (bytes + 3) / 4 * sizeof(struct cell);
+    size_t cell_bytes = cells_bytes(bytes);
     struct cell *cells =
         mmap(NULL, cell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (cells == MAP_FAILED) {
@@ -95,6 +97,25 @@ void *memory_allocate(size_t bytes) {
     allocation_count++;
     bytes_in_use += bytes;
     return mapping + page;
+}
+
+static void set_rights(const struct allocation *allocation, int rights) {
+    if (allocation == NULL) return;
+    size_t guard = allocation->start - (uintptr_t)allocation->mapping;
+    if (mprotect((void *)allocation->start, allocation->mapping_bytes - 2 * guard, rights) == 0) return;
+    perror("simulated device: mprotect");
+    abort();
+}
+
+void memory_open(const void *pointer) { set_rights(memory_find((uintptr_t)pointer), PROT_READ | PROT_WRITE); }
+void memory_close(const void *pointer) { set_rights(memory_find((uintptr_t)pointer), PROT_NONE); }
+
+void memory_open_all(void) {
+    for (size_t i = 0; i < allocation_count; i++) set_rights(&allocations[i], PROT_READ | PROT_WRITE);
+}
+
+void memory_close_all(void) {
+    for (size_t i = 0; i < allocation_count; i++) set_rights(&allocations[i], PROT_NONE);
 }
 
 bool memory_free(void *pointer) {
@@ -121,9 +142,7 @@ void memory_written_by_host(const void *pointer, size_t bytes) {
         found->all_written = true;
         return;
     }
-    size_t first = ((uintptr_t)pointer - found->start) / 4, last = ((uintptr_t)pointer - found->start + bytes - 1) / 4;
-    for (size_t i = first; i <= last; i++)
-        if (found->cells[i].write == 0) found->cells[i].write = WRITTEN_BY_HOST;
+    shadow_written_by_host(found->cells, (uintptr_t)pointer - found->start, bytes);
 }
 
 void simt_name_memory(const void *pointer, const char *name, int read_only) {

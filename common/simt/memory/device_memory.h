@@ -25,6 +25,10 @@ bool memory_contains(const void *pointer, size_t bytes); /* all inside one alloc
 void memory_written_by_host(const void *pointer, size_t bytes);
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data);
 void memory_free_all(void);
+/* The host has no rights to device memory, so that it cannot take a device pointer for its own: opened for a launch, and
+ * around what the API itself does. */
+void memory_open(const void *pointer), memory_close(const void *pointer); /* the allocation that holds the byte, if any */
+void memory_open_all(void), memory_close_all(void);
 size_t memory_total(void), memory_in_use(void);
 const struct allocation *memory_find(uintptr_t address);    /* the allocation that holds the byte, or NULL */
 const struct allocation *memory_nearest(uintptr_t address); /* the last one that starts at or before it, or NULL */
@@ -43,6 +47,9 @@ static inline bool shared_contains(const struct worker *worker, size_t offset, s
     }
     return false;
 }
+/* The most that a block can have: SIMT_SHARED_KIB kibibytes, one of 64, 99, 163 and 227 as on cards of several kinds; 227
+ * where it is not set. Another value ends the program with exit status 2. */
+size_t shared_most(void);
 bool shared_create(struct worker *worker);
 void shared_start_block(struct worker *worker); /* poison it, forget the arrays */
 

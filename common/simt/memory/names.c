@@ -47,7 +47,7 @@ static void describe_global(uintptr_t address, char *text, size_t room) {
 }
 
 void describe_address(uintptr_t address, char *text, size_t room) {
-    size_t offset = address - (uintptr_t)simt_worker->shared;
+    size_t offset = simt_worker != NULL ? address - (uintptr_t)simt_worker->shared : SIZE_MAX / 2;
     if (offset < SHARED_BYTES_MAX)
         describe_shared(simt_worker, offset, text, room);
     else if (-offset <= 4096)

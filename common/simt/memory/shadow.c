@@ -14,7 +14,9 @@
  * number of the block stands for launch and block. The stamp keeps one reader and flags for "others too", as HiRace does
  * (arXiv 2401.04701): constant space, and no reader is forgotten in a way that hides a race.
  *
- * Words that are accessed a byte or two at a time are not watched for races (two threads may own the halves).
+ * Two volatile or atomic accesses do not race with one another, with one exception: in shared memory, volatile accesses of
+ * lanes of one warp are ordered by a collective only, as plain ones are. `volatile` once served to exchange values within
+ * a warp, whose lanes then moved together; on a card of today they need not.
  */
 #include "shadow.h"
 
@@ -180,6 +182,21 @@ static __attribute__((noinline, cold)) void report_pending(uintptr_t address, co
               line, what, copy_line);
 }
 
+/* Volatile accesses to shared memory of two lanes of one warp, of which one writes and the other reads. */
+static bool volatile_lanes(uint64_t earlier, uint64_t stamp, bool shared) {
+    return shared && stamp_thread(earlier) / WARP_SIZE == stamp_thread(stamp) / WARP_SIZE;
+}
+
+/* A volatile read is kept where no plain one is that it would hide. */
+static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc) {
+    const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
+    bool same_time = ((cell->read ^ stamp) & ~thread_and_flags) == 0;
+    if (same_time && (cell->read & READ_VOLATILE) == 0) return;
+    cell->read = stamp | READ_VOLATILE;
+    cell->read_clock = simt_self->clock;
+    cell->read_pc = relative_pc(pc) & INT32_MAX;
+}
+
 static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool shared,
                            bool all_written, const void *pc) {
     uint64_t write = cell->write;
@@ -190,18 +207,25 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
             report_pending(address, pc, cell->write_pc);
             return;
         }
-        if (!(marked && (write & WRITE_MARKED) != 0) && unordered(write, cell->write_clock, stamp)) {
+        bool meant = marked && (write & WRITE_MARKED) != 0 &&
+                     !((write & WRITE_VOLATILE) != 0 && volatile_lanes(write, stamp, shared));
+        if (!meant && unordered(write, cell->write_clock, stamp)) {
             report_race(address, ACCESS_READ, pc, write, cell->write_pc, true);
             return;
         }
     } else if (shared ? true : write == 0 && !all_written) {
         note_unwritten(address, shared, pc);
     }
-    if (marked) return;
+    if (marked) {
+        if (shared) note_volatile_read(cell, stamp, pc);
+        return;
+    }
     uint64_t read = cell->read, differing = read ^ stamp;
     const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
     if (!shared && (read & READ_BY_BLOCKS) != 0 && differing >> STAMP_LAUNCH_SHIFT == 0) return;
-    if ((differing & ~thread_and_flags) == 0) { /* same block, no barrier since */
+    if (shared && (read & READ_VOLATILE) != 0) {
+        cell->read = stamp;
+    } else if ((differing & ~thread_and_flags) == 0) { /* same block, no barrier since */
         if ((read & READ_BY_WARPS) != 0) return;
         unsigned thread = stamp_thread(read), self = stamp_thread(stamp);
         uint64_t flags = read & 7;
@@ -219,7 +243,7 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
         cell->read = stamp;
     }
     cell->read_clock = simt_self->clock;
-    cell->read_pc = relative_pc(pc);
+    cell->read_pc = relative_pc(pc) & INT32_MAX;
 }
 
 static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
@@ -236,57 +260,97 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
             return;
         }
     }
-    if (read >> shift == stamp >> shift && readers_unordered(read, cell->read_clock, stamp)) {
-        report_race(address, kind, pc, read, cell->read_pc, false);
-        return;
+    if (read >> shift == stamp >> shift) {
+        bool was_volatile = shared && (read & READ_VOLATILE) != 0;
+        bool races = was_volatile ? kind != ACCESS_ATOMIC && volatile_lanes(read, stamp, shared) &&
+                                        unordered(read, cell->read_clock, stamp)
+                                  : readers_unordered(read, cell->read_clock, stamp);
+        if (races) {
+            report_race(address, kind, pc, read, cell->read_pc, false);
+            return;
+        }
     }
     /* A plain store that this thread has just made stays one for the others, though an atomic of its own follows. */
     bool after_plain_store =
         (write & ~(uint64_t)7) == stamp && (write & WRITE_MARKED) == 0 && cell->write_clock == simt_self->clock;
-    cell->write = stamp | (marked && !after_plain_store ? WRITE_MARKED : 0);
+    uint64_t flags = marked && !after_plain_store ? WRITE_MARKED : 0;
+    if (flags != 0 && shared && kind == ACCESS_WRITE) flags |= WRITE_VOLATILE;
+    cell->write = stamp | flags;
     cell->write_clock = simt_self->clock;
     if (!after_plain_store) cell->write_pc = relative_pc(pc);
 }
 
-/* `cells` is the cell of the first word. */
-void shadow_access(struct cell *cells, uintptr_t address, size_t bytes, enum access_kind kind, bool marked, bool shared,
-                   bool all_written, const void *pc) {
+static inline void on_access(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
+                             bool shared, bool all_written, const void *pc) {
+    if (kind == ACCESS_READ || kind == ACCESS_COPY) {
+        on_read(cell, address, stamp, marked, shared, all_written, pc);
+        return;
+    }
+    /* An atomic operation reads what it updates. */
+    uint64_t write = cell->write;
+    if (kind == ACCESS_ATOMIC &&
+        (shared ? write >> STAMP_OWNER_SHIFT != stamp >> STAMP_OWNER_SHIFT : write == 0 && !all_written))
+        note_unwritten(address, shared, pc);
+    on_write(cell, address, stamp, kind, marked, shared, pc);
+}
+
+/* Some bytes of a word, or all of one that is split. */
+static __attribute__((noinline)) void on_bytes(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes,
+                                               uint64_t stamp, enum access_kind kind, bool marked, const void *pc) {
+    struct cell *word = &memory.cells[offset / 4], *own = byte_cells(memory.cells, memory.bytes, offset / 4);
+    if (!word->split) {
+        for (int i = 0; i < 4; i++) own[i] = *word;
+        word->split = 1;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory.shared, memory.all_written, pc);
+    /* The word's own stamps say from now on only that it was touched: to the meter, and to whom looks for its writer. */
+    if (kind == ACCESS_READ || kind == ACCESS_COPY)
+        word->read = stamp;
+    else
+        word->write = stamp;
+}
+
+void shadow_access(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
+                   bool marked, const void *pc) {
     uint64_t stamp = simt_self->stamp;
-    if (shared) {
+    if (memory.shared) {
         const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
         stamp = simt_worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & low);
     }
-    if (bytes < 4) { /* written or not is all that is kept */
-        if (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)
-            cells->write = stamp | WRITE_MARKED;
-        else if (shared ? cells->write >> STAMP_OWNER_SHIFT != simt_worker->shared_owner
-                        : cells->write == 0 && !all_written)
-            note_unwritten(address, shared, pc);
-        return;
+    while (bytes > 0) {
+        size_t in_word = 4 - offset % 4 < bytes ? 4 - offset % 4 : bytes;
+        struct cell *cell = &memory.cells[offset / 4];
+        if (in_word == 4 && !cell->split)
+            on_access(cell, address, stamp, kind, marked, memory.shared, memory.all_written, pc);
+        else
+            on_bytes(memory, offset, address, in_word, stamp, kind, marked, pc);
+        offset += in_word, address += in_word, bytes -= in_word;
     }
-    for (size_t word = 0; word < bytes / 4; word++) {
-        if (kind == ACCESS_READ || kind == ACCESS_COPY)
-            on_read(&cells[word], address + 4 * word, stamp, marked, shared, all_written, pc);
-        else {
-            /* An atomic operation reads what it updates. */
-            uint64_t write = cells[word].write;
-            if (kind == ACCESS_ATOMIC &&
-                (shared ? write >> STAMP_OWNER_SHIFT != stamp >> STAMP_OWNER_SHIFT : write == 0 && !all_written))
-                note_unwritten(address + 4 * word, shared, pc);
-            on_write(&cells[word], address + 4 * word, stamp, kind, marked, shared, pc);
+}
+
+/* An asynchronous copy into this shared memory begins or ends. */
+void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending) {
+    const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
+    for (size_t word = shared_offset / 4; word < (shared_offset + bytes) / 4; word++) {
+        struct cell *cell = &worker->shared_cells[word], *bytes_of = NULL;
+        if (cell->split) bytes_of = byte_cells(worker->shared_cells, SHARED_BYTES_MAX, word);
+        for (int i = 0; i < (bytes_of != NULL ? 4 : 1); i++) {
+            struct cell *own = bytes_of != NULL ? &bytes_of[i] : cell;
+            if (pending) {
+                own->write |= WRITE_PENDING;
+            } else {
+                own->write = worker->shared_owner << STAMP_OWNER_SHIFT | (simt_self->stamp & low);
+                own->write_clock = simt_self->clock;
+            }
         }
     }
 }
 
-/* An asynchronous copy into these words begins or ends. */
-void shadow_pending(struct cell *cells, size_t words, bool pending) {
-    for (size_t i = 0; i < words; i++) {
-        if (pending) {
-            cells[i].write |= WRITE_PENDING;
-        } else {
-            const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
-            cells[i].write = simt_worker->shared_owner << STAMP_OWNER_SHIFT | (simt_self->stamp & low);
-            cells[i].write_clock = simt_self->clock;
-        }
+/* By the host between kernels. Whole words: the byte beside the last one counts as written, too. */
+void shadow_written_by_host(struct cell *cells, size_t offset, size_t bytes) {
+    for (size_t i = offset / 4; i <= (offset + bytes - 1) / 4; i++) {
+        if (cells[i].write == 0) cells[i].write = WRITTEN_BY_HOST;
+        cells[i].split = 0;
     }
 }

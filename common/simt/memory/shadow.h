@@ -7,16 +7,28 @@
 /* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. */
 enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_KINDS };
 
-/* What is remembered of one 4-byte word of global or shared memory. */
+/* What is remembered of one 4-byte word of global or shared memory, or of one byte of a word that is split: once threads
+ * access less of a word than the whole, its four bytes have cells of their own. */
 struct cell {
     uint64_t write, read; /* stamps of the last write and of the last reads; 0: none */
     uint32_t write_clock, read_clock;
-    uint32_t write_pc, read_pc; /* relative to the program's start */
+    uint32_t write_pc; /* relative to the program's start */
+    uint32_t read_pc : 31;
+    uint32_t split : 1;
 };
 
+/* The cells of some memory: one for each of its words, and behind them four for each. Those of words that are never split
+ * lie in pages that are never touched. */
+static inline size_t cells_bytes(size_t bytes) { return (bytes + 3) / 4 * 5 * sizeof(struct cell); }
+static inline struct cell *byte_cells(struct cell *cells, size_t bytes, size_t word) {
+    return cells + (bytes + 3) / 4 + 4 * word;
+}
+
 enum { STAMP_THREAD_SHIFT = 19, STAMP_BARRIER_SHIFT = 3, STAMP_OWNER_SHIFT = 29, STAMP_LAUNCH_SHIFT = 48 };
-enum { WRITE_MARKED = 1, WRITE_PENDING = 2 }; /* flags of a write stamp; pending: cp.async under way */
-enum { READ_BY_LANES = 1, READ_BY_WARPS = 2, READ_BY_BLOCKS = 4 }; /* flags of a read stamp: others read it too */
+/* Flags of a write stamp; marked: atomic or volatile; pending: cp.async under way; volatile: in shared memory only. */
+enum { WRITE_MARKED = 1, WRITE_PENDING = 2, WRITE_VOLATILE = 4 };
+/* Flags of a read stamp: others read it too. In shared memory the last says that the read was volatile. */
+enum { READ_BY_LANES = 1, READ_BY_WARPS = 2, READ_BY_BLOCKS = 4, READ_VOLATILE = 4 };
 static const uint64_t WRITTEN_BY_HOST = 4;
 /* A plain read that adds nothing to what the word's cell already says, and cannot race: nobody has written the word in
  * this launch (or, with `global` false, no thread of this block since the last barrier), and as many readers are noted
@@ -27,22 +39,30 @@ static inline bool shadow_read_is_settled(const struct cell *cell, uint64_t stam
     uint64_t write = cell->write, read = cell->read, differing = read ^ stamp;
     if (global) {
         if ((write ^ stamp) >> STAMP_LAUNCH_SHIFT == 0 || (write == 0 && !all_written)) return false;
-        if ((read & READ_BY_BLOCKS) != 0 && differing >> STAMP_LAUNCH_SHIFT == 0) return true;
+        if ((read & READ_BY_BLOCKS) != 0 && !cell->split && differing >> STAMP_LAUNCH_SHIFT == 0) return true;
     } else {
         const uint64_t barrier = 0xffffull << STAMP_BARRIER_SHIFT;
         if ((write ^ stamp) >> STAMP_OWNER_SHIFT != 0 || ((write ^ stamp) & barrier) == 0 ||
             (write & WRITE_PENDING) != 0)
             return false;
     }
+    if (cell->split) return false;
     if ((differing & ~thread_and_flags) == 0 && (read & READ_BY_WARPS) != 0) return true;
     return read == stamp && cell->read_clock == clock;
 }
-void shadow_access(struct cell *cells, uintptr_t address, size_t bytes, enum access_kind kind, bool marked, bool shared,
-                   bool all_written, const void *pc);
+/* An access to `bytes` bytes that begin `offset` bytes into some memory with these cells. */
+struct shadowed {
+    struct cell *cells;
+    size_t bytes;
+    bool shared, all_written;
+};
+void shadow_access(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
+                   bool marked, const void *pc);
+void shadow_written_by_host(struct cell *cells, size_t offset, size_t bytes);
 void shadow_start_block(struct worker *worker, uint64_t number);
 void shadow_barrier(struct worker *worker);
 void shadow_report_unwritten(struct worker *worker);
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);
-void shadow_pending(struct cell *cells, size_t words, bool pending);
+void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending);
 
 #endif

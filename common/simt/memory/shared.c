@@ -4,13 +4,30 @@
 #include "report.h"
 #include "shadow.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+size_t shared_most(void) {
+    static size_t most;
+    if (most != 0) return most;
+    const char *text = getenv("SIMT_SHARED_KIB");
+    static const char *const sizes[] = {"64", "99", "163", "227"};
+    for (int i = 0; text != NULL && i < 4; i++)
+        if (strcmp(text, sizes[i]) == 0) most = strtoul(text, NULL, 10) << 10;
+    if (text == NULL) most = SHARED_BYTES_MAX;
+    if (most == 0) {
+        fprintf(stderr, "simulated device: SIMT_SHARED_KIB is \"%s\": it must be 64, 99, 163 or 227\n", text);
+        exit(2);
+    }
+    return most;
+}
 
 bool shared_create(struct worker *worker) {
     /* Twice the size, so that an index that runs on lands in it and is told as such. */
     worker->shared = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    worker->shared_cells = mmap(NULL, SHARED_BYTES_MAX / 4 * sizeof(struct cell), PROT_READ | PROT_WRITE,
+    worker->shared_cells = mmap(NULL, cells_bytes(SHARED_BYTES_MAX), PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return worker->shared != MAP_FAILED && worker->shared_cells != MAP_FAILED;
 }

@@ -259,7 +259,7 @@ struct touched {
 
 static void count_touched(const struct allocation *allocation, void *data) {
     struct touched *touched = data;
-    for (size_t i = 0; i < allocation->cell_bytes / sizeof(struct cell); i++) {
+    for (size_t i = 0; i < (allocation->bytes + 3) / 4; i++) {
         touched->read += allocation->cells[i].read >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
         touched->written += allocation->cells[i].write >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
     }

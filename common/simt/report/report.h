@@ -15,7 +15,7 @@ void simt_clear_error(void);
 /* "steps/01_naive/naive.cu:42" of a code address; the text is the caller's to free. Lines of the simulator's own headers
  * are passed over in favour of the kernel's line that they were inlined into. */
 char *source_line(const void *pc);
-void source_lines(const void *const *pcs, int count, char **lines);
+bool source_line_is_known(const char *line); /* not of code without line numbers */
 
 /* "fa2_forward<64>" of a kernel's code, into text; its name in the source where that cannot be found. */
 void kernel_name(const struct launch *launch, char *text, size_t room);

@@ -7,11 +7,13 @@
 /* Run all blocks of the launch; its failure, if any, is then the sticky error. */
 void simt_run(struct launch *launch);
 
+/* Faults of the CPU in a kernel, and the watchdog's SIGUSR2, leave the fiber for worker->escape. A fault of the host at a
+ * device pointer ends the program. Called often, works once. */
+void scheduler_catch_signals(void);
+
 /* ---- between this layer's own files ---- */
 int64_t scheduler_now_ns(void);
 void scheduler_run_block(struct worker *worker, uint64_t number);
-/* Faults of the CPU in a kernel, and the watchdog's SIGUSR2, leave the fiber for worker->escape. */
-void scheduler_catch_signals(void);
 void scheduler_explain_signal(struct worker *worker);
 
 #endif
