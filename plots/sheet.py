@@ -36,6 +36,7 @@ class Page:
         self.axes.set_xlim(0, 80)
         self.axes.set_ylim(height, 0)
         self.axes.axis("off")
+        self.marked = False  # has one lane been picked out?
 
     def text(self, x, y, words, size=9.5, **more):
         more.setdefault("va", "center")
@@ -256,6 +257,7 @@ def served(page, column, y, words, lanes):
     """Words that some lanes take; where there is no room for the lanes' numbers, they stand to the right of the words."""
     x, label, face = LEFT + column * WIDE, traces.runs(lanes), LANE if lanes == [MARKED] else NOW
     fits = len(label) <= 2.5 * words
+    page.marked = page.marked or face == LANE
     page.box(x, y, words * WIDE, TALL, face, "white", line=0.7, order=4, words=label if fits else "", size=7.5)
     if not fits:
         page.text(x + words * WIDE + 0.4, y + TALL / 2, f"lanes {label}", size=8)
@@ -323,8 +325,7 @@ def panels(requests):
             y = line_panel(page, y, title, offsets, bytes_, array) + 2.2
         else:
             y = bank_panel(page, y, title, offsets, bytes_, kind == "load") + 2.2
-    marked = any(offsets[MARKED] is not None and offsets.count(offsets[MARKED]) == 1 for _, offsets, *_ in requests)
-    page.key(y - 0.2, (NOW, "words, with the lanes that take them"), *[(LANE, f"lane {MARKED}")] * marked,
+    page.key(y - 0.2, (NOW, "words, with the lanes that take them"), *[(LANE, f"lane {MARKED}")] * page.marked,
              *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * any(array for *_, array, _ in requests))
     return page
 

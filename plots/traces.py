@@ -1,4 +1,4 @@
-"""What a program did on the simulated device, read from its --trace (common/simt/trace.c says what that holds). Standard
+"""What a program did on the simulated device, read from its --trace (common/simt/trace/trace.c says what that holds). Standard
 library only.
 
     launch = traces.run(folder, "06_vectorized", "--heads 1 --seq 128 --dim 64")[-1]
@@ -148,6 +148,50 @@ def visits(launch, block, tile, cols):
         elif request.space == "global" and found and request.array not in ("Q", "K", "V"):
             found[-1][2 if request.kind == "load" else 3].add(request.array)
     return [[i, j, sorted(reads), sorted(writes)] for i, j, reads, writes in found]
+
+
+def epoch_of(launch, *sources):
+    """The first epoch in which a block reads all of these from shared memory: where it multiplies them."""
+    read = [{r.epoch for r in launch.requests(space="shared", kind="load", bytes=16, source=name)} for name in sources]
+    return min(set.intersection(*read))
+
+
+def product(launch, a, b, cols):
+    """Who computes what of A B^T, from the rows of both operands that each lane reads: {warp: [[rows, rows] per lane]}."""
+    epoch, found = epoch_of(launch, a, b), {}
+    for which, source in enumerate((a, b)):
+        for request in launch.requests(space="shared", kind="load", epoch=epoch, bytes=16, source=source):
+            lanes = found.setdefault(request.warp, [[set(), set()] for _ in range(WARP)])
+            for lane, held in enumerate(request.holds):
+                lanes[lane][which].add(held[1] // cols)
+    return {warp: [[sorted(rows) for rows in lane] for lane in lanes] for warp, lanes in found.items()}
+
+
+def lane_places(lanes):
+    """Of one warp of a product: each lane's place among its 32, [row, col]."""
+    first = [[rows[0] for rows in lane] for lane in lanes]
+    order = [sorted({place[axis] for place in first}) for axis in (0, 1)]
+    return [[order[axis].index(place[axis]) for axis in (0, 1)] for place in first]
+
+
+def activity(launch, unit, groups=1):
+    """What a block does between barriers: per epoch and group of warps, {"read": {source: tile}, "copied": {array: tile},
+    "stored": bool, "added": [arrays]}; `unit` gives the elements of a tile of each array."""
+    warps = launch.block[0] * launch.block[1] * launch.block[2] // WARP
+    epochs = [[{"read": {}, "copied": {}, "stored": False, "added": []} for _ in range(groups)]
+              for _ in range(1 + max(event.epoch for event in launch.events()))]
+    for request in launch.requests():
+        now, source = epochs[request.epoch][request.warp * groups // warps], request.source()
+        tile = lambda: request.held()[0] // unit.get(source, 1 << 60)
+        if request.kind == "copy":
+            now["copied"][request.array] = tile()
+        elif request.space == "shared" and request.kind == "load":
+            now["read"][source] = tile()
+        elif request.space == "shared" and source == COMPUTED:
+            now["stored"] = True
+        elif request.kind == "atomic" and request.array not in now["added"]:
+            now["added"].append(request.array)
+    return epochs
 
 
 def runs(numbers):

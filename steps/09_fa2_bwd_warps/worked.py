@@ -1,25 +1,17 @@
-#!/usr/bin/env python3
-"""Writes the worked example into the page of chapter 09_fa2_bwd_warps. Standard library only.
+"""The worked example of this chapter, which draw.py writes into its page: the 4 x 4 case of docs/math.md through the block
+loop, in double precision. It stands between two comments, each a line of its own:
 
-    worked_09.py            brings steps/09_fa2_bwd_warps/README.md up to date
-    worked_09.py --check    changes nothing; exit status 1 if it is out of date
-
-The example, the 4 x 4 case of docs/math.md through the block loop in double precision, stands between two comments, each a
-line of its own:
-
-    <!-- worked_09.py writes: example -->
-    <!-- worked_09.py: end -->
+    <!-- worked.py writes: example -->
+    <!-- worked.py: end -->
 """
 
-import argparse
 import math
 import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "steps" / "09_fa2_bwd_warps" / "README.md"
-SECTION = re.compile(r"^<!-- worked_09\.py writes: example -->\n(.*?)^<!-- worked_09\.py: end -->$", re.MULTILINE | re.DOTALL)
+PAGE = Path(__file__).resolve().parent / "README.md"
+SECTION = re.compile(r"^<!-- worked\.py writes: example -->\n(.*?)^<!-- worked\.py: end -->$", re.MULTILINE | re.DOTALL)
 
 # The case of docs/math.md, "A 4 x 4 example, by hand", and a dO.
 Q = [[0, 0, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0], [2, 1, 1, 0]]
@@ -130,24 +122,17 @@ def example():
     return out
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Writes the worked example of chapter 09 into its page.")
-    parser.add_argument("--check", action="store_true", help="change nothing; is the page up to date?")
-    arguments = parser.parse_args()
+def update(check):
+    """Bring the page up to date, or only look whether it is. Returns an exit status."""
     text = PAGE.read_text(encoding="utf-8")
     if len(SECTION.findall(text)) != 1:
-        print(f"{PAGE.relative_to(ROOT)}: it has no place for the example, or several", file=sys.stderr)
-        sys.exit(1)
-    section = f"<!-- worked_09.py writes: example -->\n{example()}<!-- worked_09.py: end -->"
+        print(f"{PAGE}: it has no place for the worked example, or several", file=sys.stderr)
+        return 1
+    section = f"<!-- worked.py writes: example -->\n{example()}<!-- worked.py: end -->"
     renewed = SECTION.sub(lambda match: section, text)
-    if arguments.check:
-        if renewed != text:
-            print(f"{PAGE.relative_to(ROOT)}: out of date; run plots/worked_09.py", file=sys.stderr)
-        sys.exit(renewed != text)
-    if renewed != text:
+    if renewed != text and check:
+        print(f"{PAGE}: the worked example is out of date; run draw.py", file=sys.stderr)
+    elif renewed != text:
         PAGE.write_text(renewed, encoding="utf-8")
-        print(f"{PAGE.relative_to(ROOT)}: rewritten")
-
-
-if __name__ == "__main__":
-    main()
+        print(f"{PAGE}: rewritten")
+    return 1 if check and renewed != text else 0

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Draws the pictures of this chapter from a trace of its last rung: draw.py [--check]."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
+import sheet  # noqa: E402 (its folder comes first)
+import traces  # noqa: E402
+
+
+from provenance import ROOT  # noqa: E402
+from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells  # noqa: E402
+
+D, SEQ = 64, 128
+
+
+def run(folder):
+    return traces.run(folder, "06_vectorized", f"--heads 1 --seq {SEQ} --seq-kv {3 * 64} --dim {D}")[-1]
+
+
+def loads(folder):
+    """Of the first warp: one load of Q and one of K in the product S = Q K^T."""
+    epoch = traces.epoch_of(run(folder), "Q", "K")
+    return [run(folder).requests(warp=0, epoch=epoch, space="shared", kind="load", bytes=16, source=name)[0] for name in "QK"]
+
+
+# ---- who owns what --------------------------------------------------------------------------------------------------
+
+
+def who_owns_what(folder):
+    warp = traces.product(run(folder), "Q", "K", D)[0]
+    rows, keys = (sorted({row for lane in warp for row in lane[axis]}) for axis in (0, 1))
+    owned = sorted((row, key) for mine, yours in warp for row in mine for key in yours)
+    assert owned == [(row, key) for row in rows for key in keys], "each score has one lane"
+    return {"shape": [len(rows), len(keys)], "lane": warp[sheet.MARKED], "places": traces.lane_places(warp),
+            "loads": [[[held // D for held in request.held()[::4]], request.offsets] for request in loads(folder)]}
+
+
+def draw_who_owns_what(facts):
+    (rows, keys), (mine, yours), places = facts["shape"], facts["lane"], facts["places"]
+    down, across = (max(place[axis] for place in places) + 1 for axis in (0, 1))
+    page, cell = Page(61), 0.7
+    page.title(1.6, f"A warp's part of S at d = {D}: {rows} query rows x {keys} keys")
+    S = page.matrix(5, 6.6, rows, keys, cell)
+    page.text(S.x - 0.6, 5.2, "key", ha="right")
+    for key in range(0, keys, across):
+        page.text(S.at(0, key)[0], 5.2, f"{key} to {key + across - 1}", size=8.5)
+    page.text(2.4, S.at(rows // 2, 0)[1], "query row", ha="center", rotation=90)
+    S.fill([(r, c) for r in range(down) for c in range(across)], TINT, order=2)
+    S.fill([(row, key) for row in mine for key in yours], LANE)
+    S.lines(1, 1, sheet.PALE, 0.6)
+    S.lines(down, across, GREY, 0.9)
+    x, lane = S.right + 1.8, sheet.MARKED
+    step = lambda numbers: f"{numbers[0]} + {numbers[1] - numbers[0]}"
+    page.text(x, S.y + 5.5, f"lane {lane}: query rows\n{step(mine)} i, keys {step(yours)} j,\n{len(mine) * len(yours)} scores in its\nregisters", color=LANE)
+    page.text(x, S.y + 15.5, f"one pattern of\n{down} x {across} lanes,\n{rows // down} x {keys // across} times")
+
+    top = 38.4
+    page.title(32.6, "The pattern, and the lanes that read one address")
+    sheet.lane_pattern(page, 5, top, 2.9, places, "lane_row: bits 4 0", "lane_col: bits 3 2 1 of the lane's number")
+    left, width = 39.0, 1.2
+    shades = [TINT, SAND, OWNED, "#E8CFE0", "#FFFFFF", "#D9D9D9", "#F3C9B0", "#CFCBEA"]
+    for lane in range(0, 32, 4):
+        page.text(left + (lane + 0.5) * width, top - 3.0, str(lane), size=8, ha="center", color=GREY)
+    page.text(left - 1.0, top - 3.0, "lane", size=8, ha="right", color=GREY)
+    plain = [lane % across for lane in range(32)]
+    strips = [("load of Q: query row", *facts["loads"][0]), ("load of K: key", *facts["loads"][1]),
+              ("load of K with lane_col = lane % 8: key", plain, [272 * key for key in plain])]
+    for row, (name, numbers, offsets) in enumerate(strips):
+        y = top + 6.6 * row
+        page.text(left, y - 1.3, name)
+        for lane, number in enumerate(numbers):
+            page.box(left + lane * width, y, width, 2.2, shades[number % 8], GREY, 0.6, words=str(number), size=8)
+        page.text(left + 32 * width, y - 1.3, f"{len(sheet.wavefronts(offsets, 16))} wavefronts", ha="right", weight="bold")
+    page.text(1, 56.0, "A load of 16 bytes takes 2 wavefronts instead of 4 when lanes i and i^1, or lanes i and i^2, read one address.")
+    page.key(59.2, (LANE, f"lane {sheet.MARKED}"), (TINT, f"the first {down} x {across} scores, one per lane"))
+    return page
+
+
+def banks(folder):
+    return loads(folder)[1].offsets
+
+
+def draw_banks(offsets):
+    rows = sorted(set(offsets))
+    stride = rows[1] - rows[0]
+    plain = [rows[0] + lane % len(rows) * stride for lane in range(32)]
+    bare = [lane % len(rows) * 4 * D for lane in range(32)]
+    return sheet.panels([(f"A warp loads 16 bytes of {len(rows)} rows of K, {stride // 4} floats apart", offsets, 16, None, "load"),
+                         ("The same load with lane_col = lane % 8", plain, 16, None, "load"),
+                         (f"The same load with lane_col = lane % 8 and rows {D} floats apart", bare, 16, None, "load")])
+
+
+# ---- what is computed, and what arrives meanwhile -------------------------------------------------------------------
+
+
+def timeline(folder):
+    launch = run(folder)
+    first = traces.epoch_of(launch, "Q", "K")
+    keys = 1 + max(key for lane in traces.product(launch, "Q", "K", D)[0] for key in lane[1])
+    return [groups[0] for groups in traces.activity(launch, {"K": D * keys, "V": D * keys})[first : first + 4]]
+
+
+def draw_timeline(epochs):
+    page = Page(25)
+    page.title(1.6, "What is computed and what arrives meanwhile (lengths not to scale)")
+    x, tall = 12.0, 3.0
+    bands = {"computed": 6.4, "K buffer": 11.2, "V buffer": 16.0}
+    for name, y in bands.items():
+        page.text(1, y + tall / 2, name, weight="bold")
+    named = lambda array, tile: f"{array}(j)" if tile == 0 else f"{array}(j+{tile})"
+    for epoch in epochs:
+        scores = "K" in epoch["read"]
+        width = 19.0 if scores else 13.5
+        parts = [("S = Q K^T", 12.0, NOW), ("softmax", 7.0, OWNED)] if scores else [("O += P V", width, NOW)]
+        assert scores == epoch["stored"] and scores != ("V" in epoch["read"])
+        at = x
+        for words, wide, face in parts:
+            page.box(at, bands["computed"], wide, tall, face, GREY, 0.9, words=words, size=9)
+            at += wide
+        for array in "KV":
+            band = bands[f"{array} buffer"]
+            if array in epoch["read"]:
+                page.box(x, band, width, tall, TINT, GREY, words=f"{named(array, epoch['read'][array])} in use", size=9)
+            elif array in epoch["copied"]:
+                page.box(x, band, width, tall, SAND, GREY, words=f"{named(array, epoch['copied'][array])} arrives", size=9)
+        page.line([x, x], [5.4, 19.8], LANE, 2.0, order=6)
+        which = "K" if scores else "V"
+        page.text(x, 4.4, f"wait for {named(which, epoch['read'][which])}", size=8.5, ha="center", color=LANE)
+        x += width
+    page.text(12.0, 21.2, "time: to the right", size=8.5, color=GREY)
+    page.key(23.6, (LANE, "wait, then barrier"), (TINT, "read by the warps"), (SAND, "written by cp.async"))
+    return page
+
+
+# ---- the order of the FMAs ------------------------------------------------------------------------------------------
+
+TM = TN = 8
+forth_and_back = lambda i: range(TN) if i % 2 == 0 else reversed(range(TN))
+ORDERS = {  # of the elements (i, j) of a lane's part of O, for one key
+    "four columns at a time,\nall rows": [(i, 4 * t + q) for t in range(TN // 4) for i in range(TM) for q in range(4)],
+    "row by row": [(i, j) for i in range(TM) for j in range(TN)],
+    "row by row,\ncolumns forth and back": [(i, j) for i in range(TM) for j in forth_and_back(i)],
+}
+
+
+def order(_):
+    """What registers do is in no trace: the code of the last order is what this picture depends on."""
+    return traces.code_of(ROOT / "common" / "device.cuh", "multiply_columns")
+
+
+def draw_order(_):
+    page, cell = Page(36), 2.5
+    page.title(1.6, "O += P V for one key: which FMAs share a factor with the FMA before")
+    for n, (name, visits) in enumerate(ORDERS.items()):
+        alone = [at for at, last in zip(visits, [None, *visits]) if last is None or (at[0] != last[0] and at[1] != last[1])]
+        O = page.matrix(5.5 + 25.5 * n, 10.2, TM, TN, cell)
+        page.text(O.x, 5.4, name)
+        page.text(O.right, 8.6, f"{len(alone)} of {len(visits)} share no factor", size=9, ha="right")
+        page.text(O.x - 1.4, O.at(TM // 2, 0)[1], "P: row i of the lane" if n == 0 else "", ha="center", rotation=90)
+        page.text(O.at(0, TN // 2)[0], O.bottom + 1.3, "V: column j of the lane", ha="center")
+        O.fill([(i, j) for i in range(TM) for j in range(TN)], TINT, order=2)
+        O.fill(alone, LANE)
+        O.lines(1, 1, "white")
+        xs, ys = zip(*(O.at(*at) for at in visits))
+        page.line(xs, ys, INK, 1.0, order=6)
+        page.line(xs[:1], ys[:1], INK, order=7, marker="o", markersize=5)
+        page.line(xs[-1:], ys[-1:], INK, order=7, marker="s", markersize=5)
+    page.key(34.4, (TINT, "shares one factor: two registers to read"), (LANE, "shares none: three registers to read"))
+    return page
+
+
+if __name__ == "__main__":
+    sheet.main(__file__, {"who_owns_what.png": (who_owns_what, draw_who_owns_what), "banks.png": (banks, draw_banks),
+                          "timeline.png": (timeline, draw_timeline), "order.png": (order, draw_order)})
