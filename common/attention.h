@@ -3,7 +3,7 @@
  *     S = scale * Q K^T        P = softmax of each row of S        O = P V        (docs/math.md, eq. 1-3)
  *
  * The letters are the papers': Q K V O S P, L for the logsumexp of a row of S, d for the head dimension.
- * All tensors are contiguous, row-major fp32. A "head" below means one of the batch * heads independent problems.
+ * All tensors are contiguous and row-major. A "head" below means one of the batch * heads independent problems.
  */
 #ifndef ATTENTION_H
 #define ATTENTION_H
@@ -24,7 +24,11 @@ enum {
 /* How many tiles of b cover a. */
 static inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
+/* The type of the elements of all tensors but L, which is always fp32. */
+enum dtype { FP32, FP16, BF16, DTYPES };
+
 struct problem {
+    enum dtype dtype;
     int batch, heads;
     int N_q;  /* queries in a head */
     int N_kv; /* keys and values in a head */
@@ -37,7 +41,7 @@ struct problem {
     float scale; /* usually 1 / sqrt(d) */
 };
 
-/* Device pointers. Shapes: Q, O, dO, dQ (batch, heads, N_q, d); K, V, dK, dV (batch, heads, N_kv, d);
+/* Device pointers, to 16-bit numbers where problem.dtype says so. Shapes: Q, O, dO, dQ (batch, heads, N_q, d); K, V, dK, dV (batch, heads, N_kv, d);
  * L (batch, heads, N_q). The forward pass reads Q K V and writes O L; the backward pass reads Q K V O L dO and writes
  * dQ dK dV. */
 struct tensors {
@@ -68,7 +72,9 @@ struct step {
     /* Device memory beyond inputs and outputs, in bytes; NULL when none. */
     size_t (*workspace_bytes)(const struct problem *problem);
 
-    int d_multiple; /* d must be a multiple of this; 0 when the step takes any d */
+    unsigned dtypes;        /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
+    int d_multiple;         /* d must be a multiple of this; 0 when the step takes any d */
+    int compute_capability; /* the least that its instructions need, as 80 for 8.0; 0 when any card will do */
 
     /* Why the step cannot do this problem, in words for its user; NULL when it can. Only for what no member above says:
      * step_refuses() in run.h is what everyone calls. */

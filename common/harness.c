@@ -60,6 +60,15 @@ static void refuse_on_card(const struct step *step, const struct options *option
                     options->trace_blocks);
 }
 
+static void refuse_older_card(const struct step *step) {
+    struct cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return;
+    int capability = 10 * properties.major + properties.minor;
+    if (capability < step->compute_capability)
+        usage_error(step->name, "this step needs compute capability %d.%d, this card has %d.%d",
+                    step->compute_capability / 10, step->compute_capability % 10, properties.major, properties.minor);
+}
+
 /* Opened before the run, so that a name that cannot be written costs nothing. */
 static FILE *open_output(const struct step *step, const char *option, const char *name, const char *mode) {
     if (name == NULL) return NULL;
@@ -76,12 +85,13 @@ static void print_heading(const struct step *step, const struct options *options
     if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) properties.name[0] = '\0';
     const struct problem *p = &run->problem;
     struct passes passes = options->passes;
-    fprintf(report, "%s %s%s on %s: batch %d, heads %d, %d queries, %d keys, d %d%s\n", step->name,
+    fprintf(report, "%s %s%s on %s: batch %d, heads %d, %d queries, %d keys, d %d%s, %s\n", step->name,
             !passes.backward  ? "forward"
             : passes.forward ? "forward and backward"
                              : "backward",
             passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name,
-            p->batch, p->heads, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "");
+            p->batch, p->heads, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "",
+            dtype_names[p->dtype]);
     if (step->forward == NULL) fprintf(report, "  O and L by the harness\n");
 }
 
@@ -253,6 +263,7 @@ int harness_main(const struct step *step, const char *program, const char *kerne
     int devices = 0;
     cudaError_t error = cudaGetDeviceCount(&devices);
     if (error != cudaSuccess) return device_failed(step, "looking for a device", error);
+    refuse_older_card(step);
     refuse_too_large(step, &options.problem);
     refuse_on_card(step, &options);
     FILE *json = open_output(step, "json", options.json, "a"), *trace = open_output(step, "trace", options.trace, "w");

@@ -1,5 +1,7 @@
 #include "inputs.h"
 
+#include "dtype.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +49,7 @@ void fill_input(float *values, const struct problem *problem, enum tensor tensor
             if (kind == INPUT_IDENTITY)
                 values[i] = row % N % d == c ? 1.0f : 0.0f;
             else
-                values[i] = (float)(factor * standard_normal(seed, 4 * (uint64_t)i + stream));
+                values[i] = rounded_to((float)(factor * standard_normal(seed, 4 * (uint64_t)i + stream)), problem->dtype);
         }
     }
 }

@@ -20,7 +20,7 @@ enum {
 
 #define FIELD(member, type) {#member, type, offsetof(struct attention_call, member)}
 static const struct attention_field fields[] = {
-    FIELD(bytes, "size_t"),  FIELD(step, "int"),    FIELD(pass, "int"),          FIELD(batch, "int"),
+    FIELD(bytes, "size_t"),  FIELD(step, "int"),    FIELD(pass, "int"),          FIELD(dtype, "int"),   FIELD(batch, "int"),
     FIELD(heads, "int"),     FIELD(N_q, "int"),     FIELD(N_kv, "int"),          FIELD(d, "int"),
     FIELD(causal, "int"),    FIELD(scale, "float"), FIELD(Q, "pointer"),         FIELD(K, "pointer"),
     FIELD(V, "pointer"),     FIELD(O, "pointer"),   FIELD(L, "pointer"),         FIELD(dO, "pointer"),
@@ -61,7 +61,8 @@ int attention_step_find(const char *name) {
 /* ---- calls --------------------------------------------------------------------------------------------------------- */
 
 static struct problem problem_of(const struct attention_call *call) {
-    return (struct problem){.batch = call->batch,
+    return (struct problem){.dtype = (enum dtype)call->dtype,
+                            .batch = call->batch,
                             .heads = call->heads,
                             .N_q = call->N_q,
                             .N_kv = call->N_kv,
@@ -75,6 +76,7 @@ const char *attention_refuses(const struct attention_call *call) {
     const struct step *step = step_at(call->step);
     if (step == NULL) return "there is no such step";
     if (pass_of(step, call->pass) == NULL) return "this step has no such pass";
+    if (call->dtype < 0 || call->dtype >= DTYPES) return "there is no such data type";
     struct problem problem = problem_of(call);
     struct passes passes = {.forward = call->pass == ATTENTION_FORWARD,
                             .backward = call->pass != ATTENTION_FORWARD,

@@ -16,19 +16,20 @@ extern "C" {
 
 enum attention_pass_kind { ATTENTION_FORWARD, ATTENTION_BACKWARD, ATTENTION_BACKWARD_DETERMINISTIC };
 
-/* One call. All tensors are contiguous, row-major fp32 in the memory of the current device and begin at a multiple of 16
+/* One call. All tensors are contiguous and row-major in the memory of the current device and begin at a multiple of 16
  * bytes, as memory of cudaMalloc does. A pass uses those that it needs; the others may be NULL. */
 struct attention_call {
     size_t bytes; /* sizeof(struct attention_call): a caller with another layout is refused */
     int step;     /* its place in the ladder, 0 to attention_step_count() - 1 */
     int pass;     /* an attention_pass_kind */
+    int dtype;    /* 0 fp32, 1 fp16, 2 bf16: of all tensors but L, which is fp32 */
     int batch, heads, N_q, N_kv, d;
     int causal; /* 0 or 1: query i attends to key j where j <= i + N_kv - N_q */
     float scale; /* what scores are multiplied by, usually 1 / sqrt(d) */
-    const float *Q, *K, *V;  /* (batch, heads, N_q, d), (batch, heads, N_kv, d) twice */
-    float *O, *L;            /* (batch, heads, N_q, d), (batch, heads, N_q): the logsumexp of each row of scores */
-    const float *dO;         /* (batch, heads, N_q, d) */
-    float *dQ, *dK, *dV;     /* shapes of Q, K, V */
+    const void *Q, *K, *V;   /* (batch, heads, N_q, d), (batch, heads, N_kv, d) twice */
+    void *O, *L;             /* (batch, heads, N_q, d), (batch, heads, N_q): the logsumexp of each row of scores */
+    const void *dO;          /* (batch, heads, N_q, d) */
+    void *dQ, *dK, *dV;      /* shapes of Q, K, V */
     void *workspace;         /* attention_workspace_bytes(), contents undefined; calls that may run at the same time need
                                 one each */
     void *stream;            /* a cudaStream_t; NULL is the default one */

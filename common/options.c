@@ -82,6 +82,14 @@ static void set_scale(struct parser *parser, const struct option_row *row, const
     parser->scale_given = true;
 }
 
+static void set_dtype(struct parser *parser, const struct option_row *row, const char *text) {
+    for (enum dtype dtype = 0; dtype < DTYPES; dtype++) {
+        parser->options.problem.dtype = dtype;
+        if (strcmp(text, dtype_names[dtype]) == 0) return;
+    }
+    usage_error(parser->program, "--%s: '%s' is none of fp32, fp16, bf16", row->name, text);
+}
+
 static void set_input(struct parser *parser, const struct option_row *row, const char *text) {
     for (int i = 0; i < INPUT_KINDS; i++) {
         parser->options.input = (enum input_kind)i;
@@ -124,6 +132,7 @@ static const struct option_row rows[] = {
     {"dim", "D", "head dimension, 1 to 128 (64)", set_size, AT(problem.d), 1, INT_MAX},
     {"causal", NULL, "query i attends to key j where j <= i + M - N", set_true, AT(problem.causal), 0, 0},
     {"scale", "S", "what scores are multiplied by (1/sqrt(D))", set_scale, 0, 0, 0},
+    {"dtype", "TYPE", "fp32, fp16 or bf16, as far as the step takes them", set_dtype, 0, 0, 0},
     {"input", "KIND", "random, identity, large or example, the 4 x 4 case of docs/math.md (random)", set_input, 0, 0, 0},
     {"seed", "S", "of the random inputs (1)", set_seed, 0, 0, LLONG_MAX},
     {.help = "What to do with it:"},
@@ -191,7 +200,7 @@ static void read_arguments(int argc, char **argv, const struct step *step, struc
 
 struct options parse_options(int argc, char **argv, const struct step *step) {
     struct parser parser = {.program = step->name,
-                            .options = {.problem = {.batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64},
+                            .options = {.problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64},
                                         .seed = 1,
                                         .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
                                         .warmup = 5,
@@ -206,7 +215,9 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
         if (parser.size_given) usage_error(step->name, "--input example has a size of its own: 1 head, 4 x 4, d 4");
         float scale = parser.scale_given ? problem->scale : example_problem.scale;
         bool causal = problem->causal;
+        enum dtype dtype = problem->dtype;
         *problem = example_problem;
+        problem->dtype = dtype;
         problem->causal = causal;
         problem->scale = scale;
         return *options;

@@ -1,6 +1,7 @@
 #include "problem.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Queries or keys: the index arithmetic of the kernels ends somewhere beyond. */
 enum { MAX_LENGTH = 1 << 24 };
@@ -30,6 +31,18 @@ size_t tensor_elements(const struct problem *problem, enum tensor tensor) {
     return tensor_rows(problem, tensor) * tensor_columns(problem, tensor);
 }
 
+const char *const dtype_names[DTYPES] = {"fp32", "fp16", "bf16"};
+
+size_t element_bytes(const struct problem *problem, enum tensor tensor) {
+    return problem->dtype == FP32 || tensor == TENSOR_L ? 4 : 2;
+}
+
+bool takes_dtype(const struct step *step, enum dtype dtype) {
+    return step->dtypes == 0 ? dtype == FP32 : (step->dtypes >> dtype & 1) != 0;
+}
+
+enum dtype usual_dtype(const struct step *step) { return takes_dtype(step, FP32) ? FP32 : BF16; }
+
 const char *passes_name(struct passes passes) {
     return !passes.backward ? "fwd" : passes.forward ? "both" : "bwd";
 }
@@ -51,7 +64,7 @@ double tensor_bytes(const struct problem *problem, struct passes passes) {
     double bytes = 0.0;
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
         if (passes.backward || !is_backward(tensor))
-            bytes += (double)sizeof(float) * (double)tensor_elements(problem, tensor);
+            bytes += (double)(element_bytes(problem, tensor) * tensor_elements(problem, tensor));
     return bytes;
 }
 
@@ -86,6 +99,13 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
     if (passes.backward && step->backward == NULL) return "this step has no backward pass";
     if (passes.deterministic && !(passes.backward && step->backward_deterministic != NULL))
         return "this step has no deterministic pass of this kind";
+    if (!takes_dtype(step, problem->dtype)) {
+        snprintf(text, sizeof text, "%s is not supported: this step takes", dtype_names[problem->dtype]);
+        for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
+            if (takes_dtype(step, dtype))
+                snprintf(text + strlen(text), sizeof text - strlen(text), " %s", dtype_names[dtype]);
+        return text;
+    }
     if (step->d_multiple > 1 && problem->d % step->d_multiple != 0) {
         snprintf(text, sizeof text, "head dimension %d is not supported: this step needs a multiple of %d", problem->d,
                  step->d_multiple);

@@ -78,7 +78,7 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     cJSON_AddStringToObject(line, "kernel", kernel);
     cJSON_AddStringToObject(line, "device",
                             cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "unknown");
-    cJSON_AddStringToObject(line, "dtype", "fp32");
+    cJSON_AddStringToObject(line, "dtype", dtype_names[problem->dtype]);
     cJSON_AddStringToObject(line, "pass", passes_name(passes));
     if (passes.backward) cJSON_AddBoolToObject(line, "deterministic", passes.deterministic);
     cJSON_AddNumberToObject(line, "batch", problem->batch);

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "dtype.h"
 #include "reference.h"
 #include "simulated.h"
 
@@ -58,8 +59,8 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
         size_t elements = tensor_elements(problem, tensor);
         run->host[tensor] = host_floats(elements);
         if (!is_output(tensor)) fill_input(run->host[tensor], problem, tensor, kind, seed);
-        error = allocate(run, (int)tensor, tensor_table[tensor].name, elements * sizeof(float), !is_output(tensor),
-                         device_pointer(run, tensor));
+        error = allocate(run, (int)tensor, tensor_table[tensor].name, elements * element_bytes(problem, tensor),
+                         !is_output(tensor), device_pointer(run, tensor));
     }
     run->workspace_bytes = workspace_bytes_of(step, problem);
     if (error == cudaSuccess && run->workspace_bytes > 0)
@@ -69,12 +70,27 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     return error;
 }
 
+/* The host keeps floats; 16-bit numbers are packed on the way to the device and unpacked on the way back. */
+static cudaError_t copy_tensor(const struct run *run, enum tensor tensor, enum cudaMemcpyKind kind) {
+    void *device = *device_pointer((struct run *)(uintptr_t)run, tensor);
+    float *host = run->host[tensor];
+    size_t elements = tensor_elements(&run->problem, tensor), bytes = elements * element_bytes(&run->problem, tensor);
+    bool to_device = kind == cudaMemcpyHostToDevice;
+    if (element_bytes(&run->problem, tensor) == sizeof *host)
+        return cudaMemcpy(to_device ? device : host, to_device ? host : device, bytes, kind);
+    uint16_t *packed = host_memory(elements, sizeof *packed);
+    for (size_t i = 0; i < elements && to_device; i++) packed[i] = packed_as(host[i], run->problem.dtype);
+    cudaError_t error = cudaMemcpy(to_device ? device : packed, to_device ? packed : device, bytes, kind);
+    for (size_t i = 0; i < elements && !to_device && error == cudaSuccess; i++)
+        host[i] = unpacked(packed[i], run->problem.dtype);
+    free(packed);
+    return error;
+}
+
 cudaError_t run_upload(const struct run *run) {
     cudaError_t error = cudaSuccess;
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
-        if (!is_output(tensor) && run->host[tensor] != NULL)
-            error = cudaMemcpy(*device_pointer((struct run *)(uintptr_t)run, tensor), run->host[tensor],
-                               tensor_elements(&run->problem, tensor) * sizeof(float), cudaMemcpyHostToDevice);
+        if (!is_output(tensor) && run->host[tensor] != NULL) error = copy_tensor(run, tensor, cudaMemcpyHostToDevice);
     return error;
 }
 
@@ -113,9 +129,7 @@ static cudaError_t run_pass(struct run *run, attention_pass *pass, enum tensor_r
     if (error == cudaSuccess) error = pass(&run->problem, &run->device, run->workspace, NULL);
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
-        if (tensor_table[tensor].role == role)
-            error = cudaMemcpy(run->host[tensor], *device_pointer(run, tensor),
-                               tensor_elements(&run->problem, tensor) * sizeof(float), cudaMemcpyDeviceToHost);
+        if (tensor_table[tensor].role == role) error = copy_tensor(run, tensor, cudaMemcpyDeviceToHost);
     return error;
 }
 
@@ -207,7 +221,7 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     float *O_rows = gather_rows(run, TENSOR_O, verdict->queries, count);
     float *L_rows = gather_rows(run, TENSOR_L, verdict->queries, count);
     double bound = rounding_bound(term_size, p->N_kv);
-    verdict->checks[TENSOR_O] = check_values(O_rows, O_ref, elements, bound);
+    verdict->checks[TENSOR_O] = check_values(O_rows, O_ref, elements, bound + (p->dtype != FP32 ? 2.0 * unit_roundoff(p->dtype) : 0.0));
     verdict->checks[TENSOR_L] = check_logsumexp(L_rows, L_ref, count, bound);
     free(O_ref), free(L_ref), free(O_rows), free(L_rows);
     return term_size;
@@ -218,6 +232,7 @@ static void check_gradient_of(const struct run *run, struct verdict *verdict, en
     bool per_key = tensor_table[tensor].per_key;
     size_t count = per_key ? verdict->checked_keys : verdict->checked_queries;
     float *rows = gather_rows(run, tensor, per_key ? verdict->keys : verdict->queries, count);
+    if (run->problem.dtype != FP32) bound += 3.0 * unit_roundoff(run->problem.dtype);
     verdict->checks[tensor] = check_gradient(rows, ref, size, count * (size_t)run->problem.d, bound);
     free(rows);
 }

@@ -113,7 +113,13 @@ enum { RUNG_SHAPE_COUNT = sizeof rung_shapes / sizeof *rung_shapes };
 
 static inline struct problem problem_of(const struct shape *shape) {
     float scale = (shape->scale != 0.0f ? shape->scale : 1.0f) / sqrtf((float)shape->d);
-    return (struct problem){shape->batch, shape->heads, shape->N_q, shape->N_kv, shape->d, shape->causal, scale};
+    return (struct problem){.batch = shape->batch,
+                            .heads = shape->heads,
+                            .N_q = shape->N_q,
+                            .N_kv = shape->N_kv,
+                            .d = shape->d,
+                            .causal = shape->causal,
+                            .scale = scale};
 }
 
 /* Shape number `index` of the endless list that `seed` begins: up to 320 queries and keys, any d, masks and scales of

@@ -163,22 +163,15 @@ static void watch_event(struct worker *worker, int warp, const char *what, const
 /* ---- one launch -------------------------------------------------------------------------------------------------------- */
 
 static void write_sites(FILE *out) {
-    const void **pcs = calloc((size_t)trace.site_count + 1, sizeof *pcs);
-    char **places = calloc((size_t)trace.site_count + 1, sizeof *places);
-    if (pcs == NULL || places == NULL) abort();
-    for (int i = 0; i < trace.site_count; i++) pcs[i] = trace.sites[i].pc;
-    source_lines(pcs, trace.site_count, places);
     for (int i = 0; i < trace.site_count; i++) {
         const struct traced_site *site = &trace.sites[i];
-        char *colon = strrchr(places[i], ':');
-        int line = site->pc == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
+        char *place = site->pc != NULL ? source_line(site->pc) : NULL, *colon = place != NULL ? strrchr(place, ':') : NULL;
+        int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
         if (colon != NULL) *colon = '\0';
         fprintf(out, "%s\n {\"file\":\"%s\",\"line\":%d,\"space\":\"%s\",\"kind\":\"%s\",\"bytes\":%u}", i > 0 ? "," : "",
-                site->pc == NULL ? site->file : places[i], line, site->space, site->what, site->bytes);
-        free(places[i]);
+                place == NULL ? site->file : place, line, site->space, site->what, site->bytes);
+        free(place);
     }
-    free(pcs);
-    free(places);
 }
 
 static void watch_launch(const struct launch *launch) {
