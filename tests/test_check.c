@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "check.h"
+#include "dtype.h"
 #include "inputs.h"
 #include "run.h"
 
@@ -77,9 +78,11 @@ Test(check, bound_is_small_at_ordinary_sizes) {
 Test(check, inputs_have_unit_variance_and_depend_on_seed_and_tensor) {
     enum { ROWS = 4096, D = 16 };
     static float q[ROWS * D], k[ROWS * D], other[ROWS * D];
-    fill_input(q, ROWS, 64, D, INPUT_RANDOM, TENSOR_Q, 1);
-    fill_input(k, ROWS, 64, D, INPUT_RANDOM, TENSOR_K, 1);
-    fill_input(other, ROWS, 64, D, INPUT_RANDOM, TENSOR_Q, 2);
+    const struct problem problem = {.batch = 8, .heads = 8, .N_q = 64, .N_kv = 64, .d = D};
+    cr_assert_eq(tensor_rows(&problem, TENSOR_Q), ROWS);
+    fill_input(q, &problem, TENSOR_Q, INPUT_RANDOM, 1);
+    fill_input(k, &problem, TENSOR_K, INPUT_RANDOM, 1);
+    fill_input(other, &problem, TENSOR_Q, INPUT_RANDOM, 2);
     double mean = 0, square = 0, product = 0, seeds = 0;
     for (int i = 0; i < ROWS * D; i++) {
         mean += (double)q[i];
@@ -96,7 +99,8 @@ Test(check, inputs_have_unit_variance_and_depend_on_seed_and_tensor) {
 
 Test(check, identity_input_has_one_one_a_row) {
     float values[3 * 4];
-    fill_input(values, 3, 3, 4, INPUT_IDENTITY, TENSOR_V, 1);
+    const struct problem problem = {.batch = 1, .heads = 1, .N_q = 5, .N_kv = 3, .d = 4};
+    fill_input(values, &problem, TENSOR_V, INPUT_IDENTITY, 1);
     for (int i = 0; i < 3; i++)
         for (int c = 0; c < 4; c++) cr_assert_eq(values[i * 4 + c], i == c ? 1.0f : 0.0f);
 }
@@ -113,4 +117,63 @@ Test(check, unmasked_pairs_are_counted_one_by_one) {
             cr_assert_eq(unmasked_pairs(&problem), 6.0 * N_q * N_kv);
         }
     }
+}
+
+/* ---- 16-bit numbers ---- */
+
+Test(dtype, rounds_to_nearest_ties_to_even) {
+    cr_assert_eq(packed_as(1.0f, BF16), 0x3f80);
+    cr_assert_eq(packed_as(1.0f + 0x1p-8f, BF16), 0x3f80, "a tie goes to the even neighbour");
+    cr_assert_eq(packed_as(1.0f + 3 * 0x1p-8f, BF16), 0x3f82, "a tie goes to the even neighbour");
+    cr_assert_eq(packed_as(1.0f + 0x1p-8f + 0x1p-20f, BF16), 0x3f81);
+    cr_assert_eq(packed_as(-INFINITY, BF16), 0xff80);
+    cr_assert_eq(packed_as(3.4e38f, BF16), 0x7f80, "what is too large becomes infinite");
+    cr_assert(isnan(unpacked(packed_as(NAN, BF16), BF16)));
+    cr_assert_eq(packed_as(1.0f, FP16), 0x3c00);
+    cr_assert_eq(packed_as(1.0f + 0x1p-11f, FP16), 0x3c00, "a tie goes to the even neighbour");
+    cr_assert_eq(packed_as(65520.0f, FP16), 0x7c00, "what is too large becomes infinite");
+    cr_assert_eq(packed_as(0x1p-24f, FP16), 0x0001, "the smallest subnormal");
+    cr_assert(isnan(unpacked(packed_as(NAN, FP16), FP16)));
+}
+
+Test(dtype, every_16_bit_number_survives) {
+    for (enum dtype dtype = FP16; dtype <= BF16; dtype++) {
+        for (uint32_t bits = 0; bits <= 0xffff; bits++) {
+            float value = unpacked((uint16_t)bits, dtype);
+            if (isnan(value))
+                cr_assert(isnan(rounded_to(value, dtype)));
+            else
+                cr_assert_eq(packed_as(value, dtype), bits, "%s %#x", dtype_names[dtype], bits);
+        }
+    }
+}
+
+Test(dtype, rounding_error_is_at_most_the_unit_roundoff) {
+    for (enum dtype dtype = FP16; dtype <= BF16; dtype++)
+        for (float x = 1.0f; x < 2.0f; x += 0x1p-13f)
+            cr_assert_leq(fabs((double)rounded_to(x, dtype) - (double)x) / (double)x, unit_roundoff(dtype));
+}
+
+/* ---- what a step refuses ---- */
+
+static attention_pass no_pass;
+static cudaError_t no_pass(const struct problem *problem, const struct tensors *tensors, void *workspace,
+                           cudaStream_t stream) {
+    (void)problem, (void)tensors, (void)workspace, (void)stream;
+    return cudaSuccess;
+}
+
+Test(problem, the_limits_of_a_step_hold_on_both_sides) {
+    const struct step step = {.name = "a step", .forward = no_pass, .dtypes = 1u << BF16, .d_multiple = 8};
+    const struct problem good = {.dtype = BF16, .batch = 1, .heads = 1, .N_q = 1, .N_kv = 1, .d = 8};
+    const struct passes forward = {.forward = true}, backward = {.backward = true};
+    cr_assert_null(step_refuses(&step, &good, forward));
+    cr_assert_not_null(step_refuses(&step, &good, backward));
+    struct problem bad[] = {good, good, good, good, good, good, good, good};
+    bad[0].d = 12, bad[1].d = 136, bad[2].dtype = FP16, bad[3].N_q = 0, bad[4].N_kv = (1 << 24) + 1, bad[5].batch = 65536;
+    bad[6].batch = 256, bad[6].heads = 256, bad[7].d = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) cr_expect_not_null(step_refuses(&step, &bad[i], forward), "%zu", i);
+    struct problem still_good[] = {good, good, good};
+    still_good[0].d = 128, still_good[1].N_kv = 1 << 24, still_good[2].batch = 65535;
+    for (size_t i = 0; i < 3; i++) cr_expect_null(step_refuses(&step, &still_good[i], forward), "%zu", i);
 }

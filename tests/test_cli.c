@@ -63,7 +63,7 @@ static const char *const bad_usage[] = {
     "--dim 0", "--dim -64", "--dim 129", "--dim 1000000", "--dim d", "--dim",
     "--scale nan", "--scale inf", "--scale big", "--scale",
     "--seed -1", "--seed x", "--seed",
-    "--input zeros", "--input", "--pass sideways", "--pass",
+    "--input zeros", "--input", "--input example --seq 5", "--dtype int8", "--dtype bf16", "--pass sideways", "--pass",
     "--warmup -1", "--warmup many", "--repeat 0", "--repeat -2", "--repeat 1.0",
     "--json", "--json /no/such/folder/file.json", "--json .",
     "--stamp", "--stamp novalue", "--stamp =x",
@@ -104,15 +104,39 @@ Test(cli, a_forward_step_refuses_the_backward_pass) {
 }
 
 Test(cli, help_lists_every_option) {
-    static const char *const options[] = {"--batch",    "--heads",   "--seq",   "--seq-kv",   "--dim",    "--causal",
-                                          "--scale",    "--seed",    "--input", "--pass",     "--warmup", "--repeat",
-                                          "--no-check", "--no-time", "--print", "--json",     "--stamp",  "--help",
-                                          "--meter"};
+    static const char *const options[] = {"--batch",    "--heads",   "--seq",   "--seq-kv", "--dim",    "--causal",
+                                          "--scale",    "--dtype",   "--seed",  "--input",  "--pass",   "--deterministic",
+                                          "--warmup",   "--repeat",  "--json",  "--stamp",  "--print",  "--no-check",
+                                          "--no-time",  "--meter",   "--meter-blocks",      "--trace",  "--trace-blocks",
+                                          "--shuffle-seed", "--help"};
     struct result result = run_program("02_tiled_matmul", "--help");
     cr_assert_eq(result.status, 0);
     cr_assert_str_empty(result.err);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         cr_expect_not_null(strstr(result.out, options[i]), "%s", options[i]);
+}
+
+/* What a step does not do is said by its struct step, and refused before anything runs. */
+Test(cli, steps_state_what_they_do) {
+    static const struct {
+        const char *step, *arguments, *says;
+    } refused[] = {{"96_multiple_of_16", "--dim 40", "multiple of 16"},
+                   {"96_multiple_of_16", "--dim 32 --pass bwd", "backward"},
+                   {"96_multiple_of_16", "--dim 32 --deterministic", "deterministic"},
+                   {"97_both_passes", "--deterministic --pass both", "deterministic"},
+                   {"97_both_passes", "--dtype fp16", "fp32"},
+                   {"07_naive_bwd", "--pass fwd", "forward"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct result result = run_program(refused[i].step, refused[i].arguments);
+        cr_expect_eq(result.status, 2, "%s %s", refused[i].step, refused[i].arguments);
+        cr_expect_not_null(strstr(result.err, refused[i].says), "%s", result.err);
+    }
+    if (!has_device()) return;
+    struct result result = run_program("97_both_passes", "--pass both --seq 20 --dim 8 --no-time --json -");
+    cr_assert_eq(result.status, 0, "%s", result.err);
+    cr_assert_not_null(strstr(result.out, "\"pass\":\"both\""));
+    cr_assert_eq(run_program("96_multiple_of_16", "--seq 20 --dim 16 --no-time").status, 0);
+    cr_assert_eq(run_program("01_naive", "--input example --no-time").status, 0);
 }
 
 Test(cli, json_line_holds_the_contract) {

@@ -1,5 +1,6 @@
 /* The oracle against things that are not the oracle: a case worked by hand (docs/math.md), finite differences, and
  * identities that hold for attention whatever the input. */
+#include "inputs.h"
 #include "reference.h"
 
 #include <criterion/criterion.h>
@@ -119,10 +120,19 @@ static bool same_bits(const double *x, const double *y, size_t count) {
 
 /* ---- the 4 x 4 case of docs/math.md ---- */
 
-static const float HAND_Q[4][4] = {{0, 0, 1, 0}, {0, 0, 1, 1}, {1, 0, 0, 0}, {2, 1, 1, 0}};
-static const float HAND_K[4][4] = {{0, 0, 1, 0}, {0, 2, 0, 0}, {-1, 0, 2, 1}, {1, 1, 0, 0}};
-static const float HAND_V[4][4] = {{1, 0, 2, 0}, {0, 3, 0, 1}, {4, 0, 0, -2}, {0, 1, -1, 5}};
+static float HAND_Q[4][4], HAND_K[4][4], HAND_V[4][4], HAND_dO[4][4];
 static const float LN_2 = 0.693147180559945309f;
+
+/* The example that programs get by --input example is the page's. */
+static void read_example(void) {
+    static const float page_Q[4][4] = {{0, 0, 1, 0}, {0, 0, 1, 1}, {1, 0, 0, 0}, {2, 1, 1, 0}};
+    fill_input(&HAND_Q[0][0], &example_problem, TENSOR_Q, INPUT_EXAMPLE, 0);
+    fill_input(&HAND_K[0][0], &example_problem, TENSOR_K, INPUT_EXAMPLE, 0);
+    fill_input(&HAND_V[0][0], &example_problem, TENSOR_V, INPUT_EXAMPLE, 0);
+    fill_input(&HAND_dO[0][0], &example_problem, TENSOR_dO, INPUT_EXAMPLE, 0);
+    cr_assert_arr_eq(HAND_Q, page_Q, sizeof page_Q);
+    cr_assert_eq(example_problem.scale, LN_2);
+}
 
 /* ln 2 in float is off by 2e-9; the scores are at most 3 of it and no value is above 5. */
 static const double HAND_TOLERANCE = 1e-7;
@@ -150,7 +160,7 @@ static const double HAND_O_CAUSAL[4][4] = {
 };
 static const double HAND_EXP_L_CAUSAL[4] = {2, 3, 5.0 / 2, 15};
 
-Test(reference, by_hand) {
+Test(reference, by_hand, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = LN_2};
     const double O[4][4] = {{9.0 / 4, 1.0 / 2, 3.0 / 8, -1.0 / 4},
                             {17.0 / 6, 1.0 / 3, 1.0 / 4, -5.0 / 6},
@@ -161,7 +171,7 @@ Test(reference, by_hand) {
 }
 
 /* With V = identity the output is P itself. */
-Test(reference, by_hand_weights) {
+Test(reference, by_hand_weights, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = LN_2};
     const float identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     const double P_hand[2][16] = {
@@ -179,18 +189,18 @@ Test(reference, by_hand_weights) {
     }
 }
 
-Test(reference, by_hand_causal) {
+Test(reference, by_hand_causal, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .causal = true, .scale = LN_2};
     check_by_hand(problem, &HAND_Q[0][0], HAND_O_CAUSAL, HAND_EXP_L_CAUSAL);
 }
 
 /* The last two queries alone against all keys are the last two rows of the full problem. */
-Test(reference, by_hand_causal_more_keys_than_queries) {
+Test(reference, by_hand_causal_more_keys_than_queries, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 2, .N_kv = 4, .d = 4, .causal = true, .scale = LN_2};
     check_by_hand(problem, HAND_Q[2], &HAND_O_CAUSAL[2], &HAND_EXP_L_CAUSAL[2]);
 }
 
-Test(reference, by_hand_causal_more_queries_than_keys) {
+Test(reference, by_hand_causal_more_queries_than_keys, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 2, .d = 4, .causal = true, .scale = LN_2};
     const double O[4][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {1, 0, 2, 0}, {1.0 / 3, 2, 2.0 / 3, 2.0 / 3}};
     const double exp_L[4] = {0, 0, 1, 6};
@@ -198,8 +208,6 @@ Test(reference, by_hand_causal_more_queries_than_keys) {
 }
 
 /* ---- the same case backward ---- */
-
-static const float HAND_dO[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {1, 1, 0, 0}};
 
 /* Half a unit of the last decimal that docs/math.md prints. That ln 2 in float is off by 2e-9 moves no gradient of this
  * case by more than 3e-9. */
@@ -254,7 +262,7 @@ static void check_backward_by_hand(struct problem problem, size_t first_query, c
     }
 }
 
-Test(reference, by_hand_backward) {
+Test(reference, by_hand_backward, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .scale = LN_2};
     const struct hand_backward hand = {
         .P = {{1.0 / 4, 1.0 / 8, 1.0 / 2, 1.0 / 8},
@@ -281,7 +289,7 @@ Test(reference, by_hand_backward) {
     check_backward_by_hand(problem, 0, &hand);
 }
 
-Test(reference, by_hand_backward_causal) {
+Test(reference, by_hand_backward_causal, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .causal = true, .scale = LN_2};
     const struct hand_backward hand = {
         .P = {{1, 0, 0, 0},
@@ -309,7 +317,7 @@ Test(reference, by_hand_backward_causal) {
 }
 
 /* The last two queries alone: their dQ is that of the full problem, but dK and dV lack what the others gave. */
-Test(reference, by_hand_backward_more_keys_than_queries) {
+Test(reference, by_hand_backward_more_keys_than_queries, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 2, .N_kv = 4, .causal = true, .scale = LN_2};
     const struct hand_backward hand = {
         .P = {{2.0 / 5, 2.0 / 5, 1.0 / 5, 0}, {2.0 / 15, 4.0 / 15, 1.0 / 15, 8.0 / 15}},
@@ -328,7 +336,7 @@ Test(reference, by_hand_backward_more_keys_than_queries) {
 }
 
 /* Queries 0 and 1 see nothing, query 2 sees key 0 only. */
-Test(reference, by_hand_backward_more_queries_than_keys) {
+Test(reference, by_hand_backward_more_queries_than_keys, .init = read_example) {
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 2, .causal = true, .scale = LN_2};
     const struct hand_backward hand = {
         .P = {{0, 0}, {0, 0}, {1, 0}, {1.0 / 3, 2.0 / 3}},
@@ -341,7 +349,7 @@ Test(reference, by_hand_backward_more_queries_than_keys) {
 }
 
 /* The largest is that of query 3 with key 2, whose score is 0: the terms are -2 and 2 times ln 2. */
-Test(reference, term_size) {
+Test(reference, term_size, .init = read_example) {
     const double ln_2 = (double)LN_2;
     struct problem problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = LN_2};
     double O[16], L[4];
