@@ -48,6 +48,13 @@ const char *attention_step_name(int step) { return step_at(step) != NULL ? step_
 const char *attention_step_idea(int step) { return step_at(step) != NULL ? step_at(step)->idea : NULL; }
 int attention_step_has(int step, int pass) { return pass_of(step_at(step), pass) != NULL; }
 
+unsigned attention_step_dtypes(int step) {
+    unsigned types = 0;
+    for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
+        if (step_at(step) != NULL && takes_dtype(step_at(step), dtype)) types |= 1u << dtype;
+    return types;
+}
+
 int attention_step_find(const char *name) {
     size_t length = name != NULL ? strlen(name) : 0;
     for (int i = 0; i < STEP_COUNT && name != NULL; i++) {

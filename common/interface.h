@@ -56,6 +56,9 @@ int attention_step_find(const char *name);
 /* 1 when the step has such a pass, else 0. */
 int attention_step_has(int step, int pass);
 
+/* The data types that the step takes, as a sum of 1 << dtype; 0 where there is no such step. */
+unsigned attention_step_dtypes(int step);
+
 /* Why this call cannot be done, as a sentence for its user; NULL when it can. Tensors are not looked at. The text lasts
  * until the next call of this library in the same thread. */
 const char *attention_refuses(const struct attention_call *call);

@@ -5,7 +5,8 @@
     step = load().step("05_fa2_fwd")           # or "05"
     O, L = step.forward(Q, K, V, causal=True)  # Q (batch, heads, N_q, d), K and V (batch, heads, N_kv, d)
 
-Tensors are float32, contiguous and on one CUDA device. What is not is refused with a TypeError or a ValueError that
+Tensors are contiguous, on one CUDA device and of a type that the step takes: float32, or for steps on tensor cores
+float16 and bfloat16 (L is always float32). What is not is refused with a TypeError or a ValueError that
 names the argument, before anything is launched: the library gets bare pointers and could not tell.
 """
 
@@ -23,28 +24,50 @@ ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_LIBRARY = ROOT / "build" / "cuda" / "lib" / "libattention_steps.so"
 ALIGNMENT = 16  # bytes: the widest load of a thread
 
-PROBLEM = [ctypes.c_int] * 7 + [ctypes.c_float]  # step, batch, heads, N_q, N_kv, d, causal, scale
 INT, TEXT, POINTER = ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p
+C_TYPES = {"size_t": ctypes.c_size_t, "int": INT, "float": ctypes.c_float, "pointer": POINTER}
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)  # by the library's numbers
+FORWARD, BACKWARD, BACKWARD_DETERMINISTIC = range(3)
 
-# What common/interface.h declares: result and arguments.
+
+class Field(ctypes.Structure):
+    """struct attention_field."""
+
+    _fields_ = [("name", TEXT), ("type", TEXT), ("offset", ctypes.c_size_t)]
+
+
+# What common/interface.h declares: result and arguments. A call is a struct that the library itself describes.
 FUNCTIONS = {
+    "attention_fields": (ctypes.POINTER(Field), []),
+    "attention_call_bytes": (ctypes.c_size_t, []),
     "attention_step_count": (INT, []),
     "attention_step_name": (TEXT, [INT]),
     "attention_step_idea": (TEXT, [INT]),
     "attention_step_find": (INT, [TEXT]),
-    "attention_step_has_forward": (INT, [INT]),
-    "attention_step_has_backward": (INT, [INT]),
-    "attention_step_has_deterministic_backward": (INT, [INT]),
-    "attention_step_refuses": (TEXT, PROBLEM),
-    "attention_step_workspace_bytes": (ctypes.c_size_t, PROBLEM),
-    "attention_step_forward": (INT, PROBLEM + [POINTER] * 7),  # Q K V O L, workspace, stream
-    "attention_step_backward": (INT, PROBLEM + [POINTER] * 11),  # Q K V O L dO dQ dK dV, workspace, stream
-    "attention_step_backward_deterministic": (INT, PROBLEM + [POINTER] * 11),
+    "attention_step_has": (INT, [INT, INT]),
+    "attention_step_dtypes": (ctypes.c_uint, [INT]),
+    "attention_refuses": (TEXT, [POINTER]),
+    "attention_workspace_bytes": (ctypes.c_size_t, [POINTER]),
+    "attention_run": (INT, [POINTER]),
     "attention_error_name": (TEXT, [INT]),
     "attention_error_text": (TEXT, [INT]),
     "attention_cuda_version": (INT, []),
     "attention_device_count": (INT, [ctypes.POINTER(INT)]),
 }
+
+
+def call_struct(functions):
+    """struct attention_call as a class, from the names, types and offsets that the library tells."""
+    fields, described = [], functions.attention_fields()
+    for index in range(1000):
+        if described[index].name is None:
+            break
+        fields.append((described[index].name.decode(), C_TYPES[described[index].type.decode()]))
+    call = type("Call", (ctypes.Structure,), {"_fields_": fields})
+    offsets = [getattr(call, name).offset for name, _ in fields]
+    if offsets != [described[i].offset for i in range(len(fields))] or ctypes.sizeof(call) != functions.attention_call_bytes():
+        raise LibraryMissing("the library lays out struct attention_call in a way that ctypes does not")
+    return call
 
 
 class LibraryMissing(RuntimeError):
@@ -71,6 +94,7 @@ class Library:
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(self.functions, name)
             function.restype, function.argtypes = result, arguments
+        self.Call = call_struct(self.functions)
 
     def steps(self):
         return [Step(self, index) for index in range(self.functions.attention_step_count())]
@@ -101,22 +125,29 @@ class Step:
         self.index = index
         self.name = functions.attention_step_name(index).decode()
         self.idea = functions.attention_step_idea(index).decode()
-        self.has_forward = bool(functions.attention_step_has_forward(index))
-        self.has_backward = bool(functions.attention_step_has_backward(index))
-        self.has_deterministic_backward = bool(functions.attention_step_has_deterministic_backward(index))
+        has = functions.attention_step_has
+        self.has_forward, self.has_backward = bool(has(index, FORWARD)), bool(has(index, BACKWARD))
+        self.has_deterministic_backward = bool(has(index, BACKWARD_DETERMINISTIC))
+        types = functions.attention_step_dtypes(index)
+        self.dtypes = tuple(dtype for number, dtype in enumerate(DTYPES) if types >> number & 1)
 
-    def problem(self, Q, K, causal, scale):
-        """The arguments that every function of the library begins with."""
+    def call(self, Q, K, causal, scale, pass_=None, **pointers):
+        """One call of the library: the problem of Q and K, and the pointers by their names."""
         batch, heads, N_q, d = Q.shape
-        return self.index, batch, heads, N_q, K.shape[2], d, int(causal), chosen_scale(scale, d)
+        if pass_ is None:
+            pass_ = FORWARD if self.has_forward else BACKWARD
+        return self.library.Call(
+            bytes=ctypes.sizeof(self.library.Call), step=self.index, dtype=DTYPES.index(Q.dtype), batch=batch, heads=heads,
+            N_q=N_q, N_kv=K.shape[2], d=d, causal=int(causal), scale=chosen_scale(scale, d), **{"pass": pass_}, **pointers,
+        )
 
     def refuses(self, Q, K, causal=False, scale=None):
         """Why the step cannot do a problem of these shapes; None when it can."""
-        reason = self.library.functions.attention_step_refuses(*self.problem(Q, K, causal, scale))
+        reason = self.library.functions.attention_refuses(ctypes.byref(self.call(Q, K, causal, scale)))
         return reason.decode() if reason is not None else None
 
     def workspace_bytes(self, Q, K, causal=False, scale=None):
-        return self.library.functions.attention_step_workspace_bytes(*self.problem(Q, K, causal, scale))
+        return self.library.functions.attention_workspace_bytes(ctypes.byref(self.call(Q, K, causal, scale)))
 
     def forward(self, Q, K, V, causal=False, scale=None, O=None, L=None, workspace=None):
         """O (batch, heads, N_q, d) and L (batch, heads, N_q), enqueued on PyTorch's current stream.
@@ -126,11 +157,13 @@ class Step:
         """
         if not self.has_forward:
             raise NotImplementedError(f"{self.name} has no forward pass")
-        check_inputs(Q, K, V)
+        check_inputs(Q, K, V, self.dtypes)
         self.check_problem(Q, K, causal, scale)
-        O = torch.empty_like(Q) if O is None else checked("O", O, Q.shape, Q.device)
-        L = Q.new_empty(Q.shape[:3]) if L is None else checked("L", L, Q.shape[:3], Q.device)
-        self.launch("forward", (Q, K, V, O, L), Q, K, causal, scale, workspace)
+        O = torch.empty_like(Q) if O is None else checked("O", O, Q.shape, Q)
+        if L is None:
+            L = torch.empty(Q.shape[:3], dtype=torch.float32, device=Q.device)
+        checked("L", L, Q.shape[:3], Q, torch.float32)
+        self.launch(FORWARD, dict(Q=Q, K=K, V=V, O=O, L=L), causal, scale, workspace)
         return O, L
 
     def backward(
@@ -144,16 +177,17 @@ class Step:
             raise NotImplementedError(f"{self.name} has no backward pass")
         if deterministic and not self.has_deterministic_backward:
             raise NotImplementedError(f"{self.name} has no deterministic backward pass")
-        check_inputs(Q, K, V)
-        for name, tensor, shape in (("O", O, Q.shape), ("L", L, Q.shape[:3]), ("dO", dO, Q.shape)):
-            checked(name, tensor, shape, Q.device)
+        check_inputs(Q, K, V, self.dtypes)
+        checked("O", O, Q.shape, Q)
+        checked("L", L, Q.shape[:3], Q, torch.float32)
+        checked("dO", dO, Q.shape, Q)
         self.check_problem(Q, K, causal, scale)
         if gradients is None:
             gradients = torch.empty_like(Q), torch.empty_like(K), torch.empty_like(V)
         for name, tensor, like in zip(("dQ", "dK", "dV"), gradients, (Q, K, V), strict=True):
-            checked(name, tensor, like.shape, Q.device)
-        pass_ = "backward_deterministic" if deterministic else "backward"
-        self.launch(pass_, (Q, K, V, O, L, dO, *gradients), Q, K, causal, scale, workspace)
+            checked(name, tensor, like.shape, Q)
+        tensors = dict(Q=Q, K=K, V=V, O=O, L=L, dO=dO, **dict(zip(("dQ", "dK", "dV"), gradients)))
+        self.launch(BACKWARD_DETERMINISTIC if deterministic else BACKWARD, tensors, causal, scale, workspace)
         return tuple(gradients)
 
     def check_problem(self, Q, K, causal, scale):
@@ -163,20 +197,21 @@ class Step:
         if reason is not None:
             raise ValueError(f"{self.name}: {reason}")
 
-    def launch(self, pass_, tensors, Q, K, causal, scale, workspace):
+    def launch(self, pass_, tensors, causal, scale, workspace):
+        Q, K = tensors["Q"], tensors["K"]
         bytes_needed = self.workspace_bytes(Q, K, causal, scale)
         if workspace is None:
             workspace = torch.empty(bytes_needed, dtype=torch.uint8, device=Q.device)
         else:
             check_workspace(workspace, bytes_needed, Q.device)
-        function = getattr(self.library.functions, f"attention_step_{pass_}")
         # The library launches on the thread's current device. Memory that is dropped here is handed out again only to
         # work that follows on the same stream.
         with torch.cuda.device(Q.device):
-            stream = torch.cuda.current_stream(Q.device).cuda_stream
-            pointers = [tensor.data_ptr() for tensor in tensors]
-            error = function(*self.problem(Q, K, causal, scale), *pointers, workspace.data_ptr(), stream)
-        self.library.check(error, f"{self.name} {pass_}")
+            pointers = {name: tensor.data_ptr() for name, tensor in tensors.items()}
+            call = self.call(Q, K, causal, scale, pass_, workspace=workspace.data_ptr(),
+                             stream=torch.cuda.current_stream(Q.device).cuda_stream, **pointers)
+            error = self.library.functions.attention_run(ctypes.byref(call))
+        self.library.check(error, f"{self.name} {('forward', 'backward', 'deterministic backward')[pass_]}")
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
@@ -192,22 +227,22 @@ def chosen_scale(scale, d):
     return float(scale)
 
 
-def check_inputs(Q, K, V):
+def check_inputs(Q, K, V, dtypes):
     """Q decides: K and V must fit it."""
-    check_tensor("Q", Q, dimensions="batch, heads, N_q, d")
-    check_tensor("K", K, dimensions="batch, heads, N_kv, d")
+    check_tensor("Q", Q, dtypes, dimensions="batch, heads, N_q, d")
+    check_tensor("K", K, (Q.dtype,), dimensions="batch, heads, N_kv, d")
     batch, heads, _, d = Q.shape
-    checked("K", K, (batch, heads, K.shape[2], d), Q.device)
-    checked("V", V, K.shape, Q.device)
+    checked("K", K, (batch, heads, K.shape[2], d), Q)
+    checked("V", V, K.shape, Q)
 
 
-def checked(name, tensor, shape, device):
-    """The tensor, when it can be handed to the library as `name`."""
-    check_tensor(name, tensor)
+def checked(name, tensor, shape, Q, dtype=None):
+    """The tensor, when it can be handed to the library as `name`: of this shape, on Q's device, of Q's type or of dtype."""
+    check_tensor(name, tensor, (dtype or Q.dtype,))
     if tuple(tensor.shape) != tuple(shape):
         raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected {tuple(shape)}")
-    if tensor.device != device:
-        raise ValueError(f"{name} is on {tensor.device}, but Q is on {device}")
+    if tensor.device != Q.device:
+        raise ValueError(f"{name} is on {tensor.device}, but Q is on {Q.device}")
     return tensor
 
 
@@ -217,10 +252,10 @@ def check_types(**tensors):
             raise TypeError(f"{name} must be a torch.Tensor, not {type(tensor).__name__}")
 
 
-def check_tensor(name, tensor, dimensions=None):
+def check_tensor(name, tensor, dtypes, dimensions=None):
     check_types(**{name: tensor})
-    if tensor.dtype != torch.float32:
-        raise TypeError(f"{name} must be torch.float32, not {tensor.dtype}")
+    if tensor.dtype not in dtypes:
+        raise TypeError(f"{name} must be {' or '.join(map(str, dtypes))}, not {tensor.dtype}")
     if not tensor.is_cuda:
         raise ValueError(f"{name} must be on a CUDA device, not on {tensor.device}")
     if dimensions is not None and tensor.dim() != len(dimensions.split(", ")):

@@ -48,10 +48,10 @@ def as_steps_take_it(tensor):
     return tensor if tensor.data_ptr() % attention_steps.ALIGNMENT == 0 else tensor.clone()
 
 
-def choose(library, step, ability):
-    """The step of that name, number or Step; the last one that can do it when it is None."""
+def choose(library, step, ability, dtype):
+    """The step of that name, number or Step; the last one that can do it in this type when it is None."""
     if step is None:
-        return [other for other in library.steps() if getattr(other, ability)][-1]
+        return [other for other in library.steps() if getattr(other, ability) and dtype in other.dtypes][-1]
     return step if isinstance(step, attention_steps.Step) else library.step(step)
 
 
@@ -60,10 +60,10 @@ def attention(Q, K, V, step=None, backward=None, causal=False, scale=None, libra
     if library is None:
         known = next((s for s in (step, backward) if isinstance(s, attention_steps.Step)), None)
         library = known.library if known else attention_steps.load()
-    step, backward = choose(library, step, "has_forward"), choose(library, backward, "has_backward")
+    attention_steps.check_types(Q=Q, K=K, V=V)
+    step, backward = choose(library, step, "has_forward", Q.dtype), choose(library, backward, "has_backward", Q.dtype)
     if not backward.has_backward:
         raise NotImplementedError(f"{backward.name} has no backward pass")
-    attention_steps.check_types(Q=Q, K=K, V=V)
     tensors = [as_steps_take_it(tensor) for tensor in (Q, K, V)]
     O, _ = StepAttention.apply(*tensors, step, backward, causal, scale, deterministic)
     return O

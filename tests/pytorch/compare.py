@@ -124,7 +124,7 @@ def wrong_values(O, L, O_ref, L_ref, bound):
 
 def run_on_nan(step, Q, K, V, causal, scale):
     """The forward pass with outputs and workspace full of NaN, so that what is not written shows."""
-    O, L = torch.full_like(Q, math.nan), torch.full_like(Q[..., 0], math.nan)
+    O, L = torch.full_like(Q, math.nan), torch.full_like(Q[..., 0], math.nan, dtype=torch.float32)
     bytes_needed = step.workspace_bytes(Q, K, causal, scale)
     workspace = torch.full((bytes_needed,), 255, dtype=torch.uint8, device=Q.device)
     step.forward(Q, K, V, causal=causal, scale=scale, O=O, L=L, workspace=workspace)
@@ -151,10 +151,11 @@ def gradients_of_products(Q, K, V, dO, causal, scale):
     return torch.autograd.grad(P @ V, (Q, K, V), dO.double())
 
 
-def wrong_gradients(step, Q, K, V, dO, refs, causal, scale, bound, deterministic):
-    """What is wrong with a backward step, in words. O and L are those of the last forward step."""
-    forward = [other for other in step.library.steps() if other.has_forward][-1]
-    O, L = forward.forward(Q, K, V, causal=causal, scale=scale)
+def last_forward(step, dtype):
+    return [other for other in step.library.steps() if other.has_forward and dtype in other.dtypes][-1]
+
+
+def gradients_on_nan(step, Q, K, V, O, L, dO, causal, scale, deterministic):
     gradients = [torch.full_like(x, math.nan) for x in (Q, K, V)]
     bytes_needed = step.workspace_bytes(Q, K, causal, scale)
     workspace = torch.full((bytes_needed,), 255, dtype=torch.uint8, device=Q.device)
@@ -163,6 +164,13 @@ def wrong_gradients(step, Q, K, V, dO, refs, causal, scale, bound, deterministic
         deterministic=deterministic,
     )
     torch.cuda.synchronize()
+    return gradients
+
+
+def wrong_gradients(step, Q, K, V, dO, refs, causal, scale, bound, deterministic):
+    """What is wrong with a backward step, in words. O and L are those of the last forward step."""
+    O, L = last_forward(step, Q.dtype).forward(Q, K, V, causal=causal, scale=scale)
+    gradients = gradients_on_nan(step, Q, K, V, O, L, dO, causal, scale, deterministic)
     # What is left of dP - D may be far smaller than its terms: then the error is relative to them.
     size = abs(attention_steps.chosen_scale(scale, Q.shape[3])) * math.sqrt(Q.shape[3])
     wrong = []
@@ -211,6 +219,64 @@ def compare_case(steps, case, causal):
     return failures
 
 
+# ---- 16-bit types: Flash-Attention's own rule, at most 2 times (gradients: 3 times) the error of 16-bit math attention ----
+
+FLOOR = 1e-5  # of the reference's norm: where math attention happens to be exact
+
+
+def math_attention(Q, K, V, causal, scale):
+    """Every product and the softmax rounded to the inputs' type."""
+    S = attention_steps.chosen_scale(scale, Q.shape[3]) * (Q @ K.transpose(2, 3))
+    if not causal:
+        return torch.softmax(S, dim=3) @ V
+    mask = visible_keys(Q.shape[2], K.shape[2], Q.device)
+    P = torch.softmax(S.masked_fill(~mask, -math.inf), dim=3)
+    return torch.where(mask.any(dim=1)[:, None], P, 0.0) @ V
+
+
+def wrong_beside(step, what, outputs, refs, rivals, times):
+    """Says and counts what is further from the reference than `times` the rival's distance; NaN fails."""
+    wrong = []
+    for name, out, ref, rival in zip(what, outputs, refs, rivals, strict=True):
+        error, limit = relative_error(out, ref), times * relative_error(rival, ref) + FLOOR
+        if not error <= limit:
+            wrong.append(f"{name}: error {error:.2e}, limit {limit:.2e}")
+    return wrong
+
+
+def compare_half(steps, case, causal, dtype):
+    """Every step that takes the 16-bit type, on one problem; returns how many are wrong."""
+    steps = [step for step in steps if dtype in step.dtypes]
+    if not steps:
+        return 0
+    failures = 0
+    d = -(-case.d // 8) * 8
+    case = type(case)(**{**vars(case), "d": d})
+    Q, K, V = (x.to(dtype) for x in make_inputs(case))
+    dO = (make_inputs(case, seed=2)[0] / case.size).to(dtype)
+    O_ref, L_ref = reference(Q, K, V, causal, case.scale)
+    grad_refs = reference_gradients(Q, K, V, dO, causal, case.scale)
+    leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
+    O_math = math_attention(*leaves, causal, case.scale)
+    grad_math = [torch.nan_to_num(x) for x in torch.autograd.grad(O_math, leaves, dO)]
+    for step in steps:
+        wrong = []
+        if step.has_forward:
+            O, L = run_on_nan(step, Q, K, V, causal, case.scale)
+            wrong += wrong_beside(step, ("O",), (O,), (O_ref,), (O_math,), 2.0)
+            if not largest_error(L, L_ref) <= 1e-3 * max(1.0, torch.nan_to_num(L_ref, neginf=0.0).abs().max().item()):
+                wrong.append(f"L: largest error {largest_error(L, L_ref):.2e}")
+        if step.has_backward:
+            O, L = last_forward(step, dtype).forward(Q, K, V, causal=causal, scale=case.scale)
+            for deterministic in (False, True) if step.has_deterministic_backward else (False,):
+                got = gradients_on_nan(step, Q, K, V, O, L, dO, causal, case.scale, deterministic)
+                wrong += wrong_beside(step, ("dQ", "dK", "dV"), got, grad_refs, grad_math, 3.0)
+        failures += bool(wrong)
+        what = f"{step.name:20} {case}{', causal' if causal else ''}, {dtype}"
+        print(f"{'WRONG  ' if wrong else 'ok     '} {what}" + "".join(f"\n        {line}" for line in wrong))
+    return failures
+
+
 def choose_steps(library, wanted):
     """All steps, or those that `wanted` names, separated by commas."""
     return [library.step(name) for name in wanted.split(",")] if wanted else library.steps()
@@ -241,7 +307,10 @@ def main():
     _, steps = prepare(parser.prog, arguments.library, arguments.steps)
     torch.backends.cuda.matmul.allow_tf32 = False
     print(f"PyTorch {torch.__version__} on {torch.cuda.get_device_name()}, steps: {', '.join(s.name for s in steps)}")
-    failures = sum(compare_case(steps, case, causal) for case in CASES for causal in (False, True))
+    of_fp32 = [step for step in steps if torch.float32 in step.dtypes]
+    failures = sum(compare_case(of_fp32, case, causal) for case in CASES for causal in (False, True))
+    for dtype in (torch.float16, torch.bfloat16):
+        failures += sum(compare_half(steps, case, causal, dtype) for case in CASES for causal in (False, True))
     print(f"{failures} wrong" if failures else "all agree")
     sys.exit(1 if failures or not steps else 0)
 
