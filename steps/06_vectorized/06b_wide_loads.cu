@@ -4,7 +4,7 @@
 //           the two products from float4 loads; cp.async copies 16 bytes from global to shared memory through no
 //           register; a thread owns columns of O in fours and stores each four at once.
 // Costs     Rows must begin at multiples of 16 bytes: where d is no multiple of 4, copies and stores are 4 bytes wide.
-// Limiter   Shared memory: a load of K takes 32 wavefronts, because neighbouring rows of the tile begin in the same bank.
+// Limiter   Shared memory: a load of K takes 32 wavefronts, because neighbouring rows of a tile begin in the same bank.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
