@@ -55,12 +55,12 @@ static __device__ void copy_tile_scalar(float *tile, const float *matrix, int fi
 }
 
 template <class T>
-static __global__ __launch_bounds__(T::THREADS) void register_tile(const float *Q, // (heads, N_q, d)
-                                                                   const float *K, // (heads, N_kv, d)
-                                                                   const float *V, // (heads, N_kv, d)
-                                                                   float *O,       // (heads, N_q, d)
-                                                                   float *L,       // (heads, N_q)
-                                                                   problem p) {
+static __global__ __launch_bounds__(T::THREADS) void fa2_scalar(const float *Q, // (heads, N_q, d)
+                                                                const float *K, // (heads, N_kv, d)
+                                                                const float *V, // (heads, N_kv, d)
+                                                                float *O,       // (heads, N_q, d)
+                                                                float *L,       // (heads, N_q)
+                                                                problem p) {
     constexpr int D = T::D, TM = T::TM, TN = T::TN, TC = T::TC, Bc = T::Bc, Br = T::Br, THREADS = T::THREADS;
     extern __shared__ float smem[];
     float *Q_smem = smem;             // (Br, D)
@@ -204,7 +204,7 @@ static __global__ __launch_bounds__(T::THREADS) void register_tile(const float *
 
 template <class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
     dim3 blocks(ceil_div(p->N_q, T::Br), p->batch * p->heads);
-    return launch(register_tile<T>, blocks, T::THREADS, T::BYTES, stream, t->Q, t->K, t->V, t->O, t->L, *p);
+    return launch(fa2_scalar<T>, blocks, T::THREADS, T::BYTES, stream, t->Q, t->K, t->V, t->O, t->L, *p);
 }
 
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
