@@ -4,6 +4,7 @@
  * card too. */
 #include "fault_kernels.h"
 
+#include "run.h"
 #include "simulated.h"
 
 #include <criterion/criterion.h>

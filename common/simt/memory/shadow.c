@@ -280,8 +280,9 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
     if (!after_plain_store) cell->write_pc = relative_pc(pc);
 }
 
-static inline void on_access(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
-                             bool shared, bool all_written, const void *pc) {
+static inline __attribute__((always_inline)) void on_access(struct cell *cell, uintptr_t address, uint64_t stamp,
+                                                            enum access_kind kind, bool marked, bool shared,
+                                                            bool all_written, const void *pc) {
     if (kind == ACCESS_READ || kind == ACCESS_COPY) {
         on_read(cell, address, stamp, marked, shared, all_written, pc);
         return;
@@ -295,36 +296,39 @@ static inline void on_access(struct cell *cell, uintptr_t address, uint64_t stam
 }
 
 /* Some bytes of a word, or all of one that is split. */
-static __attribute__((noinline)) void on_bytes(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes,
-                                               uint64_t stamp, enum access_kind kind, bool marked, const void *pc) {
-    struct cell *word = &memory.cells[offset / 4], *own = byte_cells(memory.cells, memory.bytes, offset / 4);
+static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, size_t offset, uintptr_t address,
+                                               size_t bytes, uint64_t stamp, enum access_kind kind, bool marked,
+                                               const void *pc) {
+    struct cell *word = &memory->cells[offset / 4], *own = byte_cells(memory->cells, memory->bytes, offset / 4);
     if (!word->split) {
         for (int i = 0; i < 4; i++) own[i] = *word;
         word->split = 1;
+        word->read = 0; /* so that no read of the word is settled */
     }
     for (size_t i = 0; i < bytes; i++)
-        on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory.shared, memory.all_written, pc);
-    /* The word's own stamps say from now on only that it was touched: to the meter, and to whom looks for its writer. */
-    if (kind == ACCESS_READ || kind == ACCESS_COPY)
-        word->read = stamp;
-    else
-        word->write = stamp;
+        on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
+    if (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC) word->write = stamp; /* who looks here only asks whether */
 }
 
-void shadow_access(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
+void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
                    bool marked, const void *pc) {
     uint64_t stamp = simt_self->stamp;
-    if (memory.shared) {
+    if (memory->shared) {
         const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
         stamp = simt_worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & low);
     }
+    struct cell *cell = &memory->cells[offset / 4];
+    if ((offset | bytes) % 4 == 0) {
+        for (; bytes > 0; cell++, offset += 4, address += 4, bytes -= 4)
+            if (!cell->split)
+                on_access(cell, address, stamp, kind, marked, memory->shared, memory->all_written, pc);
+            else
+                on_bytes(memory, offset, address, 4, stamp, kind, marked, pc);
+        return;
+    }
     while (bytes > 0) {
         size_t in_word = 4 - offset % 4 < bytes ? 4 - offset % 4 : bytes;
-        struct cell *cell = &memory.cells[offset / 4];
-        if (in_word == 4 && !cell->split)
-            on_access(cell, address, stamp, kind, marked, memory.shared, memory.all_written, pc);
-        else
-            on_bytes(memory, offset, address, in_word, stamp, kind, marked, pc);
+        on_bytes(memory, offset, address, in_word, stamp, kind, marked, pc);
         offset += in_word, address += in_word, bytes -= in_word;
     }
 }

@@ -260,8 +260,12 @@ struct touched {
 static void count_touched(const struct allocation *allocation, void *data) {
     struct touched *touched = data;
     for (size_t i = 0; i < (allocation->bytes + 3) / 4; i++) {
-        touched->read += allocation->cells[i].read >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
-        touched->written += allocation->cells[i].write >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+        const struct cell *cell = &allocation->cells[i], *bytes = byte_cells(allocation->cells, allocation->bytes, i);
+        bool read = false;
+        for (int b = 0; b < (cell->split ? 4 : 1); b++)
+            read |= (cell->split ? &bytes[b] : cell)->read >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+        touched->read += read;
+        touched->written += cell->write >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
     }
 }
 

@@ -30,10 +30,11 @@ static void refuse_host_access(uintptr_t address, const void *pc, const char *ve
     char what[300];
     describe_address(address, what, sizeof what);
     fflush(NULL);
-    fprintf(stderr,
-            "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
-            "with cudaMemcpy()\n",
-            verb, line, what);
+    fprintf(
+        stderr,
+        "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
+        "with cudaMemcpy()\n",
+        verb, line, what);
     _exit(3);
 }
 
