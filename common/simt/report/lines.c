@@ -47,11 +47,16 @@ static Dwfl *program(void) {
     return dwfl;
 }
 
+static bool is_runtime_source(const char *path) {
+    return strncmp(path, SOURCE_ROOT "/common/simt/", strlen(SOURCE_ROOT "/common/simt/")) == 0;
+}
+
 /* "steps/01_naive/naive.cu:42", or NULL for a line of the simulator's or the compiler's own headers. */
 static char *line_of_kernel(const char *path, int number) {
     static const char *const folders[] = {BINARY_ROOT "/", SOURCE_ROOT "/"};
     if (path == NULL || number <= 0) return NULL;
-    if (strstr(path, "/simt/include/") != NULL || strstr(path, "/include/c++/") != NULL) return NULL;
+    if (is_runtime_source(path) || strstr(path, "/simt/include/") != NULL || strstr(path, "/include/c++/") != NULL)
+        return NULL;
     for (int i = 0; i < 2; i++)
         if (strncmp(path, folders[i], strlen(folders[i])) == 0) path += strlen(folders[i]);
     while (strncmp(path, "./", 2) == 0) path += 2;
@@ -104,6 +109,7 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address) {
 struct query {
     const void *pc;
     char *line;
+    bool of_runtime;
 };
 
 /* A return address belongs to the call before it. */
@@ -113,6 +119,9 @@ static void *answer(void *data) {
     if (query->pc != NULL && program() != NULL) {
         Dwarf_Addr bias, address = (Dwarf_Addr)(uintptr_t)query->pc - 1;
         Dwarf_Die *unit = dwfl_addrdie(program(), address, &bias);
+        Dwarf_Line *line = unit != NULL ? dwarf_getsrc_die(unit, address - bias) : NULL;
+        const char *path = line != NULL ? dwarf_linesrc(line, NULL, NULL) : NULL;
+        query->of_runtime = path != NULL && is_runtime_source(path);
         if (unit != NULL) query->line = find_line(unit, address - bias);
     }
     pthread_mutex_unlock(&lock);
@@ -120,10 +129,21 @@ static void *answer(void *data) {
 }
 
 /* libdw needs more stack than a fiber or a signal handler has: a thread of its own. */
-char *source_line(const void *pc) {
-    struct query query = {pc, NULL};
+static struct query ask(const void *pc) {
+    struct query query = {pc, NULL, false};
     pthread_t thread;
     if (pthread_create(&thread, NULL, answer, &query) == 0) pthread_join(thread, NULL);
+    return query;
+}
+
+bool is_runtime_code(const void *pc) {
+    struct query query = ask(pc);
+    free(query.line);
+    return query.of_runtime;
+}
+
+char *source_line(const void *pc) {
+    struct query query = ask(pc);
     return query.line != NULL ? query.line : copy_text(unknown);
 }
 
