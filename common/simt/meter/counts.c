@@ -227,7 +227,12 @@ static void add_event(struct meter *meter, const char *what, const char *file, i
 
 void meter_event(struct worker *worker, int warp, const char *what, const char *file, int line) {
     if (worker->watched) simt_watcher->event(worker, warp, what, file, line);
-    if (worker->counted) add_event(worker->meter, what, file, line, 1);
+    if (!worker->counted) return;
+    add_event(worker->meter, what, file, line, 1);
+    if (warp < 0)
+        worker->meter->barriers++;
+    else
+        worker->meter->collectives++;
 }
 
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
@@ -251,6 +256,9 @@ static void merge(struct meter *into, struct meter *from) {
     }
     for (int i = 0; i < from->event_count; i++)
         add_event(into, from->events[i].what, from->events[i].file, from->events[i].line, from->events[i].count);
+    into->barriers += from->barriers;
+    into->collectives += from->collectives;
+    if (from->shared_bytes > into->shared_bytes) into->shared_bytes = from->shared_bytes;
 }
 
 struct touched {
