@@ -4,7 +4,7 @@
     draw.py                     all of them, where one is missing or its script or its kernel's behaviour has changed
     draw.py 06_vectorized       one chapter's; docs: those of docs/gpu.md
     draw.py --check [CHAPTER]   draws nothing; are they up to date? (needs no matplotlib)
-    draw.py --trace FILE --line tiled_matmul.cu:38 --out x.png
+    draw.py --trace FILE --line tiled_matmul.cu:46 --out x.png
                                 the requests of one source line of a run of your own, which wrote FILE by --trace
 
 A chapter's draw.py has PICTURES = {name of the picture: (facts, draw)}: facts(folder of the programs) computes, mostly from
@@ -64,7 +64,7 @@ def main():
         if not (arguments.trace and arguments.line and arguments.out):
             parser.error("--trace, --line and --out go together")
         return draw_line(arguments.trace, arguments.line, arguments.out)
-    scripts = {script.parent.name: script for script in sorted([*ROOT.glob("steps/*/draw.py"), *ROOT.glob("docs/draw.py")])}
+    scripts = {script.parent.name: script for script in sorted([*ROOT.glob("steps/*/draw.py"), ROOT / "docs" / "draw.py"])}
     status = 0
     for name in arguments.chapter or scripts:
         if name not in scripts:
