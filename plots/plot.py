@@ -31,8 +31,8 @@ METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that 
 
 def newest_card(records):
     """The records of one card: numbers of two do not belong in one picture."""
-    newest = max(records, key=lambda record: record.details.get("date") or "", default=None)
-    return [record for record in records if record.device == newest.device]
+    _, newest = max(((record.details.get("date") or "", number) for number, record in enumerate(records)), default=("", None))
+    return [record for record in records if record.device == records[newest].device]
 
 
 def is_chapter(step):
@@ -54,7 +54,7 @@ def by_step(records, title):
     last = {record.step: record.ms for record in records if record.shape == shape}  # a later line replaces an earlier one
     if len(last) < 2:
         return None
-    return {"title": f"{title}\n{records[0].device}, {shape}", "points": sorted(last.items())}
+    return {"title": f"{title}\n{records[0].device}, {shape}", "points": sorted(last.items(), key=lambda point: (point[0][:2], point[0][2] == "_", point))}
 
 
 def by_length(records, title, value):
@@ -183,8 +183,8 @@ def draw_lines(facts, words):
     return fig
 
 
-def listed(records):
-    """{name: (facts or None, draw)} of the pictures of these records."""
+def listed(records, rungs):
+    """{name: (facts or None, draw)} of the pictures of these records: of chapters, and of their rungs."""
     dots = lambda facts: draw_dots(facts, lambda ms: f"{three_digits(ms)} ms", "milliseconds, logarithmic (further left is faster)")
     found = {}
     for pass_, words in PASSES.items():
@@ -197,24 +197,28 @@ def listed(records):
         for kind, mine in (("memory_by_length", steps), ("memory_one_head", one_head)):
             found[f"{kind}_{pass_}"] = (memory(mine, f"Memory beyond inputs and outputs, {words} pass", pass_),
                                         lambda facts: draw_lines(facts, "bytes"))
-        for chapter in sorted({record.step[:2] for record in timed if not is_chapter(record.step)}):
-            rungs = [record for record in timed if record.step.startswith(chapter)]
-            found[f"climb_{chapter}"] = by_step(rungs, f"Latency of the rungs of chapter {chapter}"), dots
+        climbed = [record for record in rungs if record.pass_ == pass_ and record.ms]
+        for chapter in sorted({record.step[:2] for record in climbed}):
+            mine = [record for record in climbed if record.step.startswith(chapter)]
+            if len({record.step for record in mine}) > 2:
+                found[f"climb_{chapter}"] = by_step(mine, f"Latency of the rungs of chapter {chapter}"), dots
     return found
 
 
 def main():
     parser = argparse.ArgumentParser(description="Draws the measurements.")
+    parser.add_argument("--recorded", type=Path, default=ROOT / "plots" / "data", help="default: plots/data")
     parser.add_argument("--results", type=Path, help="JSON lines measured here, drawn instead of plots/data when a card wrote them")
     parser.add_argument("--out", type=Path, default=ROOT / "plots" / "pictures", help="default: plots/pictures")
     parser.add_argument("--check", action="store_true", help="draw nothing; name pictures missing or out of date")
     arguments = parser.parse_args()
     try:
         own = rec.read([arguments.results]) if arguments.results else []
-        records = own or rec.read(rec.data_files(ROOT / "plots" / "data"))
+        records = own or rec.read(rec.data_files(arguments.recorded))
+        rungs = own or rec.read(sorted(arguments.recorded.glob("rungs/*.jsonl")))
     except (rec.BadRecord, OSError) as error:
         sys.exit(f"plot.py: {error}")
-    chosen = listed(newest_card(records))
+    chosen = listed(newest_card(records), newest_card(rungs))
     if not own:
         chosen["traffic_by_step"] = traffic(records), lambda facts: draw_dots(facts, bytes_label, "bytes, logarithmic")
         for pass_ in PASSES:
