@@ -25,13 +25,14 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
     O += (head * p.N_q + row) * p.d;
     float Q_reg[D], O_reg[D] = {}, m = -INFINITY, l = 0.0f;
 #pragma unroll
-    for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? p.scale * Q[c] : 0.0f;
+    for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? Q[c] : 0.0f;
     int keys = attended_keys(p, row);
     for (int key = 0; key < keys; key++, K += p.d, V += p.d) {
-        float s = 0.0f;
+        float s = 0.0f; // scaled after the sum, as in the backward steps: their P = exp(S - L) needs the same S
 #pragma unroll
         for (int c = 0; c < D; c++)
             if (c < p.d) s += Q_reg[c] * K[c];
+        s *= p.scale;
         float m_new = fmaxf(m, s), rescale = expf(m - m_new), weight = expf(s - m_new);
         m = m_new;
         l = l * rescale + weight;

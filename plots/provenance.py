@@ -1,69 +1,44 @@
 """Keeps committed pictures up to date without redrawing what has not changed. Standard library only.
 
-A picture remembers what it was made from: its PNG has a text chunk "Source-Hash" with a SHA-256 over the scripts that
-draw it and the data they draw. update() draws the pictures whose hash differs; check() draws nothing and names those
-that are missing or out of date. Both return the exit status.
+A picture remembers what it was made from: its PNG has a text "Source-Hash" with a SHA-256 over the scripts that draw it
+and the facts that they draw. update() draws the pictures whose hash differs; check() draws nothing and names those that
+are missing or out of date. Both return the exit status.
 """
 
 import hashlib
 import os
-import struct
 import sys
 import tempfile
-import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
 KEY = "Source-Hash"
 ROOT = Path(__file__).resolve().parent.parent
 STYLE = ROOT / "plots" / "style.py"
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass
 class Picture:
     path: Path
-    inputs: list  # files that decide what it looks like: its script, style.py, its data
+    inputs: list  # files that decide what it looks like: its script, what that imports
     draw: Callable  # draw(path, metadata)
-    drawn_data: str = field(default="")  # more that decides it, as text: what was chosen from the data files
+    facts: str = ""  # what it shows, as text
 
     def source_hash(self):
         digest = hashlib.sha256()
-        # In one order, whether the caller named them from the root or from elsewhere.
         for path in sorted(Path(path).resolve() for path in self.inputs):
             content = path.read_bytes()
-            # The length keeps two files from running into each other; the name is left out, so that moving the
-            # checkout or calling the script from elsewhere changes nothing.
-            digest.update(b"%d\n" % len(content) + content)
-        digest.update(self.drawn_data.encode())
+            digest.update(b"%d\n" % len(content) + content)  # without the name: a checkout may lie anywhere
+        digest.update(self.facts.encode())
         return digest.hexdigest()
 
-
-def png_text(path, key):
-    """The text chunk `key` of a PNG, or None when it has none, is damaged or is not there."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError:
-        return None
-    if not data.startswith(PNG_SIGNATURE):
-        return None
-    offset = len(PNG_SIGNATURE)
-    while offset + 12 <= len(data):
-        length, kind = struct.unpack(">I4s", data[offset : offset + 8])
-        body = data[offset + 8 : offset + 8 + length]
-        checksum = data[offset + 8 + length : offset + 12 + length]
-        if checksum != struct.pack(">I", zlib.crc32(kind + body)):
-            return None
-        name, _, text = body.partition(b"\0")
-        if kind == b"tEXt" and name == key.encode("latin-1"):
-            return text.decode("latin-1")
-        offset += 12 + length
-    return None
-
-
-def up_to_date(picture):
-    return png_text(picture.path, KEY) == picture.source_hash()
+    def is_up_to_date(self):
+        try:
+            _, _, text = Path(self.path).read_bytes().partition(b"tEXt" + KEY.encode() + b"\0")
+        except OSError:
+            return False
+        return text[:64] == self.source_hash().encode()
 
 
 def shown(path):
@@ -79,8 +54,7 @@ def draw(picture):
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".png", delete=False) as file:
         unfinished = Path(file.name)
     try:
-        # "Software" would hold matplotlib's version.
-        picture.draw(unfinished, {KEY: picture.source_hash(), "Software": None})
+        picture.draw(unfinished, {KEY: picture.source_hash(), "Software": None})  # else it holds matplotlib's version
         unfinished.chmod(0o644)
         unfinished.replace(path)
     finally:
@@ -89,17 +63,14 @@ def draw(picture):
 
 def update(pictures):
     for picture in pictures:
-        if up_to_date(picture):
-            print(f"{shown(picture.path)}: up to date")
-        else:
+        if not picture.is_up_to_date():
             draw(picture)
             print(f"{shown(picture.path)}: drawn")
     return 0
 
 
 def check(pictures):
-    stale = [picture for picture in pictures if not up_to_date(picture)]
+    stale = [picture for picture in pictures if not picture.is_up_to_date()]
     for picture in stale:
-        state = "out of date" if Path(picture.path).exists() else "missing"
-        print(f"{shown(picture.path)}: {state}", file=sys.stderr)
+        print(f"{shown(picture.path)}: {'out of date' if Path(picture.path).exists() else 'missing'}", file=sys.stderr)
     return 1 if stale else 0

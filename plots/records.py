@@ -1,10 +1,9 @@
 """The recorded measurements, as the plots and the tables read them. Standard library only.
 
-A line of plots/data/*.jsonl is one measurement of one pass of one step at one size, on one card.
+A line of plots/data/latency/*.jsonl is one measurement of one pass of one step at one size, on one card.
 """
 
 import json
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,22 +48,11 @@ class Record:
     details: dict  # the whole line: date, driver, toolkit, commit, clocks
 
 
-def parse(line):
-    fields = json.loads(line)
-    shape = Shape(fields["batch"], fields["heads"], fields["seq"], fields["seq_kv"], fields["dim"], fields["causal"])
-    return Record(
-        step=fields["step"],
-        idea=fields.get("idea", ""),
-        device=fields["device"],
-        pass_="det" if fields.get("deterministic") else fields["pass"],
-        shape=shape,
-        ms=fields.get("ms_median"),
-        p25=fields.get("ms_p25"),
-        p75=fields.get("ms_p75"),
-        tflops=fields.get("tflops"),
-        workspace=fields.get("workspace_bytes"),
-        details=fields,
-    )
+def record_of(fields):
+    shape = Shape(*(fields[name] for name in ("batch", "heads", "seq", "seq_kv", "dim", "causal")))
+    numbers = (fields.get(name) for name in ("ms_median", "ms_p25", "ms_p75", "tflops", "workspace_bytes"))
+    pass_ = "det" if fields.get("deterministic") else fields["pass"]
+    return Record(fields["step"], fields.get("idea", ""), fields["device"], pass_, shape, *numbers, fields)
 
 
 def read(paths):
@@ -72,10 +60,8 @@ def read(paths):
     records = []
     for path in paths:
         for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
-            if not line.strip():
-                continue
             try:
-                record = parse(line)
+                record = record_of(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise BadRecord(f"{path}:{number}: not a measurement ({error!r})") from error
             if record.device != "sim":
@@ -84,15 +70,14 @@ def read(paths):
 
 
 def data_files(folder):
-    return sorted(Path(folder).glob("*.jsonl"))
+    """Of the recorded latencies, the files of the card that the book shows: H200's where there are any."""
+    files = sorted(Path(folder).glob("latency/*.jsonl"))
+    return [file for file in files if file.name.startswith("h200-")] or files
 
 
 def of_main_card(records):
-    """The lines of the card with the most of them: numbers of two cards do not belong in one table or picture."""
-    if not records:
-        return []
-    card = Counter(record.device for record in records).most_common(1)[0][0]
-    return [record for record in records if record.device == card]
+    """The lines of one card, the first one: numbers of two cards do not belong in one table or picture."""
+    return [record for record in records if record.device == records[0].device]
 
 
 def find(records, step, shape, pass_="fwd"):
@@ -105,3 +90,18 @@ def find(records, step, shape, pass_="fwd"):
 
 def steps_of(records, pass_):
     return sorted({record.step for record in records if record.pass_ == pass_})
+
+
+def chapters(root):
+    """The programs of the book's chapters, each of a chapter's last rung; from 90 on are the reader's own."""
+    folders = sorted(Path(root).glob("steps/[0-8][0-9]_*"))
+    return [folder.name for folder in folders if (folder / f"{folder.name[3:]}.cu").exists()]
+
+
+def rungs(root):
+    """All rungs of the chapters that have several, in order."""
+    found = []
+    for chapter in chapters(root):
+        others = sorted(path.stem for path in Path(root).glob(f"steps/{chapter}/{chapter[:2]}[a-z]_*.cu"))
+        found += [*others, chapter] if others else []
+    return found

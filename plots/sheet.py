@@ -1,21 +1,8 @@
-"""The sheet on which chapters draw: matrices to scale, requests lane by lane, banks, timelines, a key to the colours.
+"""The sheet on which chapters draw: matrices to scale, requests lane by lane, banks, a key to the colours.
 
-A chapter's draw.py computes facts from traces of its programs (traces.py) and draws them:
-
-    PICTURES = {"who_reads_what.png": (facts_of_it, draw_it)}       # facts_of_it(folder of the programs) -> JSON values
-    if __name__ == "__main__":                                      # draw_it(facts) -> Page
-        sheet.main(__file__, PICTURES)
-
-The facts are part of the hash that a picture remembers: a kernel that does something else makes `draw.py --check` fail.
 One unit is a tenth of an inch both ways; y grows downwards.
 """
 
-import argparse
-import json
-import sys
-from pathlib import Path
-
-import provenance
 import style
 import traces
 from traces import WARP, WORD
@@ -36,7 +23,7 @@ class Page:
         self.axes.set_xlim(0, 80)
         self.axes.set_ylim(height, 0)
         self.axes.axis("off")
-        self.marked = False  # has one lane been picked out?
+        self.marked = self.wasted = False  # does a panel pick out a lane, or show a sector that is not used whole?
 
     def text(self, x, y, words, size=9.5, **more):
         more.setdefault("va", "center")
@@ -63,10 +50,6 @@ class Page:
         shape = {"arrowstyle": "-|>", "color": color, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
         self.axes.annotate("", end, start, arrowprops=shape, zorder=8)
 
-    def width(self, words):
-        page = words.get_window_extent(self.fig.canvas.get_renderer())
-        return page.width / self.fig.dpi * 10
-
     def key(self, y, *entries):
         """What the colours mean, in one row: (face, words), or (None, colour, words) for an outline."""
         x = 1.0
@@ -74,7 +57,8 @@ class Page:
             outline = colours[0] is None
             self.box(x, y - 0.6, 1.6, 1.2, "none" if outline else colours[0], colours[1] if outline else GREY,
                      line=1.6 if outline else 0.6)
-            x += 5.6 + self.width(self.text(x + 2.3, y, words))
+            extent = self.text(x + 2.3, y, words).get_window_extent(self.fig.canvas.get_renderer())
+            x += 5.6 + extent.width / self.fig.dpi * 10
 
     def matrix(self, x, y, rows, cols, cell, name="", what="", below=""):
         if name:
@@ -107,16 +91,9 @@ class Matrix:
 
     def __init__(self, page, x, y, rows, cols, cell):
         self.page, self.x, self.y, self.rows, self.cols, self.cell = page, x, y, rows, cols, cell
+        self.right, self.bottom = x + cols * cell, y + rows * cell
         page.box(x, y, cols * cell, rows * cell, "white", GREY)
         page.box(x, y, cols * cell, rows * cell, edge=GREY, order=6)
-
-    @property
-    def right(self):
-        return self.x + self.cols * self.cell
-
-    @property
-    def bottom(self):
-        return self.y + self.rows * self.cell
 
     def at(self, row, col):
         """The middle of an element."""
@@ -128,9 +105,7 @@ class Matrix:
         start = 0
         for i in range(1, len(ordered) + 1):
             if i == len(ordered) or ordered[i] != (ordered[i - 1][0], ordered[i - 1][1] + 1):
-                row, col = ordered[start]
-                self.page.box(self.x + col * self.cell, self.y + row * self.cell, (i - start) * self.cell, self.cell, face,
-                              order=order)
+                self.rectangle(*ordered[start], 1, i - start, "none", 0, face, order)
                 start = i
 
     def rectangle(self, row, col, rows, cols, color=LANE, line=1.6, face="none", order=7):
@@ -156,27 +131,40 @@ class Matrix:
             self.page.text(x, y, str(text), size=size, ha="center", color="white" if (row, col) in white else INK)
 
 
-def row_of_matrices(page, y, title, matrices, cell=0.4, gap=3.6, x=3.0):
-    """Matrices side by side. Of each: name, what, shape, below; and the cells that are owned, touched now, or one lane's,
-    a frame for each of its groups; `every`: a line after so many rows."""
-    page.title(y, title)
-    drawn = []
-    for one in matrices:
-        M = page.matrix(x, y + 7.0, *one["shape"], cell, one["name"], one["what"], one["below"])
-        M.fill(one.get("owned", ()), OWNED, order=2)
-        M.fill(one.get("now", ()), NOW)
-        for group in one.get("lane", ()):
-            M.bounds(group, line=1.4)
-        M.lines(rows=one.get("every"))
-        x = M.right + gap
-        drawn.append(M)
-    return drawn
+def matrix(name, what, shape, below, now=(), owned=(), lane=(), every=None):
+    """One matrix of a matrix_page(): the cells that are touched now and those that are owned, a frame around each group
+    of one lane's cells, a line after every so many rows."""
+    return {"name": name, "what": what, "shape": shape, "below": below, "now": now, "owned": owned, "lane": lane, "every": every}
 
 
-def cells(elements, cols, rows=None):
-    """(row, col) of elements that are numbered row by row; of the first `rows` rows, where a head's others follow."""
-    found = sorted({divmod(element, cols) for element in elements})
-    return [list(at) for at in found if rows is None or at[0] < rows]
+def matrix_page(facts):
+    """facts: {"parts": [[title, matrices side by side], ...], "key": words for NOW, OWNED and the marked lane's frames}."""
+    cell = min((74 - 3.6 * len(of)) / sum(one["shape"][1] for one in of) for _, of in facts["parts"])
+    heights = [7.6 + max(one["shape"][0] * cell + 1.9 * (1 + one["below"].count("\n")) for one in of) for _, of in facts["parts"]]
+    page, y = Page(2.9 + sum(heights) + 1.9 * len(heights)), 1.6
+    for (title, row), height in zip(facts["parts"], heights):
+        page.title(y, title)
+        x = 3.0
+        for one in row:
+            M = page.matrix(x, y + 6.6, *one["shape"], cell, one["name"], one["what"], one["below"])
+            M.fill(one["owned"], OWNED, order=2)
+            M.fill(one["now"], NOW)
+            for group in one["lane"]:
+                M.bounds(group, line=1.4)
+            M.lines(rows=one["every"])
+            x = M.right + 3.6
+        y += height + 1.9
+    page.key(y - 0.6, *zip((NOW, OWNED), facts["key"]), (None, LANE, facts["key"][2]))
+    return page
+
+
+def cells(elements, cols):
+    """[row, col] of elements that are numbered row by row."""
+    return [list(at) for at in sorted({divmod(element, cols) for element in elements})]
+
+
+def product(rows, cols):
+    return [[row, col] for row in rows for col in cols]
 
 
 def visits(page, x, y, cell, order, now, kept_rows, arrows):
@@ -271,6 +259,7 @@ def line_panel(page, y, title, offsets, size, array):
             pieces.setdefault(offset // WORD, []).append(lane)
     sectors = {(word * WORD + k) // SECTOR for word in pieces for k in range(0, size, WORD)}
     asked = size * sum(map(len, pieces.values()))
+    page.wasted = page.wasted or len(pieces) * size < len(sectors) * SECTOR
     page.text(1, y, title, size=11.5, weight="bold")
     page.text(1, y + 2.1, f"{asked} bytes for the lanes, {len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes")
     y += 4.0
@@ -326,24 +315,5 @@ def panels(requests):
         else:
             y = bank_panel(page, y, title, offsets, bytes_, kind == "load") + 2.2
     page.key(y - 0.2, (NOW, "words, with the lanes that take them"), *[(LANE, f"lane {MARKED}")] * page.marked,
-             *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * any(array for *_, array, _ in requests))
+             *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * page.wasted)
     return page
-
-
-# ---- the command ----------------------------------------------------------------------------------------------------
-
-
-def main(script, pictures, also=None):
-    """The command of a chapter's draw.py. `also(check)` brings something else up to date and returns an exit status."""
-    parser = argparse.ArgumentParser(description=f"Draws the pictures in {Path(script).resolve().parent.name}.")
-    parser.add_argument("--check", action="store_true", help="draw nothing; name pictures missing or out of date")
-    parser.add_argument("--bin", default=str(provenance.ROOT / "build" / "sim" / "bin"), help="where the programs are")
-    arguments = parser.parse_args()
-    listed = []
-    for name, (facts_of, draw) in pictures.items():
-        facts = json.dumps(facts_of(arguments.bin), sort_keys=True)
-        listed.append(provenance.Picture(
-            Path(script).resolve().parent / name, [script, __file__, provenance.STYLE],
-            lambda path, metadata, draw=draw, facts=facts: draw(json.loads(facts)).save(path, metadata), facts))
-    status = provenance.check(listed) if arguments.check else provenance.update(listed)
-    sys.exit(also(arguments.check) or status if also else status)

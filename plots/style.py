@@ -39,25 +39,10 @@ def figure(height=HEIGHT):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    plt.rcParams.update(
-        {
-            "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
-            "font.size": 11,
-            "text.color": INK,
-            "axes.labelcolor": INK,
-            "axes.edgecolor": INK,
-            "xtick.color": INK,
-            "ytick.color": INK,
-            "axes.titlesize": 12.5,
-            "axes.titleweight": "bold",
-            "axes.titlelocation": "left",
-            "axes.titlepad": 12,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.axisbelow": True,
-            "grid.color": PALE,
-        }
-    )
+    ink = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    plt.rcParams.update({name: INK for name in ink} | {"font.family": "DejaVu Sans", "font.size": 11, "grid.color": PALE,
+        "axes.titlesize": 12.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 12,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True})  # the font comes with matplotlib
     return plt.subplots(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
 
 

@@ -35,14 +35,13 @@ class Request:
 
     def elements(self, lane=None):
         """The 4-byte elements of the array that a lane, or all of them, take, in lane order."""
-        lanes = range(WARP) if lane is None else [lane]
-        return [self.offsets[i] // WORD + k for i in lanes if self.offsets[i] is not None
-                for k in range(max(1, self.bytes // WORD))]
+        offsets = self.offsets if lane is None else [self.offsets[lane]]
+        return [at // WORD + k for at in offsets if at is not None for k in range(max(1, self.bytes // WORD))]
 
     def held(self, lane=None):
         """The same, of what shared memory holds there: elements of the array that the bytes came from."""
-        lanes = range(WARP) if lane is None else [lane]
-        return [self.holds[i][1] + k for i in lanes if self.holds[i] is not None for k in range(self.bytes // WORD)]
+        holds = self.holds if lane is None else [self.holds[lane]]
+        return [held[1] + k for held in holds if held is not None for k in range(self.bytes // WORD)]
 
     def source(self):
         """The array whose numbers a shared request reads or writes."""
@@ -60,19 +59,19 @@ class Event:
 
 class Launch:
     def __init__(self, fields):
-        self.kernel, self.grid, self.block = fields["kernel"], fields["grid"], fields["block"]
-        self.dynamic_bytes = fields["dynamic_shared_bytes"]
+        self.kernel, self.block, self.dynamic_bytes = fields["kernel"], fields["block"], fields["dynamic_shared_bytes"]
+        self.warps = self.block[0] * self.block[1] * self.block[2] // WARP
         self.blocks = {tuple(block["index"]): _events(fields, block["events"]) for block in fields["blocks"]}
 
     def events(self, block=None):
+        """Of a block, the first that was traced unless it is named."""
         return self.blocks[block] if block is not None else next(iter(self.blocks.values()))
 
-    def requests(self, block=None, **wanted):
-        """The requests of a block, the first unless it is named, whose fields are as wanted; source=... is of `holds`."""
-        source = wanted.pop("source", None)
+    def requests(self, block=None, source=None, **wanted):
+        """The requests of a block whose fields are as wanted; `source` is of what shared memory holds."""
         return [event for event in self.events(block) if isinstance(event, Request)
                 and all(getattr(event, name) == value for name, value in wanted.items())
-                and (source is None or event.source() == source)]
+                and source in (None, event.source())]
 
 
 def _events(fields, rows):
@@ -123,7 +122,7 @@ def run(folder, program, options, blocks="0"):
     if not path.exists():
         sys.exit(f"{path} is not there: build it first (cmake --preset sim && cmake --build --preset sim)")
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        words = [str(path), *options.split(), "--trace", file.name, "--trace-blocks", blocks]
+        words = [str(path), *options.split(), "--no-check", "--trace", file.name, "--trace-blocks", blocks]
         done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(words)} failed: {done.stderr.strip()}")
@@ -176,12 +175,11 @@ def lane_places(lanes):
 
 def activity(launch, unit, groups=1):
     """What a block does between barriers: per epoch and group of warps, {"read": {source: tile}, "copied": {array: tile},
-    "stored": bool, "added": [arrays]}; `unit` gives the elements of a tile of each array."""
-    warps = launch.block[0] * launch.block[1] * launch.block[2] // WARP
-    epochs = [[{"read": {}, "copied": {}, "stored": False, "added": []} for _ in range(groups)]
+    "stored": bool}; `unit` gives the elements of a tile of each array."""
+    epochs = [[{"read": {}, "copied": {}, "stored": False} for _ in range(groups)]
               for _ in range(1 + max(event.epoch for event in launch.events()))]
     for request in launch.requests():
-        now, source = epochs[request.epoch][request.warp * groups // warps], request.source()
+        now, source = epochs[request.epoch][request.warp * groups // launch.warps], request.source()
         tile = lambda: request.held()[0] // unit.get(source, 1 << 60)
         if request.kind == "copy":
             now["copied"][request.array] = tile()
@@ -189,8 +187,6 @@ def activity(launch, unit, groups=1):
             now["read"][source] = tile()
         elif request.space == "shared" and source == COMPUTED:
             now["stored"] = True
-        elif request.kind == "atomic" and request.array not in now["added"]:
-            now["added"].append(request.array)
     return epochs
 
 
@@ -203,17 +199,3 @@ def runs(numbers):
         else:
             parts.append([number, number])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
-
-
-def code_of(path, function):
-    """The body of a C function without comments and white space: what registers do shows in no trace."""
-    import re
-
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", Path(path).read_text(encoding="utf-8"), flags=re.DOTALL)
-    start = text.index("{", text.index(f" {function}("))
-    depth, end = 0, start
-    for end in range(start, len(text)):
-        depth += (text[end] == "{") - (text[end] == "}")
-        if depth == 0:
-            break
-    return "".join(text[start:end].split())

@@ -2,6 +2,7 @@
  * name end in "// here"; test_faults.c reads them from this file. */
 #include "fault_kernels.h"
 
+#include <cassert>
 #include <cstdio>
 #include <cstring>
 #include <cuda_pipeline.h>
@@ -1348,3 +1349,51 @@ template <bool CORRECT> static void host_copies_device(const int *in, int *out) 
 }
 FAULT(host_copies_device, FAULT_OF_HOST, "the host reads device memory at", FIRST(ELEMENTS, in[i]),
       host_copies_device<CORRECT>(in, out))
+
+template <bool CORRECT> __global__ void copy_to(const int *in, int *out) {
+    __shared__ int row[T];
+    row[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = row[T - 1 - threadIdx.x];
+}
+template <bool CORRECT> static void host_calls_kernel(const int *in, int *out) {
+    if (CORRECT)
+        copy_to<CORRECT><<<1, T>>>(in, out);
+    else
+        copy_to<CORRECT>(in, out); // here
+}
+FAULT(host_calls_kernel, FAULT_OF_HOST, "without <<<grid, block>>>", FIRST(T, in[T - 1 - i]),
+      host_calls_kernel<CORRECT>(in, out))
+
+/* As where a student's constant is 0: the number of blocks cannot be computed. The program ends by the signal, as it does on
+ * a card, but says where. */
+template <bool CORRECT> static void host_divides_by_zero(const int *in, int *out) {
+    volatile int threads = CORRECT ? T : 0;
+    int blocks = T / threads; // here
+    copy_to<CORRECT><<<blocks, threads>>>(in, out);
+}
+FAULT(host_divides_by_zero, SIGNAL_OF_HOST, "integer division by zero on the host", FIRST(T, in[T - 1 - i]),
+      host_divides_by_zero<CORRECT>(in, out))
+
+template <bool CORRECT> __global__ void assertion_fails(const int *in, int *out) {
+    int t = (int)threadIdx.x;
+    assert(CORRECT || t != 77); // here
+    out[t] = in[t];
+}
+FAULT(assertion_fails, cudaErrorAssert, "thread (77,0,0)", FIRST(T, in[i]), assertion_fails<CORRECT><<<1, T>>>(in, out))
+
+/* Rows of 20 elements, 32 threads each: the last twelve reach the next row. */
+template <bool CORRECT> __global__ void row_without_bounds_check(const int *in, int *out) {
+    int row = (int)blockIdx.x, col = (int)threadIdx.x;
+    if (CORRECT ? col < 20 : col < 32) out[row * 20 + col] = in[col] + row; // here
+}
+FAULT(row_without_bounds_check, cudaErrorLaunchFailure, "does an index leave its row", FIRST(200, in[i % 20] + i / 20),
+      row_without_bounds_check<CORRECT><<<10, 32>>>(in, out))
+
+__global__ void copy_ints(const int *in, int *out) { out[threadIdx.x % T] = in[threadIdx.x % T]; }
+__global__ void double_ints(const int *copied, int *out) { out[threadIdx.x] = 2 * copied[threadIdx.x]; }
+void launch_copy_then_double(int threads, const int *in, int *out) {
+    int *copied = new_ints(T);
+    copy_ints<<<1, threads>>>(in, copied);
+    double_ints<<<1, T>>>(copied, out);
+}

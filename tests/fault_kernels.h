@@ -13,6 +13,7 @@ extern "C" {
 
 enum { ELEMENTS = 1000 };
 #define FAULT_OF_HOST ((cudaError_t)-1)
+#define SIGNAL_OF_HOST ((cudaError_t)-2) /* the program ends by a signal, after a message */
 
 struct fault {
     const char *name;  /* of the kernel; in fault_kernels.cu the lines to be named end in "// here" */
@@ -100,7 +101,11 @@ struct fault {
     X(word_over_bytes)                                                                                                 \
     X(host_reads_device)                                                                                               \
     X(host_writes_device)                                                                                              \
-    X(host_copies_device)
+    X(host_copies_device)                                                                                              \
+    X(host_calls_kernel)                                                                                               \
+    X(host_divides_by_zero)                                                                                            \
+    X(assertion_fails)                                                                                                 \
+    X(row_without_bounds_check)
 
 /* Correct kernels that must not be accused; launch and launch_twin are the same. */
 #define FOR_EACH_PATTERN(X)                                                                                            \
@@ -131,6 +136,10 @@ struct fault {
     X(volatile_flags_of_warps)                                                                                         \
     X(bytes_of_all_blocks)                                                                                             \
     X(bytes_then_words)
+
+/* out[i] = in[i] in a block of so many threads, then out[i] += out[i] in one of 128: only when the first has run is there
+ * something to add. */
+void launch_copy_then_double(int threads, const int *in, int *out);
 
 #define DECLARE_FAULT(name) extern const struct fault fault_##name;
 FOR_EACH_FAULT(DECLARE_FAULT)

@@ -6,7 +6,7 @@
 #     {"fault": "tail_read_global", "twin": false, "alone": "error", "memcheck": "found", "racecheck": "clean", ...}
 #
 # alone: how the program ends without a tool: clean, error (the device reports one), wrong (a twin's result), hang,
-# crash (the host took a device pointer for its own).
+# crash (the host did what it must not).
 # A tool says clean, found, hang (20 seconds were not enough) or failed (the tool itself could not run).
 # Exit status 0; 77, "skipped", where it cannot run; 1 when a correct kernel does not hold by itself.
 set -uo pipefail
@@ -23,7 +23,7 @@ if [[ ${1-} == --one ]]; then
     1) verdict=error ;;
     3) verdict=wrong ;;
     124 | 137) verdict=hang ;;
-    139) verdict=crash ;;
+    136 | 139) verdict=crash ;;
     *) verdict=failed ;;
     esac
     result+=", \"alone\": \"$verdict\""

@@ -4,6 +4,7 @@
  * card too. */
 #include "fault_kernels.h"
 
+#include "run.h"
 #include "simulated.h"
 
 #include <criterion/criterion.h>
@@ -113,9 +114,10 @@ static void host_must_be_stopped(const struct fault *fault, const int *lines, in
     text[length] = '\0';
     close(ends[0]);
     cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 3, "%s: status %#x\n%s", fault->name, (unsigned)status, text);
+    cr_assert(fault->error == FAULT_OF_HOST ? WIFEXITED(status) && WEXITSTATUS(status) == 3 : WIFSIGNALED(status), "%s: status %#x\n%s", fault->name, (unsigned)status, text);
     cr_assert_not_null(strstr(text, fault->says), "%s: no \"%s\" in the report:\n%s", fault->name, fault->says, text);
-    cr_assert_not_null(strstr(text, "cudaMemcpy()"), "%s: no advice\n%s", fault->name, text);
+    if (strstr(fault->says, "device memory") != NULL)
+        cr_assert_not_null(strstr(text, "cudaMemcpy()"), "%s: no advice\n%s", fault->name, text);
     for (int i = 0; i < line_count; i++)
         cr_assert(names_line(text, lines[i]), "%s: line %d is not named:\n%s", fault->name, lines[i], text);
 }
@@ -124,7 +126,7 @@ static void must_be_found(const struct fault *fault) {
     int lines[4];
     int line_count = marked_lines(fault->name, lines, 4);
     cr_assert_gt(line_count, 0, "no line of %s is marked", fault->name);
-    if (fault->error == FAULT_OF_HOST) {
+    if (fault->error == FAULT_OF_HOST || fault->error == SIGNAL_OF_HOST) {
         host_must_be_stopped(fault, lines, line_count);
         return;
     }
@@ -162,6 +164,78 @@ static void must_hold(const struct fault *fault) {
             cr_assert_eq(got[i], expected, "%s, seed %u: element %d is %d instead of %d", fault->name, seed, i, got[i],
                          expected);
         }
+    }
+}
+
+/* ---- what messages say ------------------------------------------------------------------------------------------- */
+
+TestSuite(messages, .init = need_simulated_device, .timeout = 60);
+
+static void launch_fault(const struct fault *fault) {
+    struct arrays arrays;
+    make_arrays(&arrays);
+    fault->launch(arrays.in, arrays.out);
+    cr_assert_eq(cudaDeviceSynchronize(), fault->error);
+}
+
+static void report_says(const char *words) {
+    cr_assert_not_null(strstr(report(), words), "no \"%s\" in\n%s", words, report());
+}
+
+static void report_does_not_say(const char *words) {
+    cr_assert_null(strstr(report(), words), "\"%s\" in\n%s", words, report());
+}
+
+Test(messages, launch_with_too_many_threads) {
+    struct arrays arrays;
+    make_arrays(&arrays);
+    launch_copy_then_double(2048, arrays.in, arrays.out);
+    cr_assert_eq(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    report_says("launch of copy_ints: 2048 threads per block, at most 1024");
+    cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess, "the second kernel is accused:\n%s", report());
+    /* Who goes on although the error was there is not accused of what the first kernel did not write. */
+    launch_copy_then_double(2048, arrays.in, arrays.out);
+    cudaGetLastError();
+    launch_copy_then_double(128, arrays.in, arrays.out);
+    cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess, "%s", report());
+}
+
+Test(messages, launch_of_no_threads) {
+    struct arrays arrays;
+    make_arrays(&arrays);
+    launch_copy_then_double(0, arrays.in, arrays.out);
+    cr_assert_eq(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    report_says("launch of copy_ints: a block of (0,1,1) threads has none");
+}
+
+Test(messages, race_across_two_rounds) {
+    launch_fault(&fault_tile_reused_in_loop_static);
+    report_says("__syncthreads() in line");
+    report_says("stands between the two lines, but not between the two accesses");
+    report_says("round 1 of the loop");
+    report_says("round 2 already");
+    report_does_not_say("no __syncthreads() stands between");
+    report_does_not_say("is missing between");
+}
+
+Test(messages, race_within_a_round) {
+    launch_fault(&fault_store_then_read_static);
+    report_does_not_say("round");
+    report_says("__syncthreads()");
+}
+
+/* Of several readers the last is known, and it may be the one that writes. */
+Test(messages, nobody_races_with_itself) {
+    static const struct fault *const faults[] = {&fault_reader_of_lanes_overwrites, &fault_reader_of_warps_overwrites};
+    for (int i = 0; i < 2; i++) {
+        launch_fault(faults[i]);
+        const char *self = strstr(report(), "thread (");
+        cr_assert_not_null(self);
+        size_t length = strcspn(self, ")") + 1;
+        char name[60], *second;
+        snprintf(name, sizeof name, "%.*s", (int)length, self);
+        second = strstr(self + length, name);
+        cr_assert_null(second, "%s twice in\n%s", name, report());
     }
 }
 

@@ -160,6 +160,8 @@ Test(meter, transpose_by_a_tile_of_33_columns) {
     expect_total(kernel, "shared_load_conflicts", 0, "tile[32][33]");
     expect_total(kernel, "shared_store_conflicts", 0, "tile[32][33]");
     expect_total(kernel, "shared_load_wavefronts", REQUESTS, "tile[32][33]");
+    expect_number(kernel, "shared_bytes_per_block", 4 * 32 * 33, "tile[32][33]");
+    expect_number(kernel, "barriers", number(kernel, "blocks"), "one per block");
 }
 
 Test(meter, transpose_without_its_barrier_is_a_race) {
@@ -462,6 +464,10 @@ Test(meter, barriers_and_shuffles) {
     cr_assert_eq(event_count(kernel, "__syncthreads()", "event barrier"), 2 * 3); /* blocks, rounds */
     cr_assert_eq(event_count(kernel, "__shfl_xor_sync()", "event shuffle"), 2 * 2 * 5); /* and warps */
     cr_assert_eq(cJSON_GetArraySize(cJSON_GetObjectItem(kernel, "events")), 2);
+    expect_number(kernel, "blocks", 2, "events");
+    expect_number(kernel, "barriers", 2 * 3, "events");
+    expect_number(kernel, "warp_collectives", 2 * 2 * 5, "events");
+    expect_number(kernel, "shared_bytes_per_block", 0, "events");
 }
 
 static void expect_requests(const cJSON *kernel, const char *mark, const char *access, int requests, int partial,

@@ -1,12 +1,7 @@
-#!/usr/bin/env python3
-"""Draws the picture of this chapter from a trace of its program: draw.py [--check]."""
+"""Draws the picture of this chapter from a trace of its program; plots/draw.py runs it."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
+import sheet
+import traces
 
 TITLES = {  # by kernel and array: what a warp does with one load
     ("scores", "Q"): "scores: a warp loads one element of Q",
@@ -24,5 +19,4 @@ def draw_loads(facts):
     return sheet.panels([(TITLES[kernel, array], offsets, 4, array, "load") for kernel, array, offsets in facts])
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"who_reads_what.png": (loads, draw_loads)})
+PICTURES = {"who_reads_what.png": (loads, draw_loads)}

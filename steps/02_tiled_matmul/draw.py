@@ -1,17 +1,10 @@
-#!/usr/bin/env python3
-"""Draws the pictures of this chapter from a trace of its program: draw.py [--check]."""
+"""Draws the pictures of this chapter from a trace of its program; plots/draw.py runs it."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
-
-from sheet import LANE, NOW, OWNED, cells  # noqa: E402
+import sheet
+import traces
+from sheet import cells, matrix
 
 TILE, D, WARP_SHOWN, PADDED = 32, 64, 2, 33
-CELL = 0.5
 
 
 def scores(folder):
@@ -20,64 +13,28 @@ def scores(folder):
 
 
 def who_reads_what(folder):
-    launch = scores(folder)
-    mine = lambda number=0, **wanted: launch.requests(warp=WARP_SHOWN, **wanted)[number]
-    a = mine(1, array="A_smem", kind="load", epoch=1)  # of the second round of the loop over k
-    round_ = a.elements(0)
-    four = [request for request in launch.requests(warp=WARP_SHOWN, array="B_smem", kind="load", epoch=1)
-            if request.elements(0)[0] // PADDED in [element % TILE for element in round_]]
-    lane = lambda request, cols: cells(request.elements(sheet.MARKED), cols)
-    whole = lambda request, cols: cells(request.elements(), cols)
-    parts = {"Q": (mine(array="Q"), D), "A": (mine(array="A_smem", kind="store"), TILE), "K": (mine(array="K"), D),
-             "B": (mine(array="B_smem", kind="store"), PADDED)}
-    store = mine(array="workspace", kind="store")
-    return {
-        "load": {name: [whole(*part), lane(*part)] for name, part in parts.items()},
-        "A": whole(a, TILE),
-        "B": sum((whole(request, PADDED) for request in four), []),
-        "B_lane": sum((lane(request, PADDED) for request in four), []),
-        "S": [whole(store, 64), lane(store, 64)],
-        "requests": 1 + len(four),
-        "multiply_adds": len(round_),
-    }
+    mine = lambda **wanted: scores(folder).requests(warp=WARP_SHOWN, **wanted)
+    a = mine(array="A_smem", kind="load", epoch=1)[1]  # of the second round of the loop over k
+    fmas = a.elements(0)
+    b = [r for r in mine(array="B_smem", kind="load", epoch=1) if r.elements(0)[0] // PADDED in [of % TILE for of in fmas]]
+    all_of = lambda requests, cols, lane=None: sum((cells(r.elements(lane), cols) for r in requests), [])
 
+    def touched(name, what, cols, below, requests, shown=TILE):
+        return matrix(name, what, (TILE, shown), below, all_of(requests, cols), lane=[all_of(requests, cols, sheet.MARKED)])
 
-def draw_who_reads_what(facts):
-    page = sheet.Page(58)
-    page.title(1.6, f"Loading: warp {WARP_SHOWN} copies one row of each tile")
-    top, drawn = 9.6, {}
-    labels = {"Q": ("Q, global memory", "32 queries x 32 columns"), "A": ("A_smem[y][x]", "query x column"),
-              "K": ("K, global memory", "32 keys x 32 columns"), "B": ("B_smem[x][y]", "column x key, 1 padding")}
-    for n, (name, (heading, what)) in enumerate(labels.items()):
-        cols = PADDED if name == "B" else TILE
-        M = drawn[name] = page.matrix(1.5 + 20.4 * n, top, TILE, cols, CELL, heading, what)
-        touched, lane = facts["load"][name]
-        M.fill(touched, NOW)
-        M.bounds(lane)
-    for a, b in (("Q", "A"), ("K", "B")):
-        start, end = drawn[a].at(WARP_SHOWN, TILE), drawn[b].at(WARP_SHOWN, 0)
-        page.arrow((start[0], start[1]), (end[0] - 0.8, end[1]))
-    page.text(1.5, 27.2, "lane x loads column x of a query row: neighbours,\nand stores it in the same order", va="top")
-    page.text(42.3, 27.2, "lane x loads column x of a key: neighbours,\nand stores it down a column of the tile", va="top")
-
-    page.title(33.0, f"Multiplying: {facts['requests']} requests of the warp for {facts['multiply_adds']} FMAs per thread")
-    top = 37.0 + 1.6
-    A = page.matrix(1.5, top, TILE, TILE, CELL, "A_smem", "")
-    B = page.matrix(21.9, top, TILE, PADDED, CELL, "B_smem", "")
-    S = page.matrix(42.3, top, TILE, TILE, CELL, "S: the block's tile", "")
-    A.fill(facts["A"], NOW)
-    B.fill(facts["B"], NOW)
-    S.fill(facts["S"][0], OWNED)
-    for M, lane in ((A, facts["A"]), (B, facts["B_lane"]), (S, facts["S"][1])):
-        M.bounds(lane)
-    page.text((A.right + B.x) / 2, A.at(16, 0)[1], "×", size=14, ha="center")
-    page.text((B.right + S.x) / 2, A.at(16, 0)[1], "=", size=14, ha="center")
-    x = S.right + 2.0
-    page.text(x, A.at(3, 0)[1], "A: 1 request of 16 bytes,\none address for all lanes")
-    page.text(x, A.at(12, 0)[1], f"B: {facts['requests'] - 1} requests of 4 bytes,\n32 neighbours each")
-    page.text(x, A.at(21, 0)[1], "S: one sum per lane, stored\nafter the last tile")
-    page.key(A.bottom + 1.9, (NOW, "touched now"), (OWNED, f"sums of warp {WARP_SHOWN}"), (None, LANE, f"lane {sheet.MARKED}"))
-    return page
+    S = mine(array="workspace", kind="store")[:1]
+    return {"key": ["touched now", f"sums of warp {WARP_SHOWN}", f"lane {sheet.MARKED}"], "parts": [
+        [f"Loading: warp {WARP_SHOWN} copies one row of each tile", [
+            touched("Q, global", "query x column", D, "lane x loads column x\nof a query row,", mine(array="Q")[:1]),
+            touched("A_smem[y][x]", "query x column", TILE, "and stores it\nalong a row", mine(array="A_smem", kind="store")[:1]),
+            touched("K, global", "key x column", D, "lane x loads column x\nof a key,", mine(array="K")[:1]),
+            touched("B_smem[x][y]", "column x key, + 1", PADDED, "and stores it\ndown a column",
+                    mine(array="B_smem", kind="store")[:1], PADDED)]],
+        [f"Multiplying: {1 + len(b)} requests of the warp for {len(fmas)} FMAs per thread", [
+            touched("A_smem", "query x column", TILE, f"1 request of {a.bytes} bytes,\none address for all lanes", [a]),
+            touched("B_smem", "column x key", PADDED, f"{len(b)} requests of {b[0].bytes} bytes,\n32 neighbours each", b, PADDED),
+            matrix("S: the block's tile", "query x key", (TILE, TILE), "one sum per lane, stored\nafter the last tile", (),
+                   all_of(S, D), [all_of(S, D, sheet.MARKED)])]]]}
 
 
 def banks(folder):
@@ -91,5 +48,4 @@ def draw_banks(offsets):
                          ("The same store to B_smem[32][32], without padding", unpadded, 4, None, "store")])
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"who_reads_what.png": (who_reads_what, draw_who_reads_what), "banks.png": (banks, draw_banks)})
+PICTURES = {"who_reads_what.png": (who_reads_what, sheet.matrix_page), "banks.png": (banks, draw_banks)}

@@ -1,65 +1,35 @@
-#!/usr/bin/env python3
-"""Draws the pictures of this chapter, who reads what from a trace of its program: draw.py [--check]."""
+"""Draws the pictures of this chapter, who reads what from a trace of its program; plots/draw.py runs it."""
 
 from fractions import Fraction
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
+import sheet
+import traces
+from sheet import GREY, INK, LANE, NOW, TINT, Page, cells, matrix
 
-from sheet import GREY, INK, LANE, NOW, OWNED, PALE, TINT, Page  # noqa: E402
-
-D, ROWS, KEYS = 64, 32, 32
+D, ROWS = 64, 32
 KEY, COLUMN = 12, 20  # the moment that is drawn
-CELL = 0.5
 
 
 def who_reads_what(folder):
-    launch = traces.run(folder, "03_online_softmax", f"--heads 1 --seq {KEYS} --dim {D}")[0]
-    moment = lambda array: next(r for r in launch.requests(warp=0, array=array) if KEY * D + COLUMN in r.elements())
-    requests = {array: [moment(array).elements(), len({offset // 32 for offset in moment(array).offsets})]
-                for array in "KV"}
-    rows = {array: [[min(of), max(of)] for of in zip(*(r.elements() for r in launch.requests(warp=0, array=array)))]
-            for array in "QO"}  # first and last element of each lane
-    return {"requests": requests, "rows": rows}
+    launch = traces.run(folder, "03_online_softmax", f"--heads 1 --seq {ROWS} --dim {D}")[0]
 
+    def row_per_lane(array):
+        of = lambda lane: sum((cells(r.elements(lane), D) for r in launch.requests(warp=0, array=array)), [])
+        return [at for at in of(None) if at[1] == COLUMN], of(None), [of(sheet.MARKED)]
 
-def draw_who_reads_what(facts):
-    page = Page(56)
-    left, right, top, below = 1.0, 46.0, 8.0, 31.4
-    page.title(1.6, "Registers: one query row per lane", left)
-    page.title(1.6, "Global memory: a broadcast", right)
-    drawn = {}
-    for name, x, y, what in (("Q", left, top, "32 queries, Q_reg[64] per lane"), ("K", right, top, "32 keys x 64"),
-                             ("O", left, below, "so far, O_reg[64] per lane"), ("V", right, below, "32 keys x 64")):
-        drawn[name] = M = page.matrix(x, y, ROWS, D, CELL, name, what)
-        if name in "QO":
-            rows = facts["rows"][name]
-            M.fill([(first // D, c) for first, last in rows for c in range(first % D, last % D + 1)], OWNED, order=2)
-            M.fill([(first // D, COLUMN) for first, _ in rows], NOW)
-            M.rectangle(rows[sheet.MARKED][0] // D, 0, 1, D)
-            continue
-        touched, sectors = facts["requests"][name]
-        M.fill([(row, c) for row in range(KEY) for c in range(D)], PALE, order=2)
-        M.fill([divmod(element // 8 * 8 + k, D) for element in touched for k in range(8)], TINT)
-        M.fill([divmod(element, D) for element in touched], NOW, order=4)
-        M.rectangle(KEY, 0, 1, D, INK, 1.0)
-        count = len(set(touched))
-        page.text(x, M.bottom + 1.3, f"{name}[{KEY}][{COLUMN}]: {count} element, {sectors} sector, 32 FMAs")
-    for n, name in enumerate("ml"):
-        M = page.matrix(drawn["O"].right + 2.2 + 3 * n, below, ROWS, 2, CELL, name)
-        M.fill([(row, c) for row in range(ROWS) for c in range(2)], OWNED, order=2)
-        M.rectangle(facts["rows"]["O"][sheet.MARKED][0] // D, 0, 1, 2)
-    for name, to in (("K", drawn["Q"].right + 0.8), ("V", drawn["O"].right + 7.0)):
-        y = drawn[name].at(KEY, 0)[1]
-        page.arrow((drawn[name].x - 0.6, y), (to, y), NOW)
-    page.text(left, drawn["Q"].bottom + 1.3, "first: s += Q_reg[c] * K[c] for all c")
-    page.text(left, drawn["O"].bottom + 1.3, "then: O_reg[c] = O_reg[c] * rescale + weight * V[c]")
-    page.key(53.6, (NOW, "touched now"), (OWNED, "registers"), (PALE, "earlier keys"), (TINT, "rest of the sector"),
-             (None, LANE, f"lane {sheet.MARKED}"))
-    return page
+    def one_for_all(array):
+        request = next(r for r in launch.requests(warp=0, array=array) if KEY * D + COLUMN in r.elements())
+        elements, sectors = set(request.elements()), {element // 8 for element in request.elements()}
+        return f"{array}[{KEY}][{COLUMN}]: {len(elements)} element, {len(sectors)} sector\nfor 32 FMAs", cells(elements, D)
+
+    shape = ROWS, D
+    return {"key": ["touched now", "registers", f"lane {sheet.MARKED}: one query row"], "parts": [
+        ["First: s += Q_reg[c] * K[c] for all columns c of one key", [
+            matrix("Q_reg[64]", "32 query rows, one per lane", shape, "registers: each lane\nhas its own row", *row_per_lane("Q")),
+            matrix("K, global memory", "32 keys x 64", shape, *one_for_all("K"))]],
+        ["Then: O_reg[c] = O_reg[c] * rescale + weight * V[c]", [
+            matrix("O_reg[64]", "32 query rows, one per lane", shape, "registers, with one m and one l\nper lane", *row_per_lane("O")),
+            matrix("V, global memory", "32 keys x 64", shape, *one_for_all("V"))]]]}
 
 
 # Query 3 of the 4 x 4 example in docs/math.md; scale = ln 2, so exp(S) = 2^(Q K^T).
@@ -120,6 +90,5 @@ def draw_key_by_key(steps):
     return page
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"who_reads_what.png": (who_reads_what, draw_who_reads_what),
-                          "key_by_key.png": (key_by_key, draw_key_by_key)})
+PICTURES = {"who_reads_what.png": (who_reads_what, sheet.matrix_page),
+            "key_by_key.png": (key_by_key, draw_key_by_key)}

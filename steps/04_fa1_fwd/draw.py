@@ -1,22 +1,14 @@
-#!/usr/bin/env python3
-"""Draws the pictures of this chapter from traces of its program: draw.py [--check]."""
+"""Draws the pictures of this chapter from traces of its program; plots/draw.py runs it."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
-from sheet import INK, LANE, NOW, OWNED, PALE, SAND, TINT, Page, cells  # noqa: E402
+import sheet
+import traces
+from sheet import INK, LANE, NOW, OWNED, PALE, SAND, TINT, Page, cells, matrix, product
 
 TILE, D, SEQ, WARP_SHOWN = 32, 64, 128, 1
 
 
 def run(folder, dim=D):
     return traces.run(folder, "04_fa1_fwd", f"--heads 1 --seq {SEQ} --dim {dim}")[0]
-
-
-# ---- the order of the visits ----------------------------------------------------------------------------------------
 
 
 def order_of_visits(folder):
@@ -47,9 +39,6 @@ def draw_order_of_visits(visits):
     page.text(1, 40.9, "At the first key tile O, m and l are not read: they are 0, -inf and 0. At the last key tile L is written.")
     page.key(43.8, (NOW, "this visit"), (PALE, "earlier visits"), (OWNED, "stays in shared memory"), (TINT, "travels at each visit"))
     return page
-
-
-# ---- how shared memory is divided -----------------------------------------------------------------------------------
 
 
 def shared_memory(folder):
@@ -91,62 +80,39 @@ def draw_shared_memory(facts):
     return page
 
 
-# ---- who reads what -------------------------------------------------------------------------------------------------
-
-
 def who_reads_what(folder):
-    launch = run(folder)
+    launch, lane = run(folder), sheet.MARKED
     mine = lambda **wanted: launch.requests(warp=WARP_SHOWN, space="shared", **wanted)
     load = lambda epoch, source: mine(epoch=epoch, source=source, kind="load")
     step = D + 20  # of the loops over the warp's keys and the columns: its second key, column 20
-    q, k = load(1, "Q")[step], load(1, "K")[step]
-    scores = mine(epoch=1, kind="store")
+    q, k, scores = load(1, "Q")[step], load(1, "K")[step], mine(epoch=1, kind="store")
     stride = (scores[0].offsets[1] - scores[0].offsets[0]) // 4  # from query row to query row of S
-    base = min(launch.requests(epoch=1, space="shared", kind="store"), key=lambda r: r.offsets[0]).offsets[0] // 4
+    base = min(min(r.elements()) for r in launch.requests(epoch=1, space="shared", kind="store"))
     in_S = lambda request, lane=None: [list(divmod(word - base, stride)) for word in request.elements(lane)]
     v = load(2, "V")[2 * TILE + 12]  # the warp's second row, its first 32 columns, key 12
-    outputs = launch.requests(warp=WARP_SHOWN, array="O", kind="store", epoch=2)
+    out = launch.requests(warp=WARP_SHOWN, array="O", kind="store", epoch=2)
     p = [r for r in load(2, traces.COMPUTED) if len(set(r.offsets)) == 1][TILE + 12]
-    lane = sheet.MARKED
-    return {
-        "Q": [cells(q.held(), D), cells(q.held(lane), D)], "K": cells(k.held(), D),
-        "S": [in_S(scores[1]), in_S(scores[1], lane), sum(map(in_S, scores), [])],
-        "P": [in_S(p), [[row, key] for row in sorted({r for o in outputs for r, _ in cells(o.elements(), D)}) for key in range(TILE)]],
-        "V": [cells(v.held(), D), cells(v.held(lane), D)],
-        "O": [cells(outputs[2].elements(), D), cells(outputs[2].elements(lane), D), sum((cells(o.elements(), D) for o in outputs), [])],
-    }
-
-
-def draw_who_reads_what(facts):
-    tile, square = (TILE, D), (TILE, TILE)
-    keys = sorted({key for _, key in facts["S"][2]})
-    rows = sorted({row for row, _ in facts["O"][2]})
-    (_, column), *_ = facts["Q"][0]
-    (key, _), *_ = facts["K"]
-    (row, now), *_ = facts["P"][0]
+    [[key, column]], [[row, now]] = cells(k.held(), D), in_S(p, 0)
+    keys = sorted({at[1] for r in scores for at in in_S(r)})
+    rows = sorted({at[0] for r in out for at in cells(r.elements(), D)})
     every = f"every {keys[1] - keys[0]}th"
-    page = Page(60)
-    sheet.row_of_matrices(page, 1.6, f"S = Q K^T: lane = query row, a warp computes {every} key", [
-        {"name": "Q_smem", "what": "32 queries x 64", "shape": tile, "now": facts["Q"][0], "lane": [[[facts["Q"][1][0][0], 0], [facts["Q"][1][0][0], D - 1]]],
-         "below": f"column {column} of 32 rows:\n32 words in 32 banks, 1 wavefront"},
-        {"name": "K_smem", "what": "32 keys x 64", "shape": tile, "now": facts["K"],
-         "below": f"one element of key {key}, for all lanes:\na broadcast, 1 wavefront"},
-        {"name": "S_smem", "what": "query x key", "shape": square, "now": facts["S"][0], "lane": [facts["S"][1]], "owned": facts["S"][2],
-         "below": f"the sums of key {key},\none per lane"}])
-    sheet.row_of_matrices(page, 29.0, f"O = P V: a warp computes {every} row, lane = column", [
-        {"name": "S_smem, now P", "what": "query x key", "shape": square, "now": facts["P"][0], "owned": facts["P"][1],
-         "below": f"one element of\nrow {row}: a broadcast"},
-        {"name": "V_smem", "what": "32 keys x 64", "shape": tile, "now": facts["V"][0],
-         "lane": [[[0, facts["V"][1][0][1]], [TILE - 1, facts["V"][1][0][1]]]],
-         "below": f"key {now}, 32 neighbours:\n32 words in 32 banks, 1 wavefront"},
-        {"name": "O, global memory", "what": "32 queries x 64", "shape": tile, "now": facts["O"][0], "lane": [facts["O"][1]],
-         "owned": facts["O"][2], "below": f"the sums of row {row}, one per lane; stored\nafter the tile's last key"}])
-    page.key(57.8, (NOW, "touched for one FMA"), (OWNED, f"the rest of warp {WARP_SHOWN}'s part"), (None, LANE, f"lane {sheet.MARKED}"))
+    query, lane_column = cells(q.held(lane), D)[0][0], cells(v.held(lane), D)[0][1]
+    tile, square = (TILE, D), (TILE, TILE)
     assert rows == keys
-    return page
+    return {"key": ["touched for one FMA", f"the rest of warp {WARP_SHOWN}'s part", f"lane {lane}"], "parts": [
+        [f"S = Q K^T: lane = query row, a warp computes {every} key", [
+            matrix("Q_smem", "32 queries x 64", tile, f"column {column} of 32 rows:\n32 words in 32 banks, 1 wavefront",
+                   cells(q.held(), D), lane=[product([query], (0, D - 1))]),
+            matrix("K_smem", "32 keys x 64", tile, f"one element of key {key}, for all lanes:\na broadcast, 1 wavefront", [[key, column]]),
+            matrix("S_smem", "query x key", square, f"the sums of key {key},\none per lane", in_S(scores[1]),
+                   sum(map(in_S, scores), []), [in_S(scores[1], lane)])]],
+        [f"O = P V: a warp computes {every} row, lane = column", [
+            matrix("S_smem, now P", "query x key", square, f"one element of\nrow {row}: a broadcast", [[row, now]], product(rows, range(TILE))),
+            matrix("V_smem", "32 keys x 64", tile, f"key {now}, 32 neighbours:\n32 words in 32 banks, 1 wavefront", cells(v.held(), D),
+                   lane=[product((0, TILE - 1), [lane_column])]),
+            matrix("O, global memory", "32 queries x 64", tile, f"the sums of row {row}, one per lane; stored\nafter the tile's last key",
+                   cells(out[2].elements(), D), sum((cells(r.elements(), D) for r in out), []), [cells(out[2].elements(lane), D)])]]]}
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"order_of_visits.png": (order_of_visits, draw_order_of_visits),
-                          "shared_memory.png": (shared_memory, draw_shared_memory),
-                          "who_reads_what.png": (who_reads_what, draw_who_reads_what)})
+PICTURES = {"order_of_visits.png": (order_of_visits, draw_order_of_visits), "shared_memory.png": (shared_memory, draw_shared_memory),
+            "who_reads_what.png": (who_reads_what, sheet.matrix_page)}

@@ -1,14 +1,8 @@
-#!/usr/bin/env python3
-"""Draws the pictures of this chapter from traces of its program, and of chapter 04's beside it: draw.py [--check]."""
+"""Draws the pictures of this chapter from traces of its program, and of chapter 04's beside it; plots/draw.py runs it."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
-
-from sheet import GREY, INK, LANE, NOW, OWNED, PALE, TINT, Matrix, Page, cells  # noqa: E402
+import sheet
+import traces
+from sheet import GREY, INK, LANE, NOW, OWNED, PALE, TINT, Matrix, Page, cells, matrix, product
 
 TILE, D, SEQ, WARP_SHOWN, WARPS = 32, 64, 128, 1, 4
 PROGRAM = "05_fa2_fwd"
@@ -16,9 +10,6 @@ PROGRAM = "05_fa2_fwd"
 
 def run(folder, options=f"--seq {SEQ}", blocks="0"):
     return traces.run(folder, PROGRAM, f"--heads 1 --dim {D} {options}", blocks)[0]
-
-
-# ---- the loops exchanged --------------------------------------------------------------------------------------------
 
 
 def loops_exchanged(folder):
@@ -54,62 +45,41 @@ def draw_loops_exchanged(facts):
     return page
 
 
-# ---- who owns what --------------------------------------------------------------------------------------------------
-
-
 def who_owns_S(folder):
     loads = lambda source: run(folder).requests(warp=WARP_SHOWN, epoch=2, space="shared", source=source)
     q, k = loads("Q"), loads("K")
-    columns = cells(q[80].held(0), D)  # of one round of the loop over the columns
-    pair = [column for _, column in columns]
-    now = lambda requests: sum((cells(r.held(), D) for r in requests if {c for _, c in cells(r.held(), D)} <= set(pair)), [])
-    rows = sorted({row for row, _ in now(q)})
-    return {"rows": rows, "columns": pair, "Q": now(q), "K": now(k), "key": cells(k[0].held(sheet.MARKED), D)[0][0],
-            "requests": [round(len(requests) * len(pair) / D) for requests in (q, k)]}
-
-
-def draw_who_owns_S(facts):
-    rows, (q, k), (c, *_) = facts["rows"], facts["requests"], facts["columns"]
-    page, lane, count = Page(32.5), facts["key"], len(facts["columns"])
-    sheet.row_of_matrices(page, 1.6, f"S = Q K^T: {len(rows)} query rows per warp, one key per lane", [
-        {"name": "Q_smem", "what": "32 queries x 64", "shape": (TILE, D), "now": facts["Q"], "every": TILE // WARPS,
-         "below": f"columns {c} and {c + 1} of the warp's rows:\n{q} broadcasts of 8 bytes"},
-        {"name": "K_smem", "what": "32 keys x 64", "shape": (TILE, D), "now": facts["K"], "lane": [[[lane, 0], [lane, D - 1]]],
-         "below": f"columns {c} and {c + 1} of 32 keys:\n{k} requests, 32 banks each"},
-        {"name": f"S_reg[{len(rows)}]", "what": "query x key", "shape": (TILE, TILE), "every": TILE // WARPS,
-         "owned": [[row, key] for row in rows for key in range(TILE)], "lane": [[[rows[0], lane], [rows[-1], lane]]],
-         "below": f"{q + k} requests\nfor {len(rows) * count} FMAs"}])
-    page.key(30.0, (NOW, "read now"), (OWNED, f"registers of warp {WARP_SHOWN}"), (None, LANE, f"lane {sheet.MARKED}: one key"))
-    return page
+    columns = [column for _, column in cells(q[80].held(0), D)]  # of one round of the loop over the columns
+    now = lambda requests: sum((cells(r.held(), D) for r in requests if {held % D for held in r.held()} <= set(columns)), [])
+    rows, key = sorted({row for row, _ in now(q)}), cells(k[0].held(sheet.MARKED), D)[0][0]
+    q_requests, k_requests = (round(len(requests) * len(columns) / D) for requests in (q, k))
+    both = " and ".join(map(str, columns))
+    return {"key": ["read now", f"registers of warp {WARP_SHOWN}", f"lane {sheet.MARKED}: one key"], "parts": [
+        [f"S = Q K^T: {len(rows)} query rows per warp, one key per lane", [
+            matrix("Q_smem", "32 queries x 64", (TILE, D), f"columns {both} of the warp's rows:\n{q_requests} broadcasts of 8 bytes",
+                   now(q), every=TILE // WARPS),
+            matrix("K_smem", "32 keys x 64", (TILE, D), f"columns {both} of 32 keys:\n{k_requests} requests, 32 banks each", now(k),
+                   lane=[product([key], (0, D - 1))]),
+            matrix(f"S_reg[{len(rows)}]", "query x key", (TILE, TILE), f"{q_requests + k_requests} requests\nfor {len(rows) * len(columns)} FMAs",
+                   owned=product(rows, range(TILE)), lane=[product(rows, [key])], every=TILE // WARPS)]]]}
 
 
 def who_owns_O(folder):
-    launch, key = run(folder), 12
+    launch, key, lane = run(folder), 12, sheet.MARKED
     v = [r for r in launch.requests(warp=WARP_SHOWN, epoch=2, space="shared", source="V") if r.held()[0] // D == key]
     shuffles = sum(isinstance(e, traces.Event) and e.warp == WARP_SHOWN and e.epoch == 2 and e.what.startswith("__shfl_sync")
-                   for e in launch.events())
-    outputs = launch.requests(warp=WARP_SHOWN, array="O", kind="store")
-    of = lambda lane: sum((cells(r.elements(lane), D) for r in outputs), [])
-    return {"key": key, "V": sum((cells(r.held(), D) for r in v), []), "requests": [len(v), shuffles // TILE],
-            "O": of(None), "lane": of(sheet.MARKED)}
-
-
-def draw_who_owns_O(facts):
-    key, (v, shuffles) = facts["key"], facts["requests"]
-    rows = sorted({row for row, _ in facts["O"]})
-    columns = sorted({column for _, column in facts["lane"]})
-    page = Page(32.5)
-    sheet.row_of_matrices(page, 1.6, f"O += P V: the same {len(rows)} query rows per warp, {len(columns)} columns per lane", [
-        {"name": f"S_reg[{len(rows)}], now P", "what": "query x key", "shape": (TILE, TILE), "every": TILE // WARPS,
-         "owned": [[row, k] for row in rows for k in range(TILE)], "now": [[row, key] for row in rows],
-         "below": f"P of key {key}, from\nlane {key} to all lanes:\n{shuffles} shuffles"},
-        {"name": "V_smem", "what": "32 keys x 64", "shape": (TILE, D), "now": facts["V"],
-         "lane": [[[key, column], [key, column]] for column in columns], "below": f"key {key}, 64 neighbours:\n{v} requests, 32 banks each"},
-        {"name": f"O_reg[{len(rows)}][{len(columns)}]", "what": "32 queries x 64", "shape": (TILE, D), "every": TILE // WARPS,
-         "owned": facts["O"], "lane": [[[rows[0], column], [rows[-1], column]] for column in columns],
-         "below": f"{v} requests and {shuffles} shuffles, which the same\nunit serves, for {len(rows) * len(columns)} FMAs"}])
-    page.key(30.6, (NOW, "read now"), (OWNED, f"registers of warp {WARP_SHOWN}"), (None, LANE, f"lane {sheet.MARKED}: {len(columns)} columns"))
-    return page
+                   for e in launch.events()) // TILE
+    out = launch.requests(warp=WARP_SHOWN, array="O", kind="store")
+    of = lambda lane: sum((cells(r.elements(lane), D) for r in out), [])
+    rows, columns = sorted({row for row, _ in of(None)}), sorted({column for _, column in of(lane)})
+    return {"key": ["read now", f"registers of warp {WARP_SHOWN}", f"lane {lane}: {len(columns)} columns"], "parts": [
+        [f"O += P V: the same {len(rows)} query rows per warp, {len(columns)} columns per lane", [
+            matrix(f"S_reg[{len(rows)}], now P", "query x key", (TILE, TILE), f"P of key {key}, from\nlane {key} to all lanes:\n{shuffles} shuffles",
+                   product(rows, [key]), product(rows, range(TILE)), every=TILE // WARPS),
+            matrix("V_smem", "32 keys x 64", (TILE, D), f"key {key}, 64 neighbours:\n{len(v)} requests, 32 banks each",
+                   sum((cells(r.held(), D) for r in v), []), lane=[[[key, column]] for column in columns]),
+            matrix(f"O_reg[{len(rows)}][{len(columns)}]", "32 queries x 64", (TILE, D), f"{len(v)} requests and {shuffles} shuffles, which "
+                   f"the same\nunit serves, for {len(rows) * len(columns)} FMAs", owned=of(None),
+                   lane=[product(rows, [column]) for column in columns], every=TILE // WARPS)]]]}
 
 
 # ---- the tiles under a causal mask ----------------------------------------------------------------------------------
@@ -156,7 +126,6 @@ def draw_causal_tiles(facts):
     return page
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"loops_exchanged.png": (loops_exchanged, draw_loops_exchanged),
-                          "who_owns_S.png": (who_owns_S, draw_who_owns_S), "who_owns_O.png": (who_owns_O, draw_who_owns_O),
-                          "causal_tiles.png": (causal_tiles, draw_causal_tiles)})
+PICTURES = {"loops_exchanged.png": (loops_exchanged, draw_loops_exchanged),
+            "who_owns_S.png": (who_owns_S, sheet.matrix_page), "who_owns_O.png": (who_owns_O, sheet.matrix_page),
+            "causal_tiles.png": (causal_tiles, draw_causal_tiles)}

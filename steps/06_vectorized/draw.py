@@ -1,16 +1,13 @@
-#!/usr/bin/env python3
-"""Draws the pictures of this chapter from a trace of its last rung: draw.py [--check]."""
+"""Draws the pictures of this chapter from a trace of its last rung; plots/draw.py runs it."""
 
-import sys
-from pathlib import Path
+import re
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
+import sheet
+import traces
 
 
-from provenance import ROOT  # noqa: E402
-from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells  # noqa: E402
+from provenance import ROOT
+from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells
 
 D, SEQ = 64, 128
 
@@ -23,9 +20,6 @@ def loads(folder):
     """Of the first warp: one load of Q and one of K in the product S = Q K^T."""
     epoch = traces.epoch_of(run(folder), "Q", "K")
     return [run(folder).requests(warp=0, epoch=epoch, space="shared", kind="load", bytes=16, source=name)[0] for name in "QK"]
-
-
-# ---- who owns what --------------------------------------------------------------------------------------------------
 
 
 def who_owns_what(folder):
@@ -92,9 +86,6 @@ def draw_banks(offsets):
                          (f"The same load with lane_col = lane % 8 and rows {D} floats apart", bare, 16, None, "load")])
 
 
-# ---- what is computed, and what arrives meanwhile -------------------------------------------------------------------
-
-
 def timeline(folder):
     launch = run(folder)
     first = traces.epoch_of(launch, "Q", "K")
@@ -146,8 +137,9 @@ ORDERS = {  # of the elements (i, j) of a lane's part of O, for one key
 
 
 def order(_):
-    """What registers do is in no trace: the code of the last order is what this picture depends on."""
-    return traces.code_of(ROOT / "common" / "device.cuh", "multiply_columns")
+    """What registers do is in no trace: this picture depends on the code of multiply_columns, comments and spaces apart."""
+    code = re.sub(r"//[^\n]*", "", (ROOT / "common" / "device.cuh").read_text(encoding="utf-8"))
+    return "".join(re.search(r" multiply_columns\(.*?\n}\n", code, re.DOTALL).group().split())
 
 
 def draw_order(_):
@@ -171,6 +163,5 @@ def draw_order(_):
     return page
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"who_owns_what.png": (who_owns_what, draw_who_owns_what), "banks.png": (banks, draw_banks),
-                          "timeline.png": (timeline, draw_timeline), "order.png": (order, draw_order)})
+PICTURES = {"who_owns_what.png": (who_owns_what, draw_who_owns_what), "banks.png": (banks, draw_banks),
+            "timeline.png": (timeline, draw_timeline), "order.png": (order, draw_order)}

@@ -1,16 +1,11 @@
-#!/usr/bin/env python3
-"""Draws the picture of this chapter from a trace of its program: draw.py [--check]."""
+"""Draws the picture of this chapter from a trace of its program; plots/draw.py runs it."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
+import sheet
+import traces
 
 
 
-from sheet import GREY, INK, NOW, SAND, TINT, Matrix, Page  # noqa: E402
+from sheet import GREY, INK, NOW, SAND, TINT, Matrix, Page
 
 TILE, SIZES = 32, {"N_q": 128, "N_kv": 160, "d": 64}
 SHAPES = {name: ("N_q", "d") for name in ("Q", "dO", "dQ")} | {name: ("N_kv", "d") for name in ("K", "V", "dK", "dV")}
@@ -101,5 +96,4 @@ def draw_products(found):
     return page
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"five_products.png": (products, draw_products)})
+PICTURES = {"five_products.png": (products, draw_products)}

@@ -1,16 +1,11 @@
-#!/usr/bin/env python3
-"""Draws the pictures of this chapter from a trace of its program: draw.py [--check]."""
+"""Draws the pictures of this chapter from a trace of its program; plots/draw.py runs it."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "plots"))
-import sheet  # noqa: E402 (its folder comes first)
-import traces  # noqa: E402
+import sheet
+import traces
 
 
 
-from sheet import GREY, LANE, NOW, OWNED, TINT, Matrix, Page, cells  # noqa: E402
+from sheet import GREY, LANE, NOW, TINT, Matrix, Page, cells, matrix, product
 
 D, SEQ, TILE, WARP_SHOWN, COLUMN = 64, 64, 32, 1, 20
 
@@ -21,70 +16,44 @@ def run(folder):
 
 def who_owns_what(folder):
     launch, lane = run(folder), sheet.MARKED
-    shared = lambda epoch, **wanted: launch.requests(space="shared", epoch=epoch, **wanted)
-    mine = lambda *epoch, **wanted: [r for r in shared(*epoch, **wanted) if r.warp == WARP_SHOWN]
-    stores = mine(1, kind="store")
-    base = min(min(r.elements()) for r in shared(1, kind="store") if r.place == stores[0].place)  # P comes first
-    of_P = [r for r in stores if r.place == stores[0].place]
+    mine = lambda epoch, **wanted: launch.requests(warp=WARP_SHOWN, space="shared", epoch=epoch, **wanted)
+    held = lambda epoch, source, element: next(r for r in mine(epoch, source=source, kind="load") if element in r.held())
+    of_P = [r for r in mine(1, kind="store") if r.place == mine(1, kind="store")[0].place]  # P comes before dS
+    base = min(min(r.elements()) for r in launch.requests(epoch=1, space="shared", kind="store", place=of_P[0].place))
     in_P = lambda r, at=None: [list(divmod(word - base, TILE)) for word in r.elements(at)]
     rows = [in_P(r)[0][0] for r in of_P]
-    q = [r for r in mine(1, source="Q") if r.held(0) == [rows[1] * D + COLUMN]][0]
-    k = [r for r in mine(1, source="K") if COLUMN in [held % D for held in r.held()]][0]
-
+    row, n = rows[1], launch.block[0] // 32 * len(rows)
     added = launch.requests(warp=WARP_SHOWN, array="dV", kind="atomic", epoch=2)
-    keys = sorted({row for r in added for row, _ in cells(r.elements(), D)})
+    keys = sorted({at[0] for r in added for at in cells(r.elements(), D)})
     key = keys[2]
-    sums = [r for r in added if cells(r.elements(), D)[0] == [key, 0]][0]
     broadcasts = [in_P(r, 0)[0] for r in mine(2, source=traces.COMPUTED, kind="load")]
-    n = launch.block[0] // 32 * len(rows)
     of_key = [at for at in broadcasts if at[1] == key and at[0] < n]
-    dS = [row - n for row, col in broadcasts if col == key and row - n in rows]  # dS lies behind P
-    row_of_K = [r for r in mine(2, source="K", kind="load") if r.held()[0] // D == key][0]
+    assert [n + row, key] in broadcasts, "dS of the row, which lies behind P"
     dQ = launch.requests(warp=WARP_SHOWN, array="dQ", kind="store")
-    dO = mine(2, source="dO", kind="load")[: len({row for row, _ in of_key})]
-    return {
-        "rows": rows, "keys": keys, "queries": n,
-        "scores": {"Q": cells(q.held(0), D), "K": cells(k.held(), D), "P": in_P(of_P[1]), "lane": in_P(of_P[1], lane)},
-        "dQ": {"dS": [[sorted(set(dS))[1], key]], "K": cells(row_of_K.held(), D), "now": cells(dQ[2].elements(), D),
-               "lane": sum((cells(r.elements(lane), D) for r in dQ), [])},
-        "dV": {"P": of_key, "dO": sum((cells(r.held(), D) for r in dO), []), "now": cells(sums.elements(), D),
-               "lane": sum((cells(r.elements(lane), D) for r in added), []), "requests": len(dO)},
-    }
-
-
-def draw_who_owns_what(facts):
-    rows, keys, n = facts["rows"], facts["keys"], facts["queries"]
-    across = lambda numbers, cols: [[row, col] for row in numbers for col in range(cols)]
-    columns = sorted({column for _, column in facts["dQ"]["lane"]})
-    page, lane = Page(81), sheet.MARKED
-    scores, dQ, dV = facts["scores"], facts["dQ"], facts["dV"]
-    key = dV["now"][0][0]
-    one = lambda name, what, shape, below, **more: {"name": name, "what": what, "shape": shape, "below": below, **more}
-    sheet.row_of_matrices(page, 1.6, f"1. P and dS: warp {WARP_SHOWN} computes rows {rows[0]} and {rows[1]}, lane = key", [
-        one("Q_smem, dO_smem", f"{n} queries x {D}", (n, D), f"row {rows[1]}, column {COLUMN}: a broadcast",
-            owned=across(rows, D), now=scores["Q"]),
-        one("K_smem, V_smem", f"{TILE} keys x {D}", (TILE, D), f"column {COLUMN}, one key per lane:\n32 rows in 32 banks",
-            now=scores["K"], lane=[[[scores["lane"][0][1], 0], [scores["lane"][0][1], D - 1]]]),
-        one("P_smem, dS_smem", "query x key", (n, TILE), f"the sums of row {rows[1]},\none per lane", owned=across(rows, TILE),
-            now=scores["P"], lane=[scores["lane"]])])
-    sheet.row_of_matrices(page, 27.8, "2. dQ += dS K: the same rows, lane = column", [
-        one("dS_smem", "query x key", (n, TILE), f"row {rows[1]}, key {key}:\na broadcast", owned=across(rows, TILE), now=dQ["dS"]),
-        one("K_smem", f"{TILE} keys x {D}", (TILE, D), f"key {key}, 32 neighbours", now=dQ["K"],
-            lane=[[[0, c], [TILE - 1, c]] for c in columns]),
-        one("dQ_reg", f"{n} queries x {D}", (n, D), f"the sums of row {rows[1]}, in registers\nuntil the last key",
-            owned=across(rows, D), now=dQ["now"], lane=[[at] for at in dQ["lane"]])])
-    sheet.row_of_matrices(page, 53.6, f"3. dV += P^T dO, dK += dS^T Q: warp {WARP_SHOWN} computes {len(keys)} keys, lane = column", [
-        one("P_smem, dS_smem", "query x key", (n, TILE), f"key {key} of {len(dV['P'])} rows:\nto registers, for\nall columns",
-            owned=[[r, k] for r in range(n) for k in keys], now=dV["P"]),
-        one("dO_smem, Q_smem", f"{n} queries x {D}", (n, D), f"{dV['requests']} rows, one per request:\n{dV['requests']} requests of 32 neighbours",
-            now=dV["dO"], lane=[[[0, c], [n - 1, c]] for c in columns]),
-        one("dV, dK, global memory", f"{TILE} keys x {D}", (TILE, D), f"key {key}: then one atomicAdd per lane",
-            owned=across(keys, D), now=dV["now"], lane=[[at] for at in dV["lane"]])])
-    page.key(79.2, (NOW, "touched for one FMA (3: for one sum)"), (OWNED, f"warp {WARP_SHOWN}"), (None, LANE, f"lane {lane}"))
-    return page
-
-
-# ---- contributions are gathered -------------------------------------------------------------------------------------
+    columns = sorted({at[1] for r in dQ for at in cells(r.elements(lane), D)})
+    dO = mine(2, source="dO", kind="load")[: len(of_key)]
+    queries, keys_64, P = ((n, D), f"{n} queries x {D}"), ((TILE, D), f"{TILE} keys x {D}"), ((n, TILE), "query x key")
+    one = lambda name, of, below, now, owned=(), lane=(): matrix(name, of[1], of[0], below, now, owned, lane)
+    flat = lambda requests, at=None: sum((cells(r.elements(at), D) for r in requests), [])
+    return {"key": ["touched for one FMA (3: for one sum)", f"warp {WARP_SHOWN}", f"lane {lane}"], "parts": [
+        [f"1. P and dS: warp {WARP_SHOWN} computes rows {rows[0]} and {row}, lane = key", [
+            one("Q_smem, dO_smem", queries, f"row {row}, column {COLUMN}: a broadcast",
+                cells(held(1, "Q", row * D + COLUMN).held(), D), product(rows, range(D))),
+            one("K_smem, V_smem", keys_64, f"column {COLUMN}, one key per lane:\n32 rows in 32 banks",
+                cells(held(1, "K", COLUMN).held(), D), lane=[product([in_P(of_P[1], lane)[0][1]], (0, D - 1))]),
+            one("P_smem, dS_smem", P, f"the sums of row {row},\none per lane", in_P(of_P[1]), product(rows, range(TILE)), [in_P(of_P[1], lane)])]],
+        ["2. dQ += dS K: the same rows, lane = column", [
+            one("dS_smem", P, f"row {row}, key {key}:\na broadcast", [[row, key]], product(rows, range(TILE))),
+            one("K_smem", keys_64, f"key {key}, 32 neighbours", cells(held(2, "K", key * D).held(), D),
+                lane=[product((0, TILE - 1), [column]) for column in columns]),
+            one("dQ_reg", queries, f"the sums of row {row}, in registers\nuntil the last key", flat(dQ[2:3]), product(rows, range(D)),
+                [[at] for at in flat(dQ, lane)])]],
+        [f"3. dV += P^T dO, dK += dS^T Q: warp {WARP_SHOWN} computes {len(keys)} keys, lane = column", [
+            one("P_smem, dS_smem", P, f"key {key} of {len(of_key)} rows:\nto registers, for\nall columns", of_key, product(range(n), keys)),
+            one("dO_smem, Q_smem", queries, f"{len(dO)} rows, one per request:\n{len(dO)} requests of 32 neighbours",
+                sum((cells(r.held(), D) for r in dO), []), lane=[product((0, n - 1), [column]) for column in columns]),
+            one("dV, dK, global memory", keys_64, f"key {key}: then one atomicAdd per lane",
+                flat([r for r in added if key * D in r.elements()]), product(keys, range(D)), [[at] for at in flat(added, lane)])]]]}
 
 
 def gathered(folder):
@@ -134,5 +103,4 @@ def draw_gathered(facts):
     return page
 
 
-if __name__ == "__main__":
-    sheet.main(__file__, {"who_owns_what.png": (who_owns_what, draw_who_owns_what), "gathered.png": (gathered, draw_gathered)})
+PICTURES = {"who_owns_what.png": (who_owns_what, sheet.matrix_page), "gathered.png": (gathered, draw_gathered)}

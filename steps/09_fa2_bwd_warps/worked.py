@@ -5,6 +5,7 @@ loop, in double precision. It stands between two comments, each a line of its ow
     <!-- worked.py: end -->
 """
 
+import itertools
 import math
 import re
 import sys
@@ -27,46 +28,31 @@ def dot(a, b):
     return math.fsum(x * y for x, y in zip(a, b))
 
 
-def zeros(rows, cols):
-    return [[0.0] * cols for _ in range(rows)]
-
-
 def add(rows, at, factor, row):
     rows[at] = [x + factor * y for x, y in zip(rows[at], row)]
 
 
 def forward():
-    """P, O and L of the whole matrices, as the forward pass leaves O and L."""
+    """O and L, as the forward pass leaves them."""
     S = [[SCALE * dot(q, k) for k in K] for q in Q]
     L = [math.log(math.fsum(map(math.exp, row))) for row in S]
-    P = [[math.exp(s - l) for s in row] for row, l in zip(S, L)]
-    O = [[math.fsum(p * V[j][c] for j, p in enumerate(row)) for c in range(d)] for row in P]
-    return P, O, L
-
-
-def loss(q, k, v):
-    """sum(dO o O): the number whose gradients are dQ, dK and dV."""
-    total = 0.0
-    for i, row in enumerate(q):
-        weights = [math.exp(SCALE * dot(row, key)) for key in k]
-        for j, w in enumerate(weights):
-            total += w / math.fsum(weights) * dot(dO[i], v[j])
-    return total
+    return [[math.fsum(math.exp(s - l) * v[c] for s, v in zip(row, V)) for c in range(d)] for row, l in zip(S, L)], L
 
 
 def check_by_differences(operands, gradients):
-    """Each gradient against the difference of the loss to both sides of an element."""
+    """Each gradient against the difference of sum(dO o O), whose gradients they are, to both sides of an element."""
+    def loss(q, k, v):
+        weights = [[math.exp(SCALE * dot(row, key)) for key in k] for row in q]
+        return sum(w / math.fsum(of) * dot(dO[i], v[j]) for i, of in enumerate(weights) for j, w in enumerate(of))
+
     step = 1e-5
-    for which, gradient in enumerate(gradients):
-        for i in range(N):
-            for c in range(d):
-                sides = []
-                for sign in (1, -1):
-                    moved = [[row[:] for row in operand] for operand in operands]
-                    moved[which][i][c] += sign * step
-                    sides.append(loss(*moved))
-                expected = (sides[0] - sides[1]) / (2 * step)
-                assert abs(gradient[i][c] - expected) < 1e-8, (which, i, c, gradient[i][c], expected)
+    for which, i, c in itertools.product(range(3), range(N), range(d)):
+        sides = []
+        for sign in (1, -1):
+            moved = [[row[:] for row in operand] for operand in operands]
+            moved[which][i][c] += sign * step
+            sides.append(loss(*moved))
+        assert abs(gradients[which][i][c] - (sides[0] - sides[1]) / (2 * step)) < 1e-8, (which, i, c)
 
 
 def decimal(x):
@@ -84,13 +70,13 @@ def table(headings, rows, right=()):
 
 
 def example():
-    _, O, L = forward()
+    O, L = forward()
     D = [dot(dO[i], O[i]) for i in range(N)]
-    out = "The preprocess kernel leaves, a row of queries each:\n\n"
+    out = "The preprocess kernel leaves, one line per query row:\n\n"
     out += table(["query", "dO", "O", "D", "L", "L2 = L log2 e"],
                  [[str(i), vector(dO[i]), vector(O[i]), decimal(D[i]), decimal(L[i]), decimal(L[i] / math.log(2))]
                   for i in range(N)], right=(3, 4, 5))
-    dQ, dK, dV = zeros(N, d), zeros(N, d), zeros(N, d)
+    dQ, dK, dV = ([[0.0] * d for _ in range(N)] for _ in range(3))
     for key0 in range(0, N, Bc):
         for row0 in range(0, N, Br):
             rows, keys = range(row0, row0 + Br), range(key0, key0 + Bc)
@@ -102,20 +88,18 @@ def example():
             out += table(["", *columns], [[f"query {i}", *(decimal(part[i, j]) for part in (P, dP, dS) for j in keys)]
                                           for i in rows], right=range(1, 7))
             lines = []
-            for name, total, of, sums, where in (("dV", dV, P, dO, "in registers"), ("dK", dK, dS, Q, "in registers")):
-                for j in keys:
-                    before = total[j]
-                    for i in rows:
-                        add(total, j, of[i, j], sums[i])
-                    lines.append([f"{name}, key {j}", vector([a - b for a, b in zip(total[j], before)]), vector(total[j]), where])
-            for i in rows:
-                before = dQ[i]
-                for j in keys:
-                    add(dQ, i, dS[i, j], K[j])
-                lines.append([f"dQ, query {i}", vector([a - b for a, b in zip(dQ[i], before)]), vector(dQ[i]), "in global memory"])
+            for name, total, targets, terms, where in (
+                    ("dV, key", dV, keys, lambda j: [(P[i, j], dO[i]) for i in rows], "in registers"),
+                    ("dK, key", dK, keys, lambda j: [(dS[i, j], Q[i]) for i in rows], "in registers"),
+                    ("dQ, query", dQ, rows, lambda i: [(dS[i, j], K[j]) for j in keys], "in global memory")):
+                for at in targets:
+                    before = total[at]
+                    for factor, row in terms(at):
+                        add(total, at, factor, row)
+                    lines.append([f"{name} {at}", vector([a - b for a, b in zip(total[at], before)]), vector(total[at]), where])
             out += "\n" + table(["", "added", "sum so far", "which is"], lines)
         out += f"\nBlock {key0 // Bc} writes dV and dK of its keys, and is done.\n"
-    check_by_differences([[[float(x) for x in row] for row in operand] for operand in (Q, K, V)], [dQ, dK, dV])
+    check_by_differences((Q, K, V), (dQ, dK, dV))
     sums = [[math.fsum(m[j][c] for j in range(N)) for c in range(d)] for m in (dK, dV, dO)]
     assert max(map(abs, sums[0])) < 1e-14 and max(abs(a - b) for a, b in zip(sums[1], sums[2])) < 1e-14
     out += f"\nOver all keys dK adds up to {vector(sums[0])}, and dV to {vector(sums[1])}, the sum of the rows of dO.\n"

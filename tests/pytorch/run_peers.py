@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One forward and one backward of PyTorch's fp32 attention, for a profiler: count_peers.sh calls it.
+"""One forward and one backward of PyTorch's fp32 attention, for a profiler: plots/record.py calls it.
 
     run_peers.py efficient|math BATCH HEADS N D
 

@@ -7,5 +7,6 @@
 
 /* Keep the error for cudaGetLastError(), and return what the call returns: an earlier kernel's failure goes first. */
 cudaError_t api_remember(cudaError_t error);
+void api_forget_failed_launch(void); /* by cudaDeviceReset() */
 
 #endif

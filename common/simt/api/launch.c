@@ -6,6 +6,9 @@
 #include "scheduler.h"
 #include "trace.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 static unsigned shuffle_seed;
 static uint64_t launches;
 
@@ -60,22 +63,76 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     return simt_sticky_error();
 }
 
+static bool launch_failed; /* since the last cudaDeviceReset() */
+
+void api_forget_failed_launch(void) { launch_failed = false; }
+
+static void __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
+    char text[500];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    launch_failed = true;
+    simt_report(error, text);
+    api_remember(error);
+}
+
+static void refuse_shape(const char *name, const unsigned grid[3], const unsigned block[3]) {
+    static const unsigned most_blocks[] = {2147483647, 65535, 65535}, most_threads[] = {1024, 1024, 64};
+    const cudaError_t error = cudaErrorInvalidConfiguration;
+    for (int i = 0; i < 3; i++) {
+        if (block[i] == 0) {
+            refuse(error, "launch of %s: a block of (%u,%u,%u) threads has none", name, block[0], block[1], block[2]);
+            return;
+        }
+        if (grid[i] == 0) {
+            refuse(error, "launch of %s: a grid of (%u,%u,%u) blocks has none", name, grid[0], grid[1], grid[2]);
+            return;
+        }
+    }
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (threads > MAX_BLOCK_THREADS) {
+        refuse(error, "launch of %s: %llu threads per block, at most %d", name, (unsigned long long)threads,
+               MAX_BLOCK_THREADS);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (block[i] > most_threads[i]) {
+            refuse(error, "launch of %s: %u threads per block in %c, at most %u", name, block[i], "xyz"[i],
+                   most_threads[i]);
+            return;
+        }
+        if (grid[i] > most_blocks[i]) {
+            refuse(error, "launch of %s: %u blocks in %c, at most %u", name, grid[i], "xyz"[i], most_blocks[i]);
+            return;
+        }
+    }
+}
+
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
                         size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes) {
     if (simt_sticky_error() != cudaSuccess) return;
+    /* A program that goes on after a launch that failed is told no more: what follows reads what that kernel did not
+     * write. As soon as the program has taken note of the error, later launches run. */
+    if (launch_failed && cudaPeekAtLastError() != cudaSuccess) return;
     bool grid_fits =
         grid[0] >= 1 && grid[0] <= 2147483647u && grid[1] >= 1 && grid[1] <= 65535 && grid[2] >= 1 && grid[2] <= 65535;
     bool block_fits = block[0] >= 1 && block[0] <= 1024 && block[1] >= 1 && block[1] <= 1024 && block[2] >= 1 &&
                       block[2] <= 64 && block[0] * block[1] * block[2] <= MAX_BLOCK_THREADS;
     if (!grid_fits || !block_fits) {
-        api_remember(cudaErrorInvalidConfiguration);
+        refuse_shape(name, grid, block);
         return;
     }
     const struct shared_limit *limit = find_limit(kernel);
     size_t allowed = limit != NULL && limit->bytes > SHARED_BYTES_DEFAULT ? limit->bytes : SHARED_BYTES_DEFAULT;
     if (dynamic_shared_bytes > allowed) {
-        api_remember(cudaErrorInvalidValue);
+        refuse(cudaErrorInvalidValue, "launch of %s: %zu bytes of dynamic shared memory, at most %zu%s", name,
+               dynamic_shared_bytes, allowed,
+               dynamic_shared_bytes <= shared_most()
+                   ? " (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more)"
+                   : "");
         return;
     }
     struct launch launch = {
@@ -91,6 +148,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .arguments_bytes = arguments_bytes,
         .blocks = (uint64_t)grid[0] * grid[1] * grid[2],
         .number = ++launches,
+        .after_failure = launch_failed,
     };
     choose_order(&launch);
     launch.metered = meter_is_on(&launch.meter_every);

@@ -84,6 +84,7 @@ cudaError_t cudaDeviceSynchronize(void) { return simt_sticky_error(); }
 
 cudaError_t cudaDeviceReset(void) {
     simt_clear_error();
+    api_forget_failed_launch();
     last_error = cudaSuccess;
     memory_free_all();
     return cudaSuccess;

@@ -33,7 +33,8 @@ static void try_collective(struct warp *warp, struct thread *self) {
     shadow_collective(warp, first, present);
     if (simt_worker->metering) {
         meter_lanes(simt_worker, first, present);
-        meter_event(simt_worker, (int)(first->linear / WARP_SIZE), self->place.what, self->place.file, self->place.line);
+        meter_event(simt_worker, (int)(first->linear / WARP_SIZE), self->place.what, self->place.file,
+                    self->place.line);
     }
 }
 

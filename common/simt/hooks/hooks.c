@@ -113,7 +113,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     if (shared_offset < SHARED_BYTES_MAX) {
         if (!shared_contains(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
         struct shadowed shared = {worker->shared_cells, SHARED_BYTES_MAX, true, false};
-        shadow_access(shared, shared_offset, address, bytes, kind, marked, pc);
+        shadow_access(&shared, shared_offset, address, bytes, kind, marked, pc);
         space = SPACE_SHARED;
     } else if (address - self->stack < STACK_BYTES) {
         space = SPACE_LOCAL;
@@ -126,7 +126,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
         }
         if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);
         struct shadowed global = {memory->cells, memory->bytes, false, memory->all_written};
-        shadow_access(global, offset, address, bytes, kind, marked, pc);
+        shadow_access(&global, offset, address, bytes, kind, marked, pc);
     }
     if (worker->metering) meter_access(address, bytes, kind, space, pc);
 }

@@ -96,6 +96,7 @@ struct launch {
     _Atomic bool failed;
     _Atomic bool fenced; /* __threadfence() has been called */
     uint64_t number;     /* of this launch, from 1 */
+    bool after_failure;  /* of a launch whose output it may miss: reads of what nobody wrote are not told */
     bool metered;
     uint64_t meter_every;  /* of the blocks, one in so many is metered */
     uint64_t step, offset; /* block i runs as number (i * step + offset) % blocks */
@@ -133,7 +134,14 @@ struct worker {
     struct cell *shared_cells;
     uint64_t owner, shared_owner; /* upper bits of the stamps of the block that runs */
     uint64_t block_serial;
-    unsigned barriers;       /* passed by the block that runs */
+    unsigned barriers;    /* passed by the block that runs */
+    struct barrier_site { /* the places of its barriers, and how often it has passed each */
+        const void *pc;
+        struct place place;
+        unsigned passed;
+    } barrier_sites[16];
+    unsigned barrier_site_count;
+    int last_barrier;        /* of these places, or -1 */
     bool block_synchronises; /* it has made an atomic or volatile access */
     struct {                 /* the first read, since the last barrier, of a word that nobody had written by then */
         uintptr_t address;
@@ -156,6 +164,7 @@ struct worker {
     int signal;
     uintptr_t signal_address;
     const void *signal_pc;
+    _Atomic uint64_t progress;        /* threads that have returned or come to a barrier or a collective */
     _Atomic int64_t block_started_ns; /* 0: idle, or its block has failed */
 };
 

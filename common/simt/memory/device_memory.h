@@ -27,7 +27,8 @@ void memory_for_each(void (*visit)(const struct allocation *allocation, void *da
 void memory_free_all(void);
 /* The host has no rights to device memory, so that it cannot take a device pointer for its own: opened for a launch, and
  * around what the API itself does. */
-void memory_open(const void *pointer), memory_close(const void *pointer); /* the allocation that holds the byte, if any */
+void memory_open(const void *pointer),
+    memory_close(const void *pointer); /* the allocation that holds the byte, if any */
 void memory_open_all(void), memory_close_all(void);
 size_t memory_total(void), memory_in_use(void);
 const struct allocation *memory_find(uintptr_t address);    /* the allocation that holds the byte, or NULL */

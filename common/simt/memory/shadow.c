@@ -41,6 +41,8 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
     worker->owner = launch_bits << 19 | (number & 0x7ffff);
     worker->shared_owner = ++worker->block_serial & 0x7ffffffff;
     worker->barriers = 0;
+    worker->barrier_site_count = 0;
+    worker->last_barrier = -1;
     worker->block_synchronises = false;
     worker->unwritten.thread = NULL;
     for (unsigned i = 0; i < launch->threads; i++) {
@@ -55,9 +57,21 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
     }
 }
 
+/* Counts beyond the table are lost: messages then say less. */
+static void count_barrier(struct worker *worker, const struct thread *last) {
+    enum { ROOM = sizeof worker->barrier_sites / sizeof *worker->barrier_sites };
+    unsigned i = 0;
+    while (i < worker->barrier_site_count && worker->barrier_sites[i].pc != last->last_pc) i++;
+    if (i == worker->barrier_site_count && i < ROOM)
+        worker->barrier_sites[worker->barrier_site_count++] = (struct barrier_site){last->last_pc, last->place, 0};
+    worker->last_barrier = i < ROOM ? (int)i : -1;
+    if (i < ROOM) worker->barrier_sites[i].passed++;
+}
+
 void shadow_barrier(struct worker *worker) {
     shadow_report_unwritten(worker);
     worker->barriers++;
+    count_barrier(worker, simt_self);
     for (unsigned i = 0; i < worker->launch->threads; i++)
         worker->threads[i].stamp = make_stamp(worker->owner, i, worker->barriers);
 }
@@ -124,37 +138,82 @@ static struct uint3 index_of(unsigned linear) {
     return (struct uint3){linear % size.x, linear / size.x % size.y, linear / size.x / size.y};
 }
 
+/* Two accesses of one block between which the code has a barrier, though none was passed between them: the one further down
+ * is of an earlier round of a loop than the other. Says so in `text`; false: it is not so. */
+static bool explain_rounds(const void *pc, const void *other_pc, char *text, size_t room) {
+    const struct worker *worker = simt_worker;
+    if (worker->last_barrier < 0) return false;
+    const struct barrier_site *barrier = &worker->barrier_sites[worker->last_barrier];
+    uintptr_t low = (uintptr_t)pc, high = (uintptr_t)other_pc, between = (uintptr_t)barrier->pc;
+    bool this_is_later = low < high;
+    if (!this_is_later) low = (uintptr_t)other_pc, high = (uintptr_t)pc;
+    if (low >= between || between >= high) return false;
+    snprintf(
+        text, room,
+        "the %s in line %d stands between the two lines, but not between the two accesses: %s access is of round %u of "
+        "the loop, %s of round %u already; let all threads wait at the end of a round, too",
+        barrier->place.what, barrier->place.line, this_is_later ? "the other thread's" : "this thread's",
+        barrier->passed, this_is_later ? "this thread's" : "the other's", barrier->passed + 1);
+    return true;
+}
+
+static const char *cause_of(bool same_block, bool same_warp, bool same_line, bool both_write) {
+    if (same_line && both_write && same_block)
+        return "two threads reach one element by the same line: does an index leave its row, where a bounds check is "
+               "missing? "
+               "If they are meant to meet there, use an atomic operation";
+    if (same_line && both_write)
+        return "blocks run in any order, and two of them reach one element by the same line: does an index leave its "
+               "row or "
+               "its block's part, where a bounds check is missing? If they are meant to meet there, use an atomic "
+               "operation";
+    if (!same_block)
+        return "blocks run in any order and cannot wait for one another: give each block its own output, use an atomic "
+               "operation, or split the kernel in two";
+    if (same_warp)
+        return "no __syncthreads() stands between them, nor, both being of one warp, a __syncwarp(), shuffle or vote";
+    return "a __syncthreads() is missing between the two";
+}
+
 static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum access_kind kind, const void *pc,
                                                         uint64_t stamp, uint32_t other_pc, bool other_wrote) {
-    char what[200], other_block[80] = "of the same block";
+    char what[200], who[120], rounds[400];
     describe_address(address, what, sizeof what);
     bool same_block =
         stamp >> STAMP_OWNER_SHIFT == simt_worker->owner || stamp >> STAMP_OWNER_SHIFT == simt_worker->shared_owner;
     struct uint3 other = index_of(stamp_thread(stamp));
+    bool same_warp = same_block && stamp_thread(stamp) / WARP_SIZE == simt_self->linear / WARP_SIZE;
     if (!same_block) {
         uint64_t number = stamp >> STAMP_OWNER_SHIFT & 0x7ffff;
         struct uint3 grid = simt_worker->launch->grid;
-        snprintf(other_block, sizeof other_block, "of block (%u,%u,%u)", (unsigned)(number % grid.x),
-                 (unsigned)(number / grid.x % grid.y), (unsigned)(number / grid.x / grid.y));
+        snprintf(who, sizeof who, "thread (%u,%u,%u) of block (%u,%u,%u)", other.x, other.y, other.z,
+                 (unsigned)(number % grid.x), (unsigned)(number / grid.x % grid.y),
+                 (unsigned)(number / grid.x / grid.y));
+    } else if (stamp_thread(stamp) != simt_self->linear) {
+        snprintf(who, sizeof who, "thread (%u,%u,%u) of the same block", other.x, other.y, other.z);
+    } else { /* the last of several readers: the others are known by a flag only */
+        same_block = (stamp & READ_BY_BLOCKS) == 0;
+        same_warp = same_block && (stamp & READ_BY_WARPS) == 0;
+        snprintf(who, sizeof who, "another thread of %s",
+                 same_warp    ? "the same warp"
+                 : same_block ? "the same block"
+                              : "another block");
     }
     char *line = source_line(pc), *other_line = source_line(absolute_pc(other_pc));
-    const char *cause =
-        !same_block ? "blocks run in any order and cannot wait for one another: give each block its own "
-                      "output, use an atomic operation, or split the kernel in two"
-        : stamp_thread(stamp) / WARP_SIZE == simt_self->linear / WARP_SIZE
-            ? "no __syncthreads() stands between them, nor, both being of one warp, a __syncwarp(), shuffle or vote"
-            : "a __syncthreads() is missing between the two";
+    bool both_write = other_wrote && kind == ACCESS_WRITE;
+    const char *cause = same_block && explain_rounds(pc, absolute_pc(other_pc), rounds, sizeof rounds)
+                            ? rounds
+                            : cause_of(same_block, same_warp, strcmp(line, other_line) == 0, both_write);
     simt_fail(cudaErrorLaunchFailure,
-              "race on %s: this thread %s it at %s; thread (%u,%u,%u) %s %s it at %s, and nothing orders the two: %s",
-              what, verb(kind), line, other.x, other.y, other.z, other_block, other_wrote ? "wrote" : "read",
-              other_line, cause);
+              "race on %s: this thread %s it at %s; %s %s it at %s, and nothing orders the two: %s", what, verb(kind),
+              line, who, other_wrote ? "wrote" : "read", other_line, cause);
 }
 
 /* The writer may just not have run yet: then its write will be found to race with this read. So the read is only noted,
  * and told at the next barrier or the end of the block. */
 static __attribute__((noinline, cold)) void note_unwritten(uintptr_t address, bool shared, const void *pc) {
     struct worker *worker = simt_worker;
-    if (worker->unwritten.thread != NULL) return;
+    if (worker->unwritten.thread != NULL || (worker->launch->after_failure && !shared)) return;
     worker->unwritten.address = address;
     worker->unwritten.pc = pc;
     worker->unwritten.thread = simt_self;
@@ -280,8 +339,9 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
     if (!after_plain_store) cell->write_pc = relative_pc(pc);
 }
 
-static inline void on_access(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
-                             bool shared, bool all_written, const void *pc) {
+static inline __attribute__((always_inline)) void on_access(struct cell *cell, uintptr_t address, uint64_t stamp,
+                                                            enum access_kind kind, bool marked, bool shared,
+                                                            bool all_written, const void *pc) {
     if (kind == ACCESS_READ || kind == ACCESS_COPY) {
         on_read(cell, address, stamp, marked, shared, all_written, pc);
         return;
@@ -295,36 +355,39 @@ static inline void on_access(struct cell *cell, uintptr_t address, uint64_t stam
 }
 
 /* Some bytes of a word, or all of one that is split. */
-static __attribute__((noinline)) void on_bytes(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes,
-                                               uint64_t stamp, enum access_kind kind, bool marked, const void *pc) {
-    struct cell *word = &memory.cells[offset / 4], *own = byte_cells(memory.cells, memory.bytes, offset / 4);
+static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, size_t offset, uintptr_t address,
+                                               size_t bytes, uint64_t stamp, enum access_kind kind, bool marked,
+                                               const void *pc) {
+    struct cell *word = &memory->cells[offset / 4], *own = byte_cells(memory->cells, memory->bytes, offset / 4);
     if (!word->split) {
         for (int i = 0; i < 4; i++) own[i] = *word;
         word->split = 1;
+        word->read = 0; /* so that no read of the word is settled */
     }
     for (size_t i = 0; i < bytes; i++)
-        on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory.shared, memory.all_written, pc);
-    /* The word's own stamps say from now on only that it was touched: to the meter, and to whom looks for its writer. */
-    if (kind == ACCESS_READ || kind == ACCESS_COPY)
-        word->read = stamp;
-    else
-        word->write = stamp;
+        on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
+    if (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC) word->write = stamp; /* who looks here only asks whether */
 }
 
-void shadow_access(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
+void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
                    bool marked, const void *pc) {
     uint64_t stamp = simt_self->stamp;
-    if (memory.shared) {
+    if (memory->shared) {
         const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
         stamp = simt_worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & low);
     }
+    struct cell *cell = &memory->cells[offset / 4];
+    if ((offset | bytes) % 4 == 0) {
+        for (; bytes > 0; cell++, offset += 4, address += 4, bytes -= 4)
+            if (!cell->split)
+                on_access(cell, address, stamp, kind, marked, memory->shared, memory->all_written, pc);
+            else
+                on_bytes(memory, offset, address, 4, stamp, kind, marked, pc);
+        return;
+    }
     while (bytes > 0) {
         size_t in_word = 4 - offset % 4 < bytes ? 4 - offset % 4 : bytes;
-        struct cell *cell = &memory.cells[offset / 4];
-        if (in_word == 4 && !cell->split)
-            on_access(cell, address, stamp, kind, marked, memory.shared, memory.all_written, pc);
-        else
-            on_bytes(memory, offset, address, in_word, stamp, kind, marked, pc);
+        on_bytes(memory, offset, address, in_word, stamp, kind, marked, pc);
         offset += in_word, address += in_word, bytes -= in_word;
     }
 }

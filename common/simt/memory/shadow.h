@@ -32,21 +32,20 @@ enum { READ_BY_LANES = 1, READ_BY_WARPS = 2, READ_BY_BLOCKS = 4, READ_VOLATILE =
 static const uint64_t WRITTEN_BY_HOST = 4;
 /* A plain read that adds nothing to what the word's cell already says, and cannot race: nobody has written the word in
  * this launch (or, with `global` false, no thread of this block since the last barrier), and as many readers are noted
- * already. Nearly all reads are such, so this is the part that must be fast. */
+ * already; a word that is split notes none. Nearly all reads are such, so this is the part that must be fast. */
 static inline bool shadow_read_is_settled(const struct cell *cell, uint64_t stamp, uint32_t clock, bool global,
                                           bool all_written) {
     const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
     uint64_t write = cell->write, read = cell->read, differing = read ^ stamp;
     if (global) {
         if ((write ^ stamp) >> STAMP_LAUNCH_SHIFT == 0 || (write == 0 && !all_written)) return false;
-        if ((read & READ_BY_BLOCKS) != 0 && !cell->split && differing >> STAMP_LAUNCH_SHIFT == 0) return true;
+        if ((read & READ_BY_BLOCKS) != 0 && differing >> STAMP_LAUNCH_SHIFT == 0) return true;
     } else {
         const uint64_t barrier = 0xffffull << STAMP_BARRIER_SHIFT;
         if ((write ^ stamp) >> STAMP_OWNER_SHIFT != 0 || ((write ^ stamp) & barrier) == 0 ||
             (write & WRITE_PENDING) != 0)
             return false;
     }
-    if (cell->split) return false;
     if ((differing & ~thread_and_flags) == 0 && (read & READ_BY_WARPS) != 0) return true;
     return read == stamp && cell->read_clock == clock;
 }
@@ -56,7 +55,7 @@ struct shadowed {
     size_t bytes;
     bool shared, all_written;
 };
-void shadow_access(struct shadowed memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
+void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
                    bool marked, const void *pc);
 void shadow_written_by_host(struct cell *cells, size_t offset, size_t bytes);
 void shadow_start_block(struct worker *worker, uint64_t number);

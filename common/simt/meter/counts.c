@@ -227,7 +227,12 @@ static void add_event(struct meter *meter, const char *what, const char *file, i
 
 void meter_event(struct worker *worker, int warp, const char *what, const char *file, int line) {
     if (worker->watched) simt_watcher->event(worker, warp, what, file, line);
-    if (worker->counted) add_event(worker->meter, what, file, line, 1);
+    if (!worker->counted) return;
+    add_event(worker->meter, what, file, line, 1);
+    if (warp < 0)
+        worker->meter->barriers++;
+    else
+        worker->meter->collectives++;
 }
 
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
@@ -251,6 +256,9 @@ static void merge(struct meter *into, struct meter *from) {
     }
     for (int i = 0; i < from->event_count; i++)
         add_event(into, from->events[i].what, from->events[i].file, from->events[i].line, from->events[i].count);
+    into->barriers += from->barriers;
+    into->collectives += from->collectives;
+    if (from->shared_bytes > into->shared_bytes) into->shared_bytes = from->shared_bytes;
 }
 
 struct touched {
@@ -260,8 +268,12 @@ struct touched {
 static void count_touched(const struct allocation *allocation, void *data) {
     struct touched *touched = data;
     for (size_t i = 0; i < (allocation->bytes + 3) / 4; i++) {
-        touched->read += allocation->cells[i].read >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
-        touched->written += allocation->cells[i].write >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+        const struct cell *cell = &allocation->cells[i], *bytes = byte_cells(allocation->cells, allocation->bytes, i);
+        bool read = false;
+        for (int b = 0; b < (cell->split ? 4 : 1); b++)
+            read |= (cell->split ? &bytes[b] : cell)->read >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+        touched->read += read;
+        touched->written += cell->write >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
     }
 }
 

@@ -28,7 +28,8 @@ struct meter {
     struct site sites[SITE_TABLE];
     struct event events[MAX_EVENTS];
     int event_count;
-    uint64_t blocks;
+    uint64_t barriers, collectives; /* once per block, once per warp */
+    size_t shared_bytes;            /* of the block that had the most: static and dynamic */
 };
 
 struct kernel {

@@ -30,8 +30,9 @@ struct watcher {
     bool (*block)(struct worker *worker); /* one starts: is it watched? */
     void (*request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                     unsigned lanes, const struct access *access);
-    void (*event)(struct worker *worker, int warp, const char *what, const char *file, int line); /* warp -1: a barrier */
-    void (*launch)(const struct launch *launch);                                                /* one has ended */
+    void (*event)(struct worker *worker, int warp, const char *what, const char *file,
+                  int line);                     /* warp -1: a barrier */
+    void (*launch)(const struct launch *launch); /* one has ended */
 };
 extern const struct watcher *simt_watcher; /* NULL: nobody */
 
@@ -46,7 +47,8 @@ void meter_block(struct worker *worker);
 bool meter_make_room(struct worker *worker, unsigned first, unsigned end);
 
 /* ---- counts.c: what each source line cost ---- */
-void meter_event(struct worker *worker, int warp, const char *what, const char *file, int line); /* warp -1: a barrier */
+void meter_event(struct worker *worker, int warp, const char *what, const char *file,
+                 int line); /* warp -1: a barrier */
 void meter_launch_done(struct launch *launch, struct worker **workers, int count);
 
 /* ---- table.c: the counts in words; JSON is the caller's to free ---- */

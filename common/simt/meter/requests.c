@@ -106,6 +106,9 @@ bool meter_make_room(struct worker *worker, unsigned first, unsigned end) {
 }
 
 void meter_block(struct worker *worker) {
+    size_t shared_bytes = worker->launch->dynamic_shared_bytes;
+    for (int i = 0; i < worker->array_count; i++) shared_bytes += worker->arrays[i].bytes;
+    if (worker->counted && shared_bytes > worker->meter->shared_bytes) worker->meter->shared_bytes = shared_bytes;
     for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
         unsigned left = worker->launch->threads - first;
         meter_lanes(worker, &worker->threads[first], left >= WARP_SIZE ? 0xffffffffu : (1u << left) - 1);

@@ -148,6 +148,9 @@ char *meter_json(void) {
         add_count(object, "launches", kernel->launches);
         add_count(object, "blocks", kernel->blocks);
         add_count(object, "metered_blocks", kernel->metered_blocks);
+        add_count(object, "shared_bytes_per_block", kernel->meter->shared_bytes);
+        add_count(object, "barriers", kernel->meter->barriers);
+        add_count(object, "warp_collectives", kernel->meter->collectives);
         add_count(object, "different_bytes_read", 4 * kernel->words_read);
         add_count(object, "different_bytes_written", 4 * kernel->words_written);
         cJSON_AddItemToObject(object, "totals", json_of_totals(kernel));
@@ -208,6 +211,10 @@ static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
         fprintf(out, ": all %lu blocks\n", (unsigned long)kernel->blocks);
     fprintf(out, "  different bytes of device memory: %lu read, %lu written\n", (unsigned long)(4 * kernel->words_read),
             (unsigned long)(4 * kernel->words_written));
+    const struct meter *meter = kernel->meter;
+    if (meter->shared_bytes + meter->barriers + meter->collectives > 0)
+        fprintf(out, "  shared memory: %zu bytes per block; %lu barriers, %lu warp collectives\n", meter->shared_bytes,
+                (unsigned long)meter->barriers, (unsigned long)meter->collectives);
 }
 
 static void print_site(FILE *out, const struct line *line, bool worst) {

@@ -4,7 +4,10 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;
@@ -16,6 +19,11 @@ const char *simt_last_report(void) { return report; }
 void simt_clear_error(void) {
     sticky = cudaSuccess;
     report[0] = '\0';
+}
+
+void simt_report(cudaError_t error, const char *text) {
+    snprintf(report, sizeof report, "simulated device: %s\n    %s\n", cudaGetErrorName(error), text);
+    fputs(report, stderr);
 }
 
 void simt_fail(cudaError_t error, const char *format, ...) {
@@ -44,4 +52,13 @@ void simt_fail(cudaError_t error, const char *format, ...) {
     pthread_mutex_unlock(&lock);
 
     fiber_abandon(worker); /* never resumed: launch->failed is set */
+}
+
+/* assert() calls it: the C library's function ends the program and knows no block or thread. */
+void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function) {
+    if (simt_self != NULL)
+        simt_fail(cudaErrorAssert, "%s:%u: assertion failed in %s: %s", file, line, function, assertion);
+    fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file, line, function,
+            assertion);
+    abort();
 }

@@ -47,11 +47,16 @@ static Dwfl *program(void) {
     return dwfl;
 }
 
+static bool is_runtime_source(const char *path) {
+    return strncmp(path, SOURCE_ROOT "/common/simt/", strlen(SOURCE_ROOT "/common/simt/")) == 0;
+}
+
 /* "steps/01_naive/naive.cu:42", or NULL for a line of the simulator's or the compiler's own headers. */
 static char *line_of_kernel(const char *path, int number) {
     static const char *const folders[] = {BINARY_ROOT "/", SOURCE_ROOT "/"};
     if (path == NULL || number <= 0) return NULL;
-    if (strstr(path, "/simt/include/") != NULL || strstr(path, "/include/c++/") != NULL) return NULL;
+    if (is_runtime_source(path) || strstr(path, "/simt/include/") != NULL || strstr(path, "/include/c++/") != NULL)
+        return NULL;
     for (int i = 0; i < 2; i++)
         if (strncmp(path, folders[i], strlen(folders[i])) == 0) path += strlen(folders[i]);
     while (strncmp(path, "./", 2) == 0) path += 2;
@@ -66,38 +71,80 @@ static int attribute(Dwarf_Die *die, unsigned name) {
     return dwarf_attr(die, name, &found) != NULL && dwarf_formudata(&found, &value) == 0 ? (int)value : 0;
 }
 
+/* Go down to the innermost call that was inlined around the address; *found is the line of the innermost one that stands in
+ * the kernel's own source. A lambda's code is a child of the function that it was written in, though it lies elsewhere.
+ * False: none of the scope's children holds the address. */
+static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, char **found) {
+    Dwarf_Die child;
+    for (int status = dwarf_child(scope, &child); status == 0; status = dwarf_siblingof(&child, &child)) {
+        int tag = dwarf_tag(&child);
+        if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type) {
+            if (find_call(&child, address, files, found)) return true;
+            continue;
+        }
+        if (tag != DW_TAG_subprogram && tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) continue;
+        bool here = dwarf_haspc(&child, address) == 1;
+        if (here && tag == DW_TAG_inlined_subroutine) {
+            const char *path = dwarf_filesrc(files, (size_t)attribute(&child, DW_AT_call_file), NULL, NULL);
+            char *line = line_of_kernel(path, attribute(&child, DW_AT_call_line));
+            if (line != NULL) free(*found);
+            if (line != NULL) *found = line;
+        }
+        if (find_call(&child, address, files, found) || here) return true;
+    }
+    return false;
+}
+
 /* The innermost line that is the kernel's own: that of the address, or that of a call which was inlined there. */
 static char *find_line(Dwarf_Die *unit, Dwarf_Addr address) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
     if (line == NULL || dwarf_lineno(line, &number) != 0) return NULL;
     char *found = line_of_kernel(dwarf_linesrc(line, NULL, NULL), number);
-    Dwarf_Die *innermost = NULL, *scopes = NULL;
     Dwarf_Files *files;
-    if (found == NULL && dwarf_getsrcfiles(unit, &files, NULL) == 0 && dwarf_getscopes(unit, address, &innermost) > 0) {
-        int count = dwarf_getscopes_die(&innermost[0], &scopes);
-        for (int i = 0; i < count && found == NULL; i++)
-            if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
-                found = line_of_kernel(
-                    dwarf_filesrc(files, (size_t)attribute(&scopes[i], DW_AT_call_file), NULL, NULL),
-                    attribute(&scopes[i], DW_AT_call_line));
-    }
-    free(innermost);
-    free(scopes);
+    if (found == NULL && dwarf_getsrcfiles(unit, &files, NULL) == 0) find_call(unit, address, files, &found);
     return found;
 }
 
+struct query {
+    const void *pc;
+    char *line;
+    bool of_runtime;
+};
+
 /* A return address belongs to the call before it. */
-char *source_line(const void *pc) {
-    char *found = NULL;
+static void *answer(void *data) {
+    struct query *query = data;
     pthread_mutex_lock(&lock);
-    if (pc != NULL && program() != NULL) {
-        Dwarf_Addr bias, address = (Dwarf_Addr)(uintptr_t)pc - 1;
+    if (query->pc != NULL && program() != NULL) {
+        Dwarf_Addr bias, address = (Dwarf_Addr)(uintptr_t)query->pc - 1;
         Dwarf_Die *unit = dwfl_addrdie(program(), address, &bias);
-        if (unit != NULL) found = find_line(unit, address - bias);
+        Dwarf_Line *line = unit != NULL ? dwarf_getsrc_die(unit, address - bias) : NULL;
+        const char *path = line != NULL ? dwarf_linesrc(line, NULL, NULL) : NULL;
+        query->of_runtime = path != NULL && is_runtime_source(path);
+        if (unit != NULL) query->line = find_line(unit, address - bias);
     }
     pthread_mutex_unlock(&lock);
-    return found != NULL ? found : copy_text(unknown);
+    return NULL;
+}
+
+/* libdw needs more stack than a fiber or a signal handler has: a thread of its own. */
+static struct query ask(const void *pc) {
+    struct query query = {pc, NULL, false};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, answer, &query) == 0) pthread_join(thread, NULL);
+    return query;
+}
+
+bool is_runtime_code(const void *pc) {
+    struct query query = ask(pc);
+    free(query.line);
+    return query.of_runtime;
+}
+
+char *source_line(const void *pc) {
+    struct query query = ask(pc);
+    return query.line != NULL ? query.line : copy_text(unknown);
 }
 
 extern char *__cxa_demangle(const char *mangled, char *text, size_t *room, int *status); /* the C++ library's */

@@ -9,13 +9,17 @@
  * does not return; called from the scheduler it does. */
 void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
+void simt_report(cudaError_t error, const char *text);
+
 cudaError_t simt_sticky_error(void);
 void simt_clear_error(void);
 
 /* "steps/01_naive/naive.cu:42" of a code address; the text is the caller's to free. Lines of the simulator's own headers
  * are passed over in favour of the kernel's line that they were inlined into. */
 char *source_line(const void *pc);
-bool source_line_is_known(const char *line); /* not of code without line numbers */
+bool source_line_is_known(const char *line); /* not of code without line numbers, nor of the simulated device */
+bool is_runtime_code(const void *pc);        /* of the simulated device itself */
 
 /* "fa2_forward<64>" of a kernel's code, into text; its name in the source where that cannot be found. */
 void kernel_name(const struct launch *launch, char *text, size_t room);

@@ -61,6 +61,8 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
                     if (thread->state > READY) continue;
                     fiber_resume(worker, thread);
                     if (thread->state == DONE) collectives_thread_done(worker, thread);
+                    if (thread->state != GAVE_WAY && thread->state != AT_LOG)
+                        atomic_store_explicit(&worker->progress, worker->progress + 1, memory_order_relaxed);
                     if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
                     warp_ran = any_ran = true;
                 }

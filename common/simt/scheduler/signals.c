@@ -15,26 +15,64 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The host read or wrote what a device pointer points to: name the place in the program's own code, and end with the exit
- * status of a fault. */
-static void refuse_host_access(uintptr_t address, const void *pc, const char *verb) {
+static const void *signal_pc(const ucontext_t *context) {
+#if defined(__x86_64__)
+    return (const void *)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (const void *)context->uc_mcontext.pc;
+#endif
+}
+
+/* Where the host stands, in the program's own code: "FILE:LINE" of pc, or of the call that led there, and of its caller. */
+static void host_line(const void *pc, char *text, size_t room) {
     enum { FRAMES = 64 };
     void *frames[FRAMES];
-    int count = backtrace(frames, FRAMES), first = 0;
-    while (first < count && frames[first] != pc) first++;
-    char *line = source_line((const char *)pc + 1);
-    for (int i = first + 1; i < count && !source_line_is_known(line); i++) {
+    int count = backtrace(frames, FRAMES), known = 0, next = 0;
+    while (next < count && frames[next] != pc) next++;
+    const void *place = (const char *)pc + 1;
+    snprintf(text, room, "an unknown line");
+    while (known < 2) {
+        char *line = source_line(place);
+        size_t length = known == 0 ? 0 : strlen(text);
+        if (source_line_is_known(line))
+            snprintf(text + length, room - length, "%s%s", known++ == 0 ? "" : ", called from ", line);
         free(line);
-        line = source_line(frames[i]);
+        if (++next >= count) return;
+        place = frames[next];
     }
-    char what[300];
-    describe_address(address, what, sizeof what);
+}
+
+static _Noreturn void end_at_fault(void) {
     fflush(NULL);
-    fprintf(stderr,
-            "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
-            "with cudaMemcpy()\n",
-            verb, line, what);
     _exit(3);
+}
+
+/* The host read or wrote what a device pointer points to: name the place, and end with the exit status of a fault. */
+static void refuse_host_access(uintptr_t address, const void *pc, const char *verb) {
+    char what[300], line[300];
+    describe_address(address, what, sizeof what);
+    host_line(pc, line, sizeof line);
+    fflush(stdout);
+    fprintf(
+        stderr,
+        "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
+        "with cudaMemcpy(); and is this line a kernel's, it was called without <<<grid, block>>>\n",
+        verb, line, what);
+    end_at_fault();
+}
+
+/* What only a kernel can use has no value on the host, so that this is where a kernel that is called as a function ends. */
+static void explain_host_signal(int number, const void *pc) {
+    char line[300];
+    host_line(pc, line, sizeof line);
+    if (number == SIGSEGV && is_runtime_code((const char *)pc + 1)) {
+        fprintf(stderr,
+                "simulated device: %s: device code runs on the host: was a kernel called without <<<grid, block>>>?\n",
+                line);
+        end_at_fault();
+    }
+    fprintf(stderr, "simulated device: %s: %s on the host\n", line,
+            number == SIGFPE ? "integer division by zero" : "access to memory that is not there");
 }
 
 /* A fault or the watchdog's signal in a kernel: leave the fiber for scheduler_run_block(), which explains. Elsewhere the signal
@@ -44,24 +82,20 @@ static void on_signal(int number, siginfo_t *info, void *data) {
     struct worker *worker = simt_worker;
     if (worker == NULL && number == SIGSEGV && memory_find((uintptr_t)info->si_addr) != NULL) {
 #if defined(__x86_64__)
-        bool writes = (context->uc_mcontext.gregs[REG_ERR] & 2) != 0;
-        refuse_host_access((uintptr_t)info->si_addr, (const void *)context->uc_mcontext.gregs[REG_RIP],
-                           writes ? "writes" : "reads");
-#elif defined(__aarch64__)
-        refuse_host_access((uintptr_t)info->si_addr, (const void *)context->uc_mcontext.pc, "accesses");
+        const char *verb = (context->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? "writes" : "reads";
+#else
+        const char *verb = "accesses";
 #endif
+        refuse_host_access((uintptr_t)info->si_addr, signal_pc(context), verb);
     }
+    if (worker == NULL && number != SIGUSR2) explain_host_signal(number, signal_pc(context));
     if (worker == NULL || !worker->on_fiber) {
         if (number != SIGUSR2) signal(number, SIG_DFL);
         return;
     }
     worker->signal = number;
     worker->signal_address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
-#if defined(__x86_64__)
-    worker->signal_pc = (const void *)context->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    worker->signal_pc = (const void *)context->uc_mcontext.pc;
-#endif
+    worker->signal_pc = signal_pc(context);
     worker->on_fiber = false; /* no second signal may interrupt the explanation */
     siglongjmp(worker->escape, 1);
 }
@@ -88,10 +122,12 @@ void scheduler_explain_signal(struct worker *worker) {
         line = source_line(asked);
     }
     if (worker->signal == SIGUSR2)
-        simt_fail(cudaErrorLaunchTimeout,
-                  "%s: a thread was still running here when the block's time was up: an endless loop? (the watchdog's "
-                  "seconds are set by SIMT_WATCHDOG_SECONDS)",
-                  line);
+        simt_fail(
+            cudaErrorLaunchTimeout,
+            "%s: a thread was still running here when the watchdog lost patience: an endless loop? (no thread had "
+            "come to a barrier, a shuffle or its end for SIMT_WATCHDOG_SECONDS, 10 where that is not set, or a block "
+            "had taken 6 times as long)",
+            line);
     else if (worker->signal == SIGFPE)
         simt_fail(cudaErrorLaunchFailure, "%s: integer division by zero", line);
     else if (simt_self->stack - address <= (uintptr_t)sysconf(_SC_PAGESIZE))

@@ -27,7 +27,7 @@ static struct {
 static double watchdog_seconds(void) {
     const char *text = getenv("SIMT_WATCHDOG_SECONDS");
     double seconds = text != NULL ? strtod(text, NULL) : 0.0;
-    return seconds > 0.0 ? seconds : 60.0;
+    return seconds > 0.0 ? seconds : 10.0;
 }
 
 static void *worker_main(void *data) {
@@ -94,10 +94,19 @@ static void start_workers(void) {
     }
 }
 
-static void wake_stuck_workers(int64_t limit_ns) {
+/* A loop without end may have a barrier: such a one is told by the time that its block takes in all. */
+enum { LIMITS_OF_BLOCK = 6 };
+
+static void wake_stuck_workers(int64_t limit_ns, uint64_t *progress, int64_t *progress_ns) {
+    uint64_t sum = 0;
+    int64_t now = scheduler_now_ns();
+    for (int i = 0; i < pool.count; i++) sum += atomic_load_explicit(&pool.workers[i]->progress, memory_order_relaxed);
+    if (sum != *progress) *progress = sum, *progress_ns = now;
+    bool none = now - *progress_ns > limit_ns;
     for (int i = 0; i < pool.count; i++) {
         int64_t started = atomic_load(&pool.workers[i]->block_started_ns);
-        if (started != 0 && scheduler_now_ns() - started > limit_ns) pthread_kill(worker_threads[i], SIGUSR2);
+        if (started != 0 && now - started > (none ? limit_ns : LIMITS_OF_BLOCK * limit_ns))
+            pthread_kill(worker_threads[i], SIGUSR2);
     }
 }
 
@@ -109,6 +118,8 @@ void simt_run(struct launch *launch) {
         start_workers();
         pthread_mutex_lock(&pool.lock);
     }
+    uint64_t progress = 0;
+    int64_t progress_ns = scheduler_now_ns();
     pool.launch = launch;
     pool.busy = pool.count;
     pool.generation++;
@@ -122,7 +133,7 @@ void simt_run(struct launch *launch) {
             until.tv_sec++;
         }
         pthread_cond_timedwait(&pool.done, &pool.lock, &until);
-        wake_stuck_workers(limit_ns);
+        wake_stuck_workers(limit_ns, &progress, &progress_ns);
     }
     pthread_mutex_unlock(&pool.lock);
     meter_launch_done(launch, pool.workers, pool.count);

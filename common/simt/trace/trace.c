@@ -139,7 +139,8 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
     int array = find_array(worker, addresses[__builtin_ctz(lanes)], &start);
     int site = number_of_site((struct traced_site){absolute_pc(access->pc), kinds[access->kind], NULL,
                                                    spaces[access->space], 0, access->bytes});
-    for (int i = trace.shared_count; i < worker->array_count; i++) trace.shared[trace.shared_count++] = worker->arrays[i];
+    for (int i = trace.shared_count; i < worker->array_count; i++)
+        trace.shared[trace.shared_count++] = worker->arrays[i];
     pthread_mutex_unlock(&trace.lock);
     fprintf(block->stream, "%s[%d,%u,%u,%d", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch, array);
     write_lanes(block->stream, lanes, addresses, start);
@@ -165,11 +166,12 @@ static void watch_event(struct worker *worker, int warp, const char *what, const
 static void write_sites(FILE *out) {
     for (int i = 0; i < trace.site_count; i++) {
         const struct traced_site *site = &trace.sites[i];
-        char *place = site->pc != NULL ? source_line(site->pc) : NULL, *colon = place != NULL ? strrchr(place, ':') : NULL;
+        char *place = site->pc != NULL ? source_line(site->pc) : NULL,
+             *colon = place != NULL ? strrchr(place, ':') : NULL;
         int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
         if (colon != NULL) *colon = '\0';
-        fprintf(out, "%s\n {\"file\":\"%s\",\"line\":%d,\"space\":\"%s\",\"kind\":\"%s\",\"bytes\":%u}", i > 0 ? "," : "",
-                place == NULL ? site->file : place, line, site->space, site->what, site->bytes);
+        fprintf(out, "%s\n {\"file\":\"%s\",\"line\":%d,\"space\":\"%s\",\"kind\":\"%s\",\"bytes\":%u}",
+                i > 0 ? "," : "", place == NULL ? site->file : place, line, site->space, site->what, site->bytes);
         free(place);
     }
 }
@@ -180,10 +182,11 @@ static void watch_launch(const struct launch *launch) {
     size_t shared_bytes = 0;
     kernel_name(launch, name, sizeof name);
     for (int i = 0; i < trace.shared_count; i++) shared_bytes += trace.shared[i].bytes;
-    fprintf(out, "%s\n{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"dynamic_shared_bytes\":%zu,"
-                 "\"static_shared_bytes\":%zu,\n\"shared_arrays\":[", trace.any_launch ? "," : "", name, launch->grid.x,
-            launch->grid.y, launch->grid.z, launch->block.x, launch->block.y, launch->block.z,
-            launch->dynamic_shared_bytes, shared_bytes);
+    fprintf(out,
+            "%s\n{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"dynamic_shared_bytes\":%zu,"
+            "\"static_shared_bytes\":%zu,\n\"shared_arrays\":[",
+            trace.any_launch ? "," : "", name, launch->grid.x, launch->grid.y, launch->grid.z, launch->block.x,
+            launch->block.y, launch->block.z, launch->dynamic_shared_bytes, shared_bytes);
     for (int i = 0; i < trace.shared_count; i++)
         fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"offset\":%zu,\"element_bytes\":%zu,\"columns\":%zu}",
                 i > 0 ? "," : "", trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].offset,

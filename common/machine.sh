@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# What the machine must have: packages, a toolkit, a card. Sourced by run.sh, which defines say, die, have and job.
+: "${job:=main}" "${preset:=}" "${exit_missing:=3}"
+
+python='' # the first python3 that can import matplotlib: the one on PATH may not be the one that apt installs for
+find_python() {
+    for python in python3 /usr/bin/python3 /usr/local/bin/python3; do
+        have "$python" && "$python" -c 'import matplotlib' 2>/dev/null && return
+    done
+    python='' && return 1
+}
+
+# A library counts as there when the compiler finds it, wherever it came from.
+have_library() { have gcc && [[ $(gcc -print-file-name="$1") == /* ]]; }
+
+missing_packages() {
+    { have gcc && have g++ && have make; } || say build-essential
+    have cmake || say cmake
+    have objcopy || say binutils
+    have patch || say patch
+    have_library libcjson.so || say libcjson-dev
+    have_library libboost_context.so || say libboost-context-dev
+    have_library libdw.so || say libdw-dev
+    [[ $job == main || $job == test ]] || return 0
+    have_library libcriterion.so || say libcriterion-dev
+    find_python || say python3-matplotlib
+}
+
+install_missing() {
+    local -a packages as_root=()
+    local log=build/apt.log advice
+    mapfile -t packages < <(missing_packages)
+    if ((${#packages[@]} > 0)); then
+        advice="apt-get update && apt-get install --no-install-recommends ${packages[*]}"
+        have apt-get || die "$exit_missing" "these are missing, by their Debian names: ${packages[*]}"
+        if ((EUID != 0)); then
+            have sudo || die "$exit_missing" "please run, as root: $advice"
+            as_root=(sudo)
+            [[ -t 0 ]] || as_root+=(-n) # nobody is there to type a password
+        fi
+        mkdir -p build
+        say "Installing: ${packages[*]}"
+        as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120)
+        # A failed update is not the end: the lists that are there may do.
+        "${as_root[@]}" update >"$log" 2>&1 || true
+        "${as_root[@]}" install --no-install-recommends "${packages[@]}" >>"$log" 2>&1 || {
+            tail -n 5 "$log" >&2
+            die "$exit_missing" "apt failed (all of it is in $log); please run, as root: $advice"
+        }
+    fi
+    [[ $job != main && $job != test ]] || find_python ||
+        die "$exit_missing" 'no python3 here can import matplotlib, though python3-matplotlib is installed'
+}
+
+# The toolkit's own installer does not add itself to PATH.
+find_nvcc() { have nvcc || { [[ -x /usr/local/cuda/bin/nvcc ]] && export PATH="$PATH:/usr/local/cuda/bin"; }; }
+have_card() { if have nvidia-smi; then [[ $(nvidia-smi -L 2>/dev/null) == GPU* ]]; else [[ -e /dev/nvidia0 ]]; fi; }
+
+need_card() { # WHAT TOOL
+    find_nvcc || die "$exit_missing" "$1 needs nvcc of the CUDA toolkit, on PATH or in /usr/local/cuda/bin"
+    have "$2" || die "$exit_missing" "$1 needs $2, which comes with the CUDA toolkit, on PATH"
+    have_card || die "$exit_missing" "$1 needs a CUDA card, and this machine has none"
+}
+
+choose_preset() {
+    if [[ $preset == cuda ]]; then
+        need_card '--preset cuda' nvcc
+    elif [[ -z $preset ]]; then
+        preset=sim
+        if find_nvcc && have_card; then preset=cuda; fi
+    fi
+}

@@ -1,0 +1,228 @@
+"""Draws the pictures of docs/gpu.md; plots/draw.py docs runs it. What they count (sectors, banks, idle cycles) is computed here
+from index formulas."""
+
+import math
+
+from sheet import GREY, PALE, Page
+
+WARP, BANKS, WORD, SECTOR = 32, 32, 4, 32  # lanes, banks; bytes of a word and of a sector
+BLUE, ORANGE, GREEN, TINT = "#0072B2", "#D55E00", "#009E73", "#BBDDF3"
+
+
+def box(page, x, y, width, height, face="white", edge=GREY, line=0.8, order=1):
+    page.box(x, y, width, height, face, edge, line, order)
+
+
+def link(page, x0, y0, x1, y1):
+    page.line([x0, x1], [y0, y1], ORANGE, 1.0, order=4)
+
+
+# ---- grid, block, warp: the launch of `scores` in chapter 01 ----------------------------------------------------------
+
+BLOCK_X, BLOCK_Y = 32, 8  # of `scores`
+QUERIES, KEYS = 64, 128
+
+
+def draw_grid(_):
+    page = Page(36)
+    blocks_x, blocks_y = KEYS // BLOCK_X, QUERIES // BLOCK_Y
+    chosen = (2, 3)
+
+    page.title(1.6, "Grid", 1)
+    page.text(1, 4.2, f"{blocks_x} x {blocks_y} blocks of one head")
+    width, height, left, top = 4.6, 2.3, 1.0, 6.4
+    for j in range(blocks_y):
+        for i in range(blocks_x):
+            face = ORANGE if (i, j) == chosen else "white"
+            box(page, left + i * width, top + j * height, width, height, face=face)
+    page.text(left, top + blocks_y * height + 1.4, "blockIdx.x = 0 to 3: keys")
+    page.text(left, top + blocks_y * height + 3.4, "blockIdx.y = 0 to 7: queries")
+
+    page.title(1.6, "Block", 27)
+    page.text(27, 4.2, "blockIdx = (2, 3): 32 x 8 threads, 8 warps")
+    cell, block_left = 0.82, 27.0
+    for y in range(BLOCK_Y):
+        for x in range(BLOCK_X):
+            face = BLUE if (x, y) == (5, 2) else TINT if y == 2 else "white"
+            box(page, block_left + x * cell, top + y * 1.9, cell, 1.9, face=face, line=0.4)
+        page.text(block_left + BLOCK_X * cell + 0.6, top + (y + 0.5) * 1.9, f"warp {y}")
+    x0, y0 = left + (chosen[0] + 1) * width, top + chosen[1] * height
+    link(page, x0, y0, block_left, top)
+    link(page, x0, y0 + height, block_left, top + BLOCK_Y * 1.9)
+    page.text(block_left, top + BLOCK_Y * 1.9 + 1.4, "threadIdx.x = 0 to 31: lane of the warp")
+    page.text(block_left, top + BLOCK_Y * 1.9 + 3.4, "threadIdx.y = 0 to 7: warp of the block")
+
+    page.title(1.6, "Thread", 61)
+    page.text(61, 8.2, "threadIdx = (5, 2)", color=BLUE, weight="bold")
+    page.text(61, 14.4, "key = 2 x 32 + 5 = 69\nquery = 3 x 8 + 2 = 26\n\nIt computes S[26][69].")
+    page.text(1, 32.0, "One instruction of a warp is executed for its 32 lanes together. Blocks run in any order and do not wait for\n"
+         "one another. The picture is drawn for 64 queries, 128 keys and one head.")
+    return page
+
+
+# ---- one SM, and the memories around it ---------------------------------------------------------------------------------
+
+
+def draw_sm(_):
+    page = Page(44)
+    page.title(1.6, "One SM of 132", 1)
+    box(page, 1, 3.2, 52, 27.2, face="#F4F4F4")
+    for i in range(4):
+        x = 2.5 + i * 12.6
+        box(page, x, 4.6, 11.4, 14.6)
+        page.text(x + 5.7, 6.2, f"scheduler {i}", ha="center", weight="bold")
+        page.text(x + 5.7, 8.6, "up to 16 warps", ha="center")
+        box(page, x + 0.8, 10.2, 9.8, 3.4, face=TINT, edge=BLUE)
+        page.text(x + 5.7, 11.9, "registers\n64 KiB", ha="center", size=9)
+        box(page, x + 0.8, 14.6, 9.8, 3.6, face="#CDE9DF", edge=GREEN)
+        page.text(x + 5.7, 16.4, "32 FMA units,\ntensor core", ha="center", size=9)
+    box(page, 2.5, 20.6, 49.2, 8.2, face=TINT, edge=BLUE)
+    page.text(27.1, 23.0, "L1 cache and shared memory: 256 KiB together", ha="center", weight="bold")
+    page.text(27.1, 26.2, "shared memory: 228 KiB at most, 32 banks, 128 bytes per cycle", ha="center")
+    box(page, 1, 32.0, 52, 4.6, face=TINT, edge=BLUE)
+    page.text(27, 34.3, "L2 cache, one for all SMs: 50 MB", ha="center", weight="bold")
+    box(page, 1, 38.2, 52, 4.6, face=TINT, edge=BLUE)
+    page.text(27, 40.5, "device memory: 80 GB (H100) or 141 GB (H200)", ha="center", weight="bold")
+    rows = [
+        (12.0, "registers:", "one thread"),
+        (21.6, "shared memory:", "the threads of one block"),
+        (26.9, "L1 cache:", "the blocks of one SM"),
+        (34.3, "L2, device memory:", "all threads"),
+    ]
+    page.text(55, 7.4, "Who can use it", size=12, weight="bold")
+    for y, name, words in rows:
+        page.text(55, y - 0.8, name, weight="bold")
+        page.text(55, y + 1.2, words)
+    return page
+
+
+# ---- latency hiding -----------------------------------------------------------------------------------------------------
+
+LATENCY, WORK, LOADS = 20, 4, 3  # cycles a load takes; instructions that need it; loads of each warp
+
+
+def schedule(warps):
+    """One scheduler: each cycle it issues for the first ready warp. Returns {cycle: (warp, kind)} and the length."""
+    ready, todo, slots, cycle = [0] * warps, [["load"] + ["work"] * WORK for _ in range(warps)], {}, 0
+    rounds = [1] * warps
+    while any(todo):
+        can = [warp for warp in range(warps) if todo[warp] and ready[warp] <= cycle]
+        if can:
+            warp = can[0]
+            kind = todo[warp].pop(0)
+            slots[cycle] = (warp, kind)
+            ready[warp] = cycle + (LATENCY if kind == "load" else 1)
+            if not todo[warp] and rounds[warp] < LOADS:
+                rounds[warp] += 1
+                todo[warp] = ["load"] + ["work"] * WORK
+        cycle += 1
+    return slots, cycle
+
+
+def draw_latency(_):
+    page = Page(35)
+    page.title(1.6, "One scheduler, one instruction per cycle at most", 1)
+    y, scale = 5.0, 66.0 / 88
+    for warps in (1, 2, 4):
+        slots, length = schedule(warps)
+        assert length <= 88
+        page.text(1, y + 1.0, f"{warps} warp{'s' if warps > 1 else ''}", weight="bold", size=11)
+        for warp in range(warps):
+            for cycle in range(length):
+                kind = slots.get(cycle, (None, None))
+                face = "white"
+                if kind[0] == warp:
+                    face = ORANGE if kind[1] == "load" else BLUE
+                box(page, 12 + cycle * scale, y + warp * 1.5, scale, 1.5, face=face, edge=PALE, line=0.4)
+        used = 100 * len(slots) / length
+        page.text(12, y + warps * 1.5 + 1.3, f"{len(slots)} instructions in {length} cycles: {used:.0f} % of the issue slots used")
+        y += warps * 1.5 + 5.0
+    box(page, 1, 33.0 - 0.6, 1.6, 1.2, face=ORANGE, edge=ORANGE)
+    page.text(3.2, 33.0, f"load, its data arrive {LATENCY} cycles later")
+    box(page, 33, 33.0 - 0.6, 1.6, 1.2, face=BLUE, edge=BLUE)
+    page.text(35.2, 33.0, f"FMA that needs the data ({WORK} per load)")
+    return page
+
+
+# ---- sectors ------------------------------------------------------------------------------------------------------------
+
+REQUESTS = (  # words, the index that lane l loads, how it is written
+    ("neighbours: x[lane]", lambda lane: lane),
+    ("one address: x[7]", lambda lane: 7),
+    ("every second: x[2 * lane]", lambda lane: 2 * lane),
+    ("a row apart: x[64 * lane]", lambda lane: 64 * lane),
+)
+
+
+def sectors_of(index):
+    return sorted({index(lane) * WORD // SECTOR for lane in range(WARP)})
+
+
+def draw_sectors(_):
+    page = Page(37)
+    page.title(1.6, "Four loads of a warp, and the 32-byte sectors that they touch", 1)
+    y, cell, words_shown = 6.4, 0.92, 72
+    for name, index in REQUESTS:
+        sectors = sectors_of(index)
+        words = {index(lane) for lane in range(WARP)}
+        useful = 100 * len(words) * WORD / (len(sectors) * SECTOR)
+        page.text(1, y - 1.8, name, weight="bold")
+        count = f"{len(sectors)} sector{'s' if len(sectors) > 1 else ''}, {len(sectors) * SECTOR} bytes moved, {useful:.3g} % of them used"
+        page.text(30, y - 1.8, count)
+        for sector in range(words_shown * WORD // SECTOR):
+            face = TINT if sector in sectors else "white"
+            box(page, 1 + sector * 8 * cell, y, 8 * cell, 2.2, face=face, edge=GREY, line=0.7)
+        for word in words:
+            if word < words_shown:
+                box(page, 1 + word * cell, y, cell, 2.2, face=BLUE, edge="white", line=0.3, order=2)
+        if max(words) >= words_shown:
+            page.text(1 + words_shown * cell + 0.8, y + 1.1, "and so on\n(30 more)", size=8.5)
+        y += 7.2
+    box(page, 1, 34.4, 1.6, 1.2, face=BLUE, edge=BLUE)
+    page.text(3.2, 35.0, "a word that a lane loads")
+    box(page, 27, 34.4, 1.6, 1.2, face=TINT, edge=GREY)
+    page.text(29.2, 35.0, "the rest of its sector: moved, not used")
+    return page
+
+
+# ---- banks --------------------------------------------------------------------------------------------------------------
+
+ACCESSES = (  # words, the word that lane l loads
+    ("s[lane]", lambda lane: lane),
+    ("s[2 * lane]", lambda lane: 2 * lane),
+    ("s[32 * lane], a column of s[32][32]", lambda lane: 32 * lane),
+    ("s[33 * lane], a column of s[32][33]", lambda lane: 33 * lane),
+)
+
+
+def wavefronts_of(index):
+    """Different words for each bank; a load takes as many wavefronts as the largest."""
+    words = {index(lane) for lane in range(WARP)}
+    return [sum(word % BANKS == bank for word in words) for bank in range(BANKS)]
+
+
+def draw_banks(_):
+    page = Page(40)
+    page.title(1.6, "Four loads of a warp: different words in each of the 32 banks", 1)
+    cell, tall = 1.06, 8.0
+    for number, (name, index) in enumerate(ACCESSES):
+        x, foot = 2.5 + (number % 2) * 40, 17.6 + (number // 2) * 17.4
+        counts = wavefronts_of(index)
+        most = max(counts)
+        page.text(x, foot - tall - 4.0, name, weight="bold")
+        page.text(x, foot - tall - 1.9, f"{most} wavefront{'s' if most > 1 else ''}" + (": no conflict" if most == 1 else ""))
+        for bank, count in enumerate(counts):
+            box(page, x + bank * cell, foot - tall, cell, tall, edge=PALE, line=0.5)
+            if count:
+                height = tall * math.log2(2 * count) / 6
+                box(page, x + bank * cell, foot - height, cell, height, face=ORANGE if most > 1 else BLUE, edge="white", line=0.4, order=2)
+        for bank in (0, 8, 16, 24, 31):
+            page.text(x + (bank + 0.5) * cell, foot + 1.2, str(bank), ha="center", size=8.5)
+        for count in (1, 2, 4, 8, 16, 32):
+            page.text(x - 0.4, foot - tall * math.log2(2 * count) / 6 + 0.3, str(count), ha="right", size=8)
+    page.text(1, 38.6, "Horizontal: bank number, (word address) mod 32. Vertical: words that the bank must deliver.")
+    return page
+
+
+PICTURES = {f"pictures/{name}.png": (lambda folder: None, draw) for name, draw in (
+    ("grid", draw_grid), ("sm", draw_sm), ("latency", draw_latency), ("sectors", draw_sectors), ("banks", draw_banks))}

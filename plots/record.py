@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+"""Records what the book's tables and plots show. Standard library only; build the preset first.
+
+    record.py [--out FOLDER] [--jobs N] [PART...]    on this machine's card, with the programs of the cuda preset
+    record.py meter [--check] BIN_DIR [STEP...]      what the simulated device counts; BIN_DIR is build/sim/bin
+    record.py profile STEP OPTIONS...                what Nsight Compute counts of one step, printed
+
+The parts: latency, rungs, counters, bits, probes (these when none is named); peers, which needs PyTorch; verdicts, which
+takes several minutes. Each writes FOLDER/<part>/<card>-*.jsonl (default: plots/data) anew, a JSON line a run, and prints
+how long it took. --jobs is how many small programs ncu counts side by side (default: 4). COMMIT names the commit where git
+cannot. Nothing of the card is set, only read. Exit status: 0; 1 something failed; 2 bad usage; 3 no card or tool.
+
+meter --check compares with what is recorded and writes nothing; exit status 1 with the differences, 77 when nothing of
+these steps is recorded.
+"""
+
+import csv
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import records as rec
+import tables
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / "build" / "cuda" / "bin"
+DATA = DATA_OUT = ROOT / "plots" / "data"
+REFUSED = 2  # a program's exit status
+QUICK_MS = 30  # of B 4, H 16, N 4096, d 64: who is quicker is measured at more sizes
+SLOW_MS = 60  # who takes longer runs less often,
+TOO_SLOW_MS = 4000  # and not at all
+MUCH_MEMORY = 8e9  # bytes
+failures = []
+
+
+def options(B, H, N, d, more=""):
+    return f"--batch {B} --heads {H} --seq {N} --dim {d} {more}".strip()
+
+
+# What is counted by the simulated device, and on the card for the table that compares the two.
+TRUTH = [options(1, 2, 256, 64), options(1, 2, 200, 40), options(1, 3, 320, 48, "--seq-kv 192 --causal"),
+         options(1, 2, 160, 128), options(1, 2, 130, 59)]
+TRUTH += [f"{size} --deterministic" for size in TRUTH[:2]]
+COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
+
+L1, STALLED = "l1tex__", "smsp__average_warps_issue_stalled_"
+TRUTH_METRICS = [f"{L1}t_{what}_pipe_lsu_mem_global_op_{op}.sum" for what in ("requests", "sectors") for op in ("ld", "st")]
+TRUTH_METRICS += [f"{L1}t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("red", "atom")]
+TRUTH_METRICS += [f"{L1}data_{what}_mem_shared_op_{op}.sum" for what in ("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu")
+                  for op in ("ld", "st")]
+TRUTH_METRICS += ["launch__registers_per_thread"]
+METRICS = TRUTH_METRICS + [
+    "gpu__time_duration.sum", f"{L1}t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",
+    "smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_st.sum",
+    f"{L1}data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", f"{L1}lsuin_requests.sum", "smsp__inst_executed.sum",
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "sm__warps_active.avg.pct_of_peak_sustained_active", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
+    "dram__bytes_read.sum", "dram__bytes_write.sum", "smsp__inst_executed_op_local_ld.sum",
+    "smsp__inst_executed_op_local_st.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"]
+METRICS += [f"{STALLED}{why}_per_issue_active.ratio" for why in tables.STALLS]
+PEER_METRICS = ["gpu__time_duration.sum", "launch__registers_per_thread", "smsp__inst_executed.sum",
+                "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"]
+
+
+def fail(what):
+    failures.append(what)
+    print(f"FAILED: {what}", file=sys.stderr, flush=True)
+
+
+def first_line(*command):
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")[0].strip()
+
+
+class Card:
+    """Its name, what every line is stamped with, and its SM clock, which nvidia-smi reports twenty times a second."""
+
+    def __init__(self):
+        try:
+            device, driver = first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").split(", ")
+        except (OSError, subprocess.CalledProcessError, ValueError):
+            sys.exit(no_card("this machine has no CUDA card"))
+        model = re.search(r"\b[A-Z]{1,2}\d{1,4}", device)
+        self.name = model[0].lower() if model else re.sub(r"\W+", "-", device).lower()
+        commit = os.environ.get("COMMIT") or first_line("git", "rev-parse", "--short", "HEAD")
+        stamps = {"driver": driver, "commit": commit, "date": datetime.datetime.now(datetime.timezone.utc).date()}
+        self.stamps = [word for key, value in stamps.items() for word in ("--stamp", f"{key}={value}")]
+        self.log = tempfile.NamedTemporaryFile("r")
+        self.sampler = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "-i", "0",
+                                         "-lms", "50"], stdout=open(self.log.name, "w", encoding="ascii"))
+
+    def clocks(self):
+        """The highest since the last call."""
+        seen = [int(word) for word in self.log.read().split() if word.isdigit()]
+        return {"clocks": f"SM {max(seen)} MHz at most" if seen else "unknown"}
+
+
+def no_card(why):
+    print(f"record.py: {why}", file=sys.stderr)
+    return 3
+
+
+def run(command, more=dict):
+    """The JSON line of a program with the fields that more() gives; None when it refused or failed."""
+    with tempfile.NamedTemporaryFile("r") as line:
+        done = subprocess.run([*command, "--json", line.name], capture_output=True, text=True)
+        if done.returncode not in (0, REFUSED):
+            fail(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+        return None if done.returncode else {**json.load(line), **more()}
+
+
+def write(file, *lines):
+    for line in lines:
+        print(json.dumps(line, separators=(",", ":")), file=file, flush=True)
+
+
+def measure(card, file, step, size, expected_ms=0.0):
+    """A run's line, written to the file; {} when the step refused the size."""
+    few = ["--repeat", "5", "--warmup", "1"] if expected_ms > SLOW_MS else []
+    card.clocks()
+    line = run([BIN / step, *options(*size).split(), *few, *card.stamps], card.clocks)
+    write(file, *[line] * bool(line))
+    return line or {}
+
+
+# ---- parts: what each takes is a file for each kind of line -------------------------------------------------------------
+
+
+def latency(card, new_file, _):
+    file = new_file("latency", "steps")
+    for step in rec.chapters(ROOT):
+        at = partial(measure, card, file, step)
+        ms = 0.0
+        for N in (512, 1024, 2048, 4096):
+            ms = at((4, 16, N, 64), ms * 4).get("ms_median", 0.0)
+        if 0 < ms < QUICK_MS:
+            at((4, 16, 8192, 64))
+            for d, mask in ((64, "--causal"), (128, ""), (128, "--causal")):
+                for N in (512, 1024, 2048, 4096, 8192):
+                    at((4, 16, N, d, mask))
+        at((1, 1, 128, 32))
+        line = at((1, 1, 4096, 64))
+        for N in (16384, 65536):  # one head as long as time and memory allow
+            if line and 16 * line["ms_median"] < TOO_SLOW_MS and 16 * line["workspace_bytes"] < MUCH_MEMORY:
+                line = at((1, 1, N, 64), 16 * line["ms_median"])
+        for more in ("--deterministic", "--pass both"):
+            if at((4, 16, 4096, 64, more)):
+                at((4, 16, 4096, 128, more))
+        at((1, 1, 128, 32, "--pass both"))
+
+
+def rungs(card, new_file, _):
+    file = new_file("rungs", "rungs")
+    for step in rec.rungs(ROOT):
+        for d in (64, 128):
+            measure(card, file, step, (4, 16, 4096, d))
+
+
+def counters(card, new_file, jobs):
+    chapters, all_rungs = rec.chapters(ROOT), rec.rungs(ROOT)
+    climbed = [step for step in all_rungs if len([other for other in all_rungs if other[:2] == step[:2]]) > 2]
+    wide = [(step, size) for step in dict.fromkeys([*chapters, *climbed]) for size in COUNTED]
+    wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
+    narrow = [(step, size) for step in chapters for size in TRUTH]
+    narrow += [(step, size) for step in climbed if step not in chapters for size in TRUTH[:2]]
+    file = new_file("counters", "counters")
+    # Counts of the SMs do not change when other programs wait their turn beside; time and traffic to memory do.
+    with ThreadPoolExecutor(jobs) as pool:
+        for lines in pool.map(lambda pair: count(*pair, TRUTH_METRICS), narrow):
+            write(file, *lines)
+    for step, size in wide:
+        write(file, *count(step, size, METRICS))
+
+
+def count(step, size, metrics):
+    """Nsight Compute's counters of each kernel of a step, in the order of launch; [] when it refuses the size."""
+    program = [BIN / step, *size.split(), "--no-time", "--no-check"]
+    if "--deterministic" in size and subprocess.run(program, capture_output=True).returncode == REFUSED:
+        return []
+    with tempfile.NamedTemporaryFile("r") as json_line:
+        kernels = profile_program([*program, "--json", json_line.name], metrics, [])
+        line = json_line.read()
+    if not line or not kernels:
+        fail(f"ncu counted nothing of {step} {size}; to see why: ncu {' '.join(map(str, program))}")
+        return []
+    # The harness computes O and L for a backward pass by a kernel of its own.
+    if json.loads(line)["pass"] == "bwd" and kernels[0][0].startswith("void online_softmax<"):
+        kernels = kernels[1:]
+    return [{"step": step, "options": size, "kernel": name, "counters": counted} for name, counted in kernels]
+
+
+def profile_program(command, metrics, selection):
+    """(kernel, counters) of each launch, from ncu's raw page."""
+    ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base",
+           "demangled", "--metrics", ",".join(metrics), *selection]
+    try:
+        done = subprocess.run([*ncu, *command], capture_output=True, text=True)
+    except OSError:
+        sys.exit(no_card("ncu of Nsight Compute is not on PATH"))
+    names, *kernels = csv.reader(line for line in [*done.stdout.splitlines(), '"ID"'] if line.startswith('"'))
+    kernels = [dict(zip(names, row)) for row in kernels[1:-1]]  # the first row holds the units
+    number = lambda text: float(text.replace(",", ""))
+    value = lambda text: int(number(text)) if number(text).is_integer() else number(text)
+    return [(fields["Kernel Name"].split("(")[0],
+             {name.replace("launch__registers_per_thread", "registers"): value(fields[name]) for name in metrics
+              if re.match(r"[\d.]", fields.get(name, ""))}) for fields in kernels]
+
+
+def bits(card, new_file, _):
+    file = new_file("bits", "bits")
+    for step in rec.chapters(ROOT):
+        for more in ("", "--deterministic"):
+            for _ in range(2):
+                command = [BIN / step, *options(1, 16, 1024, 64, more).split(), "--pass", "bwd", "--no-time", *card.stamps]
+                write(file, *[line for line in [run(command)] if line])
+
+
+def probes(card, new_file, _):
+    for source in sorted(ROOT.glob("**/probes/*.cu")):
+        with tempfile.NamedTemporaryFile() as program:
+            command = ["nvcc", "-std=c++20", "-O3", "-arch=native", "-o", program.name, source]
+            if subprocess.run(command).returncode == 0:
+                program.file.close()
+                print(first_line(program.name), file=new_file("probes", source.stem), flush=True)
+            else:
+                fail(f"{source} does not compile")
+
+
+def peers(card, new_file, _):
+    python = [sys.executable, "-B", ROOT / "tests" / "pytorch" / "time_peers.py", "--json"]
+    for pass_, name in (("fwd", "forward"), ("bwd", "backward")):
+        recorded = rec.read(file for file in [DATA_OUT / "latency" / f"{card.name}-steps.jsonl"] if file.exists())
+        quick = [line.step for line in recorded if line.pass_ == pass_ and line.shape == rec.QUOTED and line.ms < QUICK_MS]
+        chosen = ["--steps", ",".join(quick)] if quick else []
+        if subprocess.run([*python, new_file("peers", name).name, "--pass", pass_, *chosen]).returncode:
+            fail(f"time_peers.py --pass {pass_}")
+    file = new_file("counters", "peers")
+    for d in (64, 128):
+        for backend, selection in (("efficient", ["regex:fmha"]), ("math", ["regex:gemm", "--launch-count", "2"])):
+            command = [sys.executable, ROOT / "tests" / "pytorch" / "run_peers.py", backend, "4", "16", "1024", str(d)]
+            kernels = profile_program(command, PEER_METRICS, ["--profile-from-start", "off", "--kernel-name", *selection])
+            if not kernels:
+                fail(f"ncu counted nothing of {backend}")
+            write(file, *({"step": f"pytorch_{backend}", "options": options(4, 16, 1024, d), "kernel": name,
+                           "counters": counted} for name, counted in kernels))
+
+
+def verdicts(card, new_file, _):
+    if subprocess.run([ROOT / "tests" / "sanitize_faults.sh"], stdout=new_file("sanitizer", "verdicts")).returncode:
+        fail("tests/sanitize_faults.sh")
+
+
+PARTS = {part.__name__: part for part in (latency, rungs, counters, bits, probes, peers, verdicts)}
+DEFAULT_PARTS = ["latency", "rungs", "counters", "bits", "probes"]
+
+
+def record(arguments):
+    global DATA_OUT
+    jobs = 4
+    while arguments and arguments[0] in ("--out", "--jobs") and len(arguments) > 1:
+        if arguments[0] == "--out":
+            DATA_OUT = Path(arguments[1])
+        else:
+            jobs = int(arguments[1])
+        arguments = arguments[2:]
+    if unknown := [part for part in arguments if part not in PARTS]:
+        sys.exit(usage(f'there is no part "{unknown[0]}"; there are: {", ".join(PARTS)}'))
+    card = Card()
+
+    def new_file(kind, name):
+        path = DATA_OUT / kind / f"{card.name}-{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("w", encoding="utf-8")
+
+    for part in arguments or DEFAULT_PARTS:
+        start = time.monotonic()
+        PARTS[part](card, new_file, jobs)
+        print(f"{part}: {time.monotonic() - start:.0f} s", flush=True)
+    card.sampler.terminate()
+
+
+# ---- the simulated device --------------------------------------------------------------------------------------------------
+
+
+def metered(programs, step, size):
+    """What the meter counts in a run; None when the step refuses it. The places of accesses are kept at the first size."""
+    # Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side.
+    os.environ["SIMT_THREADS"] = "1"
+    line = run([programs / step, *size.split(), "--meter", "--no-check", "--no-time"])
+    if line is None:
+        return None
+    for kernel in line["meter"]:
+        if size not in TRUTH[:2]:
+            del kernel["lines"], kernel["events"]
+            continue
+        for place in kernel["lines"] + kernel["events"]:  # the path in the project, wherever the build folder lies
+            place["file"] = re.sub(r"^.*?(?=(steps|common|tests)/)", "", place["file"])
+        for place in kernel["lines"]:  # how far apart two arrays lie differs from run to run
+            if len({place["sample"][end].split("[")[0] for end in ("lowest", "highest")} if "sample" in place else "1") > 1:
+                del place["sample"]
+        # Not in the order in which the compiler happened to lay out the code.
+        kernel["lines"].sort(key=lambda l: (l["file"], l["line"], l["space"], l["access"], l.get("sample", {}).get("lowest", "")))
+        kernel["events"].sort(key=lambda e: (e["file"], e["line"], e["what"]))
+    return {"step": step, "options": size, "meter": line["meter"]}
+
+
+def sums(line):
+    """A compiler of another version may place an access on a neighbouring line, so the sums of each kernel are compared."""
+    return [{key: value for key, value in kernel.items() if key not in ("lines", "events")} for kernel in line["meter"]]
+
+
+def meter(arguments):
+    check = arguments[:1] == ["--check"]
+    if len(arguments) <= check:
+        sys.exit(usage("meter needs the folder of the programs"))
+    programs, path = Path(arguments[check]), DATA / "counters" / "meter.jsonl"
+    recorded = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    steps = arguments[check + 1 :] or rec.chapters(ROOT)
+    if not check:
+        new = [line for step in steps for size in TRUTH if (line := metered(programs, step, size))]
+        kept = [line for line in recorded if line["step"] not in steps]
+        with path.open("w", encoding="utf-8") as file:
+            write(file, *sorted(kept + new, key=lambda line: line["step"]))
+        return
+    to_check = [line for line in recorded if line["step"] in steps]
+    if not to_check:
+        print(f"SKIPPED: nothing is recorded of {', '.join(steps)}")
+        sys.exit(77)
+    for line in to_check:
+        now = metered(programs, line["step"], line["options"])
+        for old, new in zip(sums(line), sums(now) if now else [], strict=bool(now)):
+            for key in old:
+                if old[key] != new.get(key):
+                    fail(f"{line['step']} {line['options']}: {old['kernel']}: {key}: recorded {old[key]}, now {new.get(key)}")
+        if now is None:
+            fail(f"{line['step']} {line['options']}: refused")
+
+
+def profile(arguments):
+    """The rows that the chapters' tables show, a column a kernel."""
+    step, size = arguments[0], " ".join(arguments[1:])
+    subprocess.run([BIN / step, *arguments[1:], "--no-time", "--no-check"], check=True)  # ncu would hide what it says
+    kernels = count(step, size, METRICS)
+    for row in tables.aligned(tables.counter_rows(kernels)) if kernels else []:
+        print(row)
+    if not kernels:
+        sys.exit(3)
+
+
+def usage(message):
+    print(f"record.py: {message}; see record.py --help", file=sys.stderr)
+    return 2
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__)
+    elif arguments[:1] in (["meter"], ["profile"]):
+        {"meter": meter, "profile": profile}[arguments[0]](arguments[1:])
+    else:
+        record(arguments)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

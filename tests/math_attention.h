@@ -1,0 +1,13 @@
+/* Attention as it is written down, in fp32 on the host: what a kernel's rounding errors are compared with. It shares no
+ * code with the kernels or with the oracle in reference.c. */
+#ifndef MATH_ATTENTION_H
+#define MATH_ATTENTION_H
+
+#include "attention.h"
+
+/* S = scale Q K^T, P = softmax(S), O = P V; then dV = P^T dO, dP = dO V^T, dS = P o (dP - rowsum(P o dP)),
+ * dQ = scale dS K, dK = scale dS^T Q. Every product, sum and exponential is rounded to fp32, sums are added up in order.
+ * Shapes as in struct tensors, on the host. Of `t`, Q K V dO are read, O dQ dK dV written; L is not used. */
+void math_attention(const struct problem *problem, const struct tensors *t);
+
+#endif
