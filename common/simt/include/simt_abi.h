@@ -13,11 +13,6 @@ struct uint3 {
     unsigned x, y, z;
 };
 
-/* Built-in variables: constant within a thread, so the compiler may keep them in registers. */
-struct uint3 simt_thread_index(void) __attribute__((const));
-struct uint3 simt_block_index(void) __attribute__((const));
-struct uint3 simt_block_size(void) __attribute__((const));
-struct uint3 simt_grid_size(void) __attribute__((const));
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(void);
 void simt_fence(void); /* __threadfence() and __threadfence_block() */

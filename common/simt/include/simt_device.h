@@ -17,18 +17,15 @@
 #include <type_traits>
 #include <utility>
 
-/* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a function
- * returns, but does before the copy that is left of it once the function is inlined. */
-#define __global__ __attribute__((flatten))
+#ifndef __CUDACC__ /* a C++ file that does not pass through rewrite.c, which reads these words */
+#define __global__
 #define __device__
 #define __host__
 #define __constant__
-#define SIMT_DEVICE_VARIABLE                                                                                           \
-    __attribute__((section("simt_device"))) /* rewrite.c makes this of __device__ and __constant__ before one */
+#endif
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__
 #define __launch_bounds__(...)
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 
 /* ---- vector types -------------------------------------------------------------------------------------------------
@@ -74,10 +71,11 @@ struct dim3 {
     constexpr dim3(uint3 u) : x(u.x), y(u.y), z(u.z) {}
 };
 
-#define threadIdx (simt_thread_index())
-#define blockIdx (simt_block_index())
-#define blockDim (simt_block_size())
-#define gridDim (simt_grid_size())
+/* The scheduler sets them when it resumes a thread. Constants, so that g++ puts no hook before their reads; of a plain
+ * struct's type, since g++ hooks reads of constants whose type has constructors. */
+extern "C" {
+extern const __thread uint3 threadIdx, blockIdx, blockDim, gridDim;
+}
 static constexpr int warpSize = 32;
 
 #define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
@@ -246,29 +244,55 @@ template <typename T, typename Site> static inline T &static_shared(Site, const 
     return *(T *)simt_static_shared(&declaration, sizeof(T), name, sizeof(element), std::extent_v<T, 1>, file, line);
 }
 
-/* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), kernel, "kernel", body)(a, b), where body is a
- * generic lambda that calls the kernel: so arguments convert as in an ordinary call. */
-template <typename Body> struct launcher {
+/* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), "kernel", kernel)(a, b): the arguments convert to the
+ * kernel's parameters once, on the host, as in an ordinary call. */
+template <typename Pack, size_t... I>
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, std::index_sequence<I...>) {
+    pack.body(std::get<I>(pack.arguments)...); /* not accesses of the kernel's own */
+}
+template <size_t COUNT, typename Pack>
+static inline void launch_pack(const config &shape, const void *kernel, const char *name, Pack &pack) {
+    unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
+    unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
+    simt_launch_kernel(
+        kernel, name, grid, block, shape.dynamic_shared_bytes,
+        [](void *data) { call_kernel(*(Pack *)data, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
+}
+template <typename... P> struct launcher {
     config shape;
-    const void *kernel;
+    const char *name;
+    void (*kernel)(P...);
+    void operator()(P... arguments) const {
+        struct { /* as one object, since all of it stands for a card's constant memory */
+            void (*body)(P...);
+            std::tuple<P...> arguments;
+        } pack = {kernel, std::tuple<P...>(arguments...)};
+        launch_pack<sizeof...(P)>(shape, (const void *)kernel, name, pack);
+    }
+};
+template <typename... P> static inline launcher<P...> launch(config shape, const char *name, void (*kernel)(P...)) {
+    return {shape, name, kernel};
+}
+
+/* The same for a kernel template whose arguments are deduced, and for an overloaded kernel: `body` calls it, and `address`
+ * finds its code where the arguments have just the types of its parameters. */
+template <typename Body, typename Address> struct deducing_launcher {
+    config shape;
     const char *name;
     Body body;
+    Address address;
     template <typename... A> void operator()(A... arguments) const {
-        struct pack { /* as one object, since all of it stands for a card's constant memory */
+        struct {
             Body body;
             std::tuple<A...> arguments;
         } pack = {body, std::tuple<A...>(arguments...)};
-        unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
-        unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
-        simt_launch_kernel(
-            kernel, name, grid, block, shape.dynamic_shared_bytes,
-            [](void *data) { std::apply(((struct pack *)data)->body, ((struct pack *)data)->arguments); }, &pack,
-            sizeof pack);
+        launch_pack<sizeof...(A)>(shape, address(arguments...), name, pack);
     }
 };
-template <typename Body>
-static inline launcher<Body> launch(config shape, const void *kernel, const char *name, Body body) {
-    return {shape, kernel, name, body};
+template <typename Body, typename Address>
+static inline deducing_launcher<Body, Address> launch_deduced(config shape, const char *name, Body body,
+                                                              Address address) {
+    return {shape, name, body, address};
 }
 } // namespace simt
 

@@ -29,6 +29,7 @@ void fiber_resume(struct worker *worker, struct thread *thread) {
                                         STACK_BYTES - stack_colour(thread), fiber_main);
     thread->state = READY;
     simt_self = thread;
+    threadIdx = thread->index;
     simt_furthest = thread->furthest;
     worker->on_fiber = true;
     struct transfer back = jump_fcontext(thread->context, NULL);
@@ -67,18 +68,7 @@ bool fiber_ensure_stacks(struct worker *worker, unsigned count) {
 
 /* ---- built-in variables ---- */
 
-struct uint3 simt_thread_index(void) {
-    return simt_self->index;
-}
-struct uint3 simt_block_index(void) {
-    return simt_worker->block_index;
-}
-struct uint3 simt_block_size(void) {
-    return simt_worker->launch->block;
-}
-struct uint3 simt_grid_size(void) {
-    return simt_worker->launch->grid;
-}
+_Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim;
 unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
 unsigned simt_active_mask(void) { return simt_worker->warps[simt_self->linear / WARP_SIZE].live; }
 
