@@ -16,6 +16,12 @@ struct uint3 {
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(void);
 void simt_fence(void); /* __threadfence() and __threadfence_block() */
+void simt_give_way(void);
+long long simt_clock(void); /* nanoseconds of this CPU thread */
+void simt_trap(const char *file, int line);
+int simt_is_shared(const void *pointer);
+size_t simt_shared_address(const void *pointer); /* within the block's shared memory, as PTX counts */
+void *simt_shared_pointer(size_t address);
 
 /* extern __shared__, and the array of one __shared__ declaration (columns: of a two-dimensional one, else 0). */
 void *simt_dynamic_shared(void);
@@ -77,7 +83,9 @@ enum simt_atomic_operation {
     SIMT_OR,
     SIMT_XOR,
     SIMT_EXCHANGE,
-    SIMT_COMPARE_AND_SWAP
+    SIMT_COMPARE_AND_SWAP,
+    SIMT_INCREMENT,
+    SIMT_DECREMENT
 };
 enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_FLOAT, SIMT_DOUBLE };
 /* Returns the bits of the value before. */

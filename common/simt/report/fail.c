@@ -65,3 +65,7 @@ void __assert_fail(const char *assertion, const char *file, unsigned line, const
             assertion);
     abort();
 }
+
+void simt_trap(const char *file, int line) {
+    simt_fail(cudaErrorIllegalInstruction, "%s:%d: __trap(): the kernel stops itself here", file, line);
+}
