@@ -176,6 +176,21 @@ static bool read_line_marker(const char *p) {
     return false;
 }
 
+/* What a program includes but the simulated device has not; this machine's own CUDA toolkit may have it. */
+static void refuse_header(const char *marker, bool from_system) {
+    static const char *const refused[] = {"/thrust/",  "/cub/",     "/nv/target", "/cuda/std/",  "/cutlass/", "/cute/",  "/cudnn",
+                                          "/curand",   "/cufft",    "/cusparse",  "/cusolver",   "/nvrtc",    "/npp",    "/nccl",
+                                          "/nvml",     "/nvtx3/",   "/nvToolsExt", "/cuda_gl_interop.h", "/torch/", "/texture_"};
+    const char *name = strchr(marker, '"'), *end = name != NULL ? strchr(name + 1, '"') : NULL;
+    if (end == NULL || from_system || end[1] != ' ' || end[2] != '1' || strncmp(end + 3, " 3", 2) != 0) return;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *found = strstr(name, refused[i]);
+        if (found == NULL || found > end) continue;
+        line_number--;
+        die("#include <%.*s>: the simulated device does not have it", (int)(end - found - 1), found + 1);
+    }
+}
+
 /* After a construct of several lines became one: tell the compiler which line follows. */
 static void catch_up(const char *from, const char *to) {
     int before = line_number;
@@ -214,25 +229,33 @@ static struct text one_line(const char *from, const char *to) {
 
 /* ---- kernels and their launches ------------------------------------------------------------------------------------ */
 
-/* What the declarations of a kernel's name say. */
-static struct kernel {
+/* What the declarations of a function's name say. */
+static struct function {
     char *name;
     int needed;   /* template parameters without a default */
-    bool variadic, is_template;
-    bool has_defaults; /* of parameters, which a pointer to the kernel does not know */
-    int bodies;        /* definitions: more than one are overloads */
-} *kernels;
-static size_t kernel_count;
+    int bodies;   /* definitions: more than one are overloads */
+    int commas;   /* between its parameters */
+    bool is_template, is_variadic;
+    bool has_defaults; /* of parameters, which a pointer to the function does not know */
+    bool is_overloaded;
+} *functions;
+static size_t function_count, function_room;
 
-static struct kernel *find_kernel(const char *name, size_t length, bool add) {
-    for (size_t i = 0; i < kernel_count; i++)
-        if (strlen(kernels[i].name) == length && strncmp(kernels[i].name, name, length) == 0) return &kernels[i];
-    if (!add) return NULL;
-    kernels = realloc(kernels, (kernel_count + 1) * sizeof *kernels);
+static struct function *find_function(const char *name, size_t length) {
+    for (size_t i = function_count; i-- > 0;)
+        if (strncmp(functions[i].name, name, length) == 0 && functions[i].name[length] == '\0') return &functions[i];
+    return NULL;
+}
+
+static struct function *add_function(const char *name, size_t length) {
+    if (function_count == function_room) {
+        function_room = 2 * function_room + 64;
+        functions = realloc(functions, function_room * sizeof *functions);
+    }
     char *copy = strndup(name, length);
-    if (kernels == NULL || copy == NULL) die("out of memory");
-    kernels[kernel_count] = (struct kernel){.name = copy};
-    return &kernels[kernel_count++];
+    if (functions == NULL || copy == NULL) die("out of memory");
+    functions[function_count] = (struct function){.name = copy, .commas = -1};
+    return &functions[function_count++];
 }
 
 /* Past the > that closes the < at p; NULL when there is none. Counts the arguments between. */
@@ -268,33 +291,42 @@ static const char *skip_angles(const char *p, int *arguments, int *defaults, boo
     return NULL;
 }
 
-/* The declaration [p, end) has the word __global__; end is at its ; or {. */
-static void note_kernel(const char *p, const char *end, bool has_body) {
+/* The declaration [p, end) is a function's, perhaps; end is at its ; or {. */
+static void note_function(const char *p, const char *end, bool has_body) {
     int needed = 0;
     bool variadic = false, is_template = false;
     for (p = skip_space(p); p < end; p = skip_space(p)) {
         const char *past = skip_attribute(p);
         if (starts_word(p, "template")) {
             int arguments = 0, defaults = 0;
-            past = skip_angles(skip_space(p + 8), &arguments, &defaults, &variadic);
-            if (past == NULL) return;
+            past = skip_space(p + 8);
+            if (*past != '<' || (past = skip_angles(past, &arguments, &defaults, &variadic)) == NULL) return;
             needed = arguments - defaults;
             is_template = arguments > 0;
-        } else if (past == p && (*p == '(')) {
+        } else if (*p == '=') {
+            return;
+        } else if (past == p && *p == '(') {
             const char *name_end = p;
             while (isspace((unsigned char)name_end[-1])) name_end--;
             const char *name = name_end;
             while (is_word(name[-1])) name--;
             if (name == name_end) return;
-            struct kernel *kernel = find_kernel(name, (size_t)(name_end - name), true);
-            if (is_template) {
-                kernel->is_template = true;
-                kernel->needed = needed;
-                kernel->variadic |= variadic;
-            }
+            struct function *function = find_function(name, (size_t)(name_end - name));
+            if (function == NULL) function = add_function(name, (size_t)(name_end - name));
             const char *parameters_end = skip_brackets(p);
-            for (const char *q = p; q < parameters_end; q++) kernel->has_defaults |= *q == '=';
-            kernel->bodies += has_body;
+            int commas = *skip_space(p + 1) == ')' ? -2 : 0;
+            for (const char *q = p + 1; q < parameters_end; q++) {
+                function->has_defaults |= *q == '=';
+                commas += *q == ',';
+            }
+            function->is_overloaded |= function->commas != -1 && function->commas != commas;
+            function->commas = commas;
+            function->bodies += has_body;
+            function->is_variadic |= variadic;
+            if (is_template) {
+                function->is_template = true;
+                function->needed = needed;
+            }
             return;
         } else if (past == p) {
             past = p + 1;
@@ -396,9 +428,9 @@ static const char *rewrite_launch(const char *shape) {
     }
     while (name_end > 0 && isspace((unsigned char)kernel.data[name_end - 1])) name_end--;
     for (name = name_end; name > 0 && is_word(kernel.data[name - 1]); name--) {}
-    const struct kernel *known = find_kernel(kernel.data + name, name_end - name, false);
-    bool deduced = known != NULL && (known->bodies > 1 || known->variadic || known->has_defaults ||
-                                     (known->is_template && spelt < known->needed));
+    const struct function *known = find_function(kernel.data + name, name_end - name);
+    bool deduced = known != NULL && (known->is_overloaded || known->bodies > 1 || known->is_variadic ||
+                                     known->has_defaults || (known->is_template && spelt < known->needed));
 
     if (deduced)
         emit("simt::launch_deduced(simt::config(%s), \"%s\", [=](auto... simt_a) { %s(simt_a...); }, "
@@ -668,12 +700,13 @@ static void rewrite(const char *p) {
         int parentheses; /* open where its brace opened */
     } scopes[DEEPEST] = {{NAMESPACE, 0}};
     int depth = 0, parentheses = 0;
-    bool is_system = false, is_kernel = false, is_device = false;
+    bool is_system = false, is_device = false;
     const char *declaration = p;      /* where the current declaration or statement starts */
     size_t statement = output.length; /* and where it does in the output */
     while (*p != '\0') {
         if (is_line_marker(p)) {
             const char *end = p + strcspn(p, "\n");
+            refuse_header(p, is_system);
             is_system = read_line_marker(p);
             line_number--;
             append(&output, p, (size_t)(end - p));
@@ -693,7 +726,7 @@ static void rewrite(const char *p) {
             append(&output, p, (size_t)(past - p));
             for (; p < past; p++) line_number += *p == '\n';
         } else if (starts_word(p, "__global__")) {
-            is_kernel = is_device = true;
+            is_device = true;
             p += strlen("__global__");
         } else if (starts_word(p, "__device__") || starts_word(p, "__constant__") || starts_word(p, "__managed__")) {
             past = p + strcspn(p + 2, "_") + 4;
@@ -714,7 +747,7 @@ static void rewrite(const char *p) {
             free(prefix.data);
             declaration = p;
             statement = output.length;
-            is_device = is_kernel = false;
+            is_device = false;
         } else if ((shape = launch_opening(p)) != NULL) {
             const char *base = input_start;
             past = rewrite_launch(shape);
@@ -724,7 +757,7 @@ static void rewrite(const char *p) {
         } else if (*p == '{') {
             if (depth + 1 == DEEPEST) die("braces nested too deep");
             enum scope kind = parentheses > 0 ? OTHER : scope_opened(declaration, p, scopes[depth].kind, is_device);
-            if (is_kernel && kind == FUNCTION) note_kernel(declaration, p, true);
+            if (kind == FUNCTION) note_function(declaration, p, true);
             if (is_device && kind == FUNCTION && declare_file_shared(declaration, p)) kind = SHARED_FUNCTION;
             depth++;
             scopes[depth].kind = kind;
@@ -732,7 +765,7 @@ static void rewrite(const char *p) {
             append(&output, p++, 1);
             declaration = p;
             statement = output.length;
-            if (parentheses == 0) is_kernel = is_device = false;
+            if (parentheses == 0) is_device = false;
             parentheses = 0;
         } else if (*p == '}') {
             append(&output, p++, 1);
@@ -741,13 +774,13 @@ static void rewrite(const char *p) {
             if (depth > 0) depth--;
             declaration = p;
             statement = output.length;
-            if (parentheses == 0) is_kernel = is_device = false;
+            if (parentheses == 0) is_device = false;
         } else if (*p == ';' && parentheses == 0) {
-            if (is_kernel) note_kernel(declaration, p, false);
+            if (scopes[depth].kind == NAMESPACE || scopes[depth].kind == CLASS) note_function(declaration, p, false);
             append(&output, p++, 1);
             declaration = p;
             statement = output.length;
-            is_kernel = is_device = false;
+            is_device = false;
         } else {
             parentheses += *p == '(';
             parentheses -= *p == ')' && parentheses > 0;

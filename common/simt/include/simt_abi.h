@@ -35,6 +35,15 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
 /* Returns the number of threads whose predicate was not 0. */
 int simt_block_barrier(const char *name, int predicate, const char *file, int line);
 
+/* ---- float16 and bfloat16 ---- */
+enum simt_rounding { SIMT_NEAREST, SIMT_TOWARD_ZERO, SIMT_UP, SIMT_DOWN };
+float simt_half_to_float(uint16_t bits) __attribute__((const));
+float simt_bfloat16_to_float(uint16_t bits) __attribute__((const));
+uint16_t simt_half_from_float(float x) __attribute__((const)); /* to nearest even */
+uint16_t simt_bfloat16_from_float(float x) __attribute__((const));
+uint16_t simt_half_from_double(double x, enum simt_rounding rounding) __attribute__((const));
+uint16_t simt_bfloat16_from_double(double x, enum simt_rounding rounding) __attribute__((const));
+
 /* ---- warp collectives --------------------------------------------------------------------------------------------------
  * A shuffle, a vote or an mma.sync is a name and a function that combines. Every lane of `mask` calls simt_meet() with its
  * operand and with room for its result; when all of them that have not returned from the kernel are at the same source line,
