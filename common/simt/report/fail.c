@@ -69,3 +69,7 @@ void __assert_fail(const char *assertion, const char *file, unsigned line, const
 void simt_trap(const char *file, int line) {
     simt_fail(cudaErrorIllegalInstruction, "%s:%d: __trap(): the kernel stops itself here", file, line);
 }
+
+void simt_unsupported(const char *what, const char *file, int line) {
+    simt_fail(cudaErrorNotSupported, "%s:%d: %s", file, line, what);
+}
