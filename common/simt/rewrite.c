@@ -726,6 +726,9 @@ static void rewrite(const char *p) {
             append(&output, p, (size_t)(past - p));
             for (; p < past; p++) line_number += *p == '\n';
         } else if (starts_word(p, "__global__")) {
+            /* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a
+             * function returns, but does before the copy that is left of it once the function is inlined. */
+            emit("__attribute__((flatten))");
             is_device = true;
             p += strlen("__global__");
         } else if (starts_word(p, "__device__") || starts_word(p, "__constant__") || starts_word(p, "__managed__")) {
@@ -738,8 +741,7 @@ static void rewrite(const char *p) {
         } else if (starts_word(p, "__host__")) {
             p += strlen("__host__");
         } else if (starts_word(p, "__noinline__") && (output.length == 0 || output.data[output.length - 1] != '(')) {
-            emit("__attribute__((noinline))"); /* no macro: libstdc++ has the word in attributes of its own */
-            p += strlen("__noinline__");
+            p += strlen("__noinline__"); /* no macro: libstdc++ has the word in attributes of its own */
         } else if (starts_word(p, "__shared__")) {
             struct text prefix = take_back((size_t)(skip_space(output.data + statement) - output.data));
             bool at_file_scope = scopes[depth].kind == NAMESPACE;
