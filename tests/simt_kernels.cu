@@ -721,7 +721,7 @@ MARK(endless_recursion) __device__ __noinline__ int recurse(int n) { return n < 
 __global__ void endless_recursion(int *out, int n) { out[0] = recurse(n); }
 MARK(division_by_zero) __global__ void division_by_zero(int *out, int n) { out[0] = 10 / n; }
 
-#ifdef __CUDACC__ /* nvcc refuses this one itself */
+#ifndef __SIMT__ /* nvcc refuses this one itself */
 const int line_too_much_static = 0;
 #else
 MARK(too_much_static) __device__ float *too_much_static() { __shared__ float too_large[12289]; return too_large; }
@@ -795,7 +795,7 @@ cudaError_t commit(enum fault fault, void *pointer) {
     case ENDLESS_RECURSION: endless_recursion<<<1, 1>>>(ints, 1); break;
     case DIVISION_BY_ZERO: division_by_zero<<<1, 1>>>(ints, 0); break;
     case TOO_MUCH_STATIC_SHARED:
-#ifndef __CUDACC__
+#ifdef __SIMT__
         declare_too_much<<<1, 32>>>();
 #endif
         break;

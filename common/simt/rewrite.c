@@ -1,14 +1,17 @@
-/* rewrite FILE.cu OUTPUT NAME: turn CUDA C++ into C++ for the simulated device. Three constructs need it, everything else
- * is left to simt_device.h:
+/* rewrite INPUT OUTPUT: turn preprocessed CUDA C++ (g++ -E) into C++ for the simulated device. Few constructs need it,
+ * everything else is left to simt_device.h:
  *
- *     kernel<T><<<grid, block>>>(a, b)   ->  simt::launch(simt::config(grid, block), kernel<T>, ...)(a, b)
+ *     kernel<<<grid, block>>>(a, b)      ->  simt::launch(simt::config(grid, block), "kernel", kernel)(a, b)
  *     __shared__ float tile[32][33];     ->  auto &tile = simt::static_shared<float[32][33]>(...);
  *     extern __shared__ float tile[];    ->  float *tile = (float *)simt_dynamic_shared();
- *     __device__ int counter;            ->  SIMT_DEVICE_VARIABLE int counter;
+ *     __device__ int counter;            ->  __attribute__((section("simt_device"))) int counter;
  *
- * Comments, strings and line numbers stay as they are; NAME is what error messages call the file.
+ * A __shared__ declaration outside of any function becomes one at the head of each device function that names the variable.
+ * A kernel template whose arguments the launch leaves to be deduced is called from a generic lambda. Text of system headers
+ * (flag 3 of a line marker) stays as it is, and so do all line numbers.
  */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +22,21 @@ struct text {
     size_t length, room;
 };
 
-static const char *input_name;
+static struct text output;
+static char file_name[1024]; /* of the source, as the line marker spells it */
 static int line_number = 1;
 
-static void die(const char *what) {
-    fprintf(stderr, "%s:%d: %s\n", input_name, line_number, what);
+static void die(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s:%d: error: ", file_name, line_number);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
     exit(1);
 }
 
 static void append(struct text *text, const char *data, size_t length) {
-    if (length > 1 << 30) die("the file is too large");
     if (text->length + length + 1 > text->room) {
         text->room = 2 * (text->length + length + 1);
         text->data = realloc(text->data, text->room);
@@ -41,6 +49,21 @@ static void append(struct text *text, const char *data, size_t length) {
 
 static void append_string(struct text *text, const char *string) { append(text, string, strlen(string)); }
 
+static void emit(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void emit(const char *format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    char *line = malloc((size_t)length + 1);
+    if (line == NULL) die("out of memory");
+    vsnprintf(line, (size_t)length + 1, format, again);
+    append(&output, line, (size_t)length);
+    free(line);
+    va_end(arguments);
+    va_end(again);
+}
+
 static struct text read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
@@ -48,7 +71,7 @@ static struct text read_file(const char *path) {
         exit(1);
     }
     struct text text = {0};
-    char buffer[4096];
+    char buffer[65536];
     size_t got;
     while ((got = fread(buffer, 1, sizeof buffer, file)) > 0) append(&text, buffer, got);
     fclose(file);
@@ -56,17 +79,25 @@ static struct text read_file(const char *path) {
     return text;
 }
 
+/* ---- reading C++ --------------------------------------------------------------------------------------------------- */
+
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* The end of the comment, string or character literal that starts at p; p itself when none does. */
+static const char *input_start;
+
+static bool starts_word(const char *p, const char *word) {
+    size_t length = strlen(word);
+    return strncmp(p, word, length) == 0 && (p == input_start || !is_word(p[-1])) && !is_word(p[length]);
+}
+
+static bool is_line_marker(const char *p) {
+    return p[0] == '#' && p[1] == ' ' && isdigit((unsigned char)p[2]) && (p == input_start || p[-1] == '\n');
+}
+
+/* The end of the string, character literal or line of the preprocessor that starts at p; p itself when none does. */
 static const char *skip_literal(const char *p) {
-    if (p[0] == '/' && p[1] == '/') return p + strcspn(p, "\n");
-    if (p[0] == '/' && p[1] == '*') {
-        const char *end = strstr(p + 2, "*/");
-        if (end == NULL) die("comment without an end");
-        return end + 2;
-    }
-    if (p[0] == 'R' && p[1] == '"') {
+    if (p[0] == '#' && (p == input_start || p[-1] == '\n')) return p + strcspn(p, "\n");
+    if (p[0] == 'R' && p[1] == '"' && (p == input_start || !is_word(p[-1]) || strchr("uUL8", p[-1]) != NULL)) {
         const char *parenthesis = strchr(p, '(');
         if (parenthesis == NULL || parenthesis - p > 20) die("raw string that cannot be read");
         char closing[24];
@@ -76,23 +107,32 @@ static const char *skip_literal(const char *p) {
         return end + strlen(closing);
     }
     if (p[0] != '"' && p[0] != '\'') return p;
+    if (p[0] == '\'' && p > input_start && isxdigit((unsigned char)p[-1]) && isxdigit((unsigned char)p[1])) {
+        const char *word = p; /* the digits 1'000, or the literal u'a' */
+        while (word > input_start && (is_word(word[-1]) || word[-1] == '\'')) word--;
+        if (isdigit((unsigned char)*word)) return p + 1;
+    }
     const char *end = p + 1;
     while (*end != p[0]) {
-        if (*end == '\0' || *end == '\n') return p + 1; /* a lone quote, as in the digits 1'000 */
+        if (*end == '\0' || *end == '\n') return p + 1;
         end += *end == '\\' && end[1] != '\0' ? 2 : 1;
     }
     return end + 1;
 }
 
-static void count_lines(const char *from, const char *to) {
-    for (; from < to; from++) line_number += *from == '\n';
+static const char *skip_space(const char *p) {
+    for (;;) {
+        while (isspace((unsigned char)*p)) p++;
+        if (!is_line_marker(p)) return p;
+        p += strcspn(p, "\n");
+    }
 }
 
-/* Find `wanted` outside of literals and of any bracket opened after p. */
+/* The first of the characters `wanted` outside of literals and of any bracket opened after p; NULL when there is none. */
 static const char *find_outside_brackets(const char *p, const char *wanted) {
     int depth = 0;
     while (*p != '\0') {
-        if (depth == 0 && strncmp(p, wanted, strlen(wanted)) == 0) return p;
+        if (depth == 0 && strchr(wanted, *p) != NULL) return p;
         const char *past = skip_literal(p);
         if (past != p) {
             p = past;
@@ -106,200 +146,661 @@ static const char *find_outside_brackets(const char *p, const char *wanted) {
     return NULL;
 }
 
-/* Where the kernel's name, with namespaces and template arguments, starts in what has been written so far. */
-static size_t kernel_start(const struct text *output) {
-    size_t i = output->length;
-    while (i > 0 && isspace((unsigned char)output->data[i - 1])) i--;
-    if (i > 0 && output->data[i - 1] == '>') {
-        int depth = 0;
-        do {
-            i--;
-            if (output->data[i] == '>') depth++;
-            if (output->data[i] == '<') depth--;
-        } while (i > 0 && depth > 0);
-    }
-    while (i > 0 && (is_word(output->data[i - 1]) || output->data[i - 1] == ':')) i--;
-    return i;
+/* Past the bracket that closes the one at p. */
+static const char *skip_brackets(const char *p) {
+    const char closing[] = {*p == '(' ? ')' : *p == '[' ? ']' : '}', '\0'};
+    const char *end = find_outside_brackets(p + 1, closing);
+    if (end == NULL) die("%c without %s", *p, closing);
+    return end + 1;
 }
 
-static const char *rewrite_launch(struct text *output, const char *p) {
-    size_t start = kernel_start(output);
-    struct text kernel = {0}, quoted = {0};
-    append(&kernel, output->data + start, output->length - start);
+/* Past alignas(...) or __attribute__((...)); p itself when neither stands there. */
+static const char *skip_attribute(const char *p) {
+    if (!starts_word(p, "alignas") && !starts_word(p, "__attribute__")) return p;
+    const char *parenthesis = skip_space(p + strcspn(p, "( \t\n"));
+    return *parenthesis == '(' ? skip_brackets(parenthesis) : p;
+}
+
+/* `# 12 "file" 1 3`: take note of it. Returns whether the text that follows is a system header's. */
+static bool read_line_marker(const char *p) {
+    char *end;
+    line_number = (int)strtol(p + 2, &end, 10);
+    size_t length = 0;
+    const char *name = end + strspn(end, " \"");
+    for (; name[length] != '"' && name[length] != '\n' && name[length] != '\0'; length++)
+        if (length + 1 < sizeof file_name) file_name[length] = name[length];
+    file_name[length < sizeof file_name ? length : sizeof file_name - 1] = '\0';
+    const char *flags = name + length, *stop = p + strcspn(p, "\n");
+    for (; flags < stop; flags++)
+        if (flags[0] == ' ' && flags[1] == '3') return true;
+    return false;
+}
+
+/* What a program includes but the simulated device has not; this machine's own CUDA toolkit may have it. */
+static void refuse_header(const char *marker, bool from_system) {
+    static const char *const refused[] = {"/thrust/",  "/cub/",     "/nv/target", "/cuda/std/",  "/cutlass/", "/cute/",  "/cudnn",
+                                          "/curand",   "/cufft",    "/cusparse",  "/cusolver",   "/nvrtc",    "/npp",    "/nccl",
+                                          "/nvml",     "/nvtx3/",   "/nvToolsExt", "/cuda_gl_interop.h", "/torch/", "/texture_"};
+    const char *name = strchr(marker, '"'), *end = name != NULL ? strchr(name + 1, '"') : NULL;
+    if (end == NULL || from_system || end[1] != ' ' || end[2] != '1' || strncmp(end + 3, " 3", 2) != 0) return;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *found = strstr(name, refused[i]);
+        if (found == NULL || found > end) continue;
+        line_number--;
+        die("#include <%.*s>: the simulated device does not have it", (int)(end - found - 1), found + 1);
+    }
+}
+
+/* After a construct of several lines became one: tell the compiler which line follows. */
+static void catch_up(const char *from, const char *to) {
+    int before = line_number;
+    char name[sizeof file_name];
+    memcpy(name, file_name, sizeof name);
+    for (; from < to; from++) {
+        if (is_line_marker(from)) {
+            read_line_marker(from);
+            from += strcspn(from, "\n");
+            if (from >= to) break;
+        } else if (*from == '\n') {
+            line_number++;
+        }
+    }
+    if (line_number != before || strcmp(name, file_name) != 0) emit("\n# %d \"%s\"\n", line_number, file_name);
+}
+
+/* Text on one line, without line markers. */
+static struct text one_line(const char *from, const char *to) {
+    struct text text = {0};
+    append(&text, "", 0);
+    while (from < to) {
+        const char *past = is_line_marker(from) ? from + strcspn(from, "\n") : from;
+        if (past != from) {
+            from = past;
+            continue;
+        }
+        past = skip_literal(from);
+        if (past == from) past = from + 1;
+        append(&text, isspace((unsigned char)*from) ? " " : from, (size_t)(past - from));
+        from = past;
+    }
+    while (text.length > 0 && isspace((unsigned char)text.data[text.length - 1])) text.data[--text.length] = '\0';
+    return text;
+}
+
+/* ---- kernels and their launches ------------------------------------------------------------------------------------ */
+
+/* What the declarations of a function's name say. */
+static struct function {
+    char *name;
+    int needed;   /* template parameters without a default */
+    int bodies;   /* definitions: more than one are overloads */
+    int commas;   /* between its parameters */
+    bool is_template, is_variadic;
+    bool has_defaults; /* of parameters, which a pointer to the function does not know */
+    bool is_overloaded;
+} *functions;
+static size_t function_count, function_room;
+
+static struct function *find_function(const char *name, size_t length) {
+    for (size_t i = function_count; i-- > 0;)
+        if (strncmp(functions[i].name, name, length) == 0 && functions[i].name[length] == '\0') return &functions[i];
+    return NULL;
+}
+
+static struct function *add_function(const char *name, size_t length) {
+    if (function_count == function_room) {
+        function_room = 2 * function_room + 64;
+        functions = realloc(functions, function_room * sizeof *functions);
+    }
+    char *copy = strndup(name, length);
+    if (functions == NULL || copy == NULL) die("out of memory");
+    functions[function_count] = (struct function){.name = copy, .commas = -1};
+    return &functions[function_count++];
+}
+
+/* Past the > that closes the < at p; NULL when there is none. Counts the arguments between. */
+static const char *skip_angles(const char *p, int *arguments, int *defaults, bool *variadic) {
+    int depth = 0;
+    *arguments = 0;
+    bool any = false;
+    for (const char *q = p; *q != '\0' && *q != ';'; q++) {
+        const char *past = skip_literal(q);
+        if (past != q) {
+            any = true;
+            q = past - 1;
+        } else if (strchr("([{", *q) != NULL) {
+            any = true;
+            q = skip_brackets(q) - 1;
+        } else if (*q == '<') {
+            depth++;
+        } else if (*q == '>' && q[-1] != '-') {
+            if (--depth == 0) {
+                if (any) ++*arguments;
+                return q + 1;
+            }
+        } else if (*q == ',' && depth == 1) {
+            ++*arguments;
+        } else if (*q == '=' && depth == 1 && defaults != NULL) {
+            ++*defaults;
+        } else if (strncmp(q, "...", 3) == 0 && variadic != NULL) {
+            *variadic = true;
+        } else if (!isspace((unsigned char)*q)) {
+            any = true;
+        }
+    }
+    return NULL;
+}
+
+/* The declaration [p, end) is a function's, perhaps; end is at its ; or {. */
+static void note_function(const char *p, const char *end, bool has_body) {
+    int needed = 0;
+    bool variadic = false, is_template = false;
+    for (p = skip_space(p); p < end; p = skip_space(p)) {
+        const char *past = skip_attribute(p);
+        if (starts_word(p, "template")) {
+            int arguments = 0, defaults = 0;
+            past = skip_space(p + 8);
+            if (*past != '<' || (past = skip_angles(past, &arguments, &defaults, &variadic)) == NULL) return;
+            needed = arguments - defaults;
+            is_template = arguments > 0;
+        } else if (*p == '=') {
+            return;
+        } else if (past == p && *p == '(') {
+            const char *name_end = p;
+            while (isspace((unsigned char)name_end[-1])) name_end--;
+            const char *name = name_end;
+            while (is_word(name[-1])) name--;
+            if (name == name_end) return;
+            struct function *function = find_function(name, (size_t)(name_end - name));
+            if (function == NULL) function = add_function(name, (size_t)(name_end - name));
+            const char *parameters_end = skip_brackets(p);
+            int commas = *skip_space(p + 1) == ')' ? -2 : 0;
+            for (const char *q = p + 1; q < parameters_end; q++) {
+                function->has_defaults |= *q == '=';
+                commas += *q == ',';
+            }
+            function->is_overloaded |= function->commas != -1 && function->commas != commas;
+            function->commas = commas;
+            function->bodies += has_body;
+            function->is_variadic |= variadic;
+            if (is_template) {
+                function->is_template = true;
+                function->needed = needed;
+            }
+            return;
+        } else if (past == p) {
+            past = p + 1;
+        }
+        p = past;
+    }
+}
+
+/* Where the expression that names the kernel starts in what has been written so far: words, ::, ., ->, and brackets. */
+static size_t kernel_start(void) {
+    const char *text = output.data;
+    size_t i = output.length;
+    for (;;) {
+        while (i > 0 && isspace((unsigned char)text[i - 1])) i--;
+        if (i > 0 && text[i - 1] == '>' && (i < 2 || text[i - 2] != '-')) {
+            int depth = 0, brackets = 0;
+            do {
+                i--;
+                if (strchr(")]", text[i]) != NULL) brackets++;
+                if (strchr("([", text[i]) != NULL) brackets--;
+                if (text[i] == '>' && brackets == 0) depth++;
+                if (text[i] == '<' && brackets == 0) depth--;
+            } while (i > 0 && depth > 0);
+            while (i > 0 && isspace((unsigned char)text[i - 1])) i--;
+        }
+        while (i > 0 && (text[i - 1] == ')' || text[i - 1] == ']')) {
+            int depth = 0;
+            do {
+                i--;
+                if (strchr(")]", text[i]) != NULL) depth++;
+                if (strchr("([", text[i]) != NULL) depth--;
+            } while (i > 0 && depth > 0);
+        }
+        while (i > 0 && is_word(text[i - 1])) i--;
+        size_t before = i;
+        while (before > 0 && isspace((unsigned char)text[before - 1])) before--;
+        if (before >= 2 && (strncmp(text + before - 2, "::", 2) == 0 || strncmp(text + before - 2, "->", 2) == 0)) {
+            i = before - 2;
+            if (i == 0 || !(is_word(text[i - 1]) || strchr(">)]", text[i - 1]) != NULL)) return i;
+        } else if (before >= 1 && text[before - 1] == '.') {
+            i = before - 1;
+        } else {
+            return i;
+        }
+    }
+}
+
+/* At the <<< that opens a launch's shape: where the shape starts; else NULL. `<< <` is one too. */
+static const char *launch_opening(const char *p) {
+    if (p[0] != '<' || p[1] != '<') return NULL;
+    const char *third = skip_space(p + 2);
+    return *third == '<' && third[1] != '<' ? third + 1 : NULL;
+}
+
+/* The > > > that closes the shape. */
+static const char *launch_closing(const char *p, const char **end) {
+    for (; p != NULL; p++) {
+        p = find_outside_brackets(p, ">;");
+        if (p == NULL || *p == ';') return NULL;
+        if (p[-1] == '-') continue;
+        const char *second = skip_space(p + 1), *third = *second == '>' ? skip_space(second + 1) : second;
+        if (*second != '>' || *third != '>') continue;
+        if (third[1] == '>') continue; /* foo<int>>>>: the first one closes a template's arguments */
+        *end = third + 1;
+        return p;
+    }
+    return NULL;
+}
+
+/* Take what has been written from `start` on, as one line, and leave only its line ends. */
+static struct text take_back(size_t start) {
+    struct text taken = one_line(output.data + start, output.data + output.length);
+    size_t length = start;
+    for (size_t i = start; i < output.length; i++)
+        if (output.data[i] == '\n') output.data[length++] = '\n';
+    output.length = length;
+    output.data[length] = '\0';
+    return taken;
+}
+
+static const char *rewrite_launch(const char *shape) {
+    struct text kernel = take_back(kernel_start()), quoted = {0};
     if (kernel.length == 0) die("<<< without a kernel before it");
+    append(&quoted, "", 0);
     for (size_t i = 0; i < kernel.length; i++) {
-        if (kernel.data[i] == '\n') die("keep a kernel's name and its <<< on one line");
         if (kernel.data[i] == '"' || kernel.data[i] == '\\') append(&quoted, "\\", 1);
         append(&quoted, &kernel.data[i], 1);
     }
-    const char *shape = p + 3, *end = find_outside_brackets(shape, ">>>");
-    if (end == NULL) die("<<< without >>>");
-    output->length = start;
-    append_string(output, "simt::launch(simt::config(");
-    append(output, shape, (size_t)(end - shape));
-    append_string(output, "), (const void *)(");
-    append_string(output, kernel.data);
-    append_string(output, "), \"");
-    append_string(output, quoted.data);
-    append_string(output, "\", [=](auto... simt_arguments) { ");
-    append_string(output, kernel.data);
-    append_string(output, "(simt_arguments...); })");
+    const char *past = NULL, *closing = launch_closing(shape, &past);
+    if (closing == NULL) die("<<< without >>>");
+    struct text shape_text = one_line(shape, closing);
+
+    /* The name without namespaces and template arguments, and how many of these the launch spells out. */
+    size_t name_end = strcspn(kernel.data, "<"), name = 0;
+    int spelt = 0;
+    if (kernel.data[name_end] == '<') {
+        input_start = kernel.data;
+        skip_angles(kernel.data + name_end, &spelt, NULL, NULL);
+    }
+    while (name_end > 0 && isspace((unsigned char)kernel.data[name_end - 1])) name_end--;
+    for (name = name_end; name > 0 && is_word(kernel.data[name - 1]); name--) {}
+    const struct function *known = find_function(kernel.data + name, name_end - name);
+    bool deduced = known != NULL && (known->is_overloaded || known->bodies > 1 || known->is_variadic ||
+                                     known->has_defaults || (known->is_template && spelt < known->needed));
+
+    if (deduced)
+        emit("simt::launch_deduced(simt::config(%s), \"%s\", [=](auto... simt_a) { %s(simt_a...); }, "
+             "[](auto... simt_a) -> const void * { if constexpr (requires { "
+             "static_cast<void (*)(decltype(simt_a)...)>(%s); }) return (const void *)"
+             "static_cast<void (*)(decltype(simt_a)...)>(%s); else return nullptr; })",
+             shape_text.data, quoted.data, kernel.data, kernel.data, kernel.data);
+    else
+        emit("simt::launch(simt::config(%s), \"%s\", %s)", shape_text.data, quoted.data, kernel.data);
+    free(shape_text.data);
     free(kernel.data);
     free(quoted.data);
-    count_lines(p, end);
-    return end + 3;
+    return past;
 }
 
-/* One declarator, "tile[32][33]", of a __shared__ declaration of the given type. */
-static void rewrite_shared_array(struct text *output, const char *type, const char *declarator, size_t length,
-                                 bool is_extern) {
-    size_t name_end = 0;
-    while (length > 0 && isspace((unsigned char)*declarator)) declarator++, length--;
-    while (name_end < length && is_word(declarator[name_end])) name_end++;
-    if (name_end == 0) die("a __shared__ declaration that cannot be read: write __shared__ TYPE NAME[SIZE];");
+/* ---- shared memory ------------------------------------------------------------------------------------------------- */
+
+/* A __shared__ variable declared outside of any function. */
+static struct shared_variable {
+    char *name, *declaration; /* as it becomes at the head of a function */
+} *file_shared;
+static size_t file_shared_count;
+static unsigned type_number;
+
+static void remember_shared(const char *name, const char *declaration) {
+    file_shared = realloc(file_shared, (file_shared_count + 1) * sizeof *file_shared);
+    if (file_shared == NULL) die("out of memory");
+    file_shared[file_shared_count++] = (struct shared_variable){strdup(name), strdup(declaration)};
+}
+
+/* One declarator, "tile[32][33]" or "*p", of a __shared__ declaration of the given type. */
+static void rewrite_shared_declarator(const char *type, const char *declarator, const char *end, bool is_extern,
+                                      bool at_file_scope) {
+    struct text full_type = {0}, declaration = {0};
+    append_string(&full_type, type);
+    for (declarator = skip_space(declarator); declarator < end && (*declarator == '*' || *declarator == '&');
+         declarator = skip_space(declarator + 1))
+        append_string(&full_type, " *");
+    const char *name_end = declarator;
+    while (name_end < end && is_word(*name_end)) name_end++;
+    if (name_end == declarator) die("a __shared__ declaration that cannot be read: write __shared__ TYPE NAME[SIZE];");
     char name[200];
-    snprintf(name, sizeof name, "%.*s", (int)name_end, declarator);
-    if (memchr(declarator, '=', length) != NULL) die("a __shared__ variable cannot have an initial value");
-    if (is_extern) {
-        append_string(output, type);
-        append_string(output, " *");
-        append_string(output, name);
-        append_string(output, " = (");
-        append_string(output, type);
-        append_string(output, " *)simt_dynamic_shared();");
-        return;
+    snprintf(name, sizeof name, "%.*s", (int)(name_end - declarator), declarator);
+    const char *initial = find_outside_brackets(name_end, "=;,{");
+    if (initial != NULL && initial < end && *initial != ';' && *initial != ',')
+        die("the __shared__ variable %s cannot have an initial value: one thread must store it, before a barrier", name);
+    struct text extents = one_line(name_end, end);
+    char *open = strchr(extents.data, '[');
+    if (is_extern && open != NULL) {
+        char *rest = strchr(open, ']') + 1; /* of the dimensions after the first */
+        append_string(&declaration, "[[maybe_unused]] std::add_pointer_t<");
+        append_string(&declaration, full_type.data);
+        append_string(&declaration, rest);
+        append_string(&declaration, "> ");
+        append_string(&declaration, name);
+        append_string(&declaration, " = (std::add_pointer_t<");
+        append_string(&declaration, full_type.data);
+        append_string(&declaration, rest);
+        append_string(&declaration, ">)simt_dynamic_shared();");
+    } else if (is_extern) {
+        append_string(&declaration, "[[maybe_unused]] auto &");
+        append_string(&declaration, name);
+        append_string(&declaration, " = *(");
+        append_string(&declaration, full_type.data);
+        append_string(&declaration, " *)simt_dynamic_shared();");
+    } else {
+        append_string(&declaration, "[[maybe_unused]] auto &");
+        append_string(&declaration, name);
+        append_string(&declaration, " = simt::static_shared<");
+        append_string(&declaration, full_type.data);
+        append_string(&declaration, extents.data);
+        append_string(&declaration, ">(");
+        if (at_file_scope) {
+            append_string(&declaration, "simt_site_");
+            append_string(&declaration, name);
+            append_string(&declaration, "{}");
+            emit("struct simt_site_%s {};", name);
+        } else {
+            append_string(&declaration, "[] {}");
+        }
+        append_string(&declaration, ", \"");
+        append_string(&declaration, name);
+        append_string(&declaration, "\");");
     }
-    append_string(output, "auto &");
-    append_string(output, name);
-    append_string(output, " = simt::static_shared<");
-    append_string(output, type);
-    append(output, declarator + name_end, length - name_end);
-    append_string(output, ">([] {}, \"");
-    append_string(output, name);
-    append_string(output, "\");");
+    if (at_file_scope)
+        remember_shared(name, declaration.data);
+    else
+        append_string(&output, declaration.data);
+    free(extents.data);
+    free(full_type.data);
+    free(declaration.data);
 }
 
-static const char *skip_space(const char *p) {
-    while (isspace((unsigned char)*p)) p++;
-    return p;
+/* Take the word out of a type, where it stands as a whole word; false when it does not. */
+static bool take_word(struct text *type, const char *word) {
+    input_start = type->data;
+    for (char *p = type->data; (p = strstr(p, word)) != NULL; p++)
+        if (starts_word(p, word)) {
+            memset(p, ' ', strlen(word));
+            return true;
+        }
+    return false;
 }
 
-/* Keep the line numbers when a declaration of several lines becomes one. */
-static void append_newlines(struct text *output, const char *from, const char *to) {
-    for (; from < to; from++)
-        if (*from == '\n') append(output, "\n", 1);
-}
-
-/* p is after the word __shared__. */
-static const char *rewrite_shared(struct text *output, const char *p, bool is_extern) {
+/* p is after the word __shared__, `prefix` what stands before it in its statement. */
+static const char *rewrite_shared(struct text *prefix, const char *p, bool at_file_scope) {
+    const char *start = p, *base = input_start;
     const char *end = find_outside_brackets(p, ";");
     if (end == NULL) die("a __shared__ declaration without a semicolon");
-    const char *start = p;
-    p = skip_space(p);
-    while (strncmp(p, "__align__", 9) == 0 || strncmp(p, "alignas", 7) == 0) {
-        const char *parenthesis = strchr(p, '('); /* simt_static_shared() aligns every array to 128 bytes */
-        p = parenthesis != NULL ? find_outside_brackets(parenthesis + 1, ")") : NULL;
-        if (p == NULL) die("an alignment that cannot be read");
-        p = skip_space(p + 1);
-    }
-    /* The type ends before the first name that is followed by [ , or ; */
-    const char *first_end = p;
+    struct text type = {0};
+    append_string(&type, prefix->data);
+    append(&type, " ", 1);
+    /* The type ends before the first name that is followed by [ , = { or ; */
+    const char *first_end = p = skip_space(p);
     int angle = 0;
-    for (; first_end < end; first_end++) {
+    while (first_end < end) {
+        const char *past = skip_attribute(first_end); /* simt_static_shared() aligns every array to 128 bytes */
+        if (past != first_end) {
+            struct text part = one_line(p, first_end);
+            append_string(&type, part.data);
+            append(&type, " ", 1);
+            free(part.data);
+            p = first_end = skip_space(past);
+            continue;
+        }
+        if (*first_end == '(' || (*first_end == '{' && (strstr(type.data, "struct") != NULL ||
+                                                        strncmp(p, "struct", 6) == 0 || strncmp(p, "union", 5) == 0))) {
+            first_end = skip_brackets(first_end);
+            continue;
+        }
         if (*first_end == '<') angle++;
         if (*first_end == '>') angle--;
-        if (angle == 0 && (*first_end == '[' || *first_end == ',')) break;
+        if (angle == 0 && strchr("[,={", *first_end) != NULL) break;
+        first_end++;
     }
     while (first_end > p && isspace((unsigned char)first_end[-1])) first_end--;
     const char *name = first_end;
     while (name > p && is_word(name[-1])) name--;
-    struct text type = {0};
-    append(&type, p, (size_t)(name - p));
-    while (type.length > 0 && isspace((unsigned char)type.data[type.length - 1])) type.data[--type.length] = '\0';
-    if (type.length == 0) die("a __shared__ declaration that cannot be read: write __shared__ TYPE NAME[SIZE];");
-
-    for (const char *declarator = name; declarator != NULL && declarator < end;) {
-        const char *comma = find_outside_brackets(declarator, ",");
+    struct text part = one_line(p, name);
+    append_string(&type, part.data);
+    free(part.data);
+    bool is_extern = take_word(&type, "extern");
+    take_word(&type, "static");
+    take_word(&type, "__device__");
+    input_start = base;
+    while (name > p && isspace((unsigned char)name[-1])) name--;
+    size_t stars = 0;
+    while (type.length > 0 && strchr(" \t*", type.data[type.length - 1]) != NULL) {
+        stars += type.data[type.length - 1] == '*';
+        type.data[--type.length] = '\0';
+    }
+    for (const char *q = name; stars > 0; stars--) {
+        while (q[-1] != '*') q--;
+        name = --q;
+    }
+    if (strspn(type.data, " ") == type.length)
+        die("a __shared__ declaration that cannot be read: write __shared__ TYPE NAME[SIZE];");
+    char alias[60] = "";
+    if (strchr(type.data, '{') != NULL) {
+        snprintf(alias, sizeof alias, "simt_shared_type_%u", type_number++);
+        emit("typedef %s %s; ", type.data, alias);
+    }
+    for (const char *declarator = name; declarator < end;) {
+        const char *comma = find_outside_brackets(declarator, ",;");
         const char *stop = comma != NULL && comma < end ? comma : end;
-        rewrite_shared_array(output, type.data, declarator, (size_t)(stop - declarator), is_extern);
+        rewrite_shared_declarator(alias[0] != '\0' ? alias : type.data, declarator, stop, is_extern, at_file_scope);
         declarator = stop + 1;
     }
     free(type.data);
-    count_lines(start, end);
-    append_newlines(output, start, end);
+    catch_up(start, end + 1);
     return end + 1;
 }
 
-/* The word __device__ or __constant__ at p, in front of a variable, not of a function: no parenthesis before its end. A
- * constant needs no rewriting; it lies where kernels may read it. */
-static bool is_device_variable(const char *p) {
-    for (p += strcspn(p, " \t\n"); *p != '\0';) {
-        const char *past = skip_literal(p);
+/* ---- __device__ and __constant__ variables --------------------------------------------------------------------------- */
+
+/* The word __device__ or __constant__ ends at p; the declaration starts at `start`. Is it that of a variable that the
+ * program may change? (A constant needs no section: it lies where kernels may read it.) */
+static bool is_device_variable(const char *start, const char *p) {
+    bool is_const = false, is_type = false;
+    for (const char *q = start; q < p; q++) {
+        if (starts_word(q, "constexpr")) return false;
+        is_const |= starts_word(q, "const");
+    }
+    while (*p != '\0') {
+        const char *past = skip_attribute(p);
+        if (past == p) past = skip_literal(p);
         if (past != p) {
             p = past;
-        } else if (strncmp(p, "__align__", 9) == 0 || strncmp(p, "alignas", 7) == 0) {
-            const char *parenthesis = strchr(p, '(');
-            p = parenthesis != NULL ? find_outside_brackets(parenthesis + 1, ")") : NULL;
-            if (p == NULL) return false;
-            p++;
-        } else if (strchr("({", *p) != NULL || strncmp(p, "const", 5) == 0) {
+        } else if (starts_word(p, "operator") || starts_word(p, "constexpr") || *p == '(' || *p == ')') {
             return false;
-        } else if (strchr("=;[", *p) != NULL) {
-            return true;
+        } else if (*p == '{' && is_type) {
+            p = skip_brackets(p);
+        } else if (*p == '<') {
+            int ignored;
+            past = skip_angles(p, &ignored, NULL, NULL);
+            p = past != NULL ? past : p + 1;
+        } else if (strchr("=;[{", *p) != NULL) {
+            return !is_const;
         } else {
+            is_type |= starts_word(p, "struct") || starts_word(p, "union") || starts_word(p, "class");
+            if (starts_word(p, "const")) is_const = true;
+            if (*p == '*') is_const = false;
             p++;
         }
     }
     return false;
 }
 
-/* Remove a trailing "extern" from the output; false when there is none. */
-static bool take_back_extern(struct text *output) {
-    size_t end = output->length;
-    while (end > 0 && isspace((unsigned char)output->data[end - 1])) end--;
-    if (end < 6 || strncmp(output->data + end - 6, "extern", 6) != 0) return false;
-    if (end > 6 && is_word(output->data[end - 7])) return false;
-    memset(output->data + end - 6, ' ', 6);
-    return true;
-}
+/* ---- the whole ------------------------------------------------------------------------------------------------------ */
 
-static bool starts_word(const char *text, const char *p, const char *word) {
-    size_t length = strlen(word);
-    return strncmp(p, word, length) == 0 && (p == text || !is_word(p[-1])) && !is_word(p[length]);
-}
+enum scope { NAMESPACE, CLASS, FUNCTION, SHARED_FUNCTION, OTHER };
 
-int main(int argc, char **argv) {
-    if (argc != 4) {
-        fprintf(stderr, "usage: %s FILE.cu OUTPUT.cpp NAME\n", argv[0]);
-        return 2;
+/* The words of the declaration [p, end) that say what the { at its end opens. */
+static enum scope scope_opened(const char *p, const char *end, enum scope outer, bool is_device) {
+    if (outer == FUNCTION || outer == SHARED_FUNCTION || outer == OTHER) return OTHER;
+    bool parenthesis = false, class_word = false;
+    for (; p < end; p++) {
+        const char *past = skip_attribute(p);
+        if (past != p) {
+            p = past - 1;
+            continue;
+        }
+        if (starts_word(p, "namespace")) return NAMESPACE;
+        if (starts_word(p, "extern") && *skip_space(p + 6) == '"') {
+            const char *rest = skip_space(skip_literal(skip_space(p + 6)));
+            if (rest == end) return NAMESPACE;
+        }
+        if (*p == '=' && p[1] != '=') return OTHER;
+        class_word |= starts_word(p, "struct") || starts_word(p, "class") || starts_word(p, "union");
+        if (*p == '(') {
+            parenthesis = true;
+            p = skip_brackets(p) - 1;
+        }
     }
-    input_name = argv[3];
-    struct text input = read_file(argv[1]), output = {0};
-    append_string(&output, "#include <cuda_runtime.h>\n#line 1 \"");
-    append_string(&output, argv[3]);
-    append_string(&output, "\"\n");
-    const char *p = input.data;
-    while (*p != '\0') {
+    if (class_word && !parenthesis) return CLASS;
+    return parenthesis || is_device ? FUNCTION : OTHER;
+}
+
+static bool names_word(const char *p, const char *end, const char *word) {
+    for (; p < end; p++) {
         const char *past = skip_literal(p);
+        if (past != p)
+            p = past - 1;
+        else if (starts_word(p, word))
+            return true;
+    }
+    return false;
+}
+
+/* At the { of a device function: declare the file's __shared__ variables that its body names; false when there is none. */
+static bool declare_file_shared(const char *declaration, const char *p) {
+    bool any = false;
+    const char *end = file_shared_count > 0 ? skip_brackets(p) : p;
+    for (size_t i = 0; i < file_shared_count; i++) {
+        if (!names_word(p, end, file_shared[i].name) || names_word(declaration, p, file_shared[i].name)) continue;
+        if (!any) emit("{");
+        emit(" %s", file_shared[i].declaration);
+        any = true;
+    }
+    return any;
+}
+
+static void rewrite(const char *p) {
+    enum { DEEPEST = 1000 };
+    static struct {
+        enum scope kind;
+        int parentheses; /* open where its brace opened */
+    } scopes[DEEPEST] = {{NAMESPACE, 0}};
+    int depth = 0, parentheses = 0;
+    bool is_system = false, is_device = false;
+    const char *declaration = p;      /* where the current declaration or statement starts */
+    size_t statement = output.length; /* and where it does in the output */
+    while (*p != '\0') {
+        if (is_line_marker(p)) {
+            const char *end = p + strcspn(p, "\n");
+            refuse_header(p, is_system);
+            is_system = read_line_marker(p);
+            line_number--;
+            append(&output, p, (size_t)(end - p));
+            p = end;
+            continue;
+        }
+        if (is_system) {
+            const char *end = strstr(p, "\n# ");
+            end = end == NULL ? p + strlen(p) : end + 1;
+            append(&output, p, (size_t)(end - p));
+            p = end;
+            if (parentheses == 0) declaration = p, statement = output.length;
+            continue;
+        }
+        const char *past = skip_literal(p), *shape;
         if (past != p) {
             append(&output, p, (size_t)(past - p));
-            count_lines(p, past);
+            for (; p < past; p++) line_number += *p == '\n';
+        } else if (starts_word(p, "__global__")) {
+            /* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a
+             * function returns, but does before the copy that is left of it once the function is inlined. */
+            emit("__attribute__((flatten))");
+            is_device = true;
+            p += strlen("__global__");
+        } else if (starts_word(p, "__device__") || starts_word(p, "__constant__") || starts_word(p, "__managed__")) {
+            past = p + strcspn(p + 2, "_") + 4;
+            if (is_device_variable(declaration, past))
+                emit("__attribute__((section(\"simt_device\")))");
+            else
+                is_device = true;
             p = past;
-        } else if (strncmp(p, "<<<", 3) == 0) {
-            p = rewrite_launch(&output, p);
-        } else if (starts_word(input.data, p, "__device__") && is_device_variable(p)) {
-            append_string(&output, "SIMT_DEVICE_VARIABLE");
-            p += strlen("__device__");
-        } else if (starts_word(input.data, p, "__constant__") && is_device_variable(p)) {
-            append_string(&output, "SIMT_DEVICE_VARIABLE");
-            p += strlen("__constant__");
-        } else if (starts_word(input.data, p, "__shared__")) {
-            p = rewrite_shared(&output, p + 10, take_back_extern(&output));
+        } else if (starts_word(p, "__host__")) {
+            p += strlen("__host__");
+        } else if (starts_word(p, "__noinline__") && (output.length == 0 || output.data[output.length - 1] != '(')) {
+            p += strlen("__noinline__"); /* no macro: libstdc++ has the word in attributes of its own */
+        } else if (starts_word(p, "__shared__")) {
+            struct text prefix = take_back((size_t)(skip_space(output.data + statement) - output.data));
+            bool at_file_scope = scopes[depth].kind == NAMESPACE;
+            p = rewrite_shared(&prefix, p + strlen("__shared__"), at_file_scope);
+            free(prefix.data);
+            declaration = p;
+            statement = output.length;
+            is_device = false;
+        } else if ((shape = launch_opening(p)) != NULL) {
+            const char *base = input_start;
+            past = rewrite_launch(shape);
+            input_start = base;
+            catch_up(p, past);
+            p = past;
+        } else if (*p == '{') {
+            if (depth + 1 == DEEPEST) die("braces nested too deep");
+            enum scope kind = parentheses > 0 ? OTHER : scope_opened(declaration, p, scopes[depth].kind, is_device);
+            if (kind == FUNCTION) note_function(declaration, p, true);
+            if (is_device && kind == FUNCTION && declare_file_shared(declaration, p)) kind = SHARED_FUNCTION;
+            depth++;
+            scopes[depth].kind = kind;
+            scopes[depth].parentheses = parentheses;
+            append(&output, p++, 1);
+            declaration = p;
+            statement = output.length;
+            if (parentheses == 0) is_device = false;
+            parentheses = 0;
+        } else if (*p == '}') {
+            append(&output, p++, 1);
+            if (scopes[depth].kind == SHARED_FUNCTION) emit("}");
+            parentheses = scopes[depth].parentheses;
+            if (depth > 0) depth--;
+            declaration = p;
+            statement = output.length;
+            if (parentheses == 0) is_device = false;
+        } else if (*p == ';' && parentheses == 0) {
+            if (scopes[depth].kind == NAMESPACE || scopes[depth].kind == CLASS) note_function(declaration, p, false);
+            append(&output, p++, 1);
+            declaration = p;
+            statement = output.length;
+            is_device = false;
         } else {
+            parentheses += *p == '(';
+            parentheses -= *p == ')' && parentheses > 0;
             line_number += *p == '\n';
             append(&output, p++, 1);
         }
     }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s INPUT.ii OUTPUT.ii\n", argv[0]);
+        return 2;
+    }
+    struct text input = read_file(argv[1]);
+    append(&output, "", 0);
+    input_start = input.data;
+    rewrite(input.data);
     FILE *file = fopen(argv[2], "wb");
     if (file == NULL || fwrite(output.data, 1, output.length, file) != output.length || fclose(file) != 0) {
         perror(argv[2]);

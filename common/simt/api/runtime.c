@@ -49,8 +49,21 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .totalGlobalMem = memory_total(),
         .sharedMemPerBlock = SHARED_BYTES_DEFAULT,
         .sharedMemPerBlockOptin = shared_most(),
+        .sharedMemPerMultiprocessor = shared_most() + 1024,
+        .reservedSharedMemPerBlock = 1024,
+        .regsPerBlock = 65536,
+        .regsPerMultiprocessor = 65536,
         .warpSize = WARP_SIZE,
+        .memPitch = 2147483647,
         .maxThreadsPerBlock = MAX_BLOCK_THREADS,
+        .maxThreadsPerMultiProcessor = 2048,
+        .maxBlocksPerMultiProcessor = 32,
+        .totalConstMem = 65536,
+        .textureAlignment = 512,
+        .canMapHostMemory = 1,
+        .unifiedAddressing = 1,
+        .managedMemory = 1,
+        .concurrentManagedAccess = 1,
         .maxThreadsDim = {1024, 1024, 64},
         .maxGridSize = {2147483647, 65535, 65535},
         .multiProcessorCount = (int)sysconf(_SC_NPROCESSORS_ONLN),
@@ -68,6 +81,16 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     switch (attribute) {
     case cudaDevAttrMaxThreadsPerBlock: *value = properties.maxThreadsPerBlock; break;
     case cudaDevAttrMaxSharedMemoryPerBlock: *value = SHARED_BYTES_DEFAULT; break;
+    case cudaDevAttrMaxBlockDimX: *value = properties.maxThreadsDim[0]; break;
+    case cudaDevAttrMaxGridDimX: *value = properties.maxGridSize[0]; break;
+    case cudaDevAttrMaxRegistersPerBlock: *value = properties.regsPerBlock; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = properties.maxThreadsPerMultiProcessor; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = (int)properties.sharedMemPerMultiprocessor; break;
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess: *value = 1; break;
+    case cudaDevAttrCooperativeLaunch:
+    case cudaDevAttrMemoryClockRate:
+    case cudaDevAttrGlobalMemoryBusWidth: *value = 0; break;
     case cudaDevAttrWarpSize: *value = WARP_SIZE; break;
     case cudaDevAttrClockRate: *value = 0; break;
     case cudaDevAttrMultiProcessorCount: *value = properties.multiProcessorCount; break;
@@ -127,19 +150,19 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (bytes == 0) return cudaSuccess;
-    bool to_device = memory_find((uintptr_t)to) != NULL, from_device = memory_find((uintptr_t)from) != NULL;
+    const struct allocation *to_allocation = memory_find((uintptr_t)to), *from_allocation = memory_find((uintptr_t)from);
+    bool to_device = to_allocation != NULL, from_device = from_allocation != NULL;
+    /* What is shared may stand on either side. */
+    bool to_any = to_device && to_allocation->shared_with_host, from_any = from_device && from_allocation->shared_with_host;
+    bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     switch (kind) {
     case cudaMemcpyHostToHost:
-        if (to_device || from_device) return api_remember(cudaErrorInvalidValue);
-        break;
     case cudaMemcpyHostToDevice:
-        if (!to_device || from_device) return api_remember(cudaErrorInvalidValue);
-        break;
     case cudaMemcpyDeviceToHost:
-        if (to_device || !from_device) return api_remember(cudaErrorInvalidValue);
-        break;
     case cudaMemcpyDeviceToDevice:
-        if (!to_device || !from_device) return api_remember(cudaErrorInvalidValue);
+        if ((wants_to != to_device && !to_any) || (wants_from != from_device && !from_any))
+            return api_remember(cudaErrorInvalidValue);
         break;
     case cudaMemcpyDefault: break;
     default: return api_remember(cudaErrorInvalidMemcpyDirection);

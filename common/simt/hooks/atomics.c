@@ -14,6 +14,8 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
     } a = {old}, b = {operand}, r = {0};
     if (operation == SIMT_EXCHANGE) return operand;
     if (operation == SIMT_COMPARE_AND_SWAP) return old == compare ? operand : old;
+    if (operation == SIMT_INCREMENT) return old >= operand ? 0 : old + 1;
+    if (operation == SIMT_DECREMENT) return old == 0 || old > operand ? operand : old - 1;
     if (operation == SIMT_AND) return old & operand;
     if (operation == SIMT_OR) return old | operand;
     if (operation == SIMT_XOR) return old ^ operand;

@@ -13,14 +13,16 @@ struct uint3 {
     unsigned x, y, z;
 };
 
-/* Built-in variables: constant within a thread, so the compiler may keep them in registers. */
-struct uint3 simt_thread_index(void) __attribute__((const));
-struct uint3 simt_block_index(void) __attribute__((const));
-struct uint3 simt_block_size(void) __attribute__((const));
-struct uint3 simt_grid_size(void) __attribute__((const));
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(void);
 void simt_fence(void); /* __threadfence() and __threadfence_block() */
+void simt_give_way(void);
+long long simt_clock(void); /* nanoseconds of this CPU thread */
+void simt_trap(const char *file, int line);
+void simt_unsupported(const char *what, const char *file, int line); /* the kernel fails: "FILE:LINE: WHAT" */
+int simt_is_shared(const void *pointer);
+size_t simt_shared_address(const void *pointer); /* within the block's shared memory, as PTX counts */
+void *simt_shared_pointer(size_t address);
 
 /* extern __shared__, and the array of one __shared__ declaration (columns: of a two-dimensional one, else 0). */
 void *simt_dynamic_shared(void);
@@ -33,6 +35,15 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
 
 /* Returns the number of threads whose predicate was not 0. */
 int simt_block_barrier(const char *name, int predicate, const char *file, int line);
+
+/* ---- float16 and bfloat16 ---- */
+enum simt_rounding { SIMT_NEAREST, SIMT_TOWARD_ZERO, SIMT_UP, SIMT_DOWN };
+float simt_half_to_float(uint16_t bits) __attribute__((const));
+float simt_bfloat16_to_float(uint16_t bits) __attribute__((const));
+uint16_t simt_half_from_float(float x) __attribute__((const)); /* to nearest even */
+uint16_t simt_bfloat16_from_float(float x) __attribute__((const));
+uint16_t simt_half_from_double(double x, enum simt_rounding rounding) __attribute__((const));
+uint16_t simt_bfloat16_from_double(double x, enum simt_rounding rounding) __attribute__((const));
 
 /* ---- warp collectives --------------------------------------------------------------------------------------------------
  * A shuffle, a vote or an mma.sync is a name and a function that combines. Every lane of `mask` calls simt_meet() with its
@@ -82,7 +93,9 @@ enum simt_atomic_operation {
     SIMT_OR,
     SIMT_XOR,
     SIMT_EXCHANGE,
-    SIMT_COMPARE_AND_SWAP
+    SIMT_COMPARE_AND_SWAP,
+    SIMT_INCREMENT,
+    SIMT_DECREMENT
 };
 enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_FLOAT, SIMT_DOUBLE };
 /* Returns the bits of the value before. */

@@ -9,75 +9,39 @@
 #define SIMT_DEVICE_H
 
 #include "simt_abi.h"
+#include "simt_math.h"
+#include "vector_types.h"
 
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-/* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a function
- * returns, but does before the copy that is left of it once the function is inlined. */
-#define __global__ __attribute__((flatten))
+#ifndef __CUDACC__ /* a C++ file that does not pass through rewrite.c, which reads these words */
+#define __global__
 #define __device__
 #define __host__
 #define __constant__
-#define SIMT_DEVICE_VARIABLE                                                                                           \
-    __attribute__((section("simt_device"))) /* rewrite.c makes this of __device__ and __constant__ before one */
+#endif
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__
 #define __launch_bounds__(...)
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
+#define __maxnreg__(n)
+#define __cluster_dims__(...)
+#define __builtin_align__(n) __align__(n)
+#define __restrict __restrict__
 
-/* ---- vector types -------------------------------------------------------------------------------------------------
- * Copies go through a compiler vector, so that a float4 moved to or from memory is one 16-byte access here as it is on
- * a card; as a plain struct g++ would split it into four. */
-#define SIMT_VECTOR2(name, type, bytes)                                                                                \
-    struct alignas(bytes) name {                                                                                       \
-        type x, y;                                                                                                     \
-        typedef type simt_bits __attribute__((vector_size(bytes), may_alias));                                         \
-        name() = default;                                                                                              \
-        constexpr name(type x_, type y_) : x(x_), y(y_) {}                                                             \
-        name(const name &other) { *(simt_bits *)this = *(const simt_bits *)&other; }                                   \
-        name &operator=(const name &other) {                                                                           \
-            *(simt_bits *)this = *(const simt_bits *)&other;                                                           \
-            return *this;                                                                                              \
-        }                                                                                                              \
-    };                                                                                                                 \
-    static inline name make_##name(type x, type y) { return name(x, y); }
-#define SIMT_VECTOR4(name, type, bytes)                                                                                \
-    struct alignas(bytes) name {                                                                                       \
-        type x, y, z, w;                                                                                               \
-        typedef type simt_bits __attribute__((vector_size(bytes), may_alias));                                         \
-        name() = default;                                                                                              \
-        constexpr name(type x_, type y_, type z_, type w_) : x(x_), y(y_), z(z_), w(w_) {}                             \
-        name(const name &other) { *(simt_bits *)this = *(const simt_bits *)&other; }                                   \
-        name &operator=(const name &other) {                                                                           \
-            *(simt_bits *)this = *(const simt_bits *)&other;                                                           \
-            return *this;                                                                                              \
-        }                                                                                                              \
-    };                                                                                                                 \
-    static inline name make_##name(type x, type y, type z, type w) { return name(x, y, z, w); }
-
-SIMT_VECTOR2(float2, float, 8)
-SIMT_VECTOR4(float4, float, 16)
-SIMT_VECTOR2(int2, int, 8)
-SIMT_VECTOR4(int4, int, 16)
-SIMT_VECTOR2(uint2, unsigned, 8)
-SIMT_VECTOR4(uint4, unsigned, 16)
-
-struct dim3 {
-    unsigned x, y, z;
-    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
-    constexpr dim3(uint3 u) : x(u.x), y(u.y), z(u.z) {}
-};
-
-#define threadIdx (simt_thread_index())
-#define blockIdx (simt_block_index())
-#define blockDim (simt_block_size())
-#define gridDim (simt_grid_size())
+/* The scheduler sets them when it resumes a thread. Constants, so that g++ puts no hook before their reads; of a plain
+ * struct's type, since g++ hooks reads of constants whose type has constructors. */
+extern "C" {
+extern const __thread uint3 threadIdx, blockIdx, blockDim, gridDim;
+}
 static constexpr int warpSize = 32;
 
 #define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
@@ -95,6 +59,7 @@ static inline int __syncthreads_and(int predicate, SIMT_HERE) {
 }
 static inline void __threadfence() { simt_fence(); }
 static inline void __threadfence_block() { simt_fence(); }
+static inline void __threadfence_system() { simt_fence(); }
 
 /* ---- warp intrinsics: the lanes of `mask` that have not returned exchange values ------------------------------------ */
 namespace simt {
@@ -202,40 +167,153 @@ template <typename T> static inline T atomicCAS(T *address, simt::same<T> compar
     return simt::atomic<T>(SIMT_COMPARE_AND_SWAP, address, value, compare);
 }
 
-/* ---- arithmetic ----------------------------------------------------------------------------------------------------- */
-static inline int min(int a, int b) { return a < b ? a : b; }
-static inline int max(int a, int b) { return a > b ? a : b; }
-static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
-static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
-static inline long min(long a, long b) { return a < b ? a : b; }
-static inline long max(long a, long b) { return a > b ? a : b; }
-static inline float min(float a, float b) { return fminf(a, b); }
-static inline float max(float a, float b) { return fmaxf(a, b); }
-#define __expf(x) expf(x) /* the C library has private functions of these names */
-#define __logf(x) logf(x)
-static inline float __fdividef(float a, float b) { return a / b; }
-static inline float __frcp_rn(float x) { return 1.0f / x; }
-static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned)x); }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
-template <typename T> static inline T __ldg(const T *address) { return *address; }
+/* atomicInc and atomicDec count around a bound. */
+static inline unsigned atomicInc(unsigned *address, unsigned last) {
+    return simt::atomic<unsigned>(SIMT_INCREMENT, address, last, 0);
+}
+static inline unsigned atomicDec(unsigned *address, unsigned last) {
+    return simt::atomic<unsigned>(SIMT_DECREMENT, address, last, 0);
+}
+#define SIMT_SCOPED(name)                                                                                              \
+    template <typename T> static inline T name##_block(T *address, simt::same<T> operand) {                            \
+        return name(address, operand);                                                                                 \
+    }                                                                                                                  \
+    template <typename T> static inline T name##_system(T *address, simt::same<T> operand) {                           \
+        return name(address, operand);                                                                                 \
+    }
+SIMT_SCOPED(atomicAdd)
+SIMT_SCOPED(atomicSub)
+SIMT_SCOPED(atomicMin)
+SIMT_SCOPED(atomicMax)
+SIMT_SCOPED(atomicAnd)
+SIMT_SCOPED(atomicOr)
+SIMT_SCOPED(atomicXor)
+SIMT_SCOPED(atomicExch)
+template <typename T> static inline T atomicCAS_block(T *address, simt::same<T> compare, simt::same<T> value) {
+    return atomicCAS(address, compare, value);
+}
+template <typename T> static inline T atomicCAS_system(T *address, simt::same<T> compare, simt::same<T> value) {
+    return atomicCAS(address, compare, value);
+}
+
+/* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
+#define SIMT_LOAD(name)                                                                                                \
+    template <typename T> static inline T name(const T *address) { return *address; }
+SIMT_LOAD(__ldg)
+SIMT_LOAD(__ldcg)
+SIMT_LOAD(__ldca)
+SIMT_LOAD(__ldcs)
+SIMT_LOAD(__ldlu)
+SIMT_LOAD(__ldcv)
+#define SIMT_STORE(name)                                                                                               \
+    template <typename T> static inline void name(T *address, simt::same<T> value) { *address = value; }
+SIMT_STORE(__stcg)
+SIMT_STORE(__stcs)
+SIMT_STORE(__stwb)
+SIMT_STORE(__stwt)
+static inline size_t __cvta_generic_to_shared(const void *pointer) { return simt_shared_address(pointer); }
+static inline void *__cvta_shared_to_generic(size_t address) { return simt_shared_pointer(address); }
+static inline unsigned __isShared(const void *pointer) { return simt_is_shared(pointer); }
+static inline unsigned __isGlobal(const void *pointer) { return !simt_is_shared(pointer); }
+
+/* ---- time, and the end of it: a clock counts for the thread alone, and says nothing about a card ---------------------- */
+static inline long long clock64() { return simt_clock(); }
+static inline unsigned long long globaltimer() { return (unsigned long long)simt_clock(); }
+static inline void __nanosleep(unsigned) { simt_give_way(); }
+static inline void __trap(SIMT_HERE) { simt_trap(file, line); }
+static inline void __brkpt(SIMT_HERE) { simt_trap(file, line); }
+#define __builtin_assume(condition) ((void)0)
 
 /* ---- host side ------------------------------------------------------------------------------------------------------ */
 template <typename T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
     return cudaMalloc((void **)pointer, bytes);
 }
+template <typename T> static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream) {
+    return cudaMallocAsync((void **)pointer, bytes, stream);
+}
+template <typename T>
+static inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal) {
+    return cudaMallocManaged((void **)pointer, bytes, flags);
+}
+template <typename T> static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned flags = 0) {
+    return cudaHostAlloc((void **)pointer, bytes, flags);
+}
+template <typename T> static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags) {
+    return cudaHostAlloc((void **)pointer, bytes, flags);
+}
+template <typename T> static inline cudaError_t cudaHostGetDevicePointer(T **pointer, void *host, unsigned flags) {
+    return cudaHostGetDevicePointer((void **)pointer, host, flags);
+}
+template <typename T>
+static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height) {
+    return cudaMallocPitch((void **)pointer, pitch, width, height);
+}
+static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
+    return cudaEventCreateWithFlags(event, flags);
+}
+
 template <typename... A>
 static inline cudaError_t cudaFuncSetAttribute(void (*kernel)(A...), cudaFuncAttribute attribute, int value) {
     return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}
+template <typename... A> static inline cudaError_t cudaFuncSetCacheConfig(void (*kernel)(A...), cudaFuncCache cache) {
+    return cudaFuncSetCacheConfig((const void *)kernel, cache);
+}
+template <typename... A>
+static inline cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(A...), cudaSharedMemConfig config) {
+    return cudaFuncSetSharedMemConfig((const void *)kernel, config);
+}
+template <typename... A> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *of, void (*kernel)(A...)) {
+    return cudaFuncGetAttributes(of, (const void *)kernel);
+}
+template <typename F>
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, F kernel, int threads, size_t shared) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads, shared);
+}
+template <typename F>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, F, size_t = 0, int limit = 0) {
+    cudaDeviceProp properties;
+    cudaError_t error = cudaGetDeviceProperties(&properties, 0);
+    *block = limit > 0 && limit < properties.maxThreadsPerBlock ? limit : properties.maxThreadsPerBlock;
+    *grid = properties.multiProcessorCount * (properties.maxThreadsPerMultiProcessor / *block);
+    return error;
+}
+
+/* A symbol is a __device__ or __constant__ variable. */
+template <typename T>
+static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return simt_copy_to_symbol((void *)&symbol, sizeof symbol, from, bytes, offset, kind);
+}
+template <typename T>
+static inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
+                                                  cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = 0) {
+    return simt_copy_to_symbol((void *)&symbol, sizeof symbol, from, bytes, offset, kind);
+}
+template <typename T>
+static inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return simt_copy_from_symbol(to, (const void *)&symbol, sizeof symbol, bytes, offset, kind);
+}
+template <typename T>
+static inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                                    cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = 0) {
+    return simt_copy_from_symbol(to, (const void *)&symbol, sizeof symbol, bytes, offset, kind);
+}
+template <typename T> static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol) {
+    *pointer = (void *)&symbol;
+    return cudaSuccess;
+}
+template <typename T> static inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &) {
+    *bytes = sizeof(T);
+    return cudaSuccess;
 }
 
 namespace simt {
 struct config {
     dim3 grid, block;
     size_t dynamic_shared_bytes;
-    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t = nullptr)
+    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t = 0)
         : grid(g), block(b), dynamic_shared_bytes(shared) {}
 };
 
@@ -246,44 +324,69 @@ template <typename T, typename Site> static inline T &static_shared(Site, const 
     return *(T *)simt_static_shared(&declaration, sizeof(T), name, sizeof(element), std::extent_v<T, 1>, file, line);
 }
 
-/* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), kernel, "kernel", body)(a, b), where body is a
- * generic lambda that calls the kernel: so arguments convert as in an ordinary call. */
-template <typename Body> struct launcher {
+/* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), "kernel", kernel)(a, b): the arguments convert to the
+ * kernel's parameters once, on the host, as in an ordinary call. */
+template <typename Pack, size_t... I>
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, std::index_sequence<I...>) {
+    pack.body(std::get<I>(pack.arguments)...); /* not accesses of the kernel's own */
+}
+template <size_t COUNT, typename Pack>
+static inline void launch_pack(const config &shape, const void *kernel, const char *name, Pack &pack) {
+    unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
+    unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
+    simt_launch_kernel(
+        kernel, name, grid, block, shape.dynamic_shared_bytes,
+        [](void *data) { call_kernel(*(Pack *)data, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
+}
+template <typename... P> struct launcher {
     config shape;
-    const void *kernel;
+    const char *name;
+    void (*kernel)(P...);
+    void operator()(P... arguments) const {
+        struct { /* as one object, since all of it stands for a card's constant memory */
+            void (*body)(P...);
+            std::tuple<P...> arguments;
+        } pack = {kernel, std::tuple<P...>(arguments...)};
+        launch_pack<sizeof...(P)>(shape, (const void *)kernel, name, pack);
+    }
+};
+template <typename... P> static inline launcher<P...> launch(config shape, const char *name, void (*kernel)(P...)) {
+    return {shape, name, kernel};
+}
+
+/* The same for a kernel template whose arguments are deduced, and for an overloaded kernel: `body` calls it, and `address`
+ * finds its code where the arguments have just the types of its parameters. */
+template <typename Body, typename Address> struct deducing_launcher {
+    config shape;
     const char *name;
     Body body;
+    Address address;
     template <typename... A> void operator()(A... arguments) const {
-        struct pack { /* as one object, since all of it stands for a card's constant memory */
+        struct {
             Body body;
             std::tuple<A...> arguments;
         } pack = {body, std::tuple<A...>(arguments...)};
-        unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
-        unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
-        simt_launch_kernel(
-            kernel, name, grid, block, shape.dynamic_shared_bytes,
-            [](void *data) { std::apply(((struct pack *)data)->body, ((struct pack *)data)->arguments); }, &pack,
-            sizeof pack);
+        launch_pack<sizeof...(A)>(shape, address(arguments...), name, pack);
     }
 };
-template <typename Body>
-static inline launcher<Body> launch(config shape, const void *kernel, const char *name, Body body) {
-    return {shape, kernel, name, body};
+template <typename Body, typename Address>
+static inline deducing_launcher<Body, Address> launch_deduced(config shape, const char *name, Body body,
+                                                              Address address) {
+    return {shape, name, body, address};
+}
+
+template <typename... P, size_t... I>
+static inline void launch_pointers(const launcher<P...> &with, void **arguments, std::index_sequence<I...>) {
+    with((*(std::remove_reference_t<P> *)arguments[I])...);
 }
 } // namespace simt
 
 /* A launch as a function call. No source text names the kernel here: "<" has it looked up by its address. */
-template <typename... Parameters, std::size_t... I>
-static inline void simt_launch_with(simt::config shape, void (*kernel)(Parameters...), void **arguments,
-                                    std::index_sequence<I...>) {
-    simt::launch(shape, (const void *)kernel, "kernel<>",
-                 [kernel](Parameters... values) { kernel(values...); })(*(Parameters *)arguments[I]...);
-}
-template <typename... Parameters>
-static inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void **arguments,
-                                           size_t dynamic_shared_bytes = 0, cudaStream_t stream = nullptr) {
-    simt_launch_with(simt::config(grid, block, dynamic_shared_bytes, stream), kernel, arguments,
-                     std::index_sequence_for<Parameters...>());
+template <typename... P>
+static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+                                           size_t shared = 0, cudaStream_t = 0) {
+    simt::launch_pointers(simt::launch(simt::config(grid, block, shared), "kernel<>", kernel), arguments,
+                          std::index_sequence_for<P...>());
     return cudaGetLastError();
 }
 

@@ -3,6 +3,7 @@
 #include "machine.h"
 
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 extern struct transfer jump_fcontext(fcontext_t to, void *data);
@@ -29,6 +30,7 @@ void fiber_resume(struct worker *worker, struct thread *thread) {
                                         STACK_BYTES - stack_colour(thread), fiber_main);
     thread->state = READY;
     simt_self = thread;
+    threadIdx = thread->index;
     simt_furthest = thread->furthest;
     worker->on_fiber = true;
     struct transfer back = jump_fcontext(thread->context, NULL);
@@ -67,22 +69,24 @@ bool fiber_ensure_stacks(struct worker *worker, unsigned count) {
 
 /* ---- built-in variables ---- */
 
-struct uint3 simt_thread_index(void) {
-    return simt_self->index;
-}
-struct uint3 simt_block_index(void) {
-    return simt_worker->block_index;
-}
-struct uint3 simt_block_size(void) {
-    return simt_worker->launch->block;
-}
-struct uint3 simt_grid_size(void) {
-    return simt_worker->launch->grid;
-}
+_Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim;
 unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
 unsigned simt_active_mask(void) { return simt_worker->warps[simt_self->linear / WARP_SIZE].live; }
 
 void simt_fence(void) {
     atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* ---- addresses and clocks ---- */
+
+int simt_is_shared(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared < SHARED_BYTES_MAX; }
+size_t simt_shared_address(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared; }
+void *simt_shared_pointer(size_t address) { return simt_worker->shared + address; }
+void simt_give_way(void) { fiber_give_way(); }
+
+long long simt_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
 }

@@ -169,6 +169,7 @@ struct worker {
 };
 
 extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
+extern _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim; /* of the running thread; constants to a kernel */
 extern _Thread_local struct thread *simt_self;   /* NULL outside a kernel */
 /* The furthest basic block that the running thread has entered since its last access, or since it met other lanes. */
 extern _Thread_local uintptr_t simt_furthest;

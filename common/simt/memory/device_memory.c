@@ -152,6 +152,11 @@ void simt_name_memory(const void *pointer, const char *name, int read_only) {
     found->read_only = read_only != 0;
 }
 
+void memory_share_with_host(const void *pointer) {
+    struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
+    if (found != NULL) found->shared_with_host = found->all_written = true;
+}
+
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data) {
     for (size_t i = 0; i < allocation_count; i++) visit(&allocations[i], data);
 }

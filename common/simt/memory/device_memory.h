@@ -15,6 +15,7 @@ struct allocation {
     const char *name;
     bool read_only;   /* an input: no kernel may write it */
     bool all_written; /* the host has filled it as a whole */
+    bool shared_with_host; /* page-locked or managed memory, which the host may touch */
     struct cell *cells;
     size_t cell_bytes;
 };
@@ -23,6 +24,7 @@ void *memory_allocate(size_t bytes); /* NULL when there is not enough; contents 
 bool memory_free(void *pointer);
 bool memory_contains(const void *pointer, size_t bytes); /* all inside one allocation */
 void memory_written_by_host(const void *pointer, size_t bytes);
+void memory_share_with_host(const void *pointer);
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data);
 void memory_free_all(void);
 /* The host has no rights to device memory, so that it cannot take a device pointer for its own: opened for a launch, and

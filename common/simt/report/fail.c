@@ -12,7 +12,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;
 static char report[4096];
+static _Atomic unsigned faults;
 
+unsigned simt_fault_count(void) { return faults; }
 cudaError_t simt_sticky_error(void) { return sticky; }
 const char *simt_last_report(void) { return report; }
 
@@ -47,6 +49,7 @@ void simt_fail(cudaError_t error, const char *format, ...) {
         snprintf(report + length, sizeof report - (size_t)length, "\n    %s\n", text);
         fputs(report, stderr);
         sticky = error;
+        faults++;
         atomic_store(&launch->failed, true);
     }
     pthread_mutex_unlock(&lock);
@@ -61,4 +64,12 @@ void __assert_fail(const char *assertion, const char *file, unsigned line, const
     fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file, line, function,
             assertion);
     abort();
+}
+
+void simt_trap(const char *file, int line) {
+    simt_fail(cudaErrorIllegalInstruction, "%s:%d: __trap(): the kernel stops itself here", file, line);
+}
+
+void simt_unsupported(const char *what, const char *file, int line) {
+    simt_fail(cudaErrorNotSupported, "%s:%d: %s", file, line, what);
 }

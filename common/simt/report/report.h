@@ -12,6 +12,7 @@ void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);
 
+unsigned simt_fault_count(void); /* faults found since the program began */
 cudaError_t simt_sticky_error(void);
 void simt_clear_error(void);
 

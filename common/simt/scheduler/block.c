@@ -19,6 +19,9 @@ static void start_block(struct worker *worker, uint64_t number) {
     worker->block_index.x = (unsigned)(number % launch->grid.x);
     worker->block_index.y = (unsigned)(number / launch->grid.x % launch->grid.y);
     worker->block_index.z = (unsigned)(number / launch->grid.x / launch->grid.y);
+    blockIdx = worker->block_index;
+    blockDim = launch->block;
+    gridDim = launch->grid;
     shared_start_block(worker);
     struct uint3 size = launch->block;
     for (unsigned i = 0; i < launch->threads; i++) {

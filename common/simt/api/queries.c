@@ -1,0 +1,117 @@
+/* Streams with flags, limits, peers and occupancy: what samples ask of a device. Work is done when its call returns, so
+ * waiting has nothing to wait for. */
+#include "api.h"
+
+#include <string.h>
+#include <time.h>
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    (void)flags;
+    return cudaStreamCreate(stream);
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+    (void)flags, (void)priority;
+    return cudaStreamCreate(stream);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    *least = *greatest = 0;
+    return simt_sticky_error();
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    (void)stream, (void)flags;
+    return event != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidResourceHandle);
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    (void)stream;
+    return simt_sticky_error();
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned flags) {
+    (void)flags;
+    callback(stream, simt_sticky_error(), data);
+    return simt_sticky_error();
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+    (void)stream;
+    if (simt_sticky_error() == cudaSuccess) function(data);
+    return simt_sticky_error();
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    (void)flags;
+    return cudaEventCreate(event);
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+
+cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
+cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
+cudaError_t cudaProfilerStart(void) { return simt_sticky_error(); }
+cudaError_t cudaProfilerStop(void) { return simt_sticky_error(); }
+
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+    (void)flags;
+    return simt_sticky_error();
+}
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
+    (void)properties;
+    *device = 0;
+    return simt_sticky_error();
+}
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache cache) {
+    (void)cache;
+    return simt_sticky_error();
+}
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *cache) {
+    *cache = cudaFuncCachePreferNone;
+    return simt_sticky_error();
+}
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
+    (void)config;
+    return simt_sticky_error();
+}
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+    (void)limit, (void)value;
+    return simt_sticky_error();
+}
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+    *value = limit == cudaLimitStackSize ? STACK_BYTES : 0;
+    return simt_sticky_error();
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+    *can = 0;
+    return device == 0 && peer == 0 ? simt_sticky_error() : api_remember(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+    (void)peer, (void)flags;
+    return api_remember(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    (void)peer;
+    return api_remember(cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache cache) {
+    (void)cache;
+    return kernel != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidDeviceFunction);
+}
+cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemConfig config) {
+    (void)config;
+    return kernel != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidDeviceFunction);
+}
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel) {
+    if (kernel == NULL) return api_remember(cudaErrorInvalidDeviceFunction);
+    *attributes = (struct cudaFuncAttributes){.maxThreadsPerBlock = MAX_BLOCK_THREADS,
+                                              .maxDynamicSharedSizeBytes = SHARED_BYTES_DEFAULT};
+    return simt_sticky_error();
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared) {
+    struct cudaDeviceProp properties;
+    cudaGetDeviceProperties(&properties, 0);
+    if (kernel == NULL || threads < 1) return api_remember(cudaErrorInvalidValue);
+    int warps = (threads + WARP_SIZE - 1) / WARP_SIZE;
+    int by_threads = properties.maxThreadsPerMultiProcessor / (warps * WARP_SIZE);
+    int by_shared = (int)(properties.sharedMemPerMultiprocessor / (shared + properties.reservedSharedMemPerBlock));
+    *blocks = threads > MAX_BLOCK_THREADS ? 0 : by_threads < by_shared ? by_threads : by_shared;
+    if (*blocks > properties.maxBlocksPerMultiProcessor) *blocks = properties.maxBlocksPerMultiProcessor;
+    return simt_sticky_error();
+}

@@ -1,0 +1,64 @@
+/* What a program made by simt-nvcc has and a test of the book has not: settings from the environment, and an exit status
+ * that tells of faults. Linked only where the linker is told to look for simt_standalone. */
+#define _GNU_SOURCE
+#include "report.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const int simt_standalone = 1;
+
+enum { EXIT_FAULT = 3 };
+
+static const char *meter; /* SIMT_METER, NULL: off */
+
+static void print_meter(void) {
+    simt_meter_stop();
+    size_t length = strlen(meter);
+    if (length < 5 || strcmp(meter + length - 5, ".json") != 0) {
+        simt_meter_print(stderr, strcmp(meter, "source") == 0);
+        return;
+    }
+    char *json = simt_meter_json();
+    FILE *file = fopen(meter, "w");
+    if (file == NULL || json == NULL || fprintf(file, "%s\n", json) < 0 || fclose(file) != 0) perror(meter);
+    free(json);
+}
+
+/* The last thing before the program ends: whatever status it chose, a fault is told. */
+static void at_exit(void) {
+    if (meter != NULL) print_meter();
+    if (simt_fault_count() == 0) return;
+    fflush(NULL);
+    _exit(EXIT_FAULT);
+}
+
+/* An assert() of the program's own that an error of the device made fail. */
+static void on_abort(int number) {
+    if (simt_fault_count() > 0) _exit(EXIT_FAULT);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static unsigned number_from(const char *name) {
+    const char *text = getenv(name);
+    if (text == NULL || *text == '\0') return 0;
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end == '\0' && *text != '-' && value <= 0xffffffffu) return (unsigned)value;
+    fprintf(stderr, "simulated device: %s=%s is no whole number\n", name, text);
+    exit(2);
+}
+
+static __attribute__((constructor)) void start(void) {
+    atexit(at_exit);
+    signal(SIGABRT, on_abort);
+    simt_shuffle_blocks(number_from("SIMT_SHUFFLE_SEED"));
+    meter = getenv("SIMT_METER");
+    if (meter != NULL && (*meter == '\0' || strcmp(meter, "0") == 0)) meter = NULL;
+    unsigned every = number_from("SIMT_METER_BLOCKS");
+    if (meter != NULL) simt_meter_start(every > 0 ? every : 1);
+}

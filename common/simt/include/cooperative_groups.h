@@ -1,0 +1,217 @@
+/* Cooperative groups: a block, tiles of a warp, the lanes that are here. A group of the whole grid is refused where it
+ * would wait: blocks run one after the other. */
+#ifndef SIMT_COOPERATIVE_GROUPS_H
+#define SIMT_COOPERATIVE_GROUPS_H
+
+#include "simt_device.h"
+
+namespace cooperative_groups {
+
+class thread_block {
+  public:
+    void sync(SIMT_HERE) const { simt_block_barrier("thread_block::sync()", 0, file, line); }
+    static unsigned thread_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+    static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
+    static unsigned num_threads() { return size(); }
+    static dim3 group_index() { return blockIdx; }
+    static dim3 thread_index() { return threadIdx; }
+    static dim3 group_dim() { return blockDim; }
+    static dim3 dim_threads() { return blockDim; }
+};
+static inline thread_block this_thread_block() { return thread_block(); }
+
+/* Lanes of one warp. */
+class coalesced_group {
+  protected:
+    unsigned mask_;
+
+  public:
+    explicit coalesced_group(unsigned mask) : mask_(mask) {}
+    unsigned mask() const { return mask_; }
+    unsigned thread_rank() const { return (unsigned)__builtin_popcount(mask_ & ((1u << simt_lane()) - 1)); }
+    unsigned size() const { return (unsigned)__builtin_popcount(mask_); }
+    unsigned num_threads() const { return size(); }
+    /* The lane of the warp that has this rank. */
+    int lane_of(unsigned rank) const {
+        unsigned left = mask_;
+        for (unsigned i = 0; i < rank && left != 0; i++) left &= left - 1;
+        return left != 0 ? __builtin_ctz(left) : (int)simt_lane();
+    }
+    void sync(SIMT_HERE) const { __syncwarp(mask_, file, line); }
+    template <typename T> T shfl(T value, int rank, SIMT_HERE) const {
+        return __shfl_sync(mask_, value, lane_of((unsigned)rank % size()), 32, file, line);
+    }
+    template <typename T> T shfl_up(T value, unsigned delta, SIMT_HERE) const {
+        unsigned rank = thread_rank();
+        return __shfl_sync(mask_, value, lane_of(rank >= delta ? rank - delta : rank), 32, file, line);
+    }
+    template <typename T> T shfl_down(T value, unsigned delta, SIMT_HERE) const {
+        unsigned rank = thread_rank();
+        return __shfl_sync(mask_, value, lane_of(rank + delta < size() ? rank + delta : rank), 32, file, line);
+    }
+    template <typename T> T shfl_xor(T value, unsigned lane_mask, SIMT_HERE) const {
+        unsigned rank = thread_rank() ^ lane_mask;
+        return __shfl_sync(mask_, value, lane_of(rank < size() ? rank : thread_rank()), 32, file, line);
+    }
+    int any(int predicate, SIMT_HERE) const { return __any_sync(mask_, predicate, file, line); }
+    int all(int predicate, SIMT_HERE) const { return __all_sync(mask_, predicate, file, line); }
+    unsigned ballot(int predicate, SIMT_HERE) const { return ranks(__ballot_sync(mask_, predicate, file, line)); }
+    template <typename T> unsigned match_any(T value, SIMT_HERE) const {
+        return ranks(__match_any_sync(mask_, value, file, line));
+    }
+    template <typename T> unsigned match_all(T value, int &predicate, SIMT_HERE) const {
+        return ranks(__match_all_sync(mask_, value, &predicate, file, line));
+    }
+
+  private:
+    /* A bit for each lane becomes a bit for each rank. */
+    unsigned ranks(unsigned lanes) const {
+        unsigned result = 0, rank = 0;
+        for (unsigned left = mask_; left != 0; left &= left - 1, rank++)
+            if ((lanes & left & -left) != 0) result |= 1u << rank;
+        return result;
+    }
+};
+static inline coalesced_group coalesced_threads() { return coalesced_group(simt_active_mask()); }
+
+template <unsigned SIZE, typename Parent = void> class thread_block_tile : public coalesced_group {
+    static_assert(SIZE >= 1 && SIZE <= 32 && (SIZE & (SIZE - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
+
+  public:
+    thread_block_tile() : coalesced_group((SIZE == 32 ? ~0u : (1u << SIZE) - 1) << (simt_lane() & ~(SIZE - 1))) {}
+    template <typename Other> thread_block_tile(const thread_block_tile<SIZE, Other> &) : thread_block_tile() {}
+    unsigned thread_rank() const { return simt_lane() & (SIZE - 1); }
+    static constexpr unsigned size() { return SIZE; }
+    static constexpr unsigned num_threads() { return SIZE; }
+    unsigned meta_group_rank() const { return thread_block::thread_rank() / SIZE; }
+    unsigned meta_group_size() const { return (thread_block::size() + SIZE - 1) / SIZE; }
+    template <typename T> T shfl(T value, int rank, SIMT_HERE) const {
+        return __shfl_sync(mask_, value, rank, SIZE, file, line);
+    }
+    template <typename T> T shfl_up(T value, unsigned delta, SIMT_HERE) const {
+        return __shfl_up_sync(mask_, value, delta, SIZE, file, line);
+    }
+    template <typename T> T shfl_down(T value, unsigned delta, SIMT_HERE) const {
+        return __shfl_down_sync(mask_, value, delta, SIZE, file, line);
+    }
+    template <typename T> T shfl_xor(T value, unsigned lane_mask, SIMT_HERE) const {
+        return __shfl_xor_sync(mask_, value, (int)lane_mask, SIZE, file, line);
+    }
+};
+template <unsigned SIZE, typename Parent> static inline thread_block_tile<SIZE, Parent> tiled_partition(const Parent &) {
+    return thread_block_tile<SIZE, Parent>();
+}
+
+/* A block, a tile or a group of lanes whose size is known when the kernel runs. */
+class thread_group {
+    bool is_block_;
+    unsigned mask_;
+
+  public:
+    thread_group(const thread_block &) : is_block_(true), mask_(0) {}
+    thread_group(const coalesced_group &group) : is_block_(false), mask_(group.mask()) {}
+    unsigned thread_rank() const {
+        return is_block_ ? thread_block::thread_rank() : coalesced_group(mask_).thread_rank();
+    }
+    unsigned size() const { return is_block_ ? thread_block::size() : coalesced_group(mask_).size(); }
+    unsigned num_threads() const { return size(); }
+    void sync(SIMT_HERE) const {
+        if (is_block_)
+            simt_block_barrier("thread_group::sync()", 0, file, line);
+        else
+            __syncwarp(mask_, file, line);
+    }
+    template <typename T> T shfl(T value, int rank, SIMT_HERE) const {
+        return coalesced_group(mask_).shfl(value, rank, file, line);
+    }
+    template <typename T> T shfl_down(T value, unsigned delta, SIMT_HERE) const {
+        return coalesced_group(mask_).shfl_down(value, delta, file, line);
+    }
+    template <typename T> T shfl_xor(T value, unsigned lane_mask, SIMT_HERE) const {
+        return coalesced_group(mask_).shfl_xor(value, lane_mask, file, line);
+    }
+};
+static inline coalesced_group tiled_partition(const thread_group &, unsigned size) {
+    return coalesced_group((size >= 32 ? ~0u : (1u << size) - 1) << (simt_lane() & ~(size - 1)));
+}
+
+class grid_group {
+  public:
+    static bool is_valid() { return gridDim.x * gridDim.y * gridDim.z == 1; }
+    void sync(SIMT_HERE) const {
+        if (is_valid())
+            simt_block_barrier("grid_group::sync()", 0, file, line);
+        else
+            simt_unsupported("grid_group::sync() with several blocks: blocks run one after the other", file, line);
+    }
+    static unsigned long long thread_rank() {
+        unsigned long long block = blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        return block * thread_block::size() + thread_block::thread_rank();
+    }
+    static unsigned long long size() {
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z * thread_block::size();
+    }
+    static unsigned long long num_threads() { return size(); }
+    static dim3 group_dim() { return gridDim; }
+    static dim3 dim_blocks() { return gridDim; }
+    static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    static unsigned long long block_rank() {
+        return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    }
+};
+static inline grid_group this_grid() { return grid_group(); }
+
+template <typename Group> static inline void sync(const Group &group, SIMT_HERE) { group.sync(file, line); }
+
+/* ---- operations ---- */
+template <typename T = void> struct plus { T operator()(T a, T b) const { return a + b; } };
+template <typename T = void> struct less { T operator()(T a, T b) const { return b < a ? b : a; } };
+template <typename T = void> struct greater { T operator()(T a, T b) const { return a < b ? b : a; } };
+template <typename T = void> struct bit_and { T operator()(T a, T b) const { return a & b; } };
+template <typename T = void> struct bit_or { T operator()(T a, T b) const { return a | b; } };
+template <typename T = void> struct bit_xor { T operator()(T a, T b) const { return a ^ b; } };
+
+template <typename Group, typename T, typename F>
+static inline T reduce(const Group &group, T value, F operation, SIMT_HERE) {
+    T result = group.shfl(value, 0, file, line);
+    for (unsigned rank = 1; rank < group.size(); rank++)
+        result = operation(result, group.shfl(value, (int)rank, file, line));
+    return result;
+}
+template <typename Group, typename T, typename F>
+static inline T inclusive_scan(const Group &group, T value, F operation, SIMT_HERE) {
+    T sum = value;
+    for (unsigned delta = 1; delta < group.size(); delta *= 2) {
+        T below = group.shfl_up(sum, delta, file, line);
+        if (group.thread_rank() >= delta) sum = operation(below, sum);
+    }
+    return sum;
+}
+template <typename Group, typename T> static inline T inclusive_scan(const Group &group, T value, SIMT_HERE) {
+    return inclusive_scan(group, value, plus<T>(), file, line);
+}
+template <typename Group, typename T, typename F>
+static inline T exclusive_scan(const Group &group, T value, F operation, SIMT_HERE) {
+    T below = group.shfl_up(inclusive_scan(group, value, operation, file, line), 1, file, line);
+    return group.thread_rank() == 0 ? T() : below;
+}
+template <typename Group, typename T> static inline T exclusive_scan(const Group &group, T value, SIMT_HERE) {
+    return exclusive_scan(group, value, plus<T>(), file, line);
+}
+
+/* The group copies: thread by thread here, and complete at wait(), which is a barrier of the group. */
+template <typename Group>
+static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
+    for (size_t i = 4 * group.thread_rank(); i + 4 <= bytes; i += 4 * group.size())
+        *(int *)((char *)to + i) = *(const int *)((const char *)from + i);
+}
+template <typename Group> static inline void wait(const Group &group, SIMT_HERE) { group.sync(file, line); }
+template <unsigned GROUPS, typename Group> static inline void wait_prior(const Group &group, SIMT_HERE) {
+    group.sync(file, line);
+}
+template <typename Group, typename F> static inline void invoke_one(const Group &group, F function) {
+    if (group.thread_rank() == 0) function();
+}
+} // namespace cooperative_groups
+
+#endif
