@@ -23,7 +23,8 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
     K += head * p.N_kv * p.d;
     V += head * p.N_kv * p.d;
     O += (head * p.N_q + row) * p.d;
-    float Q_reg[D], O_reg[D] = {}, m = -INFINITY, l = 0.0f;
+    float Q_reg[D], O_reg[D] = {}, m = -INFINITY;
+    float l = 0.0f, lost = 0.0f; // compensated summation (Kahan 1965): P = exp(S - L) has the error of L in every element
 #pragma unroll
     for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? Q[c] : 0.0f;
     int keys = attended_keys(p, row);
@@ -35,7 +36,9 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
         s *= p.scale;
         float m_new = fmaxf(m, s), rescale = expf(m - m_new), weight = expf(s - m_new);
         m = m_new;
-        l = l * rescale + weight;
+        float term = weight - lost * rescale, sum = l * rescale + term;
+        lost = (sum - l * rescale) - term;
+        l = sum;
 #pragma unroll
         for (int c = 0; c < D; c++)
             if (c < p.d) O_reg[c] = O_reg[c] * rescale + weight * V[c];
