@@ -349,6 +349,15 @@ template <typename... P> struct launcher {
         } pack = {kernel, std::tuple<P...>(arguments...)};
         launch_pack<sizeof...(P)>(shape, (const void *)kernel, name, pack);
     }
+    /* Arguments that do not fit are one line of the compiler's, at the launch, with both lists of types. */
+    template <typename... A>
+        requires(sizeof...(A) != sizeof...(P))
+    __attribute__((error("this launch passes more or fewer arguments than the kernel takes"))) void
+    operator()(A &&...) const;
+    template <typename... A>
+        requires(sizeof...(A) == sizeof...(P) && !(std::is_convertible_v<A, P> && ...))
+    __attribute__((error("an argument of this launch has another type than the kernel's parameter"))) void
+    operator()(A &&...) const;
 };
 template <typename... P> static inline launcher<P...> launch(config shape, const char *name, void (*kernel)(P...)) {
     return {shape, name, kernel};

@@ -56,7 +56,7 @@ static void refuse_host_access(uintptr_t address, const void *pc, const char *ve
     fprintf(
         stderr,
         "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
-        "with cudaMemcpy(); and is this line a kernel's, it was called without <<<grid, block>>>\n",
+        "with cudaMemcpy(). If this line belongs to a kernel, it was called without <<<grid, block>>>\n",
         verb, line, what);
     end_at_fault();
 }
@@ -124,7 +124,7 @@ void scheduler_explain_signal(struct worker *worker) {
     if (worker->signal == SIGUSR2)
         simt_fail(
             cudaErrorLaunchTimeout,
-            "%s: a thread was still running here when the watchdog lost patience: an endless loop? (no thread had "
+            "%s: a thread was still running here when the watchdog stopped it: an endless loop? (no thread had "
             "come to a barrier, a shuffle or its end for SIMT_WATCHDOG_SECONDS, 10 where that is not set, or a block "
             "had taken 6 times as long)",
             line);
