@@ -2,7 +2,7 @@
 # launch_arguments.sh SIMT_NVCC: a launch whose arguments do not fit the kernel's parameters is one error that says so at the
 # launch's line, and nothing else; arguments that convert are none.
 set -euo pipefail
-simt_nvcc=$(realpath "$1")
+simt_nvcc=$(cd "$(dirname "$1")" && pwd)/${1##*/} # no realpath: it finds its parts beside this name
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

@@ -8,5 +8,6 @@
 /* Keep the error for cudaGetLastError(), and return what the call returns: an earlier kernel's failure goes first. */
 cudaError_t api_remember(cudaError_t error);
 void api_forget_failed_launch(void); /* by cudaDeviceReset() */
+bool api_failed_launch_is_unnoticed(void); /* a launch was refused, and nobody has asked for the error since */
 
 #endif

@@ -66,6 +66,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 static bool launch_failed; /* since the last cudaDeviceReset() */
 
 void api_forget_failed_launch(void) { launch_failed = false; }
+bool api_failed_launch_is_unnoticed(void) { return launch_failed && cudaPeekAtLastError() != cudaSuccess; }
 
 static void __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
     char text[500];
