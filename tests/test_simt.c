@@ -953,6 +953,36 @@ Test(simt_features, device_attributes) {
     EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
+/* ---- a device with less shared memory ---- */
+
+static void set_shared_kib(const char *kib) {
+    setenv("SIMT_SHARED_KIB", kib, 1);
+    need_simulated_device();
+}
+static void set_99_kib(void) { set_shared_kib("99"); }
+TestSuite(simt_shared_99_kib, .init = set_99_kib, .timeout = 60);
+
+Test(simt_shared_99_kib, is_told_and_kept) {
+    struct cudaDeviceProp properties;
+    int value = 0;
+    EXPECT_OK(cudaGetDeviceProperties(&properties, 0));
+    EXPECT_OK(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    cr_assert_eq(properties.sharedMemPerBlockOptin, 99 << 10);
+    cr_assert_eq(value, 99 << 10);
+    EXPECT_ERROR(allow_dynamic_shared((99 << 10) + 1), cudaErrorInvalidValue);
+    EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidValue);
+    EXPECT_OK(allow_dynamic_shared(99 << 10));
+    check_dynamic_shared(99 << 10);
+}
+
+Test(simt_environment, shared_kib_of_no_card, .exit_code = 2) {
+    int value;
+    setenv("SIMT_SHARED_KIB", "100", 1);
+    cudaError_t error = cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    unsetenv("SIMT_SHARED_KIB");
+    if (error != cudaSuccess || !simulated()) exit(2); /* a card knows no such variable */
+}
+
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 static void report_says(const char *words) {
