@@ -7,7 +7,7 @@
 
 /* Keep the error for cudaGetLastError(), and return what the call returns: an earlier kernel's failure goes first. */
 cudaError_t api_remember(cudaError_t error);
-void api_forget_failed_launch(void); /* by cudaDeviceReset() */
+extern bool api_launch_failed; /* one was refused since the last cudaDeviceReset() */
 bool api_failed_launch_is_unnoticed(void); /* a launch was refused, and nobody has asked for the error since */
 
 #endif

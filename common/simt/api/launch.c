@@ -63,18 +63,13 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     return simt_sticky_error();
 }
 
-static bool launch_failed; /* since the last cudaDeviceReset() */
-
-void api_forget_failed_launch(void) { launch_failed = false; }
-bool api_failed_launch_is_unnoticed(void) { return launch_failed && cudaPeekAtLastError() != cudaSuccess; }
-
 static void __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
     char text[500];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    launch_failed = true;
+    api_launch_failed = true;
     simt_report(error, text);
     api_remember(error);
 }
@@ -117,7 +112,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     if (simt_sticky_error() != cudaSuccess) return;
     /* A program that goes on after a launch that failed is told no more: what follows reads what that kernel did not
      * write. As soon as the program has taken note of the error, later launches run. */
-    if (launch_failed && cudaPeekAtLastError() != cudaSuccess) return;
+    if (api_launch_failed && cudaPeekAtLastError() != cudaSuccess) return;
     bool grid_fits =
         grid[0] >= 1 && grid[0] <= 2147483647u && grid[1] >= 1 && grid[1] <= 65535 && grid[2] >= 1 && grid[2] <= 65535;
     bool block_fits = block[0] >= 1 && block[0] <= 1024 && block[1] >= 1 && block[1] <= 1024 && block[2] >= 1 &&
@@ -149,7 +144,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .arguments_bytes = arguments_bytes,
         .blocks = (uint64_t)grid[0] * grid[1] * grid[2],
         .number = ++launches,
-        .after_failure = launch_failed,
+        .after_failure = api_launch_failed,
     };
     choose_order(&launch);
     launch.metered = meter_is_on(&launch.meter_every);

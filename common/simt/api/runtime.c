@@ -22,6 +22,10 @@ cudaError_t api_remember(cudaError_t error) {
 
 cudaError_t cudaPeekAtLastError(void) { return simt_sticky_error() != cudaSuccess ? simt_sticky_error() : last_error; }
 
+bool api_launch_failed;
+
+bool api_failed_launch_is_unnoticed(void) { return api_launch_failed && cudaPeekAtLastError() != cudaSuccess; }
+
 cudaError_t cudaGetLastError(void) {
     cudaError_t error = cudaPeekAtLastError();
     last_error = cudaSuccess;
@@ -107,7 +111,7 @@ cudaError_t cudaDeviceSynchronize(void) { return simt_sticky_error(); }
 
 cudaError_t cudaDeviceReset(void) {
     simt_clear_error();
-    api_forget_failed_launch();
+    api_launch_failed = false;
     last_error = cudaSuccess;
     memory_free_all();
     return cudaSuccess;
@@ -150,10 +154,12 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (bytes == 0) return cudaSuccess;
-    const struct allocation *to_allocation = memory_find((uintptr_t)to), *from_allocation = memory_find((uintptr_t)from);
+    const struct allocation *to_allocation = memory_find((uintptr_t)to),
+                            *from_allocation = memory_find((uintptr_t)from);
     bool to_device = to_allocation != NULL, from_device = from_allocation != NULL;
     /* What is shared may stand on either side. */
-    bool to_any = to_device && to_allocation->shared_with_host, from_any = from_device && from_allocation->shared_with_host;
+    bool to_any = to_device && to_allocation->shared_with_host,
+         from_any = from_device && from_allocation->shared_with_host;
     bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     switch (kind) {

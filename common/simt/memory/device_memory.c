@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "device_memory.h"
 
+#include "cell.h"
 #include "cuda_runtime.h"
-#include "shadow.h"
 
 #include <link.h>
 #include <stdio.h>
@@ -134,6 +134,14 @@ void memory_free_all(void) {
     while (allocation_count > 0) memory_free((void *)allocations[allocation_count - 1].start);
 }
 
+/* Whole words: the byte beside the last one counts as written, too. */
+static void note_written(struct cell *cells, size_t offset, size_t bytes) {
+    for (size_t i = offset / 4; i <= (offset + bytes - 1) / 4; i++) {
+        if (cells[i].write == 0) cells[i].write = WRITTEN_BY_HOST;
+        cells[i].split = 0;
+    }
+}
+
 /* Called by the host between kernels. */
 void memory_written_by_host(const void *pointer, size_t bytes) {
     struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
@@ -142,7 +150,7 @@ void memory_written_by_host(const void *pointer, size_t bytes) {
         found->all_written = true;
         return;
     }
-    shadow_written_by_host(found->cells, (uintptr_t)pointer - found->start, bytes);
+    note_written(found->cells, (uintptr_t)pointer - found->start, bytes);
 }
 
 void simt_name_memory(const void *pointer, const char *name, int read_only) {

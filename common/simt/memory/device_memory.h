@@ -13,8 +13,8 @@ struct allocation {
     size_t mapping_bytes;
     int serial; /* counts cudaMalloc calls: what a message calls the allocation by, unless it has a name */
     const char *name;
-    bool read_only;   /* an input: no kernel may write it */
-    bool all_written; /* the host has filled it as a whole */
+    bool read_only;        /* an input: no kernel may write it */
+    bool all_written;      /* the host has filled it as a whole */
     bool shared_with_host; /* page-locked or managed memory, which the host may touch */
     struct cell *cells;
     size_t cell_bytes;

@@ -409,11 +409,3 @@ void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, b
         }
     }
 }
-
-/* By the host between kernels. Whole words: the byte beside the last one counts as written, too. */
-void shadow_written_by_host(struct cell *cells, size_t offset, size_t bytes) {
-    for (size_t i = offset / 4; i <= (offset + bytes - 1) / 4; i++) {
-        if (cells[i].write == 0) cells[i].write = WRITTEN_BY_HOST;
-        cells[i].split = 0;
-    }
-}

@@ -2,34 +2,17 @@
 #ifndef SIMT_SHADOW_H
 #define SIMT_SHADOW_H
 
+#include "cell.h"
 #include "machine.h"
 
 /* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. */
 enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_KINDS };
-
-/* What is remembered of one 4-byte word of global or shared memory, or of one byte of a word that is split: once threads
- * access less of a word than the whole, its four bytes have cells of their own. */
-struct cell {
-    uint64_t write, read; /* stamps of the last write and of the last reads; 0: none */
-    uint32_t write_clock, read_clock;
-    uint32_t write_pc; /* relative to the program's start */
-    uint32_t read_pc : 31;
-    uint32_t split : 1;
-};
-
-/* The cells of some memory: one for each of its words, and behind them four for each. Those of words that are never split
- * lie in pages that are never touched. */
-static inline size_t cells_bytes(size_t bytes) { return (bytes + 3) / 4 * 5 * sizeof(struct cell); }
-static inline struct cell *byte_cells(struct cell *cells, size_t bytes, size_t word) {
-    return cells + (bytes + 3) / 4 + 4 * word;
-}
 
 enum { STAMP_THREAD_SHIFT = 19, STAMP_BARRIER_SHIFT = 3, STAMP_OWNER_SHIFT = 29, STAMP_LAUNCH_SHIFT = 48 };
 /* Flags of a write stamp; marked: atomic or volatile; pending: cp.async under way; volatile: in shared memory only. */
 enum { WRITE_MARKED = 1, WRITE_PENDING = 2, WRITE_VOLATILE = 4 };
 /* Flags of a read stamp: others read it too. In shared memory the last says that the read was volatile. */
 enum { READ_BY_LANES = 1, READ_BY_WARPS = 2, READ_BY_BLOCKS = 4, READ_VOLATILE = 4 };
-static const uint64_t WRITTEN_BY_HOST = 4;
 /* A plain read that adds nothing to what the word's cell already says, and cannot race: nobody has written the word in
  * this launch (or, with `global` false, no thread of this block since the last barrier), and as many readers are noted
  * already; a word that is split notes none. Nearly all reads are such, so this is the part that must be fast. */
@@ -57,7 +40,6 @@ struct shadowed {
 };
 void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
                    bool marked, const void *pc);
-void shadow_written_by_host(struct cell *cells, size_t offset, size_t bytes);
 void shadow_start_block(struct worker *worker, uint64_t number);
 void shadow_barrier(struct worker *worker);
 void shadow_report_unwritten(struct worker *worker);
