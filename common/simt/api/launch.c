@@ -109,6 +109,9 @@ static void refuse_shape(const char *name, const unsigned grid[3], const unsigne
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
                         size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes) {
+    if (simt_self != NULL)
+        simt_fail(cudaErrorNotSupported, "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism",
+                  name);
     if (simt_sticky_error() != cudaSuccess) return;
     /* A program that goes on after a launch that failed is told no more: what follows reads what that kernel did not
      * write. As soon as the program has taken note of the error, later launches run. */

@@ -89,6 +89,14 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     return api_remember(cudaErrorInvalidDevice);
 }
 
+cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                                        cudaStream_t stream) {
+    (void)kernel, (void)grid, (void)block, (void)arguments, (void)shared, (void)stream;
+    simt_report(cudaErrorNotSupported, "cudaLaunchCooperativeKernel(): blocks run one after the other here, so that a grid "
+                                       "cannot wait for all of its blocks");
+    return api_remember(cudaErrorNotSupported);
+}
+
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache cache) {
     (void)cache;
     return kernel != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidDeviceFunction);

@@ -2,6 +2,8 @@
  * checked as cudaMemcpy() checks them. */
 #ifndef SIMT_CUBLAS_H
 #define SIMT_CUBLAS_H
+#define CUBLAS_API_H_ /* by these names of NVIDIA's samples know what is included */
+#define CUBLAS_V2_H_
 
 #include "cuda_runtime.h"
 
@@ -105,6 +107,7 @@ cublasStatus_t cublasGetMatrix(int rows, int cols, int bytes, const void *A, int
 
 #ifdef __cplusplus
 }
+#include "cuda_bf16.h"
 #include "cuda_fp16.h"
 /* The same types under the names of older programs, and alpha and beta in half precision. */
 static inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,

@@ -7,6 +7,8 @@
  */
 #ifndef SIMT_CUDA_RUNTIME_H
 #define SIMT_CUDA_RUNTIME_H
+#define __DRIVER_TYPES_H__ /* by these names NVIDIA's samples know what is included */
+#define __CUDA_RUNTIME_H__
 
 #include <stddef.h>
 #include <stdio.h>
@@ -294,6 +296,9 @@ cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemCon
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 /* By threads and shared memory; the simulated device knows no registers. */
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared);
+/* Refused: blocks run one after the other, so that a grid cannot wait for all of them. */
+cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                                        size_t shared SIMT_DEFAULT(0), cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 

@@ -28,7 +28,7 @@
 #define __host__
 #define __constant__
 #endif
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline /* a kernel is flattened anyway */
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
@@ -146,7 +146,8 @@ template <> struct atomic_type<double> { static constexpr simt_atomic_type value
 template <typename T> static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
     return from_bits<T>(simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
 }
-template <typename T> using same = std::type_identity_t<T>;
+template <typename T> struct identity { typedef T type; };
+template <typename T> using same = typename identity<T>::type;
 } // namespace simt
 
 #define SIMT_ATOMIC(name, operation)                                                                                   \
@@ -326,8 +327,27 @@ template <typename T, typename Site> static inline T &static_shared(Site, const 
 
 /* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), "kernel", kernel)(a, b): the arguments convert to the
  * kernel's parameters once, on the host, as in an ordinary call. */
-template <typename Pack, size_t... I>
-__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, std::index_sequence<I...>) {
+/* A thread's own copy of an argument. The bytes of a class with a destructor are copied, and nothing destroys them: a card
+ * runs the destructor on the host only. Such a class is passed by reference to its bytes, in a function's binary interface. */
+template <typename T> struct passed {
+    static constexpr bool by_bytes = !std::is_trivially_destructible_v<T>;
+    typedef std::conditional_t<by_bytes, void *, T> type;
+    alignas(T) unsigned char bytes[by_bytes ? sizeof(T) : 1];
+    __attribute__((no_sanitize("thread"), always_inline)) inline type of(T &argument) {
+        if constexpr (by_bytes)
+            return __builtin_memcpy(bytes, (const void *)&argument, sizeof(T));
+        else
+            return argument;
+    }
+};
+template <typename Pack, typename... P, size_t... I>
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, void (**)(P...),
+                                                                      std::index_sequence<I...>) {
+    ((void (*)(typename passed<P>::type...))pack.body)(passed<P>().of(std::get<I>(pack.arguments))...);
+}
+template <typename Pack, typename Body, size_t... I>
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, Body *,
+                                                                      std::index_sequence<I...>) {
     pack.body(std::get<I>(pack.arguments)...); /* not accesses of the kernel's own */
 }
 template <size_t COUNT, typename Pack>
@@ -336,7 +356,7 @@ static inline void launch_pack(const config &shape, const void *kernel, const ch
     unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
     simt_launch_kernel(
         kernel, name, grid, block, shape.dynamic_shared_bytes,
-        [](void *data) { call_kernel(*(Pack *)data, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
+        [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
 }
 template <typename... P> struct launcher {
     config shape;

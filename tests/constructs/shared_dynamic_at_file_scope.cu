@@ -1,0 +1,13 @@
+// expect: 3 2 1 0
+#include "construct.h"
+
+extern __shared__ int tile[];
+__global__ void k(int *out) {
+    
+    int t = threadIdx.x;
+    tile[t] = t;
+    __syncthreads();
+    out[t] = tile[3 - t];
+}
+
+int main() { return show<int>(4, [&](int *out) { k<<<1, 4, 16>>>(out); }); }
