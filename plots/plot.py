@@ -11,6 +11,7 @@ A picture shows one card, which it names: of those in plots/data, the one that w
 import argparse
 import json
 import math
+import os
 import re
 import sys
 from collections import defaultdict
@@ -104,8 +105,8 @@ def traffic(records):
         run = json.loads(line)
         if run["options"] == METERED and is_chapter(run["step"]):
             sectors = sum(access.get("sectors", 0) for kernel in run["meter"] for access in kernel["lines"])
-            found[run["step"]] = [32 * sectors, least_bytes(b, h, n, d, run["step"] in backward)]
-    return {"title": f"Bytes that each step requests from global memory\nB {b}, H {h}, N {n}, d {d}", "points": sorted(found.items())}
+            found[run["step"]] = run["step"], 32 * sectors, least_bytes(b, h, n, d, run["step"] in backward)
+    return {"title": f"Bytes that each step requests from global memory\nB {b}, H {h}, N {n}, d {d}", "points": sorted(found.values())}
 
 
 def three_digits(value):
@@ -121,33 +122,29 @@ def bytes_label(value):
 
 
 def draw_dots(facts, label, words):
-    """A dot per step on a logarithmic axis, its value beside it; a second value of a point is drawn as a line across."""
-    points = facts["points"]
+    """A dot per step on a logarithmic axis, its value beside it. points: [step, value] or [step, value, least possible]."""
+    points, mark = facts["points"], None
     fig, axes = style.figure(height=1.8 + 0.38 * len(points))
-    values = [value[0] if isinstance(value, list) else value for _, value in points]
-    for row, ((step, value), shown) in enumerate(zip(points, values)):
-        axes.plot(shown, row, marker=style.marker_of(step), color=style.color_of(step), markersize=9, clip_on=False)
-        axes.annotate(label(shown), (shown, row), xytext=(9, 0), textcoords="offset points", va="center",
+    for row, (step, value, *least) in enumerate(points):
+        axes.plot(value, row, marker=style.marker_of(step), color=style.color_of(step), markersize=9, clip_on=False)
+        axes.annotate(label(value), (value, row), xytext=(9, 0), textcoords="offset points", va="center",
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
-        if isinstance(value, list):
-            axes.plot([value[1]] * 2, [row - 0.4, row + 0.4], color=style.INK, linewidth=2,
-                      label="each input read once, each output written once" if row == 0 else None)
-    lows = [value[1] if isinstance(value, list) else value for _, value in points]
+        for low in least:
+            mark, = axes.plot([low] * 2, [row - 0.4, row + 0.4], color=style.INK, linewidth=2)
+    low, high = min(point[-1] for point in points), max(point[1] for point in points)
     axes.set_xscale("log")
-    axes.set_xlim(min(lows) / 1.8, max(values) * (max(values) / min(lows) * 1.8) ** 0.17)
-    axes.set_yticks(range(len(points)), [step for step, _ in points])
+    axes.set_xlim(low / 1.8, high * (high / low * 1.8) ** 0.17)
+    axes.set_yticks(range(len(points)), [point[0] for point in points])
     axes.set_ylim(len(points) - 0.4, -0.6)  # the first step on top
     axes.tick_params(axis="y", length=0)
     axes.grid()
     axes.set_xlabel(words)
     axes.set_title(facts["title"])
-    if isinstance(points[0][1], list):
-        axes.legend(loc="lower right", frameon=True, edgecolor="white", fontsize=9.5)
-        axes.set_xticks([2**power for power in range(18, 31, 3) if axes.get_xlim()[0] < 2**power < axes.get_xlim()[1]])
+    roofline.plain_ticks(axes.xaxis)
+    if mark is not None:
+        axes.legend([mark], ["each input read once, each output written once"], loc="lower right", edgecolor="white", fontsize=9.5)
+        axes.set_xticks([2**power for power in range(18, 31, 3) if low / 1.8 < 2**power])
         axes.xaxis.set_major_formatter(lambda value, _: bytes_label(value))
-        axes.minorticks_off()
-    else:
-        roofline.plain_ticks(axes.xaxis)
     return fig
 
 
@@ -234,7 +231,7 @@ def main():
         sys.exit(provenance.update(pictures))
     orphans = sorted({*arguments.out.glob("*.png")} - {picture.path for picture in pictures})
     for path in orphans:
-        print(f"{provenance.shown(path)}: drawn from measurements that are gone", file=sys.stderr)
+        print(f"{os.path.relpath(path)}: drawn from measurements that are gone", file=sys.stderr)
     sys.exit(1 if orphans else provenance.check(pictures))
 
 

@@ -6,9 +6,9 @@ are missing or out of date. Both return the exit status.
 """
 
 import hashlib
+import io
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -22,7 +22,7 @@ STYLE = ROOT / "plots" / "style.py"
 class Picture:
     path: Path
     inputs: list  # files that decide what it looks like: its script, what that imports
-    draw: Callable  # draw(path, metadata)
+    draw: Callable  # draw(file, metadata)
     facts: str = ""  # what it shows, as text
 
     def source_hash(self):
@@ -35,42 +35,29 @@ class Picture:
 
     def is_up_to_date(self):
         try:
-            _, _, text = Path(self.path).read_bytes().partition(b"tEXt" + KEY.encode() + b"\0")
+            _, _, text = self.path.read_bytes().partition(b"tEXt" + KEY.encode() + b"\0")
         except OSError:
             return False
         return text[:64] == self.source_hash().encode()
 
 
-def shown(path):
-    """A path as the reader would type it."""
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative
-
-
 def draw(picture):
-    """Drawn under another name and renamed, so that an interrupted script leaves no half picture."""
-    path = Path(picture.path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".png", delete=False) as file:
-        unfinished = Path(file.name)
-    try:
-        picture.draw(unfinished, {KEY: picture.source_hash(), "Software": None})  # else it holds matplotlib's version
-        unfinished.chmod(0o644)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    """Written at once when it is complete: an interrupted script leaves no half picture."""
+    image = io.BytesIO()
+    picture.draw(image, {KEY: picture.source_hash(), "Software": None})  # else it holds matplotlib's version
+    picture.path.parent.mkdir(parents=True, exist_ok=True)
+    picture.path.write_bytes(image.getvalue())
 
 
 def update(pictures):
-    for picture in pictures:
-        if not picture.is_up_to_date():
-            draw(picture)
-            print(f"{shown(picture.path)}: drawn")
+    for picture in (picture for picture in pictures if not picture.is_up_to_date()):
+        draw(picture)
+        print(f"{os.path.relpath(picture.path)}: drawn")
     return 0
 
 
 def check(pictures):
     stale = [picture for picture in pictures if not picture.is_up_to_date()]
     for picture in stale:
-        print(f"{shown(picture.path)}: {'out of date' if Path(picture.path).exists() else 'missing'}", file=sys.stderr)
+        print(f"{os.path.relpath(picture.path)}: {'out of date' if picture.path.exists() else 'missing'}", file=sys.stderr)
     return 1 if stale else 0

@@ -10,7 +10,7 @@ from traces import WARP, WORD
 NOW, LANE, TINT, OWNED, SAND = style.PALETTE[0], style.PALETTE[3], "#BBDDF3", "#CDE9DF", "#F6DDB0"
 INK, GREY, PALE = style.INK, style.GREY, style.PALE
 MARKED = 5  # the lane whose part is picked out
-SECTOR, LINE, BANKS = 32, 128, 32
+SECTOR, BANKS, LINE_WORDS = 32, 32, 32  # bytes; banks; words in a 128-byte line
 
 
 class Page:
@@ -23,7 +23,6 @@ class Page:
         self.axes.set_xlim(0, 80)
         self.axes.set_ylim(height, 0)
         self.axes.axis("off")
-        self.marked = self.wasted = False  # does a panel pick out a lane, or show a sector that is not used whole?
 
     def text(self, x, y, words, size=9.5, **more):
         more.setdefault("va", "center")
@@ -167,7 +166,7 @@ def product(rows, cols):
     return [[row, col] for row in rows for col in cols]
 
 
-def visits(page, x, y, cell, order, now, kept_rows, arrows):
+def visits(page, x, y, cell, order, now, kept_rows):
     """The tiles of S with the numbers of their visits, {(query tile, key tile): number}, beside strips of what they need:
     either the rows' or the columns' tiles stay in the block, the others travel. `now`: the visit that is drawn."""
     tiles = max(i for i, _ in order) + 1
@@ -186,11 +185,8 @@ def visits(page, x, y, cell, order, now, kept_rows, arrows):
         for row, name in enumerate("KV"):
             page.box(grid.x + t * cell, y - 8.8 + 3.1 * row, cell, 2.4,
                      (TINT if kept_rows else OWNED) if t == now[1] else "white", GREY)
-        a, b = ((t, -0.35), (t, tiles - 0.65)) if kept_rows else ((-0.35, t), (tiles - 0.65, t))
-        shift = 0.36 * cell
-        (x0, y0), (x1, y1) = grid.at(*a), grid.at(*b)
-        if arrows:
-            page.arrow((x0, y0 + shift) if kept_rows else (x0 + shift, y0), (x1, y1 + shift) if kept_rows else (x1 + shift, y1), GREY)
+        ends = [(t + 0.36, -0.35), (t + 0.36, tiles - 0.65)]
+        page.arrow(*(grid.at(*(end if kept_rows else end[::-1])) for end in ends), GREY)
     for row, name in enumerate("KV"):
         page.text(grid.x - 0.9, y - 7.6 + 3.1 * row, name, weight="bold", ha="right")
     return grid
@@ -209,10 +205,11 @@ def lane_pattern(page, x, y, cell, place, name_row, name_col):
     return grid
 
 
-# ---- one request of a warp ------------------------------------------------------------------------------------------
+# ---- requests of a warp ---------------------------------------------------------------------------------------------
 
 
 def pairs_agree(offsets, bit):
+    """Does each lane read the address of the lane whose number differs in `bit`?"""
     return all(None in (offset, offsets[lane ^ bit]) or offsets[lane ^ bit] == offset for lane, offset in enumerate(offsets))
 
 
@@ -238,82 +235,62 @@ def wavefronts(offsets, size, is_load=True):
     return turns
 
 
-LEFT, WIDE, TALL, PITCH = 12.5, 2.05, 1.2, 1.32  # where cells begin, a word's cell, and from row to row
-
-
-def served(page, column, y, words, lanes):
-    """Words that some lanes take; where there is no room for the lanes' numbers, they stand to the right of the words."""
-    x, label, face = LEFT + column * WIDE, traces.runs(lanes), LANE if lanes == [MARKED] else NOW
-    fits = len(label) <= 2.5 * words
-    page.marked = page.marked or face == LANE
-    page.box(x, y, words * WIDE, TALL, face, "white", line=0.7, order=4, words=label if fits else "", size=7.5)
-    if not fits:
-        page.text(x + words * WIDE + 0.4, y + TALL / 2, f"lanes {label}", size=8)
-
-
-def line_panel(page, y, title, offsets, size, array):
-    """The 128-byte lines of global memory that a request touches, its sectors shaded. Returns where it ends."""
+def lines_of(offsets, size, array):
+    """Global memory: what is moved, and per 128-byte line its name, its words with their lanes, its sectors."""
     pieces = {}
     for lane, offset in enumerate(offsets):
         if offset is not None:
             pieces.setdefault(offset // WORD, []).append(lane)
     sectors = {(word * WORD + k) // SECTOR for word in pieces for k in range(0, size, WORD)}
+    rows = [(f"{array}[{LINE_WORDS * line}]", [(word % LINE_WORDS, max(1, size // WORD), lanes) for word, lanes in pieces.items()
+                                               if word // LINE_WORDS == line], [n % 4 for n in sectors if n // 4 == line])
+            for line in sorted({word // LINE_WORDS for word in pieces})]
     asked = size * sum(map(len, pieces.values()))
-    page.wasted = page.wasted or len(pieces) * size < len(sectors) * SECTOR
-    page.text(1, y, title, size=11.5, weight="bold")
-    page.text(1, y + 2.1, f"{asked} bytes for the lanes, {len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes")
-    y += 4.0
-    for line in sorted({word * WORD // LINE for word in pieces}):
-        start = line * LINE // WORD
-        page.text(LEFT - 0.6, y + TALL / 2, f"{array}[{start}]", size=8, ha="right")
-        for sector in range(LINE // SECTOR):
-            touched = line * LINE // SECTOR + sector in sectors
-            page.box(LEFT + sector * 8 * WIDE, y, 8 * WIDE, TALL, TINT if touched else "white", PALE, 0.6, order=2)
-        for word, lanes in pieces.items():
-            if start <= word < start + LINE // WORD:
-                served(page, word - start, y, max(1, size // WORD), lanes)
-        y += PITCH
-    return y
+    return f"{asked} bytes for the lanes, {len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes", rows
 
 
-def bank_panel(page, y, title, offsets, size, is_load=True):
-    """A row per wavefront, a column per bank: which lane is served when. Returns where it ends."""
-    turns = wavefronts(offsets, size, is_load)
-    lanes = sum(offset is not None for offset in offsets)
-    page.text(1, y, title, size=11.5, weight="bold")
-    page.text(1, y + 2.1, f"{lanes} lanes, {size} bytes each: {len(turns)} wavefront{'s' * (len(turns) > 1)} per request")
-    y += 4.4
-    page.text(LEFT - 0.6, y, "bank", size=8, ha="right", color=GREY)
-    for bank in range(0, BANKS):
-        page.text(LEFT + (bank + 0.5) * WIDE, y, str(bank), size=7.5, ha="center", color=GREY)
-    y += 0.9
+def turns_of(offsets, size, is_load):
+    """Shared memory: the cost, and per wavefront its name and the banks with their lanes."""
+    turns, rows = wavefronts(offsets, size, is_load), []
     for number, turn in enumerate(turns, start=1):
-        page.text(LEFT - 0.6, y + TALL / 2, f"wavefront {number}", size=8, ha="right")
-        page.box(LEFT, y, BANKS * WIDE, TALL, "white", PALE, 0.6, order=2)
         runs = []  # neighbouring banks that serve the same lanes
         for bank, who in sorted(turn.items()):
             if runs and runs[-1][2] == who and sum(runs[-1][:2]) == bank and bank % 4:
                 runs[-1][1] += 1
             else:
                 runs.append([bank, 1, who])
-        for bank, banks, who in runs:
-            served(page, bank, y, banks, who)
-        y += PITCH
-    return y
+        rows.append((f"wavefront {number}", runs, []))
+    lanes = sum(offset is not None for offset in offsets)
+    return f"{lanes} lanes, {size} bytes each: {len(turns)} wavefront{'s' * (len(turns) > 1)} per request", rows
 
 
 def panels(requests):
     """A page of requests one below the other: (title, offsets, bytes, array or None for shared memory, kind)."""
-    size = lambda offsets, size, array, kind: (
-        4.0 + PITCH * len({offset // LINE for offset in offsets if offset is not None}) if array
-        else 5.3 + PITCH * len(wavefronts(offsets, size, kind == "load")))
-    page = Page(3.6 + sum(size(*rest) + 2.2 for _, *rest in requests))
-    y = 1.6
-    for title, offsets, bytes_, array, kind in requests:
-        if array:
-            y = line_panel(page, y, title, offsets, bytes_, array) + 2.2
-        else:
-            y = bank_panel(page, y, title, offsets, bytes_, kind == "load") + 2.2
-    page.key(y - 0.2, (NOW, "words, with the lanes that take them"), *[(LANE, f"lane {MARKED}")] * page.marked,
-             *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * page.wasted)
+    left, wide, tall, pitch = 12.5, 2.05, 1.2, 1.32  # where cells begin, a word's cell, and from row to row
+    drawn = [(title, array, *(lines_of(offsets, size, array) if array else turns_of(offsets, size, kind == "load")))
+             for title, offsets, size, array, kind in requests]
+    page, y, marked, wasted = Page(3.4 + sum(6.2 + 1.3 * (not array) + pitch * len(rows) for _, array, _, rows in drawn)), 1.6, [], []
+    for title, array, detail, rows in drawn:
+        page.text(1, y, title, size=11.5, weight="bold")
+        page.text(1, y + 2.1, detail)
+        if not array:
+            page.text(left - 0.6, y + 4.4, "bank", size=8, ha="right", color=GREY)
+            for bank in range(BANKS):
+                page.text(left + (bank + 0.5) * wide, y + 4.4, str(bank), size=7.5, ha="center", color=GREY)
+        y += 4.0 if array else 5.3
+        for name, words, sectors in rows:
+            page.text(left - 0.6, y + tall / 2, name, size=8, ha="right")
+            for sector in range(4):
+                page.box(left + sector * 8 * wide, y, 8 * wide, tall, TINT if sector in sectors else "white", PALE, 0.6, order=2)
+            wasted.append(8 * len(sectors) > sum(count for _, count, _ in words))
+            for column, count, lanes in words:  # lanes for which there is no room stand to the right of the word
+                x, label, one = left + column * wide, traces.runs(lanes), lanes == [MARKED]
+                marked.append(one)
+                fits = len(label) <= 2.5 * count
+                page.box(x, y, count * wide, tall, LANE if one else NOW, "white", 0.7, 4, label if fits else "", size=7.5)
+                page.text(x + count * wide + 0.4, y + tall / 2, "" if fits else f"lanes {label}", size=8)
+            y += pitch
+        y += 2.2
+    page.key(y - 0.2, (NOW, "words, with the lanes that take them"), *[(LANE, f"lane {MARKED}")] * any(marked),
+             *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * any(wasted))
     return page

@@ -67,6 +67,8 @@ static const char *const bad_usage[] = {
     "--warmup -1", "--warmup many", "--repeat 0", "--repeat -2", "--repeat 1.0",
     "--json", "--json /no/such/folder/file.json", "--json .",
     "--stamp", "--stamp novalue", "--stamp =x",
+    "--trace", "--trace /no/such/folder/file.json", "--trace /dev/null --trace-blocks 1,", "--trace-blocks 1",
+    "--trace /dev/null --trace-blocks 0,0", "--trace /dev/null --trace-blocks x",
     "--no-such-option", "-x", "stray", "--causal=yes", "--seq 64 stray",
     "--batch 70000", "--batch 300 --heads 300", "--batch 2000000000 --heads 2000000000",
     "--seq 16000000 --heads 65535",

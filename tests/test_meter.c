@@ -644,3 +644,136 @@ Test(meter, results_stay_the_same) {
     simt_meter_stop();
     cr_assert_arr_eq(got[0], got[1], sizeof values);
 }
+
+/* ---- the trace --------------------------------------------------------------------------------------------------- */
+
+static cJSON *traced; /* what the last trace wrote */
+
+/* Traces run() and gives its only launch. */
+static const cJSON *trace_of(void (*run)(void), const char *blocks) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    cr_assert(simt_trace_start(file, blocks));
+    run();
+    cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess, "%s", simt_last_report());
+    simt_trace_stop();
+    fclose(file);
+    cJSON_Delete(traced);
+    traced = cJSON_Parse(text);
+    cr_assert_not_null(traced, "no JSON: %s", text);
+    free(text);
+    const cJSON *launches = cJSON_GetObjectItem(traced, "launches");
+    cr_assert_eq(cJSON_GetArraySize(launches), 1);
+    return cJSON_GetArrayItem(launches, 0);
+}
+
+static double entry(const cJSON *list, int i) {
+    const cJSON *item = cJSON_GetArrayItem(list, i);
+    cr_assert(cJSON_IsNumber(item));
+    return item->valuedouble;
+}
+
+static void expect_list(const cJSON *list, double a, double b, double c) {
+    cr_assert(entry(list, 0) == a && entry(list, 1) == b && entry(list, 2) == c, "[%g,%g,%g] instead of [%g,%g,%g]",
+              entry(list, 0), entry(list, 1), entry(list, 2), a, b, c);
+}
+
+/* [site, warp, epoch, array, offsets]: `step` bytes from lane to lane. */
+static void expect_request(const cJSON *launch, const cJSON *event, const char *array, const char *kind, const char *mark,
+                           int warp, int epoch, double first, double step) {
+    const cJSON *site = cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "sites"), (int)entry(event, 0));
+    const cJSON *name = cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "arrays"), (int)entry(event, 3));
+    cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(site, "kind")), kind);
+    cr_assert_eq((int)number(site, "line"), line_of(mark), "%s", mark);
+    cr_assert_str_eq(cJSON_GetStringValue(name), array);
+    cr_assert(entry(event, 1) == warp && entry(event, 2) == epoch);
+    const cJSON *offsets = cJSON_GetArrayItem(event, 4);
+    cr_assert_eq(cJSON_GetArraySize(offsets), 32);
+    for (int lane = 0; lane < 32; lane++)
+        cr_assert_eq(entry(offsets, lane), first + step * lane, "%s: lane %d at byte %g instead of %g", mark, lane,
+                     entry(offsets, lane), first + step * lane);
+}
+
+static float *trace_in, *trace_out;
+static void transpose_by_tile(void) { run_transpose_of(TRANSPOSE_TILE_33, trace_in, trace_out); }
+
+Test(meter, trace_of_two_blocks) {
+    trace_in = zeros_on_device(ELEMENTS * sizeof *trace_in);
+    trace_out = zeros_on_device(ELEMENTS * sizeof *trace_out);
+    simt_name_memory(trace_in, "in", true);
+    const cJSON *launch = trace_of(transpose_by_tile, "35,0");
+    expect_list(cJSON_GetObjectItem(launch, "grid"), 16, 16, 1);
+    expect_list(cJSON_GetObjectItem(launch, "block"), 32, 8, 1);
+    expect_number(launch, "static_shared_bytes", 32 * 33 * 4, "tile");
+    expect_number(launch, "dynamic_shared_bytes", 0, "none");
+    const cJSON *blocks = cJSON_GetObjectItem(launch, "blocks"), *block = cJSON_GetArrayItem(blocks, 0);
+    cr_assert_eq(cJSON_GetArraySize(blocks), 2);
+    expect_list(cJSON_GetObjectItem(block, "index"), 3, 2, 0);
+    expect_list(cJSON_GetObjectItem(cJSON_GetArrayItem(blocks, 1), "index"), 0, 0, 0);
+
+    /* 8 warps: 4 loads and 4 stores each, the barrier, and as many again. */
+    const cJSON *events = cJSON_GetObjectItem(block, "events");
+    cr_assert_eq(cJSON_GetArraySize(events), 8 * 8 + 1 + 8 * 8);
+    for (int warp = 0; warp < 8; warp++)
+        for (int j = 0; j < 4; j++) {
+            const cJSON *before = cJSON_GetArrayItem(events, warp * 8 + 2 * j);
+            int y = warp + 8 * j;
+            expect_request(launch, before, "in", "load", "tile store", warp, 0, 4 * ((64 + y) * MATRIX + 96), 4);
+            expect_request(launch, before->next, "tile", "store", "tile store", warp, 0, 4 * 33 * y, 4);
+            const cJSON *after = cJSON_GetArrayItem(events, 65 + warp * 8 + 2 * j);
+            expect_request(launch, after, "tile", "load", "tile load", warp, 1, 4 * y, 4 * 33);
+        }
+    const cJSON *barrier = cJSON_GetArrayItem(events, 64);
+    const cJSON *site = cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "sites"), (int)entry(barrier, 0));
+    cr_assert_eq(cJSON_GetArraySize(barrier), 3);
+    cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(site, "kind")), "__syncthreads()");
+    cr_assert(entry(barrier, 1) == -1 && entry(barrier, 2) == 0);
+}
+
+static void copy_asynchronously(void) { run_async(trace_in, trace_out); }
+
+Test(meter, trace_of_copies_says_where_they_go) {
+    trace_in = zeros_on_device(1024 * sizeof *trace_in);
+    trace_out = zeros_on_device(1024 * sizeof *trace_out);
+    const cJSON *launch = trace_of(copy_asynchronously, NULL), *event;
+    int copies = 0;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "blocks"), 0), "events")) {
+        if (cJSON_GetArraySize(event) != 6) continue;
+        double bytes = copies++ == 0 ? 16 : 4;
+        const cJSON *to = cJSON_GetArrayItem(event, 5);
+        for (int lane = 1; lane < 32; lane++) cr_assert_eq(entry(to, lane) - entry(to, lane - 1), bytes);
+    }
+    cr_assert_eq(copies, 2);
+}
+
+static void count_transpose(void) {
+    start(1);
+    transpose_by_tile();
+    simt_meter_stop();
+}
+
+/* A trace beside the meter changes no count, and a block that is traced is not therefore metered. */
+Test(meter, trace_leaves_the_counts_alone) {
+    trace_in = zeros_on_device(ELEMENTS * sizeof *trace_in);
+    trace_out = zeros_on_device(ELEMENTS * sizeof *trace_out);
+    count_transpose();
+    char *alone = simt_meter_json();
+    trace_of(count_transpose, "0,1,2");
+    char *traced_too = simt_meter_json();
+    cr_assert_str_eq(alone, traced_too);
+    free(alone);
+    free(traced_too);
+    start(1);
+    simt_meter_stop();
+    trace_of(transpose_by_tile, NULL);
+    char *nothing = simt_meter_json();
+    cr_assert_str_eq(nothing, "[]");
+    free(nothing);
+}
+
+Test(meter, lists_of_blocks_that_make_no_sense) {
+    static const char *const wrong[] = {"", "x", "1,", ",1", "0,0", "-1", "0 1", "1,2;3"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) cr_assert_not(simt_trace_start(NULL, wrong[i]), "%s", wrong[i]);
+    cr_assert(simt_trace_start(NULL, "3,0,12"));
+}

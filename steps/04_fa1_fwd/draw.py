@@ -21,15 +21,13 @@ def draw_order_of_visits(visits):
     reads, writes = visits[order[now] - 1][2:]
     page = Page(46)
     page.title(1.6, "One block per head: all query tiles for one key tile, then the next key tile")
-    grid = sheet.visits(page, 1.0, 14.0, 6.0, order, now, kept_rows=False, arrows=True)
+    grid = sheet.visits(page, 1.0, 14.0, 6.0, order, now, kept_rows=False)
     for j in range(4):
         page.text(grid.at(0, j)[0], 12.8, f"{j * TILE} to {j * TILE + TILE - 1}", size=8.5, ha="center")
     page.text(grid.right + 0.8, 12.8, "key", size=8.5)
-    shapes = {"Q": f"{TILE} x d", "O": f"{TILE} x d", "workspace": f"{TILE} each"}
-    lines = [(f"Visit {order[now]}", "", INK), ("in shared memory:", "", INK), ("K, V", f"{TILE} x d each", INK), ("read from global memory:", "", NOW)]
-    lines += [("m, l" if name == "workspace" else name, shapes[name], NOW) for name in ["Q", *reads]]
-    lines += [("written back:", "", LANE)]
-    lines += [("m, l" if name == "workspace" else name, shapes[name], LANE) for name in writes]
+    named = lambda arrays, color: [("m, l", f"{TILE} each", color) if name == "workspace" else (name, f"{TILE} x d", color) for name in arrays]
+    lines = [(f"Visit {order[now]}", "", INK), ("in shared memory:", "", INK), ("K, V", f"{TILE} x d each", INK),
+             ("read from global memory:", "", NOW), *named(["Q", *reads], NOW), ("written back:", "", LANE), *named(writes, LANE)]
     for row, (words, shape, color) in enumerate(lines):
         y = grid.y + 1.0 + 2.35 * row
         page.text(grid.right + (6.0 if shape else 3.5), y, words, size=10.5, color=color, weight="normal" if row else "bold")

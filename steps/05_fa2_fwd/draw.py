@@ -23,7 +23,7 @@ def draw_loops_exchanged(facts):
     page = Page(51)
     y, cell = 18.0, 4.9
     first = {(i, j): number for number, (i, j, _, _) in enumerate(facts["04"], start=1)}
-    grid = sheet.visits(page, 1.0, y, cell, first, (2, 1), kept_rows=False, arrows=True)
+    grid = sheet.visits(page, 1.0, y, cell, first, (2, 1), kept_rows=False)
     page.title(1.6, "04: one block per head")
     page.text(1, 4.4, "outer loop: key tiles; inner loop: query tiles")
     reads, writes = facts["04"][first[2, 1] - 1][2:]
@@ -32,7 +32,7 @@ def draw_loops_exchanged(facts):
               "at each visit O is divided by l", va="top")
     own = {(i, j): number for visits in facts["05"] for number, (i, j, _, _) in enumerate(visits, start=1)}
     x = 40.6
-    grid = sheet.visits(page, x, y, cell, own, (1, 2), kept_rows=True, arrows=True)
+    grid = sheet.visits(page, x, y, cell, own, (1, 2), kept_rows=True)
     page.title(1.6, "05: one block per query tile", x)
     page.text(x, 4.4, "blocks: query tiles; loop: key tiles")
     reads, writes = facts["05"][1][-1][2:]

@@ -28,13 +28,13 @@ def who_owns_what(folder):
     owned = sorted((row, key) for mine, yours in warp for row in mine for key in yours)
     assert owned == [(row, key) for row in rows for key in keys], "each score has one lane"
     return {"shape": [len(rows), len(keys)], "lane": warp[sheet.MARKED], "places": traces.lane_places(warp),
-            "loads": [[[held // D for held in request.held()[::4]], request.offsets] for request in loads(folder)]}
+            "loads": [request.offsets for request in loads(folder)]}
 
 
 def draw_who_owns_what(facts):
     (rows, keys), (mine, yours), places = facts["shape"], facts["lane"], facts["places"]
     down, across = (max(place[axis] for place in places) + 1 for axis in (0, 1))
-    page, cell = Page(61), 0.7
+    page, cell = Page(55), 0.7
     page.title(1.6, f"A warp's part of S at d = {D}: {rows} query rows x {keys} keys")
     S = page.matrix(5, 6.6, rows, keys, cell)
     page.text(S.x - 0.6, 5.2, "key", ha="right")
@@ -53,22 +53,11 @@ def draw_who_owns_what(facts):
     top = 38.4
     page.title(32.6, "The pattern, and the lanes that read one address")
     sheet.lane_pattern(page, 5, top, 2.9, places, "lane_row: bits 4 0", "lane_col: bits 3 2 1 of the lane's number")
-    left, width = 39.0, 1.2
-    shades = [TINT, SAND, OWNED, "#E8CFE0", "#FFFFFF", "#D9D9D9", "#F3C9B0", "#CFCBEA"]
-    for lane in range(0, 32, 4):
-        page.text(left + (lane + 0.5) * width, top - 3.0, str(lane), size=8, ha="center", color=GREY)
-    page.text(left - 1.0, top - 3.0, "lane", size=8, ha="right", color=GREY)
-    plain = [lane % across for lane in range(32)]
-    strips = [("load of Q: query row", *facts["loads"][0]), ("load of K: key", *facts["loads"][1]),
-              ("load of K with lane_col = lane % 8: key", plain, [272 * key for key in plain])]
-    for row, (name, numbers, offsets) in enumerate(strips):
-        y = top + 6.6 * row
-        page.text(left, y - 1.3, name)
-        for lane, number in enumerate(numbers):
-            page.box(left + lane * width, y, width, 2.2, shades[number % 8], GREY, 0.6, words=str(number), size=8)
-        page.text(left + 32 * width, y - 1.3, f"{len(sheet.wavefronts(offsets, 16))} wavefronts", ha="right", weight="bold")
-    page.text(1, 56.0, "A load of 16 bytes takes 2 wavefronts instead of 4 when lanes i and i^1, or lanes i and i^2, read one address.")
-    page.key(59.2, (LANE, f"lane {sheet.MARKED}"), (TINT, f"the first {down} x {across} scores, one per lane"))
+    for row, (name, offsets) in enumerate(zip("QK", facts["loads"])):
+        bit = next(bit for bit in (1, 2) if sheet.pairs_agree(offsets, bit))
+        page.text(33, top + 3.0 + 5.0 * row, f"load of {name}: lanes i and i^{bit} read one address,\n16 bytes per lane, "
+                  f"{len(sheet.wavefronts(offsets, 16))} wavefronts instead of 4")
+    page.key(53.2, (LANE, f"lane {sheet.MARKED}"), (TINT, f"the first {down} x {across} scores, one per lane"))
     return page
 
 
