@@ -264,7 +264,7 @@ DEFAULT_PARTS = ["latency", "rungs", "counters", "bits", "probes"]
 
 def record(arguments):
     global DATA_OUT
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
