@@ -14,6 +14,7 @@ meter --check compares with what is recorded and writes nothing; exit status 1 w
 these steps is recorded.
 """
 
+import argparse
 import csv
 import datetime
 import json
@@ -60,7 +61,7 @@ TRUTH_METRICS += ["launch__registers_per_thread"]
 METRICS = TRUTH_METRICS + [
     "gpu__time_duration.sum", f"{L1}t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",
     "smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_st.sum",
-    f"{L1}data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", f"{L1}lsuin_requests.sum", "smsp__inst_executed.sum",
+    f"{L1}data_pipe_lsu_wavefronts.sum.pct_of_peak_sustained_elapsed", f"{L1}lsuin_requests.sum", "smsp__inst_executed.sum",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "sm__warps_active.avg.pct_of_peak_sustained_active", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
     "dram__bytes_read.sum", "dram__bytes_write.sum", "smsp__inst_executed_op_local_ld.sum",
@@ -263,25 +264,26 @@ DEFAULT_PARTS = ["latency", "rungs", "counters", "bits", "probes"]
 
 def record(arguments):
     global DATA_OUT
-    jobs = 4
-    while arguments and arguments[0] in ("--out", "--jobs") and len(arguments) > 1:
-        if arguments[0] == "--out":
-            DATA_OUT = Path(arguments[1])
-        else:
-            jobs = int(arguments[1])
-        arguments = arguments[2:]
-    if unknown := [part for part in arguments if part not in PARTS]:
-        sys.exit(usage(f'there is no part "{unknown[0]}"; there are: {", ".join(PARTS)}'))
-    card = Card()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=DATA)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
+    arguments = parser.parse_args(arguments)
+    DATA_OUT, card = arguments.out, Card()
+    unfinished = []
 
     def new_file(kind, name):
-        path = DATA_OUT / kind / f"{card.name}-{name}.jsonl"
+        path = DATA_OUT / kind / f"{card.name}-{name}.jsonl.part"
         path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.append(path)
         return path.open("w", encoding="utf-8")
 
-    for part in arguments or DEFAULT_PARTS:
+    for part in arguments.parts or DEFAULT_PARTS:
         start = time.monotonic()
-        PARTS[part](card, new_file, jobs)
+        PARTS[part](card, new_file, arguments.jobs)
+        while unfinished:
+            path = unfinished.pop()
+            path.rename(path.with_suffix(""))
         print(f"{part}: {time.monotonic() - start:.0f} s", flush=True)
     card.sampler.terminate()
 
@@ -313,13 +315,16 @@ def metered(programs, step, size):
 
 def sums(line):
     """A compiler of another version may place an access on a neighbouring line, so the sums of each kernel are compared."""
-    return [{key: value for key, value in kernel.items() if key not in ("lines", "events")} for kernel in line["meter"]]
+    apart = ("lines", "events", "totals")
+    return {(at, kernel["kernel"], key): value for at, kernel in enumerate(line["meter"])
+            for key, value in {**kernel, **kernel["totals"]}.items() if key not in apart}
 
 
 def meter(arguments):
     check = arguments[:1] == ["--check"]
     if len(arguments) <= check:
-        sys.exit(usage("meter needs the folder of the programs"))
+        print("record.py: meter needs the folder of the programs; see record.py --help", file=sys.stderr)
+        sys.exit(2)
     programs, path = Path(arguments[check]), DATA / "counters" / "meter.jsonl"
     recorded = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     steps = arguments[check + 1 :] or rec.chapters(ROOT)
@@ -334,36 +339,30 @@ def meter(arguments):
         print(f"SKIPPED: nothing is recorded of {', '.join(steps)}")
         sys.exit(77)
     for line in to_check:
-        now = metered(programs, line["step"], line["options"])
-        for old, new in zip(sums(line), sums(now) if now else [], strict=bool(now)):
-            for key in old:
-                if old[key] != new.get(key):
-                    fail(f"{line['step']} {line['options']}: {old['kernel']}: {key}: recorded {old[key]}, now {new.get(key)}")
-        if now is None:
-            fail(f"{line['step']} {line['options']}: refused")
+        old, new = sums(line), sums(metered(programs, line["step"], line["options"]) or {"meter": []})
+        for key in {**old, **new}:
+            if old.get(key) != new.get(key):
+                fail(f"{line['step']} {line['options']}: {key[1]}: {key[2]}: recorded {old.get(key)}, now {new.get(key)}")
 
 
 def profile(arguments):
-    """The rows that the chapters' tables show, a column a kernel."""
+    """The rows that the chapters' tables show, a column per kernel."""
     step, size = arguments[0], " ".join(arguments[1:])
-    subprocess.run([BIN / step, *arguments[1:], "--no-time", "--no-check"], check=True)  # ncu would hide what it says
+    done = subprocess.run([BIN / step, *arguments[1:], "--no-time", "--no-check"])  # ncu would hide what it says
+    if done.returncode:
+        sys.exit(done.returncode)
     kernels = count(step, size, METRICS)
-    for row in tables.aligned(tables.counter_rows(kernels)) if kernels else []:
-        print(row)
     if not kernels:
         sys.exit(3)
-
-
-def usage(message):
-    print(f"record.py: {message}; see record.py --help", file=sys.stderr)
-    return 2
+    rows = tables.counter_rows(kernels)
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for label, *cells in rows:
+        print(label.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:])), sep="  ")
 
 
 def main():
     arguments = sys.argv[1:]
-    if arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__)
-    elif arguments[:1] in (["meter"], ["profile"]):
+    if arguments[:1] in (["meter"], ["profile"]):
         {"meter": meter, "profile": profile}[arguments[0]](arguments[1:])
     else:
         record(arguments)

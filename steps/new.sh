@@ -24,6 +24,7 @@ for taken in [0-9][0-9]_*/; do
 done
 
 shopt -s nullglob
+files=()
 if [[ $from =~ ^[0-9]{2}[a-z] ]]; then
     files=("${from:0:2}"_*/"$from".cu "${from:0:2}"_*/"$from"_*.cu)
 else

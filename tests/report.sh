@@ -1,30 +1,47 @@
 #!/usr/bin/env bash
-# report.sh FOLDER STEP...: run each step of the folder once, and have `report` tabulate that beside the recorded
-# measurements, as the main job does. Each step must have its row, checked; an unreadable line must be refused.
+# report.sh FOLDER STEP...: run each step of the folder once, and have `report` tabulate that beside recorded measurements,
+# as the main job does. Each step must have its row, checked; a recorded latency stands only beside the kernel that was
+# recorded; an unreadable line is refused.
 set -euo pipefail
 bin=$1
 shift
-data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../plots/data" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+fail() {
+    echo "$1"
+    exit 1
+}
 for step; do
     "$bin/$step" --seq 33 --dim 16 --no-time --json "$work/results.jsonl" >"$work/log" || {
         cat "$work/log"
         exit 1
     }
 done
-recorded=()
-for file in "$data"/*.jsonl; do recorded+=(--recorded "$file"); done
-"$bin/report" "${recorded[@]}" "$work/results.jsonl" | tee "$work/table"
+"$bin/report" --failed 98_silent "$work/results.jsonl" | tee "$work/table"
 for step; do
-    grep -qE "$step.* ok" "$work/table" || {
-        echo "$step has no row that says ok"
-        exit 1
-    }
+    grep -qE "^$step .* ok " "$work/table" || fail "$step has no row that says ok"
 done
-echo '{"step": "01_naive"}' >>"$work/results.jsonl"
-if "$bin/report" "${recorded[@]}" "$work/results.jsonl" 2>"$work/log"; then
-    echo 'a line without a size was accepted'
-    exit 1
+grep -q 'FAILED, without a result: 98_silent' "$work/table" || fail 'a program without a line is not listed'
+"$bin/report" --failed "$1" "$work/results.jsonl" >"$work/table"
+grep -qE "^$1 .* FAILED " "$work/table" || fail "a row does not say that its program failed"
+
+if grep -q '"device":"sim"' "$work/results.jsonl"; then
+    # As if a card had recorded them; the last one with another kernel.
+    sed -E 's/"device":"sim"/"device":"A card"/; s/"ms_median":null/"ms_median":12.5/; s/"tflops":null/"tflops":1/' \
+        "$work/results.jsonl" >"$work/recorded.jsonl"
+    last=${*: -1}
+    sed -E "/\"step\":\"$last\"/s/\"kernel\":\"[0-9a-f]*\"/\"kernel\":\"another\"/" "$work/recorded.jsonl" >"$work/other.jsonl"
+    "$bin/report" --recorded "$work/recorded.jsonl" "$work/results.jsonl" >"$work/table"
+    [[ $(grep -c ' 12\.5 ms ' "$work/table") == "$#" ]] || fail 'a recorded latency is missing'
+    grep -q 'recorded on A card' "$work/table" || fail 'the card is not named'
+    "$bin/report" --recorded "$work/other.jsonl" "$work/results.jsonl" >"$work/table"
+    if grep -qE "^$last .* 12\.5 ms" "$work/table"; then fail 'a recorded latency stands beside another kernel'; fi
+    [[ $(grep -c ' 12\.5 ms ' "$work/table") == $(($# - 1)) ]] || fail 'a recorded latency is missing beside its own kernel'
+    sed -E 's/"kernel":"[0-9a-f]*",//' "$work/recorded.jsonl" >"$work/old.jsonl"
+    "$bin/report" --recorded "$work/old.jsonl" "$work/results.jsonl" >"$work/table"
+    if grep -q '12\.5 ms' "$work/table"; then fail 'a latency of an unknown kernel is shown'; fi
 fi
+
+echo '{"step": "01_naive"}' >>"$work/results.jsonl"
+if "$bin/report" "$work/results.jsonl" 2>"$work/log"; then fail 'a line without a size was accepted'; fi
 grep -q 'results.jsonl' "$work/log"

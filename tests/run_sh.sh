@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# What run.sh refuses; a reader's own step; and that a wrong edit of one step leaves the others running. In a copy of the
+# checkout, of which only a few steps are built.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+export CI=true
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+check() { # WHAT, after a command whose success decides
+    if (($? == 0)); then echo "ok      $1"; else echo "FAILED  $1" && sed 's/^/    /' "$work/out" "$work/err" && failed=1; fi
+}
+run() { ./run.sh "$@" >"$work/out" 2>"$work/err" </dev/null; }
+refused() { # STATUS ARGUMENTS...: one line on standard error
+    local wanted=$1 status=0
+    shift
+    run "$@" || status=$?
+    ((status == wanted)) && [[ $(wc -l <"$work/err") == 1 && ! -s $work/out ]]
+    check "./run.sh $*: exit status $status, one line"
+}
+
+mkdir "$work/copy" && tar -c --exclude=./build --exclude=./.git . | tar -x -C "$work/copy" && cd "$work/copy" || exit 1
+
+for arguments in --bogus --seq '--seq 0' '--seq 1x' '--dim 129' '--batch 99999999999' '--preset gpu' '--steps' '--steps 77' \
+    '--steps 06z' '--steps ,' 'test now' 'profile' 'profile 77' 'profile 02 --steps 01' 'sanitize' 'sanitize 02 now' 'cu' \
+    'try' 'stray' 'new' 'new 90_mine' 'new mine --from 01' 'new 90_Mine --from 01' 'new 01_mine --from 01' \
+    'new 90_naive --from 01' 'new 90_mine --from 77' 'new 96_mine --from 01'; do
+    read -ra words <<<"$arguments"
+    refused 2 "${words[@]}"
+done
+if ! nvidia-smi -L >/dev/null 2>&1; then
+    for arguments in 'profile 02' 'sanitize 02' '--preset cuda'; do
+        read -ra words <<<"$arguments"
+        refused 3 "${words[@]}"
+    done
+fi
+for job in '' test profile sanitize cu new; do
+    run $job --help && grep -q -- '--from 01' "$work/out"
+    check "./run.sh $job --help"
+done
+
+run new 90_mine --from 01 && grep -q 'steps/90_mine/mine.cu' "$work/out"
+check 'new 90_mine --from 01'
+run new 91_twin --from 06b
+check 'new 91_twin --from 06b'
+refused 2 new 90_other --from 02
+grep -q '.name = "90_mine"' steps/90_mine/mine.cu && ! grep -q '01_naive' <(grep -v idea steps/90_mine/mine.cu)
+check 'no name of the step that was copied is left'
+
+run --quick --steps 90,02
+check 'a step of the reader runs'
+grep -qE '^90_mine .* ok ' "$work/out" && grep -qE '^02_tiled_matmul .* ok ' "$work/out" && (($(wc -l <build/sim/results.jsonl) == 2))
+check 'and has its row'
+run --quick --steps 90,02 && (($(wc -l <build/sim/results.jsonl) == 2))
+check 'results.jsonl is of one run'
+
+sed -i 's/p\.scale \* sum/p.scale * summ/' steps/90_mine/mine.cu
+sed -i 's/p\.scale \* /1.5f * p.scale * /' steps/91_twin/twin.cu
+! run --quick --steps 90,91,02
+check 'a syntax error in 90 and a wrong result in 91 end in failure'
+grep -q '^90_mine FAILED' "$work/out" && grep -q "mine.cu:.*summ" "$work/out" && grep -q '^FAILED, without a result: 90_mine' "$work/out"
+check 'the first errors of 90 are shown'
+grep -qE '^91_twin .* FAILED ' "$work/out" && grep -qE '^02_tiled_matmul .* ok ' "$work/out"
+check '91 is wrong, 02 runs as before'
+! grep -q 90_mine build/sim/results.jsonl
+check 'no program of an earlier build ran for 90'
+
+status=0
+timeout --preserve-status -s INT 2 ./run.sh --steps 02 --seq 3000 >"$work/out" 2>"$work/err" || status=$?
+((status == 130)) && ! compgen -G 'build/sim/*.part*' >"$work/out"
+check "interrupted: exit status $status, nothing unfinished left"
+(($(wc -l <build/sim/results.jsonl) == 2))
+check 'and the results of the run before it are whole'
+exit $failed
