@@ -1,0 +1,203 @@
+// 10b_mma: the fragments of mma.sync by name, so that S, P and O stay in registers.
+//
+// Idea      the layout of a fragment is public for mma.sync: a row of S lies in the four lanes of a quad, and S, rounded to 16
+//           bits, already is the first operand of P V. Nothing goes through shared memory but Q, K and V.
+// Costs     O(N) memory, none beyond the outputs.
+// Limiter   shared memory: a fragment takes four loads per lane (V: eight), most of them with bank conflicts.
+// Measured  README.md beside this file has the numbers.
+
+#include "attention.h"
+
+#include <math.h>
+
+#include "device.cuh"
+#include "tensor.cuh"
+
+constexpr int WARPS = 4;
+constexpr int ROWS = 16;         // query rows of a warp: the rows of one mma
+constexpr int Br = WARPS * ROWS; // query rows of a block
+constexpr int Bc = 64;           // keys in a tile
+
+// The element of a tile's row and column. D >= d: width of the tiles.
+template <int D> __device__ inline int place(int row, int col) { return row * D + col; }
+
+// Copy rows [first, first + count) of a (rows, d) matrix to a tile, 8 elements per load; past the ends, zeros. No barrier.
+template <int D, class T>
+__device__ inline void copy_rows(T *tile, const T *matrix, int first, int count, int rows, int d) {
+    for (int i = threadIdx.x; i < count * D / 8; i += WARPS * WARP) {
+        int row = i / (D / 8), col = i % (D / 8) * 8;
+        bool inside = first + row < rows && col < d;
+        uint4 zeros = {};
+        *(uint4 *)(tile + place<D>(row, col)) =
+            inside ? *(const uint4 *)(matrix + (size_t)(first + row) * d + col) : zeros;
+    }
+}
+
+// A 16 x 16 piece of a tile as fragments of Q, of K or of V, quadrant by quadrant (tensor.cuh).
+template <int D, class T> __device__ inline void load_Q(uint32_t (&piece)[4], const T *tile, int row, int col) {
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        piece[i] = *(const uint32_t *)(tile + place<D>(row + i % 2 * 8 + lane / 4, col + i / 2 * 8 + lane % 4 * 2));
+}
+
+template <int D, class T> __device__ inline void load_K(uint32_t (&piece)[4], const T *tile, int row, int col) {
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        piece[i] = *(const uint32_t *)(tile + place<D>(row + i / 2 * 8 + lane / 4, col + i % 2 * 8 + lane % 4 * 2));
+}
+
+// The two elements of a register come from two rows.
+template <int D, class T> __device__ inline void load_V(uint32_t (&piece)[4], const T *tile, int row, int col) {
+    int lane = threadIdx.x % WARP;
+    const uint16_t *bits = (const uint16_t *)tile;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int r = row + i % 2 * 8 + lane % 4 * 2, c = col + i / 2 * 8 + lane / 4;
+        piece[i] = bits[place<D>(r, c)] | (uint32_t)bits[place<D>(r + 1, c)] << 16;
+    }
+}
+
+template <int D> constexpr int shared_elements() { return (Br + 2 * Bc) * D; }
+static_assert(shared_elements<128>() * 2 <= 99 * 1024, "the least that cards since 8.0 give a block");
+
+template <int D, class T>
+static __global__ __launch_bounds__(WARPS *WARP) void mma_forward(const T *Q, // (heads, N_q, d)
+                                                                  const T *K, // (heads, N_kv, d)
+                                                                  const T *V, // (heads, N_kv, d)
+                                                                  T *O,       // (heads, N_q, d)
+                                                                  float *L,   // (heads, N_q)
+                                                                  problem p) {
+    extern __shared__ uint4 smem[];
+    T *Q_smem = (T *)smem;        // (Br, D)
+    T *K_smem = Q_smem + Br * D;  // (Bc, D)
+    T *V_smem = K_smem + Bc * D;  // (Bc, D)
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    size_t head = blockIdx.y;
+    // Under a causal mask the last rows attend to the most keys: the longest blocks start first.
+    int row0 = (gridDim.x - 1 - blockIdx.x) * Br;
+    int my_row = row0 + warp * ROWS + lane / 4; // and my_row + 8
+    Q += head * p.N_q * p.d;
+    K += head * p.N_kv * p.d;
+    V += head * p.N_kv * p.d;
+
+    // Row `row` attends to the keys before row + shift + 1.
+    int shift = p.causal ? p.N_kv - p.N_q : p.N_kv;
+    int end = max(0, min(p.N_kv, row0 + Br + shift)); // keys of the block's last row
+    int first_masked = min(p.N_kv, row0 + shift + 1); // keys before this one belong to all rows
+
+    copy_rows<D>(Q_smem, Q, row0, Br, p.N_q, p.d);
+    __syncthreads(); // Q is complete before any warp reads its rows
+    uint32_t Q_reg[D / 16][4];
+#pragma unroll
+    for (int k = 0; k < D / 16; k++) load_Q<D>(Q_reg[k], Q_smem, warp * ROWS, 16 * k);
+
+    // Element e of a C fragment lies in row my_row + e / 2 * 8. m in units of log 2; l of this lane's keys until the end.
+    float O_reg[D / 8][4] = {}, m_reg[2] = {-INFINITY, -INFINITY}, l_reg[2] = {};
+    float factor = p.scale * LOG2_E; // exp(scale s) = 2^(factor s)
+    for (int key0 = 0; key0 < end; key0 += Bc) {
+        __syncthreads(); // no warp still reads the tiles that are overwritten here
+        copy_rows<D>(K_smem, K, key0, Bc, p.N_kv, p.d);
+        copy_rows<D>(V_smem, V, key0, Bc, p.N_kv, p.d);
+        __syncthreads(); // both tiles are complete before any warp reads them
+
+        float S_reg[Bc / 8][4] = {};
+#pragma unroll
+        for (int k = 0; k < D / 16; k++)
+#pragma unroll
+            for (int n = 0; n < Bc / 16; n++) {
+                uint32_t K_reg[4];
+                load_K<D>(K_reg, K_smem, 16 * n, 16 * k);
+                mma_m16n8k16<T>(S_reg[2 * n], Q_reg[k], K_reg[0], K_reg[1]);
+                mma_m16n8k16<T>(S_reg[2 * n + 1], Q_reg[k], K_reg[2], K_reg[3]);
+            }
+
+        bool masked = key0 + Bc > first_masked;
+#pragma unroll
+        for (int n = 0; n < Bc / 8; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                int key = key0 + 8 * n + lane % 4 * 2 + e % 2;
+                S_reg[n][e] *= factor;
+                if (masked && key >= min(p.N_kv, my_row + e / 2 * 8 + shift + 1)) S_reg[n][e] = -INFINITY;
+            }
+
+        // The online softmax (docs/math.md, eq. 15) of the lane's two rows.
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float m_new = m_reg[i];
+#pragma unroll
+            for (int n = 0; n < Bc / 8; n++) m_new = fmaxf(m_new, fmaxf(S_reg[n][2 * i], S_reg[n][2 * i + 1]));
+            m_new = quad_max(m_new);
+            float base = m_new > -INFINITY ? m_new : 0.0f; // no key yet: 2^(-inf - -inf) would be NaN
+            float rescale = exp2_approx(m_reg[i] - base);
+            m_reg[i] = m_new;
+            l_reg[i] *= rescale;
+#pragma unroll
+            for (int n = 0; n < Bc / 8; n++)
+#pragma unroll
+                for (int e = 2 * i; e < 2 * i + 2; e++) {
+                    S_reg[n][e] = exp2_approx(S_reg[n][e] - base); // now P
+                    l_reg[i] += S_reg[n][e];
+                }
+#pragma unroll
+            for (int n = 0; n < D / 8; n++) {
+                O_reg[n][2 * i] *= rescale;
+                O_reg[n][2 * i + 1] *= rescale;
+            }
+        }
+
+#pragma unroll
+        for (int k = 0; k < Bc / 16; k++) {
+            uint32_t P_reg[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                P_reg[i] = pack<T>(S_reg[2 * k + i / 2][i % 2 * 2], S_reg[2 * k + i / 2][i % 2 * 2 + 1]);
+#pragma unroll
+            for (int n = 0; n < D / 16; n++) {
+                uint32_t V_reg[4];
+                load_V<D>(V_reg, V_smem, 16 * k, 16 * n);
+                mma_m16n8k16<T>(O_reg[2 * n], P_reg, V_reg[0], V_reg[1]);
+                mma_m16n8k16<T>(O_reg[2 * n + 1], P_reg, V_reg[2], V_reg[3]);
+            }
+        }
+    }
+
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float l = quad_sum(l_reg[i]);
+        int row = my_row + 8 * i;
+        if (row >= p.N_q) continue;
+        bool any = m_reg[i] > -INFINITY;
+        float inverse = any ? 1.0f / l : 0.0f;
+        T *O_row = O + (head * p.N_q + row) * p.d;
+#pragma unroll
+        for (int n = 0; n < D / 8; n++)
+            if (8 * n < p.d)
+                *(uint32_t *)(O_row + 8 * n + lane % 4 * 2) =
+                    pack<T>(O_reg[n][2 * i] * inverse, O_reg[n][2 * i + 1] * inverse);
+        if (lane % 4 == 0) L[head * p.N_q + row] = any ? (m_reg[i] + log2f(l)) * LN_2 : -INFINITY;
+    }
+}
+
+template <int D, class T>
+static cudaError_t run(const problem &p, const void *Q, const void *K, const void *V, void *O, float *L,
+                       cudaStream_t stream) {
+    int shared_bytes = shared_elements<D>() * sizeof(T);
+    cudaError_t error =
+        cudaFuncSetAttribute(mma_forward<D, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess) return error;
+    dim3 blocks(ceil_div(p.N_q, Br), p.batch * p.heads);
+    mma_forward<D, T><<<blocks, WARPS * WARP, shared_bytes, stream>>>((const T *)Q, (const T *)K, (const T *)V, (T *)O, L, p);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t forward_10b_mma(int batch, int heads, int N_q, int N_kv, int d, int causal, float scale, int is_bf16,
+                                       const void *Q, const void *K, const void *V, void *O, float *L,
+                                       cudaStream_t stream) {
+    problem p = {batch, heads, N_q, N_kv, d, causal != 0, scale};
+    auto f = is_bf16 ? (d <= 64 ? run<64, __nv_bfloat16> : run<128, __nv_bfloat16>)
+                     : (d <= 64 ? run<64, __half> : run<128, __half>);
+    return f(p, Q, K, V, O, L, stream);
+}
