@@ -8,6 +8,7 @@
 
 #include "attention.h"
 
+#include <float.h>
 #include <math.h>
 #include <mma.h>
 
@@ -20,6 +21,7 @@ constexpr int WARPS = 4;
 constexpr int ROWS = 16;         // query rows of a warp: the rows of one WMMA
 constexpr int Br = WARPS * ROWS; // query rows of a block
 constexpr int Bc = 64;           // keys in a tile
+constexpr float NONE = -FLT_MAX / 4; // a masked score, and the maximum of no keys: NONE - NONE is 0, not NaN
 
 // The element of a tile's row and column. D >= d: width of the tiles.
 template <int D> __device__ inline int place(int row, int col) { return row * D + col; }
@@ -71,7 +73,7 @@ static __global__ __launch_bounds__(WARPS *WARP) void wmma_forward(const T *Q, /
 
     copy_rows<D>(Q_smem, Q, row0, Br, p.N_q, p.d);
     for (int i = lane; i < ROWS * D; i += WARP) O_smem[i] = 0.0f;
-    float m_reg = -INFINITY, l_reg = 0.0f; // of row lane % ROWS; m in units of log 2
+    float m_reg = NONE, l_reg = 0.0f; // of row lane % ROWS; m in units of log 2
     float factor = p.scale * LOG2_E; // exp(scale s) = 2^(factor s)
     for (int key0 = 0; key0 < end; key0 += Bc) {
         __syncthreads(); // no warp still reads the tiles that are overwritten here
@@ -100,14 +102,13 @@ static __global__ __launch_bounds__(WARPS *WARP) void wmma_forward(const T *Q, /
             for (int t = 0; t < Bc / WARP; t++) {
                 int key = key0 + lane + t * WARP;
                 bool masked = key0 + Bc > first_masked && key >= min(p.N_kv, warp_row0 + r + shift + 1);
-                s[t] = masked ? -INFINITY : S_smem[r * Bc + lane + t * WARP] * factor;
+                s[t] = masked ? NONE : S_smem[r * Bc + lane + t * WARP] * factor;
                 m_new = fmaxf(m_new, s[t]);
             }
             m_new = warp_reduce_max(m_new);
-            float base = m_new > -INFINITY ? m_new : 0.0f; // no key yet: 2^(-inf - -inf) would be NaN
-            float rescale = exp2_approx(m_old - base);
+            float rescale = exp2_approx(m_old - m_new);
             for (int t = 0; t < Bc / WARP; t++) {
-                float weight = exp2_approx(s[t] - base);
+                float weight = exp2_approx(s[t] - m_new);
                 P_smem[r * Bc + lane + t * WARP] = (T)weight;
                 sum += weight;
             }
@@ -141,7 +142,7 @@ static __global__ __launch_bounds__(WARPS *WARP) void wmma_forward(const T *Q, /
         float m = __shfl_sync(FULL_WARP, m_reg, r), l = __shfl_sync(FULL_WARP, l_reg, r);
         int row = warp_row0 + r;
         if (row >= p.N_q) continue;
-        bool any = m > -INFINITY;
+        bool any = m > NONE;
         float inverse = any ? 1.0f / l : 0.0f;
         for (int col = lane; col < p.d; col += WARP)
             O[(head * p.N_q + row) * p.d + col] = (T)(O_smem[r * D + col] * inverse);

@@ -9,6 +9,7 @@
 #include "attention.h"
 
 #include <cuda_pipeline.h>
+#include <float.h>
 #include <math.h>
 
 #include "device.cuh"
@@ -19,6 +20,7 @@ constexpr int ROWS = 16;         // query rows of a warp: the rows of one mma
 constexpr int Br = WARPS * ROWS; // query rows of a block
 constexpr int Bc = 64;           // keys in a tile
 constexpr int STAGES = 2;        // tiles of K and of V in shared memory
+constexpr float NONE = -FLT_MAX / 4; // a masked score, and the maximum of no keys: NONE - NONE is 0, not NaN
 
 // The element of a tile's row and column. D >= d: width of the tiles. Columns 8 to a group; row r has group c at place
 // c ^ r % 8.
@@ -96,7 +98,7 @@ static __global__ __launch_bounds__(WARPS *WARP) void stages_forward(const T *Q,
     for (int k = 0; k < D / 16; k++) load_Q<D>(Q_reg[k], Q_smem, warp * ROWS, 16 * k);
 
     // Element e of a C fragment lies in row my_row + e / 2 * 8. m in units of log 2; l of this lane's keys until the end.
-    float O_reg[D / 8][4] = {}, m_reg[2] = {-INFINITY, -INFINITY}, l_reg[2] = {};
+    float O_reg[D / 8][4] = {}, m_reg[2] = {NONE, NONE}, l_reg[2] = {};
     float factor = p.scale * LOG2_E; // exp(scale s) = 2^(factor s)
     for (int key0 = 0; key0 < end; key0 += Bc) {
         int stage = key0 / Bc % STAGES, next = (stage + 1) % STAGES;
@@ -119,39 +121,35 @@ static __global__ __launch_bounds__(WARPS *WARP) void stages_forward(const T *Q,
                 mma_m16n8k16<T>(S_reg[2 * n + 1], Q_reg[k], K_reg[2], K_reg[3]);
             }
 
+        // The online softmax (docs/math.md, eq. 15) of the lane's two rows: row i has elements 2 i and 2 i + 1.
         bool masked = key0 + Bc > first_masked;
-#pragma unroll
-        for (int n = 0; n < Bc / 8; n++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                int key = key0 + 8 * n + lane % 4 * 2 + e % 2;
-                S_reg[n][e] *= factor;
-                if (masked && key >= min(p.N_kv, my_row + e / 2 * 8 + shift + 1)) S_reg[n][e] = -INFINITY;
-            }
-
-        // The online softmax (docs/math.md, eq. 15) of the lane's two rows.
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             float m_new = m_reg[i];
 #pragma unroll
-            for (int n = 0; n < Bc / 8; n++) m_new = fmaxf(m_new, fmaxf(S_reg[n][2 * i], S_reg[n][2 * i + 1]));
+            for (int n = 0; n < Bc / 8; n++)
+#pragma unroll
+                for (int e = 2 * i; e < 2 * i + 2; e++) {
+                    int key = key0 + 8 * n + lane % 4 * 2 + e % 2;
+                    S_reg[n][e] *= factor;
+                    if (masked && key >= min(p.N_kv, my_row + 8 * i + shift + 1)) S_reg[n][e] = NONE;
+                    m_new = fmaxf(m_new, S_reg[n][e]);
+                }
             m_new = quad_max(m_new);
-            float base = m_new > -INFINITY ? m_new : 0.0f; // no key yet: 2^(-inf - -inf) would be NaN
-            float rescale = exp2_approx(m_reg[i] - base);
+            float rescale = exp2_approx(m_reg[i] - m_new);
             m_reg[i] = m_new;
             l_reg[i] *= rescale;
 #pragma unroll
             for (int n = 0; n < Bc / 8; n++)
 #pragma unroll
                 for (int e = 2 * i; e < 2 * i + 2; e++) {
-                    S_reg[n][e] = exp2_approx(S_reg[n][e] - base); // now P
+                    S_reg[n][e] = exp2_approx(S_reg[n][e] - m_new); // now P
                     l_reg[i] += S_reg[n][e];
                 }
 #pragma unroll
-            for (int n = 0; n < D / 8; n++) {
-                O_reg[n][2 * i] *= rescale;
-                O_reg[n][2 * i + 1] *= rescale;
-            }
+            for (int n = 0; n < D / 8; n++)
+#pragma unroll
+                for (int e = 2 * i; e < 2 * i + 2; e++) O_reg[n][e] *= rescale;
         }
 
 #pragma unroll
@@ -175,7 +173,7 @@ static __global__ __launch_bounds__(WARPS *WARP) void stages_forward(const T *Q,
         float l = quad_sum(l_reg[i]);
         int row = my_row + 8 * i;
         if (row >= p.N_q) continue;
-        bool any = m_reg[i] > -INFINITY;
+        bool any = m_reg[i] > NONE;
         float inverse = any ? 1.0f / l : 0.0f;
         T *O_row = O + (head * p.N_q + row) * p.d;
 #pragma unroll
