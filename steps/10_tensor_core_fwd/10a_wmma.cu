@@ -135,7 +135,6 @@ static __global__ __launch_bounds__(THREADS) void forward_kernel(const T *Q, // 
         __syncwarp(); // no lane still reads P, so S may overwrite it; every lane's part of O has arrived
     }
 
-    __syncwarp(); // without any tile: every lane's zeros of O have arrived
     for (int r = 0; r < ROWS; r++) {
         float m = __shfl_sync(FULL_WARP, m_reg, r), l = __shfl_sync(FULL_WARP, l_reg, r);
         int row = warp_row0 + r;
