@@ -17,6 +17,7 @@ constexpr int WARPS = 4, THREADS = WARPS * WARP; // per block
 constexpr int ROWS = 16;                         // query rows per warp: the rows of one mma
 constexpr int Br = WARPS * ROWS;                 // query rows per block
 constexpr int Bc = 64;                           // keys per tile
+constexpr int BLOCKS = 2;                        // per multiprocessor: a thread may have 255 registers
 constexpr int STAGES = 2;                        // tiles of K and of V in shared memory
 
 // Shared memory: Q (Br, D), K and V (STAGES, Bc, D), 2 bytes per element.
@@ -42,12 +43,12 @@ __device__ inline void copy_rows(T *tile, const T *matrix, int first, int count,
 }
 
 template <int D, class T>
-static __global__ __launch_bounds__(THREADS) void forward_kernel(const T *Q, // (heads, N_q, d)
-                                                                 const T *K, // (heads, N_kv, d)
-                                                                 const T *V, // (heads, N_kv, d)
-                                                                 T *O,       // (heads, N_q, d)
-                                                                 float *L,   // (heads, N_q)
-                                                                 problem p) {
+static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T *Q, // (heads, N_q, d)
+                                                                         const T *K, // (heads, N_kv, d)
+                                                                         const T *V, // (heads, N_kv, d)
+                                                                         T *O,       // (heads, N_q, d)
+                                                                         float *L,   // (heads, N_q)
+                                                                         problem p) {
     extern __shared__ uint4 smem[];
     T *Q_smem = (T *)smem;                // (Br, D)
     T *K_smem = Q_smem + Br * D;          // (STAGES, Bc, D)
