@@ -4,8 +4,9 @@
 
 #include "machine.h"
 
-/* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. */
-enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_KINDS };
+/* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. ACCESS_LDMATRIX: a lane's row of it. */
+enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_LDMATRIX, ACCESS_KINDS };
+static inline bool only_reads(enum access_kind kind) { return kind != ACCESS_WRITE && kind != ACCESS_ATOMIC; }
 
 /* What is remembered of one 4-byte word of global or shared memory, or of one byte of a word that is split: once threads
  * access less of a word than the whole, its four bytes have cells of their own. */
