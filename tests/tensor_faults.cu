@@ -197,7 +197,7 @@ FAULT(mma_orders_nothing, cudaErrorLaunchFailure, "race on tile[", FIRST(LANES, 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define STMATRIX stmatrix_x4
 #else
-#define STMATRIX(row, matrix)
+#define STMATRIX(row, matrix) ((void)(row), (void)(matrix))
 #endif
 
 // A lane reads a row that other lanes' registers and one lane's address have made.
