@@ -12,20 +12,6 @@ extern "C" {
 
 enum { T = 128 }; /* threads of a block, where not said otherwise */
 
-/* What element i < count must be; beyond, out keeps its zeros. */
-#define FIRST(count, expression)                                                                                       \
-    [](const int *in, int i) {                                                                                         \
-        (void)in;                                                                                                      \
-        return i < (count) ? (expression) : 0;                                                                         \
-    }
-
-#define FAULT(name, error, says, expected, ...)                                                                        \
-    template <bool CORRECT> static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                        \
-    const struct fault fault_##name = {#name, error, says, launch_##name<false>, launch_##name<true>, expected};
-#define PATTERN(name, expected, ...)                                                                                   \
-    static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                                                \
-    const struct fault fault_##name = {#name, cudaSuccess, "", launch_##name, launch_##name, expected};
-
 __device__ static int global_thread() { return (int)(blockIdx.x * blockDim.x + threadIdx.x); }
 
 /* ---- barriers of a block ----------------------------------------------------------------------------------------- */

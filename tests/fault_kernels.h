@@ -137,6 +137,33 @@ struct fault {
     X(bytes_of_all_blocks)                                                                                             \
     X(bytes_then_words)
 
+/* In tensor_faults.cu; these need compute capability 8.0. */
+#define FOR_EACH_TENSOR_FAULT(X)                                                                                       \
+    X(ldmatrix_misaligned_row)                                                                                         \
+    X(ldmatrix_before_barrier)                                                                                         \
+    X(ldmatrix_of_lanes_halves)                                                                                        \
+    X(ldmatrix_then_overwrite)                                                                                         \
+    X(ldmatrix_of_unwritten_row)                                                                                       \
+    X(ldmatrix_under_copy)                                                                                             \
+    X(ldmatrix_out_of_bounds)                                                                                          \
+    X(ldmatrix_from_global)                                                                                            \
+    X(ldmatrix_without_a_lane)                                                                                         \
+    X(mma_of_half_a_warp)                                                                                              \
+    X(mma_in_branch)                                                                                                   \
+    X(mma_orders_nothing)                                                                                              \
+    X(stmatrix_then_read)                                                                                              \
+    X(stmatrix_rows_collide)                                                                                           \
+    X(stmatrix_out_of_bounds)                                                                                          \
+    X(wmma_load_before_stores)                                                                                         \
+    X(wmma_store_then_read)                                                                                            \
+    X(wmma_misaligned)                                                                                                 \
+    X(wmma_odd_stride)
+
+#define FOR_EACH_TENSOR_PATTERN(X)                                                                                     \
+    X(ldmatrix_shared_rows)                                                                                            \
+    X(ldmatrix_then_reuse)                                                                                             \
+    X(mma_by_one_warp)
+
 /* out[i] = in[i] in a block of so many threads, then out[i] += out[i] in one of 128: only when the first has run is there
  * something to add. */
 void launch_copy_then_double(int threads, const int *in, int *out);
@@ -144,9 +171,28 @@ void launch_copy_then_double(int threads, const int *in, int *out);
 #define DECLARE_FAULT(name) extern const struct fault fault_##name;
 FOR_EACH_FAULT(DECLARE_FAULT)
 FOR_EACH_PATTERN(DECLARE_FAULT)
+FOR_EACH_TENSOR_FAULT(DECLARE_FAULT)
+FOR_EACH_TENSOR_PATTERN(DECLARE_FAULT)
 
 #ifdef __cplusplus
 }
+
+/* ---- for the files of kernels ---- */
+
+/* What element i < count must be; beyond, out keeps its zeros. */
+#define FIRST(count, expression)                                                                                       \
+    [](const int *in, int i) {                                                                                         \
+        (void)in;                                                                                                      \
+        return i < (count) ? (expression) : 0;                                                                         \
+    }
+
+#define FAULT(name, error, says, expected, ...)                                                                        \
+    template <bool CORRECT> static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                        \
+    const struct fault fault_##name = {#name, error, says, launch_##name<false>, launch_##name<true>, expected};
+#define PATTERN(name, expected, ...)                                                                                   \
+    static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                                                \
+    const struct fault fault_##name = {#name, cudaSuccess, "", launch_##name, launch_##name, expected};
+
 #endif
 
 #endif

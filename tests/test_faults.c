@@ -63,11 +63,14 @@ static void make_arrays(struct arrays *arrays) {
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
+static const char *source = "fault_kernels.cu"; /* in tests/: where the kernels of this test are */
+
 /* The numbers of the lines marked "// here" between the kernel's first line and its closing brace. */
 static int marked_lines(const char *kernel, int *lines, int room) {
-    FILE *file = fopen(FAULT_SOURCE, "r");
-    cr_assert_not_null(file, "cannot read %s", FAULT_SOURCE);
-    char text[400], head[120];
+    char text[400], head[120], path[4096];
+    snprintf(path, sizeof path, "%s/%s", FAULT_SOURCES, source);
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "cannot read %s", path);
     snprintf(head, sizeof head, " void %s(", kernel);
     int count = 0;
     bool inside = false;
@@ -82,10 +85,10 @@ static int marked_lines(const char *kernel, int *lines, int room) {
     return count;
 }
 
-/* "fault_kernels.cu:LINE", with no digit after it. */
+/* "tests/fault_kernels.cu:LINE", with no digit after it. */
 static bool names_line(const char *text, int line) {
     char wanted[60];
-    size_t length = (size_t)snprintf(wanted, sizeof wanted, "tests/fault_kernels.cu:%d", line);
+    size_t length = (size_t)snprintf(wanted, sizeof wanted, "tests/%s:%d", source, line);
     const char *found = text;
     while ((found = strstr(found, wanted)) != NULL && isdigit((unsigned char)found[length])) found++;
     return found != NULL;
@@ -246,3 +249,10 @@ Test(messages, nobody_races_with_itself) {
     Test(patterns, name) { must_hold(&fault_##name); }
 FOR_EACH_FAULT(FAULT_TESTS)
 FOR_EACH_PATTERN(PATTERN_TEST)
+
+static void in_tensor_faults(void) { source = "tensor_faults.cu"; }
+#define TENSOR_TESTS(name)                                                                                             \
+    Test(faults, name, .init = in_tensor_faults) { must_be_found(&fault_##name); }                                   \
+    Test(twins, name, .init = in_tensor_faults) { must_hold(&fault_##name); }
+FOR_EACH_TENSOR_FAULT(TENSOR_TESTS)
+FOR_EACH_TENSOR_PATTERN(PATTERN_TEST)

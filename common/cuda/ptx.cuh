@@ -48,6 +48,51 @@ __device__ inline void ldmatrix_x4_trans(uint32_t (&matrix)[4], const void *row)
                  : "memory");
 }
 
+/* One and two matrices: lanes 0 to 7, and 0 to 15, give the addresses. */
+__device__ inline void ldmatrix_x1(uint32_t (&matrix)[1], const void *row) {
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(matrix[0]) : "r"(address) : "memory");
+}
+
+__device__ inline void ldmatrix_x1_trans(uint32_t (&matrix)[1], const void *row) {
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(matrix[0])
+                 : "r"(address)
+                 : "memory");
+}
+
+__device__ inline void ldmatrix_x2(uint32_t (&matrix)[2], const void *row) {
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(matrix[0]), "=r"(matrix[1])
+                 : "r"(address)
+                 : "memory");
+}
+
+__device__ inline void ldmatrix_x2_trans(uint32_t (&matrix)[2], const void *row) {
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(matrix[0]), "=r"(matrix[1])
+                 : "r"(address)
+                 : "memory");
+}
+
+/* ldmatrix_x4 backwards: registers to shared memory (compute capability 9.0). */
+__device__ inline void stmatrix_x4(void *row, const uint32_t (&matrix)[4]) {
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(matrix[0]),
+                 "r"(matrix[1]), "r"(matrix[2]), "r"(matrix[3])
+                 : "memory");
+}
+
+__device__ inline void stmatrix_x4_trans(void *row, const uint32_t (&matrix)[4]) {
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+                 "r"(matrix[0]), "r"(matrix[1]), "r"(matrix[2]), "r"(matrix[3])
+                 : "memory");
+}
+
 /* C += A B on a tensor core: A 16 x 16, B 16 x 8, C 16 x 8 in fp32 (compute capability 8.0). The drawing in tensor.cuh says
  * which elements a lane holds. All 32 lanes must call. */
 template <class T> __device__ void mma_m16n8k16(float (&C)[4], const uint32_t (&A)[4], uint32_t B0, uint32_t B1);

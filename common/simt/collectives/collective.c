@@ -30,7 +30,7 @@ static void try_collective(struct warp *warp, struct thread *self) {
     if (atomic_load_explicit(&simt_worker->launch->failed, memory_order_relaxed)) return;
     for (unsigned left = present; left != 0; left &= left - 1) first[__builtin_ctz(left)].state = READY;
     warp->waiting &= ~present;
-    shadow_collective(warp, first, present);
+    if (!self->collective->orders_nothing) shadow_collective(warp, first, present);
     if (simt_worker->metering) {
         meter_lanes(simt_worker, first, present);
         meter_event(simt_worker, (int)(first->linear / WARP_SIZE), self->place.what, self->place.file,
@@ -50,9 +50,15 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
               thread->place.what, lane, text);
 }
 
-/* Inlined into both of its callers, whose return address is a line of the kernel. */
-static inline void meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
-                        const char *file, int line, const void *pc) {
+bool all_lanes_take_part(const struct simt_lanes *lanes) {
+    if (lanes->present == 0xffffffffu) return true;
+    simt_refuse_lane(lanes, (unsigned)__builtin_ctz(lanes->present),
+                     "takes part, but of its warp only the lanes %#010x do: all 32 lanes must", lanes->present);
+    return false;
+}
+
+void collective_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
+                     const char *file, int line, const void *pc) {
     struct thread *self = simt_self;
     struct warp *warp = &simt_worker->warps[self->linear / WARP_SIZE];
     unsigned lane = self->linear % WARP_SIZE;
@@ -74,14 +80,14 @@ static inline void meet(const struct simt_collective *collective, unsigned mask,
 
 void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
                const char *file, int line) {
-    meet(collective, mask, operand, result, file, line, __builtin_return_address(0));
+    collective_meet(collective, mask, operand, result, file, line, __builtin_return_address(0));
 }
 
 uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane,
                        const char *file, int line) {
     struct simt_value operand = {value, lane};
     uint64_t result = 0;
-    meet(collective, mask, &operand, &result, file, line, __builtin_return_address(0));
+    collective_meet(collective, mask, &operand, &result, file, line, __builtin_return_address(0));
     return result;
 }
 

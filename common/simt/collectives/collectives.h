@@ -5,6 +5,11 @@
 
 #include "machine.h"
 
+/* simt_meet(); pc: where in the kernel. */
+void collective_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
+                     const char *file, int line, const void *pc);
+/* For instructions that need all 32 lanes; false, and the launch fails, when some have returned or never existed. */
+bool all_lanes_take_part(const struct simt_lanes *lanes);
 void collectives_start_block(struct worker *worker);
 /* The thread has returned from the kernel: lanes of its warp may now have all that they wait for. */
 void collectives_thread_done(struct worker *worker, struct thread *thread);

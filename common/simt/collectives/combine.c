@@ -86,21 +86,21 @@ REDUCTION(and, uint32_t, a &b)
 REDUCTION(or, uint32_t, a | b)
 REDUCTION(xor, uint32_t, a ^ b)
 
-const struct simt_collective simt_syncwarp = {"__syncwarp()", NULL};
-const struct simt_collective simt_shfl = {"__shfl_sync()", shuffle};
-const struct simt_collective simt_shfl_up = {"__shfl_up_sync()", shuffle};
-const struct simt_collective simt_shfl_down = {"__shfl_down_sync()", shuffle};
-const struct simt_collective simt_shfl_xor = {"__shfl_xor_sync()", shuffle};
-const struct simt_collective simt_ballot = {"__ballot_sync()", ballot};
-const struct simt_collective simt_any = {"__any_sync()", any};
-const struct simt_collective simt_all = {"__all_sync()", all};
-const struct simt_collective simt_match_any = {"__match_any_sync()", match_any};
-const struct simt_collective simt_match_all = {"__match_all_sync()", match_all};
-const struct simt_collective simt_reduce_add = {"__reduce_add_sync()", reduce_add};
-const struct simt_collective simt_reduce_min = {"__reduce_min_sync()", reduce_min};
-const struct simt_collective simt_reduce_max = {"__reduce_max_sync()", reduce_max};
-const struct simt_collective simt_reduce_min_signed = {"__reduce_min_sync()", reduce_min_signed};
-const struct simt_collective simt_reduce_max_signed = {"__reduce_max_sync()", reduce_max_signed};
-const struct simt_collective simt_reduce_and = {"__reduce_and_sync()", reduce_and};
-const struct simt_collective simt_reduce_or = {"__reduce_or_sync()", reduce_or};
-const struct simt_collective simt_reduce_xor = {"__reduce_xor_sync()", reduce_xor};
+const struct simt_collective simt_syncwarp = {"__syncwarp()", NULL, 0};
+const struct simt_collective simt_shfl = {"__shfl_sync()", shuffle, 0};
+const struct simt_collective simt_shfl_up = {"__shfl_up_sync()", shuffle, 0};
+const struct simt_collective simt_shfl_down = {"__shfl_down_sync()", shuffle, 0};
+const struct simt_collective simt_shfl_xor = {"__shfl_xor_sync()", shuffle, 0};
+const struct simt_collective simt_ballot = {"__ballot_sync()", ballot, 0};
+const struct simt_collective simt_any = {"__any_sync()", any, 0};
+const struct simt_collective simt_all = {"__all_sync()", all, 0};
+const struct simt_collective simt_match_any = {"__match_any_sync()", match_any, 0};
+const struct simt_collective simt_match_all = {"__match_all_sync()", match_all, 0};
+const struct simt_collective simt_reduce_add = {"__reduce_add_sync()", reduce_add, 0};
+const struct simt_collective simt_reduce_min = {"__reduce_min_sync()", reduce_min, 0};
+const struct simt_collective simt_reduce_max = {"__reduce_max_sync()", reduce_max, 0};
+const struct simt_collective simt_reduce_min_signed = {"__reduce_min_sync()", reduce_min_signed, 0};
+const struct simt_collective simt_reduce_max_signed = {"__reduce_max_sync()", reduce_max_signed, 0};
+const struct simt_collective simt_reduce_and = {"__reduce_and_sync()", reduce_and, 0};
+const struct simt_collective simt_reduce_or = {"__reduce_or_sync()", reduce_or, 0};
+const struct simt_collective simt_reduce_xor = {"__reduce_xor_sync()", reduce_xor, 0};

@@ -16,7 +16,7 @@
 /* ---- refusals ----------------------------------------------------------------------------------------------------------- */
 
 static const char *verb(enum access_kind kind) {
-    return kind == ACCESS_READ || kind == ACCESS_COPY ? "read" : kind == ACCESS_WRITE ? "write" : "atomic operation";
+    return only_reads(kind) ? "read" : kind == ACCESS_WRITE ? "write" : "atomic operation";
 }
 
 static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t bytes, enum access_kind kind,

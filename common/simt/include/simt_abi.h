@@ -58,6 +58,7 @@ struct simt_lanes {
 struct simt_collective {
     const char *name; /* "__shfl_sync()", for messages */
     void (*combine)(const struct simt_lanes *lanes);
+    int orders_nothing; /* accesses to memory of lanes that have met here are ordered, unless this is set */
 };
 /* Both pointers may lead into the calling function's variables. A function of a kernel file that makes such variables needs
  * __attribute__((no_sanitize("thread"))), or the meter counts them as the thread's local memory. */
@@ -77,6 +78,27 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
 extern const struct simt_collective simt_syncwarp, simt_shfl, simt_shfl_up, simt_shfl_down, simt_shfl_xor, simt_ballot,
     simt_any, simt_all, simt_match_any, simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max,
     simt_reduce_min_signed, simt_reduce_max_signed, simt_reduce_and, simt_reduce_or, simt_reduce_xor;
+
+/* ---- tensor cores: all 32 lanes take part --------------------------------------------------------------------------------
+ * Fragments travel by value, so that a kernel's variables stay registers. 8 x 8 matrices have elements of 16 bits, and rows of
+ * 16 bytes that begin at multiples of 16 bytes in shared memory. Lane 8 i + r names row r of matrix i; register i of lane l
+ * holds elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of matrix i, or with `transposed` of its column l / 4. */
+struct simt_registers {
+    uint32_t r[4];
+};
+struct simt_floats {
+    float x[4];
+};
+struct simt_registers simt_ldmatrix(const void *row, int matrices, int transposed, const char *file, int line);
+void simt_stmatrix(void *row, int matrices, int transposed, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
+                   const char *file, int line);
+/* The matrices that these registers hold, transposed. */
+struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line);
+/* mma.sync: returns C + A B, C 16 x 8 in fp32; A 16 x 16 and B 16 x 8 of 16 bits, or A 16 x 8 and B 8 x 8 in TF32. */
+struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0,
+                            uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line);
+extern const struct simt_collective simt_mma_half, simt_mma_bfloat16, simt_mma_tf32, simt_wmma_load, simt_wmma_store;
+void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line); /* the alignment that it needs */
 
 /* ---- waiting until a condition holds: cp.async groups, mbarriers ---- */
 struct simt_condition {

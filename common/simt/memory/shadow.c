@@ -130,7 +130,7 @@ static bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t self_stam
 }
 
 static const char *verb(enum access_kind kind) {
-    return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates (atomically)";
+    return only_reads(kind) ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates (atomically)";
 }
 
 static struct uint3 index_of(unsigned linear) {
@@ -342,7 +342,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
 static inline __attribute__((always_inline)) void on_access(struct cell *cell, uintptr_t address, uint64_t stamp,
                                                             enum access_kind kind, bool marked, bool shared,
                                                             bool all_written, const void *pc) {
-    if (kind == ACCESS_READ || kind == ACCESS_COPY) {
+    if (only_reads(kind)) {
         on_read(cell, address, stamp, marked, shared, all_written, pc);
         return;
     }
@@ -366,7 +366,7 @@ static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, si
     }
     for (size_t i = 0; i < bytes; i++)
         on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
-    if (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC) word->write = stamp; /* who looks here only asks whether */
+    if (!only_reads(kind)) word->write = stamp; /* who looks here only asks whether */
 }
 
 void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,

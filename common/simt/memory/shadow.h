@@ -5,8 +5,9 @@
 #include "cell.h"
 #include "machine.h"
 
-/* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. */
-enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_KINDS };
+/* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. ACCESS_LDMATRIX: a lane's row of it. */
+enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_LDMATRIX, ACCESS_KINDS };
+static inline bool only_reads(enum access_kind kind) { return kind != ACCESS_WRITE && kind != ACCESS_ATOMIC; }
 
 enum { STAMP_THREAD_SHIFT = 19, STAMP_BARRIER_SHIFT = 3, STAMP_OWNER_SHIFT = 29, STAMP_LAUNCH_SHIFT = 48 };
 /* Flags of a write stamp; marked: atomic or volatile; pending: cp.async under way; volatile: in shared memory only. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const space_names[MEMORY_SPACES] = {"global", "shared", "local"};
-static const char *const kind_names[ACCESS_KINDS] = {"load", "store", "atomic", "copy"};
+static const char *const kind_names[ACCESS_KINDS] = {"load", "store", "atomic", "copy", "ldmatrix"};
 
 /* A site with its source line, ready to be shown. */
 struct line {
@@ -82,11 +82,12 @@ static cJSON *json_of_totals(const struct kernel *kernel) {
     for (int kind = 0; kind < ACCESS_KINDS; kind++) {
         char name[60];
         for (int space = 0; space < MEMORY_SPACES; space++) {
+            if (kind == ACCESS_LDMATRIX && space != SPACE_SHARED) continue;
             snprintf(name, sizeof name, "%s_%s_requests", space_names[space], kind_names[kind]);
             add_count(object, name, totals.requests[space][kind]);
         }
         snprintf(name, sizeof name, "global_%s_sectors", kind_names[kind]);
-        add_count(object, name, totals.sectors[kind]);
+        if (kind != ACCESS_LDMATRIX) add_count(object, name, totals.sectors[kind]);
         snprintf(name, sizeof name, "shared_%s_wavefronts", kind_names[kind]);
         add_count(object, name, totals.wavefronts[kind]);
         snprintf(name, sizeof name, "shared_%s_conflicts", kind_names[kind]);

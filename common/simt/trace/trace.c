@@ -131,7 +131,7 @@ static bool watch_block(struct worker *worker) {
 static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses,
                           const uint32_t *destinations, unsigned lanes, const struct access *access) {
     static const char *const spaces[] = {"global", "shared", "local"};
-    static const char *const kinds[] = {"load", "store", "atomic", "copy"};
+    static const char *const kinds[] = {"load", "store", "atomic", "copy", "ldmatrix"};
     if (access->space == SPACE_LOCAL) return;
     struct traced_block *block = block_of(worker);
     uintptr_t start, to[WARP_SIZE];

@@ -1,0 +1,143 @@
+/* Tensor cores, the memory side: ldmatrix, stmatrix and movmatrix, which move 8 x 8 matrices of 16-bit elements between rows
+ * of 16 bytes in shared memory and registers.
+ *
+ * Each row is an access of the lane that names it: a load before the lanes meet, a store after they have met. So what
+ * orders it against other lanes' accesses must be there besides the instruction itself.
+ */
+#include "collectives.h"
+
+#include "device_memory.h"
+#include "hooks.h"
+#include "report.h"
+
+#include <string.h>
+
+enum { ROW_BYTES = 16 };
+
+struct matrices {
+    unsigned char *row; /* that the lane names */
+    struct simt_registers registers;
+};
+
+static void check_row(const void *row, enum access_kind kind, const char *name, const void *pc) {
+    if ((uintptr_t)row % ROW_BYTES != 0)
+        simt_fail(cudaErrorMisalignedAddress, "%s: %s: the row at address %#lx does not begin at a multiple of 16 bytes",
+                  source_line(pc), name, (unsigned long)(uintptr_t)row);
+    if (shared_offset_of(simt_worker, (uintptr_t)row) >= SHARED_BYTES_MAX)
+        simt_fail(cudaErrorIllegalAddress, "%s: %s: address %#lx is not in shared memory", source_line(pc), name,
+                  (unsigned long)(uintptr_t)row);
+    simt_check_access(row, ROW_BYTES, kind, false, pc);
+}
+
+/* Element `col` of row `row` of matrix i lies in half col % 2 of register i of lane 4 row + col / 2. */
+static void from_rows(const struct simt_lanes *lanes, int matrices, bool transposed) {
+    for (int i = 0; i < matrices; i++) {
+        uint16_t element[8][8];
+        for (int row = 0; row < 8; row++)
+            memcpy(element[row], ((const struct matrices *)lanes->operand[8 * i + row])->row, ROW_BYTES);
+        for (int lane = 0; lane < WARP_SIZE; lane++) {
+            int row = lane / 4, col = lane % 4 * 2;
+            uint16_t low = transposed ? element[col][row] : element[row][col];
+            uint16_t high = transposed ? element[col + 1][row] : element[row][col + 1];
+            ((struct simt_registers *)lanes->result[lane])->r[i] = (uint32_t)high << 16 | low;
+        }
+    }
+}
+
+/* Into the 16 bytes that each lane will store. */
+static void to_rows(const struct simt_lanes *lanes, int matrices, bool transposed) {
+    for (int i = 0; i < matrices; i++)
+        for (int lane = 0; lane < WARP_SIZE; lane++) {
+            uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
+            for (int half = 0; half < 2; half++) {
+                int row = lane / 4, col = lane % 4 * 2 + half;
+                uint16_t *to = lanes->result[8 * i + (transposed ? col : row)];
+                to[transposed ? row : col] = (uint16_t)(pair >> 16 * half);
+            }
+        }
+}
+
+static void transpose(const struct simt_lanes *lanes) {
+    for (int i = 0; i < 4; i++)
+        for (int lane = 0; lane < WARP_SIZE; lane++) {
+            uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
+            for (int half = 0; half < 2; half++) {
+                int row = lane / 4, col = lane % 4 * 2 + half, to = 4 * col + row / 2;
+                uint16_t *halves = (uint16_t *)&((struct simt_registers *)lanes->result[to])->r[i];
+                halves[row % 2] = (uint16_t)(pair >> 16 * half);
+            }
+        }
+}
+
+/* NAME_xN() and NAME_xN_trans(): the combine functions, and a table of the instructions. */
+#define FORM(name, move, n)                                                                                            \
+    static void name##_x##n(const struct simt_lanes *lanes) {                                                          \
+        if (all_lanes_take_part(lanes)) move(lanes, n, false);                                                         \
+    }                                                                                                                  \
+    static void name##_x##n##_trans(const struct simt_lanes *lanes) {                                                  \
+        if (all_lanes_take_part(lanes)) move(lanes, n, true);                                                          \
+    }
+#define FORMS(name, move)                                                                                              \
+    FORM(name, move, 1)                                                                                                \
+    FORM(name, move, 2)                                                                                                \
+    FORM(name, move, 4)                                                                                                \
+    static const struct simt_collective name[5][2] = {                                                                 \
+        [1] = {{#name ".x1", name##_x1, 0}, {#name ".x1.trans", name##_x1_trans, 0}},                                  \
+        [2] = {{#name ".x2", name##_x2, 0}, {#name ".x2.trans", name##_x2_trans, 0}},                                  \
+        [4] = {{#name ".x4", name##_x4, 0}, {#name ".x4.trans", name##_x4_trans, 0}},                                  \
+    };
+FORMS(ldmatrix, from_rows)
+FORMS(stmatrix, to_rows)
+
+struct simt_registers simt_ldmatrix(const void *row, int matrices, int transposed, const char *file, int line) {
+    const struct simt_collective *instruction = &ldmatrix[matrices][transposed];
+    const void *pc = __builtin_return_address(0);
+    struct matrices operand = {.row = (unsigned char *)(uintptr_t)row};
+    struct simt_registers result = {{0}};
+    if ((int)(simt_self->linear % WARP_SIZE) < 8 * matrices)
+        check_row(row, ACCESS_LDMATRIX, instruction->name, pc);
+    collective_meet(instruction, 0xffffffffu, &operand, &result, file, line, pc);
+    return result;
+}
+
+void simt_stmatrix(void *row, int matrices, int transposed, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
+                   const char *file, int line) {
+    const struct simt_collective *instruction = &stmatrix[matrices][transposed];
+    const void *pc = __builtin_return_address(0);
+    struct matrices operand = {.registers = {{r0, r1, r2, r3}}};
+    uint16_t elements[8];
+    collective_meet(instruction, 0xffffffffu, &operand, elements, file, line, pc);
+    if ((int)(simt_self->linear % WARP_SIZE) >= 8 * matrices) return;
+    check_row(row, ACCESS_WRITE, instruction->name, pc);
+    memcpy(row, elements, ROW_BYTES);
+}
+
+static void movmatrix(const struct simt_lanes *lanes) {
+    if (all_lanes_take_part(lanes)) transpose(lanes);
+}
+
+struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line) {
+    static const struct simt_collective instruction = {"movmatrix", movmatrix, 1};
+    struct matrices operand = {.registers = {{r0, r1, r2, r3}}};
+    struct simt_registers result;
+    collective_meet(&instruction, 0xffffffffu, &operand, &result, file, line, __builtin_return_address(0));
+    return result;
+}
+
+/* ---- WMMA: its loads and stores are 4- and 8-byte accesses of the kernel's own (mma.h) ----------------------------------- */
+
+static void wmma(const struct simt_lanes *lanes) { all_lanes_take_part(lanes); }
+
+const struct simt_collective simt_wmma_load = {"load_matrix_sync()", wmma, 0};
+const struct simt_collective simt_wmma_store = {"store_matrix_sync()", wmma, 0};
+
+void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line) {
+    if ((uintptr_t)matrix % 32 != 0)
+        simt_fail(cudaErrorMisalignedAddress,
+                  "%s:%d: a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes", file, line,
+                  (unsigned long)(uintptr_t)matrix);
+    if (row_bytes % ROW_BYTES != 0)
+        simt_fail(cudaErrorMisalignedAddress,
+                  "%s:%d: the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", file,
+                  line, row_bytes);
+}

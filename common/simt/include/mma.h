@@ -1,0 +1,115 @@
+/* WMMA for the simulated device: products of 16 x 16 matrices with elements of 16 bits, summed in fp32.
+ *
+ * A fragment is what mma.sync takes (ptx.cuh), and memory is accessed as nvcc does it for compute capability 8.0 and later: A
+ * and B by loads of 4 bytes, each two elements, and movmatrix where the order of storage is the other one; an accumulator by
+ * accesses of 8 bytes. As on a card, which lane holds which element is nothing to rely on. */
+#ifndef SIMT_MMA_H
+#define SIMT_MMA_H
+
+#include "ptx.cuh"
+
+namespace nvcuda {
+namespace wmma {
+
+struct matrix_a;
+struct matrix_b;
+struct accumulator;
+struct row_major;
+struct col_major;
+enum layout_t { mem_row_major, mem_col_major };
+
+template <class Use, int m, int n, int k, class T, class Layout = void> struct fragment {
+    static_assert(m == 16 && n == 16 && k == 16, "the simulated device has WMMA 16 x 16 x 16 only");
+    static_assert(std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, "with __half or __nv_bfloat16");
+    static_assert(std::is_same_v<Layout, row_major> || std::is_same_v<Layout, col_major>, "with a layout");
+    typedef T element_type;
+    static constexpr int num_elements = 16; /* each element twice, as on a card */
+    T x[num_elements];
+};
+template <> struct fragment<accumulator, 16, 16, 16, float> {
+    typedef float element_type;
+    static constexpr int num_elements = 8; /* two C fragments of mma.sync, side by side */
+    float x[num_elements];
+};
+
+template <class Fragment> static inline void fill_fragment(Fragment &f, typename Fragment::element_type value) {
+    for (int i = 0; i < Fragment::num_elements; i++) f.x[i] = value;
+}
+
+template <class Use, class T, class Layout>
+static inline void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout> &f, const T *from, unsigned stride, SIMT_HERE) {
+    constexpr bool is_a = std::is_same_v<Use, matrix_a>, transposed = is_a != std::is_same_v<Layout, row_major>;
+    simt_wmma_check(from, stride * sizeof(T), file, line);
+    unsigned g = simt_lane() / 4, t = simt_lane() % 4;
+    unsigned r[4];
+    for (unsigned i = 0; i < 4; i++) {
+        /* Register i of A: rows 8 (i % 2), k 8 (i / 2). Of B: k 8 (i % 2), columns 8 (i / 2). */
+        unsigned low = i % 2 * 8, high = i / 2 * 8, rows = is_a != transposed ? low : high, cols = low + high - rows;
+        r[i] = *(const simt::vector_bits<4>::type *)(from + (rows + g) * stride + cols + 2 * t);
+    }
+    if (transposed) {
+        simt_registers moved = simt_movmatrix(r[0], r[1], r[2], r[3], file, line);
+        for (int i = 0; i < 4; i++) r[i] = moved.r[i];
+    }
+    simt_meet(&simt_wmma_load, 0xffffffffu, nullptr, nullptr, file, line);
+    for (int i = 0; i < 16; i++) f.x[i] = T::of_bits((unsigned short)(r[i / 2 % 4] >> i % 2 * 16));
+}
+
+/* Where the lane's elements 2 i and 2 i + 1 of an accumulator lie. */
+struct place {
+    unsigned row, col;
+};
+static inline place place_of(unsigned i) {
+    return {simt_lane() / 4 + i % 2 * 8, simt_lane() % 4 * 2 + i / 2 * 8};
+}
+
+static inline void load_matrix_sync(fragment<accumulator, 16, 16, 16, float> &f, const float *from, unsigned stride,
+                                    layout_t layout, SIMT_HERE) {
+    simt_wmma_check(from, stride * sizeof(float), file, line);
+    for (unsigned i = 0; i < 4; i++) {
+        place at = place_of(i);
+        if (layout == mem_row_major) {
+            float2 pair = *(const float2 *)(from + at.row * stride + at.col);
+            f.x[2 * i] = pair.x, f.x[2 * i + 1] = pair.y;
+        } else {
+            f.x[2 * i] = from[at.col * stride + at.row], f.x[2 * i + 1] = from[(at.col + 1) * stride + at.row];
+        }
+    }
+    simt_meet(&simt_wmma_load, 0xffffffffu, nullptr, nullptr, file, line);
+}
+
+static inline void store_matrix_sync(float *to, const fragment<accumulator, 16, 16, 16, float> &f, unsigned stride,
+                                     layout_t layout, SIMT_HERE) {
+    simt_wmma_check(to, stride * sizeof(float), file, line);
+    simt_meet(&simt_wmma_store, 0xffffffffu, nullptr, nullptr, file, line);
+    for (unsigned i = 0; i < 4; i++) {
+        place at = place_of(i);
+        if (layout == mem_row_major)
+            *(float2 *)(to + at.row * stride + at.col) = make_float2(f.x[2 * i], f.x[2 * i + 1]);
+        else
+            to[at.col * stride + at.row] = f.x[2 * i], to[(at.col + 1) * stride + at.row] = f.x[2 * i + 1];
+    }
+}
+
+template <class T, class Layout_a, class Layout_b>
+static inline void mma_sync(fragment<accumulator, 16, 16, 16, float> &d,
+                            const fragment<matrix_a, 16, 16, 16, T, Layout_a> &a,
+                            const fragment<matrix_b, 16, 16, 16, T, Layout_b> &b,
+                            const fragment<accumulator, 16, 16, 16, float> &c, SIMT_HERE) {
+    uint32_t A[4], B[4];
+    for (int i = 0; i < 4; i++) {
+        A[i] = a.x[2 * i].bits | (uint32_t)a.x[2 * i + 1].bits << 16;
+        B[i] = b.x[2 * i].bits | (uint32_t)b.x[2 * i + 1].bits << 16;
+    }
+    for (int half = 0; half < 2; half++) {
+        float C[4];
+        for (int i = 0; i < 4; i++) C[i] = c.x[4 * half + i];
+        mma_m16n8k16<T>(C, A, B[2 * half], B[2 * half + 1], file, line);
+        for (int i = 0; i < 4; i++) d.x[4 * half + i] = C[i];
+    }
+}
+
+} // namespace wmma
+} // namespace nvcuda
+
+#endif
