@@ -2,6 +2,8 @@
  * of a forward chapter changes what a backward chapter starts from. One thread per query row, online softmax. */
 #include "attention.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <math.h>
 
 #include "mask.cuh"
@@ -9,12 +11,12 @@
 constexpr int ROWS = 64; /* query rows, and threads, per block */
 
 /* D >= d: a thread keeps its rows of Q and O, padded with zeros to D columns, in registers. */
-template <int D>
-static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
-                                      const float *K, // (heads, N_kv, d)
-                                      const float *V, // (heads, N_kv, d)
-                                      float *O,       // (heads, N_q, d)
-                                      float *L,       // (heads, N_q)
+template <int D, class T>
+static __global__ void online_softmax(const T *Q, // (heads, N_q, d)
+                                      const T *K, // (heads, N_kv, d)
+                                      const T *V, // (heads, N_kv, d)
+                                      T *O,       // (heads, N_q, d)
+                                      float *L,   // (heads, N_q)
                                       problem p) {
     int row = blockIdx.x * ROWS + threadIdx.x;
     if (row >= p.N_q) return;
@@ -26,13 +28,13 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
     float Q_reg[D], O_reg[D] = {}, m = -INFINITY;
     float l = 0.0f, lost = 0.0f; // compensated summation (Kahan 1965): P = exp(S - L) has the error of L in every element
 #pragma unroll
-    for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? Q[c] : 0.0f;
+    for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? (float)Q[c] : 0.0f;
     int keys = attended_keys(p, row);
     for (int key = 0; key < keys; key++, K += p.d, V += p.d) {
         float s = 0.0f; // scaled after the sum, as in the backward steps: their P = exp(S - L) needs the same S
 #pragma unroll
         for (int c = 0; c < D; c++)
-            if (c < p.d) s += Q_reg[c] * K[c];
+            if (c < p.d) s += Q_reg[c] * (float)K[c];
         s *= p.scale;
         float m_new = fmaxf(m, s), rescale = expf(m - m_new), weight = expf(s - m_new);
         m = m_new;
@@ -41,23 +43,28 @@ static __global__ void online_softmax(const float *Q, // (heads, N_q, d)
         l = sum;
 #pragma unroll
         for (int c = 0; c < D; c++)
-            if (c < p.d) O_reg[c] = O_reg[c] * rescale + weight * V[c];
+            if (c < p.d) O_reg[c] = O_reg[c] * rescale + weight * (float)V[c];
     }
 #pragma unroll
     for (int c = 0; c < D; c++)
-        if (c < p.d) O[c] = keys > 0 ? O_reg[c] / l : 0.0f;
+        if (c < p.d) O[c] = (T)(keys > 0 ? O_reg[c] / l : 0.0f);
     L[head * p.N_q + row] = keys > 0 ? m + logf(l) : -INFINITY;
 }
 
-static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
+template <class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
     dim3 blocks(ceil_div(p->N_q, ROWS), p->batch * p->heads);
-    auto kernel = p->d <= 32 ? online_softmax<32> : p->d <= 64 ? online_softmax<64> : online_softmax<128>;
-    kernel<<<blocks, ROWS, 0, stream>>>(t->Q, t->K, t->V, t->O, t->L, *p);
+    auto kernel = p->d <= 32 ? online_softmax<32, T> : p->d <= 64 ? online_softmax<64, T> : online_softmax<128, T>;
+    kernel<<<blocks, ROWS, 0, stream>>>((const T *)t->Q, (const T *)t->K, (const T *)t->V, (T *)t->O, t->L, *p);
     return cudaGetLastError();
+}
+
+static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
+    return p->dtype == FP32 ? run<float>(p, t, stream) : p->dtype == FP16 ? run<__half>(p, t, stream) : run<__nv_bfloat16>(p, t, stream);
 }
 
 extern "C" const step harness_forward = {
     .name = "the harness",
     .idea = "O and L for a backward pass",
     .forward = forward,
+    .dtypes = 1 << FP32 | 1 << FP16 | 1 << BF16,
 };
