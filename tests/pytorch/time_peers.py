@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Times our steps and PyTorch's fp32 attention side by side, in one process and taking turns, on one card.
+"""Times our steps and PyTorch's attention side by side, in one process and taking turns, on one card.
 
-    time_peers.py [--pass fwd|bwd] [--steps 05,06] [--sizes 4x16x4096x64,...] [--causal both|yes|no] [--repeat 25]
+    time_peers.py [--dtype fp32|fp16|bf16] [--pass fwd|bwd] [--steps 05,06] [--sizes 4x16x4096x64,...] [--causal both|yes|no] [--repeat 25]
                   [--json FILE]
 
-A size is batch x heads x N x d. PyTorch's backends are 'efficient' (one fused kernel) and 'math' (matrix products with
+A size is batch x heads x N x d. In 16 bits PyTorch's backends are 'flash', FlashAttention-2, which ratios are to, and 'cudnn'.
+In fp32 PyTorch's backends are 'efficient' (one fused kernel) and 'math' (matrix products with
 a softmax between them); TF32 is off for the latter, and the former is exact to fp32 by three TF32 products on tensor
 cores for one of fp32. A JSON line has the fields of a step's own lines (--json of its program) and is appended;
 plots/data/peers/ is where recorded ones go.
@@ -42,17 +43,22 @@ import compare
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = ",".join(f"4x16x{N}x{d}" for d in (64, 128) for N in (512, 1024, 2048, 4096))
-BACKENDS = {"efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
-BASELINE = "pytorch_efficient"  # what ratios are to
+SIZES_OF_16_BITS = ",".join(f"{16384 // N}x{2048 // d}x{N}x{d}" for d in (64, 128) for N in (512, 1024, 2048, 4096, 8192))
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+FP32_BACKENDS = {"efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+BACKENDS_OF_16_BITS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
+BACKENDS = FP32_BACKENDS | BACKENDS_OF_16_BITS
 WARMUP = 3
 SLOW_MS = 800.0  # a contestant that needs longer than this for all its runs at a size gets fewer,
 LEAST_RUNS = 5  # but at least so many
 HEAD_START_CYCLES = 2_000_000  # about a millisecond; enqueueing takes a tenth of that on a quiet machine
-LARGEST_ERROR = 1e-4  # of a head's norm: far over any fp32 kernel's, far under a wrong one's
+# Of a head's norm: far over any right kernel's, far under a wrong one's.
+LARGEST_ERRORS = {torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}
 
 
 @dataclass(frozen=True)
 class Size:
+    dtype: str
     batch: int
     heads: int
     N: int
@@ -121,8 +127,7 @@ def gradient_errors(gradients, refs):
 
 
 def our_backward(step, Q, K, V, dO, causal, refs):
-    forward = [other for other in step.library.steps() if other.has_forward][-1]
-    O, L = forward.forward(Q, K, V, causal=causal)
+    O, L = compare.last_forward(step, Q.dtype).forward(Q, K, V, causal=causal)
     gradients, extra = peak_beyond(partial(step.backward, Q, K, V, O, L, dO, causal=causal))
     workspace = torch.empty(step.workspace_bytes(Q, K, causal), dtype=torch.uint8, device=Q.device)
 
@@ -168,19 +173,27 @@ def pytorch_contestant(backend, Q, K, V, causal, O_ref):
     return Contestant(f"pytorch_{backend}", idea, torch.version.cuda, run, extra, {"o": last_head_error(O, O_ref)})
 
 
+def backends_of(size):
+    """The first one is what ratios are to."""
+    return list(FP32_BACKENDS if size.dtype == "fp32" else BACKENDS_OF_16_BITS)
+
+
 def contestants_for(size, steps):
     """PyTorch's first: its time is what the others are compared with."""
     case = compare.Case(size.batch, size.heads, size.N, size.N, size.d)
-    Q, K, V = compare.make_inputs(case)
+    dtype = DTYPES[size.dtype]
+    Q, K, V = (x.to(dtype) for x in compare.make_inputs(case))
     if size.pass_ == "fwd":
         arguments = Q, K, V, size.causal, last_head_reference(Q, K, V, size.causal)
         theirs, ours = pytorch_contestant, our_contestant
     else:
-        dO = compare.make_inputs(case, seed=2)[0]
+        dO = compare.make_inputs(case, seed=2)[0].to(dtype)
         arguments = Q, K, V, dO, size.causal, last_gradients_reference(Q, K, V, dO, size.causal)
         theirs, ours = pytorch_backward, our_backward
-    makers = {f"pytorch_{backend}": partial(theirs, backend) for backend in BACKENDS}
+    makers = {f"pytorch_{backend}": partial(theirs, backend) for backend in backends_of(size)}
     for step in steps:
+        if dtype not in step.dtypes:
+            continue
         reason = step.refuses(Q, K, size.causal)
         if reason is None:
             makers[step.name] = partial(ours, step)
@@ -293,11 +306,9 @@ def stamps():
 
 
 def ratio_to_baseline(contestant, contestants):
-    """Over 1: faster than PyTorch's 'efficient'. None where that did not run."""
-    for other in contestants:
-        if other.name == BASELINE:
-            return other.quantiles()[1] / contestant.quantiles()[1]
-    return None
+    """Over 1: faster than PyTorch's first backend. None where that did not run."""
+    first = contestants[0]
+    return first.quantiles()[1] / contestant.quantiles()[1] if first.name.startswith("pytorch") else None
 
 
 def json_line(contestant, contestants, size, clocks, same):
@@ -306,7 +317,7 @@ def json_line(contestant, contestants, size, clocks, same):
         "step": contestant.name,
         "idea": contestant.idea,
         "device": torch.cuda.get_device_name(),
-        "dtype": "fp32",
+        "dtype": size.dtype,
         "pass": size.pass_,
         "batch": size.batch,
         "heads": size.heads,
@@ -322,9 +333,9 @@ def json_line(contestant, contestants, size, clocks, same):
         "ms_p25": p25,
         "ms_p75": p75,
         "tflops": size.tflops(median),
-        "ratio_to_efficient": ratio_to_baseline(contestant, contestants),
+        f"ratio_to_{backends_of(size)[0]}": ratio_to_baseline(contestant, contestants),
         "err_rel": contestant.errors,
-        "ok": all(error <= LARGEST_ERROR for error in contestant.errors.values()),
+        "ok": all(error <= LARGEST_ERRORS[DTYPES[size.dtype]] for error in contestant.errors.values()),
         "workspace_bytes": contestant.extra_bytes,
         "toolkit": contestant.toolkit,
         **same,
@@ -333,7 +344,8 @@ def json_line(contestant, contestants, size, clocks, same):
 
 
 def print_line(line):
-    ratio = f"{line['ratio_to_efficient']:.3f}" if line["ratio_to_efficient"] else "-"
+    ratio = line.get("ratio_to_efficient") or line.get("ratio_to_flash")
+    ratio = f"{ratio:.3f}" if ratio else "-"
     spread = f"{line['ms_p25']:.4f} to {line['ms_p75']:.4f}, {line['repeat']} runs"
     wrong = "" if line["ok"] else f"  WRONG: errors {line['err_rel']}"
     speed = f"{line['ms_median']:10.4f} ms {line['tflops']:8.3f} TFLOP/s"
@@ -357,7 +369,7 @@ def time_size(size, steps, repeat, clocks, same):
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
-def parse_sizes(text, causal, pass_):
+def parse_sizes(text, dtype, causal, pass_):
     sizes = []
     for word in text.split(","):
         try:
@@ -366,15 +378,16 @@ def parse_sizes(text, causal, pass_):
             numbers = []
         if len(numbers) != 4 or min(numbers) < 1:
             raise argparse.ArgumentTypeError(f'"{word}" is not batch x heads x N x d, as in 4x16x1024x64')
-        sizes += [Size(*numbers, causal=masked, pass_=pass_) for masked in causal]
+        sizes += [Size(dtype, *numbers, causal=masked, pass_=pass_) for masked in causal]
     return sizes
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="Times our steps and PyTorch's side by side.")
+    parser.add_argument("--dtype", choices=tuple(DTYPES), default="fp32")
     parser.add_argument("--pass", dest="pass_", choices=("fwd", "bwd"), default="fwd")
     parser.add_argument("--steps", help="names or numbers, separated by commas (default: all)")
-    parser.add_argument("--sizes", default=SIZES, help="batch x heads x N x d, as 4x16x1024x64, separated by commas")
+    parser.add_argument("--sizes", help="batch x heads x N x d, as 4x16x1024x64, separated by commas")
     parser.add_argument("--causal", choices=("both", "yes", "no"), default="both")
     parser.add_argument("--repeat", type=int, default=25, help="timed runs of each, fewer of slow ones (default: 25)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="append JSON lines to FILE")
@@ -384,7 +397,8 @@ def parse_arguments():
         parser.error("--repeat: quartiles need at least 2")
     causal = {"both": (False, True), "yes": (True,), "no": (False,)}[arguments.causal]
     try:
-        arguments.sizes = parse_sizes(arguments.sizes, causal, arguments.pass_)
+        usual = SIZES if arguments.dtype == "fp32" else SIZES_OF_16_BITS
+        arguments.sizes = parse_sizes(arguments.sizes or usual, arguments.dtype, causal, arguments.pass_)
     except argparse.ArgumentTypeError as error:
         parser.error(f"--sizes: {error}")
     return arguments
@@ -394,9 +408,9 @@ def main():
     arguments = parse_arguments()
     _, steps = compare.prepare("time_peers.py", arguments.library, arguments.steps)
     ability = "has_forward" if arguments.pass_ == "fwd" else "has_backward"
-    steps = [step for step in steps if getattr(step, ability)]
+    steps = [step for step in steps if getattr(step, ability) and DTYPES[arguments.dtype] in step.dtypes]
     torch.backends.cuda.matmul.allow_tf32 = False
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; ratio: PyTorch 'efficient' time / time")
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; ratio: time of PyTorch's first backend / time")
     same, wrong = stamps(), []
     with contextlib.ExitStack() as stack, torch.no_grad():
         if arguments.json:
