@@ -150,6 +150,33 @@ static inline void cp_async_wait_all(SIMT_HERE) {
     simt_async_wait(0, file, line);
 }
 
+/* ---- tensor cores ---- */
+template <typename S> static inline void ldmatrix_sync_aligned_m8n8_x1_shared_b16(unsigned &a, S row, SIMT_HERE) {
+    a = simt_ldmatrix(simt_shared_pointer((size_t)row), 1, 0, file, line).r[0];
+}
+#define SIMT_PTX_LDMATRIX(suffix, transposed)                                                                          \
+    template <typename D, typename S>                                                                                  \
+    static inline void ldmatrix_sync_aligned_m8n8_x2##suffix##_shared_b16(D &a, D &b, S row, SIMT_HERE) {              \
+        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 2, transposed, file, line);                 \
+        a = (D)m.r[0], b = (D)m.r[1];                                                                                  \
+    }                                                                                                                  \
+    template <typename D, typename S>                                                                                  \
+    static inline void ldmatrix_sync_aligned_m8n8_x4##suffix##_shared_b16(D &a, D &b, D &c, D &d, S row, SIMT_HERE) {  \
+        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 4, transposed, file, line);                 \
+        a = (D)m.r[0], b = (D)m.r[1], c = (D)m.r[2], d = (D)m.r[3];                                                    \
+    }
+SIMT_PTX_LDMATRIX(, 0)
+SIMT_PTX_LDMATRIX(_trans, 1)
+#define SIMT_PTX_MMA(name, collective)                                                                                 \
+    static inline void name(float &d0, float &d1, float &d2, float &d3, unsigned a0, unsigned a1, unsigned a2,         \
+                            unsigned a3, unsigned b0, unsigned b1, float c0, float c1, float c2, float c3, SIMT_HERE) { \
+        simt_floats d = simt_mma(&collective, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1, file, line);                     \
+        d0 = d.x[0], d1 = d.x[1], d2 = d.x[2], d3 = d.x[3];                                                            \
+    }
+SIMT_PTX_MMA(mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32, simt_mma_half)
+SIMT_PTX_MMA(mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32, simt_mma_bfloat16)
+SIMT_PTX_MMA(mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32, simt_mma_tf32)
+
 /* ---- barriers ---- */
 static inline void bar_sync(int number, SIMT_HERE) {
     if (number == 0)
