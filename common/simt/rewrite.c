@@ -639,6 +639,142 @@ static bool is_device_variable(const char *start, const char *p) {
     return false;
 }
 
+/* ---- inline PTX ------------------------------------------------------------------------------------------------------ */
+
+/* The names that simt_ptx.h defines, from its text, which the program includes before its own. */
+static struct text ptx_names;
+
+static void note_ptx_names(const char *text) {
+    const char *p = strstr(text, "namespace simt_ptx {"), *end = p != NULL ? strstr(p, "end_of_ptx") : NULL;
+    append(&ptx_names, " ", 1);
+    for (; p != NULL && p < end; p++) {
+        if (*p != '(' || !is_word(p[-1])) continue;
+        const char *name = p;
+        while (is_word(name[-1])) name--;
+        append(&ptx_names, name, (size_t)(p - name));
+        append(&ptx_names, " ", 1);
+    }
+}
+
+/* Concatenated string literals, unescaped; past them. */
+static const char *read_strings(const char *p, struct text *text) {
+    append(text, "", 0);
+    for (p = skip_space(p); *p == '"' || (*p == 'R' && p[1] == '"'); p = skip_space(p)) {
+        const char *past = skip_literal(p);
+        if (*p == 'R') die("inline PTX in a raw string: write it as a plain one");
+        for (p++; p < past - 1; p++) {
+            const char *c = p;
+            if (*p == '\\') {
+                p++;
+                c = *p == 'n' ? "\n" : *p == 't' ? "\t" : p;
+            }
+            append(text, c, 1);
+        }
+        p = past;
+    }
+    return p;
+}
+
+/* One operand as PTX writes it: %0, [%0 + 16], a number, %%laneid. Several of them in braces come apart before. */
+static void emit_ptx_operand(const char *p, const char *end, const struct text *operands, int count) {
+    for (; p < end; p++) {
+        if (*p == '[' || *p == ']' || *p == '{' || *p == '}') {
+            emit(" ");
+        } else if (*p == '%' && isdigit((unsigned char)p[1])) {
+            char *past;
+            long number = strtol(p + 1, &past, 10);
+            if (number >= count) die("inline PTX names an operand %%%ld that is not there", number);
+            emit("(%s)", operands[number].data);
+            p = past - 1;
+        } else if (*p == '%' && p[1] == '%') {
+            size_t length = 0;
+            char name[40], word[44];
+            for (p += 2; (is_word(*p) || *p == '.') && length < sizeof name - 1; p++) name[length++] = *p == '.' ? '_' : *p;
+            name[length] = '\0';
+            snprintf(word, sizeof word, " %s ", name);
+            if (strstr(ptx_names.data, word) == NULL)
+                die("PTX register %%%s: the simulated device does not have it", name);
+            emit("simt_ptx::%s()", name);
+            p--;
+        } else {
+            append(&output, p, 1);
+        }
+    }
+}
+
+static void emit_ptx_instruction(const char *p, const char *end, const struct text *operands, int count) {
+    const char *name_end = p + strcspn(p, " \t\n;");
+    if (name_end > end) name_end = end;
+    char name[100], word[104];
+    size_t length = 0;
+    for (const char *q = p; q < name_end && length < sizeof name - 1; q++) {
+        if (strncmp(q, ".L2::", 5) == 0 || strncmp(q, ".L1::", 5) == 0) { /* hints for caches */
+            q += 5;
+            while (q + 1 < name_end && is_word(q[0]) && q[1] != '.') q++;
+            continue;
+        }
+        name[length++] = is_word(*q) ? *q : '_';
+    }
+    name[length] = '\0';
+    snprintf(word, sizeof word, " %s ", name);
+    if (strstr(ptx_names.data, word) == NULL)
+        die("PTX instruction %.*s: the simulated device does not have it", (int)(name_end - p), p);
+    emit("simt_ptx::%s(", name);
+    for (const char *q = name_end; q < end;) {
+        const char *stop = q;
+        while (stop < end && *stop != ',') stop++;
+        emit_ptx_operand(q, stop, operands, count);
+        if (stop < end) emit(", ");
+        q = stop + 1;
+    }
+    emit(")");
+}
+
+/* p is after the word asm. */
+static const char *rewrite_asm(const char *p) {
+    const char *start = p;
+    for (p = skip_space(p); starts_word(p, "volatile") || starts_word(p, "__volatile__") || starts_word(p, "inline");)
+        p = skip_space(p + strcspn(p, " \t\n("));
+    if (*p != '(') die("asm without (");
+    const char *end = skip_brackets(p);
+    struct text code = {0}, operands[30] = {{0}};
+    int count = 0;
+    p = read_strings(p + 1, &code);
+    for (int section = 0; *p == ':' && section < 2; section++) { /* outputs, inputs; what follows is of no concern */
+        for (p = skip_space(p + 1); *p == '"' || *p == '['; p = skip_space(p)) {
+            if (*p == '[') die("inline PTX with named operands: write %%0, %%1");
+            const char *expression = skip_space(skip_literal(p));
+            if (*expression != '(' || count == 30) die("inline PTX whose operands cannot be read");
+            const char *past = skip_brackets(expression);
+            operands[count++] = one_line(expression + 1, past - 1);
+            p = skip_space(past);
+            if (*p == ',') p++;
+        }
+    }
+    bool any = false;
+    emit("(");
+    for (const char *q = code.data; *q != '\0';) {
+        q += strspn(q, " \t\n{};");
+        const char *stop = q + strcspn(q, ";");
+        if (stop == q) break;
+        if (strncmp(q, "//", 2) == 0) {
+            q += strcspn(q, "\n");
+            continue;
+        }
+        const char *last = stop;
+        while (last > q && isspace((unsigned char)last[-1])) last--;
+        emit("%s", any ? ", " : "");
+        emit_ptx_instruction(q, last, operands, count);
+        any = true;
+        q = stop;
+    }
+    emit(any ? ")" : "(void)0)");
+    free(code.data);
+    for (int i = 0; i < count; i++) free(operands[i].data);
+    catch_up(start, end);
+    return end;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------------------------------ */
 
 enum scope { NAMESPACE, CLASS, FUNCTION, SHARED_FUNCTION, OTHER };
@@ -740,6 +876,8 @@ static void rewrite(const char *p) {
             p = past;
         } else if (starts_word(p, "__host__")) {
             p += strlen("__host__");
+        } else if (starts_word(p, "asm") || starts_word(p, "__asm__") || starts_word(p, "__asm")) {
+            p = rewrite_asm(p + strcspn(p, " \t\n("));
         } else if (starts_word(p, "__noinline__") && (output.length == 0 || output.data[output.length - 1] != '(')) {
             p += strlen("__noinline__"); /* no macro: libstdc++ has the word in attributes of its own */
         } else if (starts_word(p, "__shared__")) {
@@ -800,6 +938,7 @@ int main(int argc, char **argv) {
     struct text input = read_file(argv[1]);
     append(&output, "", 0);
     input_start = input.data;
+    note_ptx_names(input.data);
     rewrite(input.data);
     FILE *file = fopen(argv[2], "wb");
     if (file == NULL || fwrite(output.data, 1, output.length, file) != output.length || fclose(file) != 0) {

@@ -22,7 +22,7 @@ template <typename T, typename Launch> static int show(int count, Launch launch)
     launch(out);
     must(cudaGetLastError(), "launch");
     must(cudaMemcpy(host.data(), out, count * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    for (int i = 0; i < count; i++) printf("%s%g", i > 0 ? " " : "", (double)host[i]);
+    for (int i = 0; i < count; i++) printf("%s%.9g", i > 0 ? " " : "", (double)host[i]);
     printf("\n");
     must(cudaFree(out), "cudaFree");
     return 0;

@@ -27,6 +27,7 @@ try() { # FILE.cu
 export -f try
 export compiler work
 files=("$here"/*.cu)
+# shellcheck disable=SC2016 # the file's name is bash -c's $0
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$jobs" bash -c 'try "$0"' >"$work/failures"
 cat "$work/failures"
 [[ ! -s $work/failures ]] || exit 1

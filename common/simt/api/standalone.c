@@ -31,6 +31,7 @@ static void print_meter(void) {
 /* The last thing before the program ends: whatever status it chose, a fault is told. */
 static void at_exit(void) {
     if (meter != NULL) print_meter();
+    simt_list_warnings();
     if (simt_fault_count() == 0 && !api_failed_launch_is_unnoticed()) return;
     fflush(NULL);
     _exit(EXIT_FAULT);
@@ -57,6 +58,7 @@ static __attribute__((constructor)) void start(void) {
     atexit(at_exit);
     signal(SIGABRT, on_abort);
     simt_shuffle_blocks(number_from("SIMT_SHUFFLE_SEED"));
+    simt_strict = number_from("SIMT_STRICT") != 0;
     meter = getenv("SIMT_METER");
     if (meter != NULL && (*meter == '\0' || strcmp(meter, "0") == 0)) meter = NULL;
     unsigned every = number_from("SIMT_METER_BLOCKS");

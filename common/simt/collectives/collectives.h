@@ -16,8 +16,9 @@ void collectives_thread_done(struct worker *worker, struct thread *thread);
 void async_copies_forget(struct worker *worker); /* that threads of an earlier block left under way */
 /* Can the thread, which is in state AT_CONDITION, go on? */
 bool condition_holds(struct thread *thread);
-/* No thread can go on and some are not done: say who waits where, and for whom. */
-void explain_deadlock(struct worker *worker);
+/* No thread can go on and some are not done: say who waits where, and for whom. True: it is what a card tolerates, and the
+ * threads at the barrier may go on. */
+bool explain_deadlock(struct worker *worker);
 
 static inline bool same_place(const struct place *a, const struct place *b) {
     return a->line == b->line && a->what == b->what && __builtin_strcmp(a->file, b->file) == 0;

@@ -108,6 +108,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     uintptr_t address = (uintptr_t)pointer;
     enum memory_space space = SPACE_GLOBAL;
     self->last_pc = pc;
+    if (worker->suspect_count > 0) shadow_settle_suspects(worker);
     if (marked) worker->block_synchronises = true;
     size_t shared_offset = shared_offset_of(worker, address);
     if (shared_offset < SHARED_BYTES_MAX) {

@@ -338,6 +338,7 @@ void simt_trace_stop(void);
 #ifdef __cplusplus
 }
 #include "simt_device.h"
+#include "simt_ptx.h"
 #endif
 
 #endif

@@ -149,6 +149,15 @@ struct worker {
         struct thread *thread; /* NULL: none */
         bool shared;
     } unwritten;
+    struct { /* plain stores that race with one before, until it is known whether they store the same value */
+        uintptr_t address;
+        uint32_t before, other_pc;
+        unsigned width;
+        const void *pc;
+        uint64_t stamp;
+        struct thread *thread;
+    } suspects[16];
+    unsigned suspect_count, access_width;
     struct site_memory site_cache[SITES];
 
     uint64_t block_number; /* in the grid, x fastest */

@@ -100,7 +100,7 @@ void *memory_allocate(size_t bytes) {
 }
 
 static void set_rights(const struct allocation *allocation, int rights) {
-    if (allocation == NULL) return;
+    if (allocation == NULL || allocation->shared_with_host) return;
     size_t guard = allocation->start - (uintptr_t)allocation->mapping;
     if (mprotect((void *)allocation->start, allocation->mapping_bytes - 2 * guard, rights) == 0) return;
     perror("simulated device: mprotect");
@@ -162,7 +162,9 @@ void simt_name_memory(const void *pointer, const char *name, int read_only) {
 
 void memory_share_with_host(const void *pointer) {
     struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
-    if (found != NULL) found->shared_with_host = found->all_written = true;
+    if (found == NULL) return;
+    memory_open(pointer);
+    found->shared_with_host = found->all_written = true;
 }
 
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data) {

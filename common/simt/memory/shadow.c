@@ -45,6 +45,8 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
     worker->last_barrier = -1;
     worker->block_synchronises = false;
     worker->unwritten.thread = NULL;
+    worker->suspect_count = 0;
+    worker->access_width = 4;
     for (unsigned i = 0; i < launch->threads; i++) {
         worker->threads[i].stamp = make_stamp(worker->owner, i, 0);
         worker->threads[i].clock = 1;
@@ -209,6 +211,50 @@ static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum 
               line, who, other_wrote ? "wrote" : "read", other_line, cause);
 }
 
+/* The hook comes before the store, so that what it stores is seen later: at the next access, barrier or end of the block. */
+static __attribute__((noinline, cold)) bool suspect_store(uintptr_t address, enum access_kind kind, const void *pc,
+                                                          uint64_t stamp, uint32_t other_pc) {
+    struct worker *worker = simt_worker;
+    if (simt_strict || kind != ACCESS_WRITE || worker->suspect_count == sizeof worker->suspects / sizeof *worker->suspects)
+        return false;
+    unsigned i = worker->suspect_count++;
+    worker->suspects[i].address = address;
+    worker->suspects[i].before = 0;
+    worker->suspects[i].other_pc = other_pc;
+    worker->suspects[i].width = worker->access_width;
+    worker->suspects[i].pc = pc;
+    worker->suspects[i].stamp = stamp;
+    worker->suspects[i].thread = simt_self;
+    memcpy(&worker->suspects[i].before, (const void *)address, worker->access_width);
+    return true;
+}
+
+void shadow_settle_suspects(struct worker *worker) {
+    struct thread *self = simt_self;
+    for (unsigned i = 0; i < worker->suspect_count; i++) {
+        uintptr_t address = worker->suspects[i].address;
+        const void *pc = worker->suspects[i].pc;
+        uint32_t now = 0;
+        memcpy(&now, (const void *)address, worker->suspects[i].width);
+        simt_self = worker->suspects[i].thread;
+        if (now != worker->suspects[i].before) {
+            worker->suspect_count = 0;
+            report_race(address, ACCESS_WRITE, pc, worker->suspects[i].stamp, worker->suspects[i].other_pc, true);
+            break;
+        }
+        if (simt_warned(pc)) continue;
+        char what[200];
+        describe_address(address, what, sizeof what);
+        char *line = source_line(pc), *other_line = source_line(absolute_pc(worker->suspects[i].other_pc));
+        simt_warn(pc, "several threads store the same value to %s, at %s and at %s, and nothing orders them", what, line,
+                  other_line);
+        free(line);
+        free(other_line);
+    }
+    worker->suspect_count = 0;
+    simt_self = self;
+}
+
 /* The writer may just not have run yet: then its write will be found to race with this read. So the read is only noted,
  * and told at the next barrier or the end of the block. */
 static __attribute__((noinline, cold)) void note_unwritten(uintptr_t address, bool shared, const void *pc) {
@@ -221,10 +267,21 @@ static __attribute__((noinline, cold)) void note_unwritten(uintptr_t address, bo
 }
 
 void shadow_report_unwritten(struct worker *worker) {
+    shadow_settle_suspects(worker);
     if (worker->unwritten.thread == NULL) return;
+    if (!simt_strict && simt_warned(worker->unwritten.pc)) {
+        worker->unwritten.thread = NULL;
+        return;
+    }
     char what[200];
     describe_address(worker->unwritten.address, what, sizeof what);
     char *line = source_line(worker->unwritten.pc);
+    if (!simt_strict) {
+        simt_warn(worker->unwritten.pc, "%s: read of %s, which nobody has written", line, what);
+        free(line);
+        worker->unwritten.thread = NULL;
+        return;
+    }
     simt_self = worker->unwritten.thread;
     simt_fail(cudaErrorLaunchFailure, "%s: read of %s, which nobody has written%s", line, what,
               worker->unwritten.shared ? " in this block: shared memory starts out with no defined contents" : "");
@@ -315,8 +372,10 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
             return;
         }
         if (!(marked && (write & WRITE_MARKED) != 0) && unordered(write, cell->write_clock, stamp)) {
-            report_race(address, kind, pc, write, cell->write_pc, true);
-            return;
+            if (!suspect_store(address, kind, pc, write, cell->write_pc)) {
+                report_race(address, kind, pc, write, cell->write_pc, true);
+                return;
+            }
         }
     }
     if (read >> shift == stamp >> shift) {
@@ -364,8 +423,10 @@ static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, si
         word->split = 1;
         word->read = 0; /* so that no read of the word is settled */
     }
+    simt_worker->access_width = 1;
     for (size_t i = 0; i < bytes; i++)
         on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
+    simt_worker->access_width = 4;
     if (!only_reads(kind)) word->write = stamp; /* who looks here only asks whether */
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;
@@ -72,4 +73,52 @@ void simt_trap(const char *file, int line) {
 
 void simt_unsupported(const char *what, const char *file, int line) {
     simt_fail(cudaErrorNotSupported, "%s:%d: %s", file, line, what);
+}
+
+/* ---- warnings -------------------------------------------------------------------------------------------------------- */
+
+bool simt_strict = true;
+
+static struct warning {
+    const void *key;
+    unsigned long count;
+    char *text;
+} warnings[256];
+static size_t warning_count;
+
+bool simt_warned(const void *key) {
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < warning_count && !found; i++)
+        if (warnings[i].key == key) {
+            warnings[i].count++;
+            found = true;
+        }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void simt_warn(const void *key, const char *format, ...) {
+    char text[3000];
+    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", simt_worker->launch->name,
+                          simt_worker->block_index.x, simt_worker->block_index.y, simt_worker->block_index.z);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
+    va_end(arguments);
+    pthread_mutex_lock(&lock);
+    bool told = false;
+    for (size_t i = 0; i < warning_count; i++) told = told || warnings[i].key == key; /* by another CPU thread just now */
+    if (!told && warning_count < sizeof warnings / sizeof *warnings) {
+        fprintf(stderr, "simulated device: warning %s\n", text);
+        warnings[warning_count++] = (struct warning){key, 1, strdup(text)};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void simt_list_warnings(void) {
+    if (warning_count > 0)
+        fprintf(stderr, "simulated device: %zu places do what a card tolerates (SIMT_STRICT=1 makes it an error):\n",
+                warning_count);
+    for (size_t i = 0; i < warning_count; i++) fprintf(stderr, "    %lu times %s\n", warnings[i].count, warnings[i].text);
 }

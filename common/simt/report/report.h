@@ -12,6 +12,13 @@ void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);
 
+/* What a card tolerates is a fault (strict, the default), or is told and lets the kernel go on. Each place, `key`, is told
+ * once and counted: simt_warned() counts it and says whether it has been told. */
+extern bool simt_strict;
+bool simt_warned(const void *key);
+void simt_warn(const void *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void simt_list_warnings(void); /* to standard error; nothing when there are none */
+
 unsigned simt_fault_count(void); /* faults found since the program began */
 cudaError_t simt_sticky_error(void);
 void simt_clear_error(void);

@@ -73,7 +73,7 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
             }
         }
         if (!any_ran) {
-            explain_deadlock(worker);
+            if (explain_deadlock(worker)) continue;
             return;
         }
     }

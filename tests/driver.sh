@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# driver.sh SIMT_NVCC: the compiler driver takes what nvcc takes, says what it cannot do with the line of source, and its
+# programs end with the right status.
+set -uo pipefail
+nvcc=$(realpath -s "${1:?usage: driver.sh SIMT_NVCC}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+check() { # WHAT STATUS WORDS COMMAND...: the command's exit status, and words in its output
+    local what=$1 status=$2 words=$3 got
+    shift 3
+    "$@" >out 2>&1
+    got=$?
+    if [[ $got != "$status" ]] || { [[ $words ]] && ! grep -qF -- "$words" out; }; then
+        printf '%s: exit status %s instead of %s, or no "%s" in:\n%s\n' "$what" "$got" "$status" "$words" "$(head -n 12 out)"
+        failed=1
+    fi
+}
+
+mkdir include 'a folder'
+cat >include/scale.cuh <<'EOF'
+#pragma once
+__shared__ float kept[64];
+__device__ inline float scaled(const float *in) {
+    kept[threadIdx.x] = FACTOR * in[threadIdx.x];
+    __syncthreads();
+    return kept[threadIdx.x];
+}
+EOF
+cat >kernel.cu <<'EOF'
+#include "scale.cuh"
+__global__ void scale(float *out, const float *in) { out[threadIdx.x] = scaled(in); }
+void run(float *out, const float *in, int threads) { scale<<<1, threads>>>(out, in); }
+EOF
+cat >'a folder/main.cu' <<'EOF'
+#include <cstdio>
+#include <cstdlib>
+void run(float *out, const float *in, int threads);
+int main(int argc, char **argv) {
+    float host[64], *in, *out;
+    for (int i = 0; i < 64; i++) host[i] = i;
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof host);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    run(out, in, argc > 1 ? atoi(argv[1]) : 64);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    printf("%g\n", host[2]);
+    return argc > 2 ? atoi(argv[2]) : 0;
+}
+EOF
+# shellcheck disable=SC2054
+flags=(-O3 -std=c++17 -arch=sm_80 -gencode arch=compute_80,code=sm_80 -lineinfo -Xptxas -v --use_fast_math -Xcompiler -Wall
+    -Iinclude -DFACTOR=3)
+check 'several files' 0 '' "$nvcc" "${flags[@]}" kernel.cu 'a folder/main.cu' -o program
+check 'its program' 0 6 ./program
+check 'objects' 0 '' "$nvcc" "${flags[@]}" -c kernel.cu -o kernel.o
+check 'objects, linked' 0 '' "$nvcc" kernel.o 'a folder/main.cu' -o linked -lcudart
+check 'their program' 0 6 ./linked
+check 'the exit status of the program' 9 6 ./program 64 9
+check 'a fault that the program ignores' 3 'include/scale.cuh:4: read of 4 bytes out of bounds: byte 256' ./program 96
+check 'a launch that fails, ignored' 3 'at most 1024' ./program 2048
+check '--run' 7 6 "$nvcc" --run "${flags[@]}" kernel.cu 'a folder/main.cu' -- 64 7
+check 'the meter' 0 'shared store' env SIMT_METER=1 ./program
+check 'the meter beside the source' 0 'kept[threadIdx.x] = FACTOR' env SIMT_METER=source ./program
+check 'the meter as JSON' 0 6 env SIMT_METER=meter.json ./program
+check 'the JSON' 0 'scale.cuh' grep -o 'include/scale.cuh' meter.json
+check 'a wrong seed' 2 'SIMT_SHUFFLE_SEED=x' env SIMT_SHUFFLE_SEED=x ./program
+check 'a file that is not there' 2 'none.cu: no such file' "$nvcc" none.cu
+check 'an option that needs a value' 2 '-o needs a value' "$nvcc" kernel.cu -o
+check 'no file' 2 'usage' "$nvcc" -c
+check 'a shared library' 2 '-shared is not supported' "$nvcc" -shared kernel.cu
+
+refused() { # WORDS LINE: a program whose second line is refused
+    printf '#include <cstdio>\n%s\nint main() { return 0; }\n' "$2" >refused.cu
+    check "$2" 1 "refused.cu:2: error: $1" "$nvcc" refused.cu -o refused
+}
+refused 'PTX' '__device__ unsigned f(unsigned x) { asm("isspacep.global %0, %1;" : "=r"(x) : "r"(x)); return x; }'
+refused '<<< without >>>' 'void f() { g<<<1, 2; }'
+refused 'the __shared__ variable x cannot have an initial value' '__global__ void k() { __shared__ int x = 1; }'
+
+cat >syntax.cu <<'EOF'
+__global__ void k(int *out) { out[0] = 1; }
+int main() {
+    float *x = nullptr;
+    k<<<1, 1>>>(x);
+}
+EOF
+check 'a wrong argument' 1 'syntax.cu:4' "$nvcc" syntax.cu -o syntax
+cat >nested.cu <<'EOF'
+__global__ void inner() {}
+__global__ void outer() { inner<<<1, 1>>>(); }
+int main() { outer<<<1, 1>>>(); }
+EOF
+check 'a launch in a kernel' 3 'no dynamic parallelism' "$nvcc" --run nested.cu
+[[ $failed == 0 ]] && echo 'driver: all as it should be'
+exit "$failed"

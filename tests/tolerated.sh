@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# tolerated.sh SIMT_NVCC: what a card tolerates is told with its lines and counted, is an error when strict, and its twin is
+# silent; a fault that looks like it stays one, though the program ignores all errors, and though it is compiled with -DNDEBUG.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$1" -DNDEBUG "$here/tolerated.cu" -o "$work/tolerated" || exit 1
+failed=0
+
+line_of() { # KERNEL WHICH: the line number of its WHICH-th "// here"
+    awk -v kernel="void $1(" -v left="$2" '/__global__/ { on = index($0, kernel) } on && /\/\/ here$/ && left-- > 0 { print NR }' \
+        "$here/tolerated.cu"
+}
+
+expect() { # STRICT NAME STATUS WORDS...: each of the words must be in standard error; none: it must be empty
+    local strict=$1 name=$2 status=$3 got word
+    shift 3
+    SIMT_STRICT=$strict "$work/tolerated" "$name" >/dev/null 2>"$work/err"
+    got=$?
+    if [[ $got != "$status" ]]; then
+        printf '%s, strict %s: exit status %s instead of %s\n' "$name" "$strict" "$got" "$status"
+        failed=1
+    fi
+    for word in "$@"; do
+        if ! grep -qF -- "$word" "$work/err"; then
+            printf '%s, strict %s: no "%s" in:\n%s\n' "$name" "$strict" "$word" "$(cat "$work/err")"
+            failed=1
+        fi
+    done
+    if (($# == 0)) && [[ -s $work/err ]]; then
+        printf '%s, strict %s: not silent:\n%s\n' "$name" "$strict" "$(cat "$work/err")"
+        failed=1
+    fi
+}
+
+for name in same_value same_byte unwritten early_return two_lines; do
+    mapfile -t lines < <(line_of "$name" 9)
+    expect 0 "$name" 0 "warning in kernel $name" "${lines[@]/#/tolerated.cu:}" 'times in kernel'
+    expect 1 "$name" 3 "in kernel $name" "tolerated.cu:${lines[0]}"
+    expect 0 "${name}_twin" 0
+    expect 1 "${name}_twin" 0
+done
+for name in same_value_fault same_byte_fault early_return_fault; do
+    expect 0 "$name" 3 'race on' "tolerated.cu:$(line_of "$name" 1)"
+done
+expect 0 two_lines_fault 3 'divergent barrier' "tolerated.cu:$(line_of two_lines_fault 1)"
+[[ $failed == 0 ]] && echo 'tolerated: 5 warnings, 5 twins and 4 faults as they should be'
+exit "$failed"
