@@ -340,7 +340,7 @@ def meter(arguments):
         sys.exit(77)
     for line in to_check:
         old, new = sums(line), sums(metered(programs, line["step"], line["options"]) or {"meter": []})
-        for key in {**old, **new}:
+        for key in old | {key: None for key in new if key[:2] not in {kernel[:2] for kernel in old}}:
             if old.get(key) != new.get(key):
                 fail(f"{line['step']} {line['options']}: {key[1]}: {key[2]}: recorded {old.get(key)}, now {new.get(key)}")
 
