@@ -1,4 +1,4 @@
-/* Prints the tables that end the main job, one per pass and one row per step.
+/* Prints the tables that end the main job, one per pass and data type, one row per step.
  *
  *     report [--recorded FILE]... [--failed STEP]... RESULTS.jsonl
  *
@@ -29,7 +29,8 @@ struct shape {
 
 struct record {
     cJSON *json; /* owns the strings below */
-    const char *step, *idea, *kernel, *device, *pass;
+    const char *step, *idea, *kernel, *device;
+    char pass[40]; /* and data type, as "fwd fp32": what is compared among itself, a table for each */
     struct shape shape;
     double ms, tflops, error, workspace; /* NAN where the line has none */
     bool checked, ok;
@@ -110,7 +111,6 @@ static struct record parse_record(struct place at, const char *line) {
         .idea = text_field(at, json, "idea", false),
         .kernel = text_field(at, json, "kernel", false),
         .device = text_field(at, json, "device", true),
-        .pass = text_field(at, json, "pass", true),
         .shape = {.batch = size_field(at, json, "batch"),
                   .heads = size_field(at, json, "heads"),
                   .seq = size_field(at, json, "seq"),
@@ -125,7 +125,9 @@ static struct record parse_record(struct place at, const char *line) {
     };
     record.ok = record.checked && flag_field(at, json, "ok");
     /* What is deterministic is another measurement than the step's own. */
-    if (field(json, "deterministic") != NULL && flag_field(at, json, "deterministic")) record.pass = "deterministic";
+    bool deterministic = field(json, "deterministic") != NULL && flag_field(at, json, "deterministic");
+    snprintf(record.pass, sizeof record.pass, "%s %s", deterministic ? "deterministic" : text_field(at, json, "pass", true),
+             text_field(at, json, "dtype", true));
     return record;
 }
 
@@ -269,8 +271,15 @@ static void put_check(struct row *row, const struct records *results, const char
 
 /* --- printing --- */
 
-static void print_size(const char *words, const struct shape *shape) {
-    printf("%s, B %d, H %d, N %d", words, shape->batch, shape->heads, shape->seq);
+static void print_size(const char *pass, const struct shape *shape) {
+    static const char *const words[][2] = {{"fwd ", "forward pass, "}, {"bwd ", "backward pass, "}, {"both ", "both passes, "}};
+    const char *dtype = pass;
+    for (int i = 0; i < 3; i++) {
+        if (strncmp(pass, words[i][0], strlen(words[i][0])) != 0) continue;
+        dtype = pass + strlen(words[i][0]);
+        fputs(words[i][1], stdout);
+    }
+    printf("%s, B %d, H %d, N %d", dtype, shape->batch, shape->heads, shape->seq);
     if (shape->seq_kv != shape->seq) printf(" x %d", shape->seq_kv);
     printf(", d %d%s", shape->dim, shape->causal ? ", causal" : "");
 }
@@ -301,7 +310,7 @@ static void print_rows(const struct row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) print_row(&rows[i], widths);
 }
 
-static void print_origin(const char *words, const struct record *like, bool on_card) {
+static void print_origin(const char *pass, const struct record *like, bool on_card) {
     if (like == NULL) {
         puts(on_card ? "Nothing was timed here." : "No latencies: none of these kernels is one that was recorded on a card.");
         return;
@@ -313,13 +322,12 @@ static void print_origin(const char *words, const struct record *like, bool on_c
         if (cJSON_IsString(detail)) printf(", %s%s", details[i][1], detail->valuestring);
     }
     fputs(";\n  ", stdout);
-    print_size(words, &like->shape);
+    print_size(pass, &like->shape);
     puts(".");
 }
 
-static void print_table(struct source from, const struct source *recorded, const char *const pass_words[2], char **steps,
-                        size_t count, char **failed) {
-    const char *pass = pass_words[0];
+static void print_table(struct source from, const struct source *recorded, const char *pass, char **steps, size_t count,
+                        char **failed) {
     bool on_card = recorded == NULL;
     struct source times = choose(on_card ? from : *recorded, pass, steps, count, true);
     struct source memory = times.like != NULL ? times : choose(from, pass, steps, count, false);
@@ -346,12 +354,12 @@ static void print_table(struct source from, const struct source *recorded, const
     }
     print_rows(rows, count + 1);
     putchar('\n');
-    print_origin(pass_words[1], times.like, on_card);
+    print_origin(pass, times.like, on_card);
     if (!on_card && times.like != NULL && without > 0)
         puts("A dash: the kernel that ran here is not one that was recorded at that size.");
     if (times.like == NULL && memory.like != NULL) {
         fputs("Memory: ", stdout);
-        print_size(pass_words[1], &memory.like->shape);
+        print_size(pass, &memory.like->shape);
         puts(", as run here.");
     }
     printf("Memory: of the device, beyond inputs and outputs.\n"
@@ -363,24 +371,23 @@ static void print_table(struct source from, const struct source *recorded, const
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static void print_tables(const struct records *results, const struct records *recorded, char **failed) {
-    static const char *const passes[][2] = {{"fwd", "forward pass"},
-                                             {"bwd", "backward pass"},
-                                             {"deterministic", "deterministic backward pass"},
-                                             {"both", "both passes"}};
     char **steps = calloc(results->count + 1, sizeof *steps);
     if (steps == NULL) fail("out of memory");
     bool on_card = false;
     for (size_t i = 0; i < results->count; i++) on_card = on_card || strcmp(results->items[i].device, "sim") != 0;
     struct source here = {results, results, NULL}, other = {results, recorded, NULL};
-    for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
-        size_t count = 0;
+    for (size_t p = 0; p < results->count; p++) {
+        const char *pass = results->items[p].pass;
+        size_t count = 0, before = 0;
+        while (strcmp(results->items[before].pass, pass) != 0) before++;
+        if (before < p) continue; /* this pass has its table */
         for (size_t i = 0; i < results->count; i++) {
             const struct record *line = &results->items[i];
-            if (strcmp(line->pass, passes[p][0]) == 0 && first_line(results, line->step, line->pass) == line)
+            if (strcmp(line->pass, pass) == 0 && first_line(results, line->step, pass) == line)
                 steps[count++] = (char *)(uintptr_t)line->step;
         }
         qsort(steps, count, sizeof *steps, by_name);
-        if (count > 0) print_table(here, on_card ? NULL : &other, passes[p], steps, count, failed);
+        print_table(here, on_card ? NULL : &other, pass, steps, count, failed);
     }
     free(steps);
     if (results->count == 0) puts("No step ran: nothing to show.");

@@ -75,11 +75,6 @@ def data_files(folder):
     return [file for file in files if file.name.startswith("h200-")] or files
 
 
-def of_main_card(records):
-    """The lines of one card, the first one: numbers of two cards do not belong in one table or picture."""
-    return [record for record in records if record.device == records[0].device]
-
-
 def find(records, step, shape, pass_="fwd"):
     """The last such measurement: a later one replaces an earlier one. None when there is none."""
     for record in reversed(records):

@@ -193,7 +193,9 @@ def ladder(book, page, pass_="fwd", size=None):
     found = [(step, rec.find(records, step, shape, pass_)) for step in rec.steps_of(records, pass_)]
     need(found, f"ladder: nothing of {pass_} is recorded")
     first = found[0][1]
-    rows = [[f"[{step}]({os.path.relpath(book.root / 'steps' / step / 'README.md', page.parent)})", book.says(step, "idea"),
+    other_type = lambda line: f" ({line.details['dtype']})" if line and line.details["dtype"] != "fp32" else ""
+    rows = [[f"[{step}]({os.path.relpath(book.root / 'steps' / step / 'README.md', page.parent)})",
+             book.says(step, "idea") + other_type(line),
              number(line and line.ms, " ms"), number(divided(first and first.ms, line and line.ms), "x"),
              number(line and line.tflops), size_in_bytes(line and line.workspace)] for step, line in found]
     return [str(shape), "idea", "latency", f"speedup over {found[0][0][:2]}", "TFLOP/s", "extra memory"], "llrrrr", rows

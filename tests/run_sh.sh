@@ -34,7 +34,7 @@ if ! nvidia-smi -L >/dev/null 2>&1; then
         refused 3 "${words[@]}"
     done
 fi
-for job in '' test profile sanitize cu new; do
+for job in '' test profile sanitize new; do
     run $job --help && grep -q -- '--from 01' "$work/out"
     check "./run.sh $job --help"
 done
@@ -44,8 +44,31 @@ check 'new 90_mine --from 01'
 run new 91_twin --from 06b
 check 'new 91_twin --from 06b'
 refused 2 new 90_other --from 02
-grep -q '.name = "90_mine"' steps/90_mine/mine.cu && ! grep -q '01_naive' <(grep -v idea steps/90_mine/mine.cu)
+grep -q '.name = "90_mine"' steps/90_mine/mine.cu && ! grep -q 'step_01_naive' steps/90_mine/mine.cu
 check 'no name of the step that was copied is left'
+
+cat >"$work/own.cu" <<'CUDA'
+#include <cstdio>
+#include <cstdlib>
+__global__ void twice(int *x) { x[threadIdx.x] *= 2; }
+int main(int argc, char **argv) {
+    int value = atoi(argv[1]), *x;
+    cudaMalloc(&x, sizeof value);
+    cudaMemcpy(x, &value, sizeof value, cudaMemcpyHostToDevice);
+    twice<<<1, argc - 1>>>(x);
+    cudaMemcpy(&value, x, sizeof value, cudaMemcpyDeviceToHost);
+    printf("twice is %d\n", value);
+    return value;
+}
+CUDA
+status=0
+run cu "$work/own.cu" -- 21 || status=$?
+((status == 42)) && grep -q 'twice is 42' "$work/out"
+check "one's own .cu runs with its argument; exit status $status"
+status=0
+run cu "$work/own.cu" -- 21 22 || status=$?
+((status == 3)) && grep -q 'own.cu' "$work/err"
+check "and is stopped where it reaches past its array; exit status $status"
 
 run --quick --steps 90,02
 check 'a step of the reader runs'
