@@ -1,8 +1,8 @@
 // 10a_wmma: chapter 05's loops with both products on tensor cores, through WMMA.
 //
-// Idea      A warp multiplies 16 x 16 x 16 matrices as one operation of the WMMA interface. Which lane holds which element
-//           of the result is not documented, so whatever needs rows goes through shared memory: S for the softmax, and O
-//           to be rescaled.
+// Idea      A warp multiplies 16 x 16 x 16 matrices as one operation of the WMMA interface. Which lane holds which
+//           element of the result is not documented, so whatever needs rows goes through shared memory: S for the
+//           softmax, and O to be rescaled.
 // Costs     O(N) memory, none beyond the outputs.
 // Limiter   Shared memory: O, in fp32, is stored and loaded twice per tile of keys.
 // Measured  README.md beside this file has the numbers.
@@ -30,8 +30,8 @@ static_assert(BYTES<128> <= LEAST_SHARED_BYTES_8_0, "the tiles fit into the shar
 // The index of (row, col) in a tile.
 template <int D> __device__ inline int place(int row, int col) { return row * D + col; }
 
-// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the last
-// row or the last column become zeros. No barrier.
+// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the
+// last row or the last column become zeros. No barrier.
 template <int D, class T>
 __device__ inline void copy_rows(T *tile, const T *matrix, int first, int count, int rows, int d) {
     for (int i = threadIdx.x; i < count * D / 8; i += THREADS) {

@@ -1,8 +1,8 @@
 // 10b_mma: the fragments of mma.sync are documented, so that S, P and O stay in registers.
 //
-// Idea      mma.sync is one instruction per warp whose register layout is public. A row of S lies in the four lanes of a
-//           quad: its maximum and sum take two shuffles. S, rounded to 16 bits, already is the first operand of P V.
-//           Only Q, K and V go through shared memory.
+// Idea      mma.sync is one instruction per warp whose register layout is public. A row of S lies in the four lanes
+//           of a quad: its maximum and sum take two shuffles. S, rounded to 16 bits, already is the first operand of
+//           P V. Only Q, K and V go through shared memory.
 // Costs     O(N) memory, none beyond the outputs.
 // Limiter   Shared memory: a fragment takes four loads per lane (V: eight), most of them with bank conflicts.
 // Measured  README.md beside this file has the numbers.
@@ -26,8 +26,8 @@ static_assert(BYTES<128> <= LEAST_SHARED_BYTES_8_0, "the tiles fit into the shar
 // The index of (row, col) in a tile.
 template <int D> __device__ inline int place(int row, int col) { return row * D + col; }
 
-// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the last
-// row or the last column become zeros. No barrier.
+// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the
+// last row or the last column become zeros. No barrier.
 template <int D, class T>
 __device__ inline void copy_rows(T *tile, const T *matrix, int first, int count, int rows, int d) {
     for (int i = threadIdx.x; i < count * D / 8; i += THREADS) {

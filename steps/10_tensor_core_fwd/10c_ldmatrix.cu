@@ -1,7 +1,7 @@
 // 10c_ldmatrix: whole fragments in one instruction.
 //
-// Idea      ldmatrix loads four 8 x 8 quadrants in the layout of fragments: each lane gives the address of one row of 16
-//           bytes. With .trans it hands out columns, which V needs.
+// Idea      ldmatrix loads four 8 x 8 quadrants in the layout of fragments: each lane gives the address of one row of
+//           16 bytes. With .trans it hands out columns, which V needs.
 // Costs     O(N) memory, none beyond the outputs.
 // Limiter   Shared memory: the 8 rows of a quadrant lie in one group of 4 banks, so a quadrant takes 8 wavefronts.
 // Measured  README.md beside this file has the numbers.
@@ -25,8 +25,8 @@ static_assert(BYTES<128> <= LEAST_SHARED_BYTES_8_0, "the tiles fit into the shar
 // The index of (row, col) in a tile.
 template <int D> __device__ inline int place(int row, int col) { return row * D + col; }
 
-// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the last
-// row or the last column become zeros. No barrier.
+// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the
+// last row or the last column become zeros. No barrier.
 template <int D, class T>
 __device__ inline void copy_rows(T *tile, const T *matrix, int first, int count, int rows, int d) {
     for (int i = threadIdx.x; i < count * D / 8; i += THREADS) {

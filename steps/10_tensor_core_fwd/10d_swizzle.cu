@@ -1,7 +1,8 @@
 // 10d_swizzle: no two rows of a quadrant in the same banks.
 //
-// Idea      Each row of a tile consists of groups of 8 elements, 16 bytes. Row r keeps group c at place c XOR r % 8. The 8
-//           rows of a quadrant then lie in 8 different groups of 4 banks, and ldmatrix loads a quadrant in one wavefront.
+// Idea      Each row of a tile consists of groups of 8 elements, 16 bytes. Row r keeps group c at place c XOR r % 8.
+//           The 8 rows of a quadrant then lie in 8 different groups of 4 banks, and ldmatrix loads a quadrant in one
+//           wavefront.
 // Costs     O(N) memory, none beyond the outputs; one XOR per address.
 // Limiter   Latency: every warp waits for a tile from global memory before it multiplies.
 // Measured  README.md beside this file has the numbers.
@@ -28,8 +29,8 @@ template <int D> __device__ inline int place(int row, int col) {
     return row * D + (col ^ row % 8 * 8);
 }
 
-// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the last
-// row or the last column become zeros. No barrier.
+// Copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per load. Elements past the
+// last row or the last column become zeros. No barrier.
 template <int D, class T>
 __device__ inline void copy_rows(T *tile, const T *matrix, int first, int count, int rows, int d) {
     for (int i = threadIdx.x; i < count * D / 8; i += THREADS) {

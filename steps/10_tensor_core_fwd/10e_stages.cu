@@ -1,7 +1,7 @@
 // 10e_stages: the next tiles of K and V arrive while the warps compute with these.
 //
-// Idea      Shared memory holds two stages of K and V. cp.async fills one stage while all warps compute with the other, and
-//           one barrier per tile serves both hazards.
+// Idea      Shared memory holds two stages of K and V. cp.async fills one stage while all warps compute with the
+//           other, and one barrier per tile serves both hazards.
 // Costs     O(N) memory, none beyond the outputs; twice the shared memory for K and V.
 // Limiter   Shared memory: a warp has 16 rows, so a 16 x 16 piece of K or V feeds two mma only.
 // Measured  README.md beside this file has the numbers.
@@ -30,8 +30,8 @@ template <int D> __device__ inline int place(int row, int col) {
     return row * D + (col ^ row % 8 * 8);
 }
 
-// Start to copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per cp.async. Elements past
-// the last row or the last column become zeros. No commit, no wait.
+// Start to copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per cp.async.
+// Elements past the last row or the last column become zeros. No commit, no wait.
 template <int D, class T>
 __device__ inline void copy_rows(T *tile, const T *matrix, int first, int count, int rows, int d) {
     for (int i = threadIdx.x; i < count * D / 8; i += THREADS) {

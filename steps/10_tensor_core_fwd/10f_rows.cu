@@ -1,7 +1,7 @@
 // 10f_rows: two row tiles per warp.
 //
-// Idea      A warp owns 32 query rows, so that a 16 x 16 piece of K or V, once in registers, feeds four mma instead of two. Q
-//           no longer fits in registers and is loaded from shared memory again for each tile of keys.
+// Idea      A warp owns 32 query rows, so that a 16 x 16 piece of K or V, once in registers, feeds four mma instead
+//           of two. Q no longer fits in registers and is loaded from shared memory again for each tile of keys.
 // Costs     O(N) memory, none beyond the outputs; up to 255 registers per thread.
 // Limiter   Instructions besides mma.sync: masks, address arithmetic, bounds checks, the rescaling of O.
 // Measured  README.md beside this file has the numbers.
@@ -33,8 +33,8 @@ template <int D> __device__ inline int place(int row, int col) {
     return row * D + (col ^ row % 8 * 8);
 }
 
-// Start to copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per cp.async. Elements past
-// the last row or the last column become zeros. No commit, no wait.
+// Start to copy rows [first, first + count) of a (rows, d) matrix to a (count, D) tile, 8 elements per cp.async.
+// Elements past the last row or the last column become zeros. No commit, no wait.
 template <int D, class T>
 __device__ inline void copy_rows(T *tile, const T *matrix, int first, int count, int rows, int d) {
     for (int i = threadIdx.x; i < count * D / 8; i += THREADS) {

@@ -1,8 +1,9 @@
 // 10g_interior: no mask, no bounds check and little address arithmetic in interior tiles.
 //
-// Idea      The tiles of keys are visited from the last to the first. Tiles with a mask come first; a second copy of the loop
-//           body, without the mask, visits the rest. All rows of a tile before the last exist, so its copy needs no bounds
-//           check. A lane computes its address in a tile once: another piece is one XOR or a constant offset away.
+// Idea      The tiles of keys are visited from the last to the first. Tiles with a mask come first; a second copy of
+//           the loop body, without the mask, visits the rest. All rows of a tile before the last exist, so its copy
+//           needs no bounds check. A lane computes its address in a tile once: another piece is one XOR or a constant
+//           offset away.
 // Costs     O(N) memory, none beyond the outputs; twice the code.
 // Limiter   Instructions besides mma.sync: the maximum, the scale and the rescaling of O.
 // Measured  README.md beside this file has the numbers.
@@ -34,9 +35,9 @@ template <int D> __device__ inline int place(int row, int col) {
     return row * D + (col ^ row % 8 * 8);
 }
 
-// Start to copy rows [first, first + COUNT) of a (rows, d) matrix to a (COUNT, D) tile, 8 elements per cp.async. With FILL,
-// elements past the last row or the last column become zeros; without, all rows exist, and columns past d stay as they are.
-// No commit, no wait.
+// Start to copy rows [first, first + COUNT) of a (rows, d) matrix to a (COUNT, D) tile, 8 elements per cp.async. With
+// FILL, elements past the last row or the last column become zeros; without, all rows exist, and columns past d stay
+// as they are. No commit, no wait.
 template <int D, int COUNT, bool FILL, class T>
 __device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, int rows, int d) {
     constexpr int STEP = 8 * THREADS / D; // rows that all threads copy together
@@ -86,8 +87,8 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
     }
     __pipeline_commit();
 
-    // Lane l names row l % 8 of the quadrant for register l / 8 (tensor.cuh). For the first piece of a tile this is the
-    // following element; 16 columns further is one XOR, 16 rows further one constant.
+    // Lane l names row l % 8 of the quadrant for register l / 8 (tensor.cuh). For the first piece of a tile this is
+    // the following element; 16 columns further is one XOR, 16 rows further one constant.
     int Q_lane = place<D>(warp * ROWS + lane % 16, lane / 16 * 8);
     int K_lane = place<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
     int V_lane = place<D>(lane % 16, lane / 16 * 8);

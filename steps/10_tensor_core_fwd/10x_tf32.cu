@@ -1,10 +1,11 @@
 // 10x_tf32: fp32 accuracy from tensor cores, by three TF32 products. Beside the chain of rungs, which is for 16 bits.
 //
-// Idea      TF32 keeps 11 significant bits of a float's 24. Each operand becomes big + small, two TF32 numbers, and
-//           A B = big big + big small + small big: the missing small small is about 2^-24 of the product. A tensor core
-//           truncates when it adds, so a long chain of mma drifts towards zero: each short chain starts from zero, and an
-//           ordinary addition, which rounds, adds it to the sum.
-// Costs     O(N) memory, none beyond the outputs; three mma per product, about four instructions per element of a fragment.
+// Idea      TF32 keeps 11 significant bits of a float's 24. Each operand becomes big + small, two TF32 numbers, and A
+//           B = big big + big small + small big: the missing small small is about 2^-24 of the product. A tensor core
+//           truncates when it adds, so a long chain of mma drifts towards zero: each short chain starts from zero,
+//           and an ordinary addition, which rounds, adds it to the sum.
+// Costs     O(N) memory, none beyond the outputs; three mma per product, about four instructions per element of a
+//           fragment.
 // Limiter   The tensor cores: a third of TF32, which has half the rate of 16 bits.
 // Measured  README.md beside this file has the numbers.
 
@@ -32,9 +33,9 @@ using tiling_128 = tiling<128, 32, 4, 1, 2, 2>;
 // The index of (row, col) in a tile. A group is 4 floats, 16 bytes; row r keeps group c at place c XOR r % 8.
 template <int D> __device__ inline int place(int row, int col) { return row * D + (col ^ row % 8 * 4); }
 
-// Start to copy rows [first, first + COUNT) of a (rows, d) matrix to a (COUNT, D) tile, 4 floats per cp.async. With FILL,
-// elements past the last row or the last column become zeros; without, all rows exist, and columns past d stay as they are.
-// No commit, no wait.
+// Start to copy rows [first, first + COUNT) of a (rows, d) matrix to a (COUNT, D) tile, 4 floats per cp.async. With
+// FILL, elements past the last row or the last column become zeros; without, all rows exist, and columns past d stay
+// as they are. No commit, no wait.
 template <class C, int COUNT, bool FILL>
 __device__ __forceinline__ void copy_rows(float *tile, const float *matrix, int first, int rows, int d) {
     constexpr int STEP = 4 * C::THREADS / C::D; // rows that all threads copy together
@@ -63,8 +64,16 @@ template <int N> __device__ __forceinline__ split<N> split_floats(const uint32_t
     return s;
 }
 
-// C += A B over CHAIN steps of mma, for each of TILES matrices A. The chain starts from zero with its small products, so that
-// only the CHAIN large ones are truncated in places that matter. B: its registers b0 and b1.
+// m16n8k8 in TF32, with g = lane / 4 and t = lane % 4; C as for 16 bits (tensor.cuh):
+//
+//       A: 4 registers, 1 float each       B: 2 registers, 1 float each
+//                k                                    n
+//                t     t+4                            g
+//         g  [  A0  |  A2  ]                   t   [ B0 ]
+//       g+8  [  A1  |  A3  ]                 t+4   [ B1 ]
+//
+// C += A B over CHAIN steps of mma, for each of TILES matrices A. The chain starts from zero with its small products,
+// so that only the CHAIN large ones are truncated in places that matter. B: its registers b0 and b1.
 template <int TILES, int N, int CHAIN>
 __device__ __forceinline__ void multiply(float (&C)[TILES][4], const split<4> (&A)[CHAIN][TILES],
                                          const split<N> (&B)[CHAIN], int b0, int b1) {
@@ -120,8 +129,8 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
     }
     __pipeline_commit();
 
-    // ldmatrix moves 8 rows of 16 bytes, here 4 floats: lane l of a quadrant's register gets element l % 4 of row l / 4, which
-    // is what the fragments of m16n8k8 hold. Each lane names one row, as for 16 bits.
+    // ldmatrix moves 8 rows of 16 bytes, here 4 floats: lane l of a quadrant's register gets element l % 4 of row l /
+    // 4, which is what the fragments of m16n8k8 hold. Each lane names one row, as for 16 bits.
     int Q_lane = place<D>(warp * TILES * 16 + lane % 16, lane / 16 * 4);
     int K_lane = place<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 4);
     // m in units of log 2; l of this lane's keys only, until the epilogue.
@@ -163,8 +172,8 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
             }
         }
 
-        // The online softmax (docs/math.md, eq. 15). Elements e of the C fragments of row tile t lie in row i = 2 t + e / 2 of
-        // this lane's rows.
+        // The online softmax (docs/math.md, eq. 15). Elements e of the C fragments of row tile t lie in row i = 2 t +
+        // e / 2 of this lane's rows.
         bool masked = tile >= unmasked;
         float factor = p.scale * LOG2_E; // exp(scale s) = 2^(factor s)
 #pragma unroll
@@ -197,8 +206,9 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
                 for (int e = i % 2 * 2; e < i % 2 * 2 + 2; e++) O_reg[n][i / 2][e] *= rescale;
         }
 
-        // O += P V, 8 CHAIN keys at a time. A C fragment holds keys 2 t and 2 t + 1 where an A fragment has k = t and t + 4: so
-        // k means these keys, in P and in V. A lane loads 4 columns of V at a time: column 4 g + j is column g of the j-th mma.
+        // O += P V, 8 CHAIN keys at a time. A C fragment holds keys 2 t and 2 t + 1 where an A fragment has k = t and
+        // t + 4: so k means these keys, in P and in V. A lane loads 4 columns of V at a time: column 4 g + j is
+        // column g of the j-th mma.
 #pragma unroll
         for (int k = 0; k < Bc / 8; k += CHAIN) {
             split<4> P_part[CHAIN][TILES];

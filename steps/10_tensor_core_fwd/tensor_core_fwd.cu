@@ -1,8 +1,8 @@
 // 10_tensor_core_fwd: few instructions per score.
 //
-// Idea      The scale is part of the exponent's FMA: exp(scale s - m) = 2^(factor s - m2). O is rescaled only when a row's
-//           maximum grows by more than SLACK: till then weights may exceed 1, and l, which divides them, grows alike. Larger
-//           tiles of keys spread the cost of a tile over more scores.
+// Idea      The scale is part of the exponent's FMA: exp(scale s - m) = 2^(factor s - m2). O is rescaled only when a
+//           row's maximum grows by more than SLACK: till then weights may exceed 1, and l, which divides them, grows
+//           alike. Larger tiles of keys spread the cost of a tile over more scores.
 // Costs     O(N) memory, none beyond the outputs; nearly all registers of a multiprocessor.
 // Limiter   The tensor cores as mma.sync drives them: 62% of what wgmma reaches on Hopper.
 // Measured  README.md beside this file has the numbers.
@@ -36,9 +36,9 @@ template <int D> __device__ inline int place(int row, int col) {
     return row * D + (col ^ row % 8 * 8);
 }
 
-// Start to copy rows [first, first + COUNT) of a (rows, d) matrix to a (COUNT, D) tile, 8 elements per cp.async. With FILL,
-// elements past the last row or the last column become zeros; without, all rows exist, and columns past d stay as they are.
-// No commit, no wait.
+// Start to copy rows [first, first + COUNT) of a (rows, d) matrix to a (COUNT, D) tile, 8 elements per cp.async. With
+// FILL, elements past the last row or the last column become zeros; without, all rows exist, and columns past d stay
+// as they are. No commit, no wait.
 template <int D, int COUNT, bool FILL, class T>
 __device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, int rows, int d) {
     constexpr int STEP = 8 * THREADS / D; // rows that all threads copy together
@@ -55,9 +55,10 @@ __device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, i
     }
 }
 
-// The online softmax without its last step: masks scores, and brings m, l and O up to date where a maximum grows. Returns the
-// factor of the scores in the exponent: P = 2^(factor s - m), m at most SLACK below the maximum. The largest s belongs to the
-// largest factor s, because `factor` is positive where it is not applied here. Arguments as for online_softmax().
+// The online softmax without its last step: masks scores, and brings m, l and O up to date where a maximum grows.
+// Returns the factor of the scores in the exponent: P = 2^(factor s - m), m at most SLACK below the maximum. The
+// largest s belongs to the largest factor s, because `factor` is positive where it is not applied here. Arguments as
+// for online_softmax().
 template <int NS, int NO>
 __device__ __forceinline__ float lazy_softmax(float (&S)[TILES][NS][4], float (&O)[TILES][NO][4], float (&m)[TILES][2],
                                               float (&l)[TILES][2], const problem &p, bool masked, int my_key,
@@ -132,8 +133,8 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
     }
     __pipeline_commit();
 
-    // Lane l names row l % 8 of the quadrant for register l / 8 (tensor.cuh). For the first piece of a tile this is the
-    // following element; 16 columns further is one XOR, 16 rows further one constant.
+    // Lane l names row l % 8 of the quadrant for register l / 8 (tensor.cuh). For the first piece of a tile this is
+    // the following element; 16 columns further is one XOR, 16 rows further one constant.
     int Q_lane = place<D>(warp * ROWS + lane % 16, lane / 16 * 8);
     int K_lane = place<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
     int V_lane = place<D>(lane % 16, lane / 16 * 8);

@@ -19,6 +19,7 @@ problems=(
     "--seq 200 --seq-kv 231 --dim 66 --causal"
     "--seq 130 --seq-kv 270 --dim 78"
     "--seq 640 --seq-kv 90 --dim 33"
+    "--heads 2 --seq 130 --seq-kv 270 --dim 72 --causal" # several tiles for steps that take multiples of 8 only
 )
 
 applies() { # ORIGINAL CHANGE
