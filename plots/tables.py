@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the measured numbers, the diffs and the quoted code into the book's pages. Standard library only.
 
-    tables.py            brings README.md, docs/**/*.md and steps/*/README.md up to date
+    tables.py            brings README.md, docs/**/*.md and steps/*/*.md up to date
     tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number that
                          was typed by hand; exit status 1 if there is any
     tables.py --changes  prints how many lines each rung changes of the one before it
@@ -12,6 +12,7 @@ A block stands between two comments, each at the beginning of a line, and ends w
     <!-- begin table sizes 03_online_softmax -->   one step at every recorded size; also: sizes STEP bwd
     <!-- begin table rungs 06 -->                  the rungs of a chapter, those that failed last
     <!-- begin table counters 03_online_softmax --> what Nsight Compute counted, a column per kernel; of any rung
+    <!-- begin table counters 06 -->               the same, a column per rung of a chapter: its longest kernel
     <!-- begin table stalls 06_vectorized -->      what its warps wait for
     <!-- begin table truth B1,H2,N256,d64 -->      the simulated device's counts beside Nsight Compute's
     <!-- begin table traffic 03_online_softmax --> what its kernels ask of global memory; also: traffic STEP B1,H2,N200,d40
@@ -127,7 +128,7 @@ def markdown_table(headings, alignments, rows):
 class Book:
     def __init__(self, root):
         self.root, self.wanted, self.used, self.cache = root, None, set(), {}
-        self.pages = sorted(page for page in [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("steps/*/README.md")]
+        self.pages = sorted(page for page in [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("steps/*/*.md")]
                             if page.exists())
         path = root / "plots" / "data" / "counters" / "meter.jsonl"  # of the simulated device, a line per run
         self.meters = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -308,7 +309,13 @@ def counter_rows(kernels):
 
 
 def counters(book, page, step):
-    kernels = book.counters(step, options_of(COUNTERS_AT))
+    """Of a step, a column per kernel; of a chapter's number, a column per rung."""
+    if step.isdigit():
+        found = [(rung, book.counters(rung, options_of(COUNTERS_AT))) for rung in book.chain(step)[0]]
+        kernels = [max(counted, key=lambda k: k["counters"]["gpu__time_duration.sum"]) | {"kernel": rung}
+                   for rung, counted in found if counted]
+    else:
+        kernels = book.counters(step, options_of(COUNTERS_AT))
     headings, *rows = counter_rows(kernels)
     return [str(parse_size(COUNTERS_AT)[0]), *headings[1:]], "l" + "r" * len(kernels), rows * bool(kernels)
 

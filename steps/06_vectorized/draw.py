@@ -117,11 +117,11 @@ def draw_timeline(epochs):
 # ---- the order of the FMAs ------------------------------------------------------------------------------------------
 
 TM = TN = 8
-forth_and_back = lambda i: range(TN) if i % 2 == 0 else reversed(range(TN))
+back_and_forth = lambda i: range(TN) if i % 2 == 0 else reversed(range(TN))
 ORDERS = {  # of the elements (i, j) of a lane's part of O, for one key
     "four columns at a time,\nall rows": [(i, 4 * t + q) for t in range(TN // 4) for i in range(TM) for q in range(4)],
     "row by row": [(i, j) for i in range(TM) for j in range(TN)],
-    "row by row,\ncolumns forth and back": [(i, j) for i in range(TM) for j in forth_and_back(i)],
+    "row by row,\ncolumns back and forth": [(i, j) for i in range(TM) for j in back_and_forth(i)],
 }
 
 
