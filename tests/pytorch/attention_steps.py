@@ -131,14 +131,14 @@ class Step:
         types = functions.attention_step_dtypes(index)
         self.dtypes = tuple(dtype for number, dtype in enumerate(DTYPES) if types >> number & 1)
 
-    def call(self, Q, K, causal, scale, pass_=None, **pointers):
+    def call(self, Q, K, causal, scale, pass_=None, pointers=None):
         """One call of the library: the problem of Q and K, and the pointers by their names."""
         batch, heads, N_q, d = Q.shape
         if pass_ is None:
             pass_ = FORWARD if self.has_forward else BACKWARD
         return self.library.Call(
             bytes=ctypes.sizeof(self.library.Call), step=self.index, dtype=DTYPES.index(Q.dtype), batch=batch, heads=heads,
-            N_q=N_q, N_kv=K.shape[2], d=d, causal=int(causal), scale=chosen_scale(scale, d), **{"pass": pass_}, **pointers,
+            N_q=N_q, N_kv=K.shape[2], d=d, causal=int(causal), scale=chosen_scale(scale, d), **{"pass": pass_}, **(pointers or {}),
         )
 
     def refuses(self, Q, K, causal=False, scale=None):
@@ -208,8 +208,8 @@ class Step:
         # work that follows on the same stream.
         with torch.cuda.device(Q.device):
             pointers = {name: tensor.data_ptr() for name, tensor in tensors.items()}
-            call = self.call(Q, K, causal, scale, pass_, workspace=workspace.data_ptr(),
-                             stream=torch.cuda.current_stream(Q.device).cuda_stream, **pointers)
+            pointers |= {"workspace": workspace.data_ptr(), "stream": torch.cuda.current_stream(Q.device).cuda_stream}
+            call = self.call(Q, K, causal, scale, pass_, pointers)
             error = self.library.functions.attention_run(ctypes.byref(call))
         self.library.check(error, f"{self.name} {('forward', 'backward', 'deterministic backward')[pass_]}")
 
