@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The project's commands, thin over cmake, ctest and the programs. See ./run.sh --help.
 set -euo pipefail
-invoked_from=$PWD
-cd "$(dirname "${BASH_SOURCE[0]}")"
+invoked_from=$PWD && cd "$(dirname "${BASH_SOURCE[0]}")"
 readonly exit_wrong=1 exit_usage=2 exit_missing=3
 
 usage() {
@@ -64,10 +63,9 @@ find_steps() {
     ((${#last_rungs[@]} > 0)) || die $exit_missing 'no steps in steps/'
 }
 
-steps=()
+steps=() preset='' quick='' sizes=() python=''
 choose_steps() { # LIST: fills `steps` in the ladder's order, each once
-    local name wanted found
-    local -a list
+    local name wanted found list
     local -A chosen
     IFS=, read -ra list <<<"$1"
     for wanted in "${list[@]}"; do
@@ -89,7 +87,6 @@ choose_one() { # NN: of a number, the chapter's last rung
     steps=("${steps[-1]}")
 }
 
-preset='' quick='' sizes=() python=''
 parse_options() {
     local largest
     while (($# > 0)); do
