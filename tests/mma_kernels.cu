@@ -1,3 +1,4 @@
+// For cards of compute_capability = 80 and later: those for which the build compiles this file.
 #include "mma_kernels.h"
 
 #include <mma.h>

@@ -1,4 +1,5 @@
-// Planted faults with tensor-core instructions, and their correct twins: as those of fault_kernels.cu.
+// Planted faults with tensor-core instructions, and their correct twins: as those of fault_kernels.cu. For cards of
+// compute_capability = 80 and later.
 #include "fault_kernels.h"
 
 #include <cuda_pipeline.h>
