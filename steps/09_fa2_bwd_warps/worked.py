@@ -1,4 +1,4 @@
-"""The worked example of this chapter, which draw.py writes into its page: the 4 x 4 case of docs/math.md through the block
+"""The worked example of this chapter, which draw.py writes into its page: the 4 x 4 case of docs/math/attention.md through the block
 loop, in double precision. It stands between two comments, each a line of its own:
 
     <!-- worked.py writes: example -->
@@ -11,10 +11,10 @@ import re
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent / "README.md"
+PAGE = Path(__file__).resolve().parent / "worked-example.md"
 SECTION = re.compile(r"^<!-- worked\.py writes: example -->\n(.*?)^<!-- worked\.py: end -->$", re.MULTILINE | re.DOTALL)
 
-# The case of docs/math.md, "A 4 x 4 example, by hand", and a dO.
+# The case of docs/math/attention.md, "A 4 x 4 example, by hand", and a dO.
 Q = [[0, 0, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0], [2, 1, 1, 0]]
 K = [[0, 0, 1, 0], [0, 2, 0, 0], [-1, 0, 2, 1], [1, 1, 0, 0]]
 V = [[1, 0, 2, 0], [0, 3, 0, 1], [4, 0, 0, -2], [0, 1, -1, 5]]
