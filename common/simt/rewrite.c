@@ -180,7 +180,7 @@ static bool read_line_marker(const char *p) {
 static void refuse_header(const char *marker, bool from_system) {
     static const char *const refused[] = {"/thrust/",  "/cub/",     "/nv/target", "/cuda/std/",  "/cutlass/", "/cute/",  "/cudnn",
                                           "/curand",   "/cufft",    "/cusparse",  "/cusolver",   "/nvrtc",    "/npp",    "/nccl",
-                                          "/nvml",     "/nvtx3/",   "/nvToolsExt", "/cuda_gl_interop.h", "/torch/", "/texture_"};
+                                          "/nvml",     "/cuda_gl_interop.h", "/torch/", "/texture_"};
     const char *name = strchr(marker, '"'), *end = name != NULL ? strchr(name + 1, '"') : NULL;
     if (end == NULL || from_system || end[1] != ' ' || end[2] != '1' || strncmp(end + 3, " 3", 2) != 0) return;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -836,6 +836,7 @@ static void rewrite(const char *p) {
         int parentheses; /* open where its brace opened */
     } scopes[DEEPEST] = {{NAMESPACE, 0}};
     int depth = 0, parentheses = 0;
+    const char *arguments_end = p; /* of the launch that was rewritten last */
     bool is_system = false, is_device = false;
     const char *declaration = p;      /* where the current declaration or statement starts */
     size_t statement = output.length; /* and where it does in the output */
@@ -849,7 +850,7 @@ static void rewrite(const char *p) {
             p = end;
             continue;
         }
-        if (is_system) {
+        if (is_system && p >= arguments_end) { /* in a launch, the expansion of NULL */
             const char *end = strstr(p, "\n# ");
             end = end == NULL ? p + strlen(p) : end + 1;
             append(&output, p, (size_t)(end - p));
@@ -876,6 +877,9 @@ static void rewrite(const char *p) {
             p = past;
         } else if (starts_word(p, "__host__")) {
             p += strlen("__host__");
+        } else if (p < arguments_end && starts_word(p, "__null")) { /* NULL, whose type is an integer's */
+            emit("nullptr");
+            p += strlen("__null");
         } else if (starts_word(p, "asm") || starts_word(p, "__asm__") || starts_word(p, "__asm")) {
             p = rewrite_asm(p + strcspn(p, " \t\n("));
         } else if (starts_word(p, "__noinline__") && (output.length == 0 || output.data[output.length - 1] != '(')) {
@@ -892,6 +896,8 @@ static void rewrite(const char *p) {
             const char *base = input_start;
             past = rewrite_launch(shape);
             input_start = base;
+            const char *arguments = skip_space(past);
+            if (*arguments == '(') arguments_end = skip_brackets(arguments);
             catch_up(p, past);
             p = past;
         } else if (*p == '{') {

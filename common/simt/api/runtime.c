@@ -95,6 +95,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = (int)properties.sharedMemPerMultiprocessor; break;
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess: *value = 1; break;
+    case cudaDevAttrComputeMode:
     case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrMemoryClockRate:
     case cudaDevAttrGlobalMemoryBusWidth: *value = 0; break;

@@ -113,6 +113,11 @@ template <typename P> static inline void ld_global_v4_f32(float &a, float &b, fl
     float4 v = *(const float4 *)p;
     a = v.x, b = v.y, c = v.z, d = v.w;
 }
+template <typename P> static inline void ld_global_v2_f32(float &a, float &b, P p) {
+    float2 v = *(const float2 *)p;
+    a = v.x, b = v.y;
+}
+template <typename P> static inline void st_global_v2_f32(P p, float a, float b) { *(float2 *)p = make_float2(a, b); }
 template <typename P> static inline void ld_global_nc_v4_f32(float &a, float &b, float &c, float &d, P p) {
     ld_global_v4_f32(a, b, c, d, p);
 }
