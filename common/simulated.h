@@ -9,11 +9,14 @@
 
 extern void simt_name_memory(const void *pointer, const char *name, int read_only) ON_SIMULATED_DEVICE;
 extern void simt_shuffle_blocks(unsigned seed) ON_SIMULATED_DEVICE;
+extern void simt_run_part(unsigned parts) ON_SIMULATED_DEVICE;
+extern void *simt_reserve(size_t bytes) ON_SIMULATED_DEVICE;
+extern unsigned simt_fail_call(unsigned number) ON_SIMULATED_DEVICE;
+extern unsigned long simt_default_stream_uses(void) ON_SIMULATED_DEVICE;
 extern void simt_meter_start(unsigned every) ON_SIMULATED_DEVICE;
 extern void simt_meter_stop(void) ON_SIMULATED_DEVICE;
 extern char *simt_meter_json(void) ON_SIMULATED_DEVICE;
 extern void simt_meter_print(FILE *file, int with_source) ON_SIMULATED_DEVICE;
-
 
 /* Write geometry, accesses and barriers of these blocks ("0,3"; NULL: block 0) of every launch from now on to `file`; the
  * stop ends the JSON text. The start returns false where the list makes no sense. */

@@ -2,6 +2,7 @@
  * step; tests of a pass that the step does not have are skipped. */
 #include "step_test.h"
 
+#include "dtype.h"
 #include "simulated.h"
 
 #include <math.h>
@@ -386,7 +387,9 @@ Test(step, on_a_stream, .init = skip_without_device) {
         double *before = keep(&run, output);
         void *pointer = i == 0 ? run.device.O : run.device.dQ;
         cr_assert_eq(cudaMemset(pointer, 0xff, count * sizeof(float)), cudaSuccess);
+        unsigned long uses = simt_default_stream_uses != NULL ? simt_default_stream_uses() : 0;
         cr_assert_eq(passes[i](&run.problem, &run.device, run.workspace, stream), cudaSuccess);
+        if (simt_default_stream_uses != NULL) cr_assert_eq(simt_default_stream_uses(), uses, "the default stream was used");
         cr_assert_eq(cudaStreamSynchronize(stream), cudaSuccess);
         cr_assert_eq(cudaMemcpy(run.host[output], pointer, count * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
         cr_assert(check_values(run.host[output], before, count, 1e-6).ok);
@@ -394,4 +397,151 @@ Test(step, on_a_stream, .init = skip_without_device) {
     }
     cr_assert_eq(cudaStreamDestroy(stream), cudaSuccess);
     run_destroy(&run);
+}
+
+static void with_64_kib(void) {
+    setenv("SIMT_SHARED_KIB", "64", 1);
+    skip_without_device();
+}
+
+/* A device with as little shared memory as any: the small tilings. */
+Test(step, least_shared_memory, .init = with_64_kib) {
+    static const struct shape list[] = {
+        {1, 2, 97, 131, 34, true, 0.5f}, {1, 1, 150, 187, 66, true}, {1, 1, 64, 64, 64, false},   {2, 1, 33, 70, 32, true},
+        {1, 1, 70, 33, 128, true},       {1, 1, 130, 41, 59, false}, {1, 1, 131, 200, 96, false},
+    };
+    if (simt_shuffle_blocks == NULL) cr_skip_test("a card's shared memory cannot be chosen");
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct problem problem = problem_for(step, &list[i]);
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare(&problem, INPUT_RANDOM);
+    }
+}
+
+/* ---- limits, and what cannot be run whole: on the simulated device only ----------------------------------------------- */
+
+/* What the launches of a pass say to a problem; no block runs, and no pointer is used. */
+static cudaError_t judge(attention_pass *pass, const struct problem *problem) {
+    simt_run_part(0);
+    cudaError_t error = pass(problem, &(struct tensors){0}, NULL, NULL);
+    simt_run_part(1);
+    cudaGetLastError();
+    return error;
+}
+
+static bool launches(const struct problem *problem) {
+    attention_pass *passes[] = {step->forward, step->backward, step->backward_deterministic};
+    for (int i = 0; i < 3; i++)
+        if (passes[i] != NULL && judge(passes[i], problem) != cudaSuccess) return false;
+    return true;
+}
+
+/* What a step takes it can launch; what it refuses for its length it could not, and it names the limit. */
+static void take_up_to_limit(const char *what, struct problem *problem, int *size, int unit, int largest, bool is_length) {
+    int taken = 0, refused = largest / unit + 1; /* in units */
+    while (refused - taken > 1) {
+        int middle = taken + (refused - taken) / 2;
+        *size = middle * unit;
+        if (step_refuses(step, problem, all_passes()) == NULL)
+            taken = middle;
+        else
+            refused = middle;
+    }
+    *size = taken * unit;
+    cr_expect(launches(problem), "%s: %s does not refuse it, but cannot launch it", describe(problem), step->name);
+    *size = refused * unit;
+    if (*size > largest) return;
+    char number[16];
+    snprintf(number, sizeof number, "%d", taken * unit);
+    const char *reason = step_refuses(step, problem, all_passes());
+    cr_expect_not_null(strstr(reason, number), "%s takes %s %s, and refuses more by \"%s\"", step->name, number, what,
+                       reason);
+    if (is_length) cr_expect_not(launches(problem), "%s could launch %s, which it refuses", step->name, describe(problem));
+}
+
+static void keep_limits(void) {
+    if (simt_run_part == NULL) cr_skip_test("a card runs what it launches");
+    int unit = step->d_multiple > 1 ? step->d_multiple : 1;
+    struct problem one = problem_for(step, &(struct shape){1, 1, 1, 1, unit, false, 1.0f}), problem = one;
+    take_up_to_limit("queries", &problem, &problem.N_q, 1, 1 << 24, true);
+    problem = one;
+    take_up_to_limit("keys", &problem, &problem.N_kv, 1, 1 << 24, true);
+    problem = one;
+    take_up_to_limit("heads", &problem, &problem.heads, 1, MAX_BATCH_HEADS, true);
+    problem = one;
+    take_up_to_limit("columns", &problem, &problem.d, unit, MAX_HEAD_DIM, false);
+    for (problem = one; problem.d <= MAX_HEAD_DIM; problem.d += unit)
+        cr_expect(step_refuses(step, &problem, all_passes()) != NULL || launches(&problem), "d %d", problem.d);
+}
+Test(step, limits, .init = skip_without_device) { keep_limits(); }
+Test(step, limits_with_64_kib, .init = with_64_kib) { keep_limits(); }
+
+/* Each call of a pass fails once, and the pass says so. */
+Test(step, launch_that_fails, .init = skip_without_device) {
+    attention_pass *passes[] = {step->forward, step->backward, step->backward_deterministic};
+    struct problem problem = problem_for(step, &(struct shape){1, 1, 33, 33, 64, false, 1.0f});
+    struct problem empty = problem;
+    empty.batch = 0; /* a grid of 0 blocks: an error on a card, too */
+    for (int i = 0; i < 3; i++) {
+        if (passes[i] == NULL) continue;
+        cr_expect_neq(passes[i](&empty, &(struct tensors){0}, NULL, NULL), cudaSuccess, "a grid of 0 blocks");
+        cudaGetLastError();
+        for (unsigned number = 1; simt_fail_call != NULL; number++) {
+            simt_fail_call(number);
+            cudaError_t error = judge(passes[i], &problem);
+            if (simt_fail_call(0) > 0) {
+                cr_assert_gt(number, 1, "the pass makes no call");
+                break;
+            }
+            cr_expect_neq(error, cudaSuccess, "%s: its call number %u failed, and the pass does not say so", step->name, number);
+        }
+    }
+}
+
+/* More than 2^31 elements in each tensor, and values in the last head only, whose blocks alone run. All other memory is
+ * reserved and never touched. */
+Test(step, elements_past_2_31, .init = skip_without_device) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, MAX_HEAD_DIM, true, 1.0f});
+    while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;
+    problem.N_q = problem.N_kv = (int)((1ll << 31) / MAX_BATCH_HEADS / problem.d) + 1;
+    cr_assert_null(step_refuses(step, &problem, all_passes()));
+    struct problem last = problem;
+    last.heads = 1;
+    struct run run = new_run(step, &last, INPUT_RANDOM); /* the last head */
+    struct tensors big = {0};
+    char *ends[TENSOR_COUNT] = {0};
+    size_t bytes[TENSOR_COUNT] = {0};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (is_backward(tensor) && step->backward == NULL) continue;
+        bytes[tensor] = tensor_elements(&last, tensor) * element_bytes(&last, tensor);
+        char *memory = simt_reserve(bytes[tensor] * MAX_BATCH_HEADS);
+        cr_assert_not_null(memory);
+        *(void **)(void *)((char *)&big + tensor_table[tensor].offset) = memory;
+        ends[tensor] = memory + bytes[tensor] * (MAX_BATCH_HEADS - 1);
+        const void *from = *(void **)(void *)((char *)&run.device + tensor_table[tensor].offset);
+        if (!is_output(tensor))
+            cr_assert_eq(cudaMemcpy(ends[tensor], from, bytes[tensor], cudaMemcpyDeviceToDevice), cudaSuccess);
+    }
+    size_t workspace_bytes = workspace_bytes_of(step, &problem);
+    void *workspace = workspace_bytes > 0 ? simt_reserve(workspace_bytes) : NULL;
+    attention_pass *passes[] = {forward_pass(step), step->backward, step->backward_deterministic};
+    for (int i = 0; i < 3; i++) {
+        if (passes[i] == NULL) continue;
+        simt_run_part(MAX_BATCH_HEADS);
+        cr_assert_eq(passes[i](&problem, &big, workspace, NULL), cudaSuccess);
+        simt_run_part(1);
+        cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess);
+        for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+            if (!is_output(tensor) || is_backward(tensor) != (i > 0)) continue;
+            uint16_t *packed = malloc(bytes[tensor]);
+            bool narrow = element_bytes(&last, tensor) == sizeof *packed;
+            void *to = narrow ? (void *)packed : run.host[tensor];
+            cr_assert_eq(cudaMemcpy(to, ends[tensor], bytes[tensor], cudaMemcpyDeviceToHost), cudaSuccess);
+            for (size_t k = 0; narrow && k < tensor_elements(&last, tensor); k++)
+                run.host[tensor][k] = unpacked(packed[k], last.dtype);
+            free(packed);
+        }
+        expect_right(&run, step, i > 0, "past element 2^31");
+    }
+    cudaDeviceReset(); /* releases all */
 }

@@ -8,6 +8,8 @@
 /* Keep the error for cudaGetLastError(), and return what the call returns: an earlier kernel's failure goes first. */
 cudaError_t api_remember(cudaError_t error);
 extern bool api_launch_failed; /* one was refused since the last cudaDeviceReset() */
+extern unsigned api_parts;     /* as simt_run_part() says */
+bool api_call_is_to_fail(void); /* counts calls, as simt_fail_call() says */
 bool api_failed_launch_is_unnoticed(void); /* a launch was refused, and nobody has asked for the error since */
 
 #endif

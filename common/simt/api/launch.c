@@ -14,6 +14,28 @@ static uint64_t launches;
 
 void simt_shuffle_blocks(unsigned seed) { shuffle_seed = seed; }
 
+unsigned api_parts = 1;
+
+void simt_run_part(unsigned parts) { api_parts = parts; }
+
+static unsigned calls_to_failure;
+
+unsigned simt_fail_call(unsigned number) {
+    unsigned before = calls_to_failure;
+    calls_to_failure = number;
+    return before;
+}
+
+bool api_call_is_to_fail(void) { return calls_to_failure > 0 && --calls_to_failure == 0; }
+
+static unsigned long default_stream_uses;
+
+void simt_note_stream(const void *stream) {
+    if (stream == NULL || stream == (const void *)cudaStreamLegacy) default_stream_uses++;
+}
+
+unsigned long simt_default_stream_uses(void) { return default_stream_uses; }
+
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
     while (b != 0) {
         uint64_t rest = a % b;
@@ -27,7 +49,7 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
 static void choose_order(struct launch *launch) {
     launch->step = 1;
     launch->offset = 0;
-    if (shuffle_seed == 0 || launch->blocks < 2) return;
+    if (shuffle_seed == 0 || launch->blocks < 2 || api_parts != 1) return;
     uint64_t random = (shuffle_seed + launch->number) * 0x9e3779b97f4a7c15u;
     launch->offset = (random >> 32) % launch->blocks;
     launch->step = (random & 0xffff) % launch->blocks + 1;
@@ -116,6 +138,10 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     /* A program that goes on after a launch that failed is told no more: what follows reads what that kernel did not
      * write. As soon as the program has taken note of the error, later launches run. */
     if (api_launch_failed && cudaPeekAtLastError() != cudaSuccess) return;
+    if (api_call_is_to_fail()) {
+        refuse(cudaErrorLaunchOutOfResources, "launch of %s: it fails because simt_fail_call() says so", name);
+        return;
+    }
     bool grid_fits =
         grid[0] >= 1 && grid[0] <= 2147483647u && grid[1] >= 1 && grid[1] <= 65535 && grid[2] >= 1 && grid[2] <= 65535;
     bool block_fits = block[0] >= 1 && block[0] <= 1024 && block[1] >= 1 && block[1] <= 1024 && block[2] >= 1 &&
@@ -134,6 +160,8 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
                    : "");
         return;
     }
+    if (api_parts == 0) return;
+    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     struct launch launch = {
         .name = name,
         .kernel = kernel,
@@ -145,7 +173,8 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .body = run,
         .arguments = arguments,
         .arguments_bytes = arguments_bytes,
-        .blocks = (uint64_t)grid[0] * grid[1] * grid[2],
+        .blocks = blocks,
+        .next_block = blocks - blocks / api_parts,
         .number = ++launches,
         .after_failure = api_launch_failed,
     };

@@ -143,6 +143,11 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     return *pointer != NULL ? cudaSuccess : api_remember(cudaErrorMemoryAllocation);
 }
 
+void *simt_reserve(size_t bytes) {
+    scheduler_catch_signals();
+    return memory_reserve(bytes);
+}
+
 cudaError_t cudaFree(void *pointer) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (pointer == NULL || memory_free(pointer)) return cudaSuccess;
@@ -155,7 +160,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     return simt_sticky_error();
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+static cudaError_t copy_memory(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (bytes == 0) return cudaSuccess;
     const struct allocation *to_allocation = memory_find((uintptr_t)to),
@@ -186,15 +191,22 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
-    (void)stream;
-    return cudaMemcpy(to, from, bytes, kind);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+    simt_note_stream(NULL);
+    return copy_memory(to, from, bytes, kind);
 }
 
-cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
+    simt_note_stream(stream);
+    return copy_memory(to, from, bytes, kind);
+}
+
+static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
-    if (bytes == 0) return cudaSuccess;
+    if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
+    if (bytes == 0 || api_parts == 0) return cudaSuccess;
     if (!memory_contains(pointer, bytes)) return api_remember(cudaErrorInvalidValue);
+    if (memory_forget(pointer, value, bytes)) return cudaSuccess;
     memory_open(pointer);
     memset(pointer, value, bytes);
     memory_close(pointer);
@@ -202,9 +214,14 @@ cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
     return cudaSuccess;
 }
 
+cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
+    simt_note_stream(NULL);
+    return set_memory(pointer, value, bytes);
+}
+
 cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
-    (void)stream;
-    return cudaMemset(pointer, value, bytes);
+    simt_note_stream(stream);
+    return set_memory(pointer, value, bytes);
 }
 
 /* ---- streams and events: all work is done when its call returns ------------------------------------------------------- */

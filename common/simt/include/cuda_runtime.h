@@ -321,6 +321,21 @@ void simt_name_memory(const void *pointer, const char *name, int read_only);
 /* Beyond CUDA: run the blocks of later launches in another order; 0 is the natural one. */
 void simt_shuffle_blocks(unsigned seed);
 
+/* Beyond CUDA, for problems that are too large to run whole: of the blocks of each later launch only the last 1/parts run.
+ * 1 runs all; 0 runs none and clears no memory, so that a launch is only judged, and pointers may be NULL. */
+void simt_run_part(unsigned parts);
+
+/* Beyond CUDA: device memory that holds zeros and takes up room only where it is touched, however much is free. NULL when
+ * the address space is too small. What kernels leave unwritten in it is not noticed. cudaFree() releases it. */
+void *simt_reserve(size_t bytes);
+
+/* Beyond CUDA: let launch or cudaMemset number `number` from now on fail (1: the next one; 0: none). Returns how many more
+ * calls the failure asked for before was still away. */
+unsigned simt_fail_call(unsigned number);
+
+/* Beyond CUDA: how often work was enqueued on the default stream, cudaMemset() and cudaMemcpy() included. */
+unsigned long simt_default_stream_uses(void);
+
 /* Beyond CUDA: count what kernels do to memory, in one block of every `every`, from now on. */
 void simt_meter_start(unsigned every);
 void simt_meter_stop(void);

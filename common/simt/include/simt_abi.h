@@ -29,6 +29,7 @@ void *simt_dynamic_shared(void);
 void *simt_static_shared(const void *declaration, size_t bytes, const char *name, size_t element_bytes, size_t columns,
                          const char *file, int line);
 
+void simt_note_stream(const void *stream); /* work is enqueued there */
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
                         size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes);

@@ -314,8 +314,10 @@ namespace simt {
 struct config {
     dim3 grid, block;
     size_t dynamic_shared_bytes;
-    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t = 0)
-        : grid(g), block(b), dynamic_shared_bytes(shared) {}
+    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t stream = 0)
+        : grid(g), block(b), dynamic_shared_bytes(shared) {
+        simt_note_stream(stream);
+    }
 };
 
 /* Each site of a __shared__ declaration has its own Site type, so that `declaration` is unique to it. */
@@ -413,8 +415,8 @@ static inline void launch_pointers(const launcher<P...> &with, void **arguments,
 /* A launch as a function call. No source text names the kernel here: "<" has it looked up by its address. */
 template <typename... P>
 static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                           size_t shared = 0, cudaStream_t = 0) {
-    simt::launch_pointers(simt::launch(simt::config(grid, block, shared), "kernel<>", kernel), arguments,
+                                           size_t shared = 0, cudaStream_t stream = 0) {
+    simt::launch_pointers(simt::launch(simt::config(grid, block, shared, stream), "kernel<>", kernel), arguments,
                           std::index_sequence_for<P...>());
     return cudaGetLastError();
 }

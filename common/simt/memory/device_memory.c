@@ -54,9 +54,8 @@ bool memory_contains(const void *pointer, size_t bytes) {
     return found != NULL && bytes <= found->bytes - ((uintptr_t)pointer - found->start);
 }
 
-void *memory_allocate(size_t bytes) {
+static void *allocate(size_t bytes, bool reserved) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (bytes > memory_total() - bytes_in_use) return NULL;
     size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * page;
     unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
@@ -74,7 +73,7 @@ void *memory_allocate(size_t bytes) {
         munmap(mapping, mapping_bytes);
         return NULL;
     }
-    memset(mapping + page, POISON, mapping_bytes - 2 * page);
+    if (!reserved) memset(mapping + page, POISON, mapping_bytes - 2 * page);
     mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
     /* Pages of cells that no kernel touches take no memory. */
     size_t cell_bytes = cells_bytes(bytes);
@@ -92,12 +91,20 @@ void *memory_allocate(size_t bytes) {
                                           .mapping = mapping,
                                           .mapping_bytes = mapping_bytes,
                                           .serial = next_serial++,
+                                          .reserved = reserved,
+                                          .all_written = reserved,
                                           .cells = cells,
                                           .cell_bytes = cell_bytes};
     allocation_count++;
-    bytes_in_use += bytes;
+    if (!reserved) bytes_in_use += bytes;
     return mapping + page;
 }
+
+void *memory_allocate(size_t bytes) {
+    return bytes <= memory_total() - bytes_in_use ? allocate(bytes, false) : NULL;
+}
+
+void *memory_reserve(size_t bytes) { return allocate(bytes, true); }
 
 static void set_rights(const struct allocation *allocation, int rights) {
     if (allocation == NULL || allocation->shared_with_host) return;
@@ -122,7 +129,7 @@ bool memory_free(void *pointer) {
     const struct allocation *found = memory_find((uintptr_t)pointer);
     if (found == NULL || found->start != (uintptr_t)pointer) return false;
     size_t at = (size_t)(found - allocations);
-    bytes_in_use -= found->bytes;
+    if (!found->reserved) bytes_in_use -= found->bytes;
     munmap(found->mapping, found->mapping_bytes);
     munmap(found->cells, found->cell_bytes);
     memmove(allocations + at, allocations + at + 1, (allocation_count - at - 1) * sizeof *allocations);
@@ -158,6 +165,12 @@ void simt_name_memory(const void *pointer, const char *name, int read_only) {
     if (found == NULL) return;
     found->name = name;
     found->read_only = read_only != 0;
+}
+
+bool memory_forget(const void *pointer, int value, size_t bytes) {
+    const struct allocation *found = memory_find((uintptr_t)pointer);
+    if (found == NULL || !found->reserved || value != 0 || bytes != found->bytes) return false;
+    return madvise((void *)found->start, (bytes + 4095) / 4096 * 4096, MADV_DONTNEED) == 0;
 }
 
 void memory_share_with_host(const void *pointer) {

@@ -14,6 +14,7 @@ struct allocation {
     int serial; /* counts cudaMalloc calls: what a message calls the allocation by, unless it has a name */
     const char *name;
     bool read_only;        /* an input: no kernel may write it */
+    bool reserved;         /* holds zeros where nobody has touched it */
     bool all_written;      /* the host has filled it as a whole */
     bool shared_with_host; /* page-locked or managed memory, which the host may touch */
     struct cell *cells;
@@ -21,9 +22,11 @@ struct allocation {
 };
 
 void *memory_allocate(size_t bytes); /* NULL when there is not enough; contents are poison */
+void *memory_reserve(size_t bytes);  /* NULL when the address space is too small; zeros that take up no room */
 bool memory_free(void *pointer);
 bool memory_contains(const void *pointer, size_t bytes); /* all inside one allocation */
 void memory_written_by_host(const void *pointer, size_t bytes);
+bool memory_forget(const void *pointer, int value, size_t bytes); /* set a reserved allocation to 0 as a whole; else false */
 void memory_share_with_host(const void *pointer);
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data);
 void memory_free_all(void);
