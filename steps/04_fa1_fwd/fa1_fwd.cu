@@ -88,7 +88,7 @@ static __global__ void fa1_forward(const float *Q, // (heads, N_q, d)
                     float sum = 0.0f;
 #pragma unroll
                     for (int key = 0; key < Bc; key++) sum += P_reg[key] * V_smem[key * p.d + c];
-                    float O_old = is_first ? 0.0f : O[(size_t)row * p.d + c];
+                    float O_old = is_first || !any ? 0.0f : O[(size_t)row * p.d + c];
                     O[(size_t)row * p.d + c] = any ? (l_old * rescale * O_old + sum) / l_new : 0.0f;
                 }
                 if (lane == 0) {

@@ -27,8 +27,8 @@ template <int D_, int Bc_, int WARPS_, int TILES_, int BLOCKS_, int CHAIN_> stru
     static_assert(D % (8 * CHAIN) == 0 && Bc % (8 * CHAIN) == 0, "whole chains");
     static_assert(BYTES <= LEAST_SHARED_BYTES_8_0, "the tiles fit into the shared memory of every card since 8.0");
 };
-using tiling_64 = tiling<64, 32, 4, 1, 3, 1>;
-using tiling_128 = tiling<128, 32, 4, 1, 2, 2>;
+using tiling_64 = tiling<64, 32, 4, 1, 3, 2>;
+using tiling_128 = tiling<128, 32, 4, 1, 2, 4>;
 
 // The index of (row, col) in a tile. A group is 4 floats, 16 bytes; row r keeps group c at place c XOR r % 8.
 template <int D> __device__ inline int place(int row, int col) { return row * D + (col ^ row % 8 * 4); }
@@ -50,15 +50,17 @@ __device__ __forceinline__ void copy_rows(float *tile, const float *matrix, int 
     }
 }
 
-// Each float as big + small. big: the float rounded to TF32; the bits below, which the tensor core drops, stay in the
-// register. small: the exact rest, of which the tensor core drops the bits below TF32.
+// Each float as big + small. big: the float in TF32, rounded to nearest or truncated; the bits below, which the tensor core
+// drops, stay in the register. small: the exact rest, of which the tensor core drops the bits below TF32. Rounding makes the
+// rest smaller and its sign random, at the cost of one addition. Q and P are rounded; K and V, which every warp splits for
+// itself, are truncated.
 template <int N> struct split { uint32_t big[N], small[N]; };
 
-template <int N> __device__ __forceinline__ split<N> split_floats(const uint32_t (&x)[N]) {
+template <bool ROUNDED, int N> __device__ __forceinline__ split<N> split_floats(const uint32_t (&x)[N]) {
     split<N> s;
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        s.big[i] = x[i] + 0x1000u; // half of the last bit that the tensor core reads
+        s.big[i] = ROUNDED ? x[i] + 0x1000u : x[i]; // half of the last bit that the tensor core reads
         s.small[i] = __float_as_uint(__uint_as_float(x[i]) - __uint_as_float(s.big[i] & 0xffffe000u));
     }
     return s;
@@ -156,7 +158,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
                 for (int t = 0; t < TILES; t++) {
                     uint32_t x[4];
                     ldmatrix_x4(x, Q_smem + (Q_lane ^ 8 * (k + c)) + 16 * t * D);
-                    Q_part[c][t] = split_floats(x);
+                    Q_part[c][t] = split_floats<true>(x);
                 }
 #pragma unroll
             for (int n = 0; n < Bc / 16; n++) {
@@ -165,7 +167,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
                 for (int c = 0; c < CHAIN; c++) {
                     uint32_t x[4];
                     ldmatrix_x4(x, K_smem + ((stage + K_lane) ^ 8 * (k + c)) + 16 * n * D);
-                    K_part[c] = split_floats(x);
+                    K_part[c] = split_floats<false>(x);
                 }
                 multiply(S_reg[2 * n], Q_part, K_part, 0, 1);
                 multiply(S_reg[2 * n + 1], Q_part, K_part, 2, 3);
@@ -219,7 +221,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
                     float *s = S_reg[k + c][t];
                     uint32_t x[] = {__float_as_uint(s[0]), __float_as_uint(s[2]), __float_as_uint(s[1]),
                                     __float_as_uint(s[3])};
-                    P_part[c][t] = split_floats(x);
+                    P_part[c][t] = split_floats<true>(x);
                 }
 #pragma unroll
             for (int n = 0; n < D / 32; n++) {
@@ -230,7 +232,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
                     uint4 even = *(uint4 *)(V_smem + stage + place<D>(row, col));
                     uint4 odd = *(uint4 *)(V_smem + stage + place<D>(row + 1, col));
                     uint32_t x[] = {even.x, even.y, even.z, even.w, odd.x, odd.y, odd.z, odd.w};
-                    V_part[c] = split_floats(x);
+                    V_part[c] = split_floats<false>(x);
                 }
 #pragma unroll
                 for (int j = 0; j < 4; j++) multiply(O_reg[4 * n + j], P_part, V_part, j, j + 4);
