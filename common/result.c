@@ -74,7 +74,7 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     cJSON *line = cJSON_CreateObject();
     cJSON_AddStringToObject(line, "step", step->name);
     cJSON_AddStringToObject(line, "idea", step->idea);
-    if (step->failed != NULL) cJSON_AddStringToObject(line, "failed", step->failed);
+    if (step->beside != NULL) cJSON_AddStringToObject(line, "beside", step->beside);
     cJSON_AddStringToObject(line, "kernel", kernel);
     cJSON_AddStringToObject(line, "device",
                             cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "unknown");

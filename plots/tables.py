@@ -10,7 +10,7 @@ A block stands between two comments, each at the beginning of a line, and ends w
 
     <!-- begin table ladder -->                    the steps' forward passes; also: ladder bwd, ladder fwd B4,H16,N2048,d64
     <!-- begin table sizes 03_online_softmax -->   one step at every recorded size; also: sizes STEP bwd
-    <!-- begin table rungs 06 -->                  the rungs of a chapter, those that failed last
+    <!-- begin table rungs 06 -->                  the rungs of a chapter, those beside the chain last
     <!-- begin table counters 03_online_softmax --> what Nsight Compute counted, a column per kernel; of any rung
     <!-- begin table counters 06 -->               the same, a column per rung of a chapter: its longest kernel
     <!-- begin table stalls 06_vectorized -->      what its warps wait for
@@ -169,11 +169,11 @@ class Book:
         return sum(map(int, git_diff(self, old, new, "--numstat").split()[:2]))
 
     def chain(self, chapter):
-        """The rungs of a chapter in order, the last one being the chapter's own, and those that failed."""
+        """The rungs of a chapter in order, the last one being the chapter's own, and those beside the chain."""
         rungs = [step for step in rec.rungs(self.root) if step.startswith(chapter[:2])]
         need(rungs, f'there is no chapter "{chapter}"')
-        failed = [rung for rung in rungs if self.says(rung, "failed")]
-        return [rung for rung in rungs if rung not in failed], failed
+        beside = [rung for rung in rungs if self.says(rung, "beside")]
+        return [rung for rung in rungs if rung not in beside], beside
 
 
 def git_diff(book, old, new, *options):
@@ -222,12 +222,12 @@ def rung_line(book, rung, dim):
 
 
 def rungs(book, page, chapter):
-    chain, failed = book.chain(chapter)
-    before = dict(zip(chain[1:], chain)) | {rung: chain[-1] for rung in failed}
+    chain, beside = book.chain(chapter)
+    before = dict(zip(chain[1:], chain)) | {rung: chain[-1] for rung in beside}
     rows = []
-    for rung in chain + failed:
+    for rung in chain + beside:
         lines = [rung_line(book, rung, dim) for dim in (64, 128)]
-        idea = book.says(rung, "idea") + f" (failed: {book.says(rung, 'failed')})" * (rung in failed)
+        idea = book.says(rung, "idea") + f" ({book.says(rung, 'beside')})" * (rung in beside)
         rows.append([f"`{rung}`", idea, str(book.changed_lines(before[rung], rung)) if rung in before else DASH,
                      *(cell for line in lines for cell in (number(line and line.ms, " ms"), number(line and line.tflops)))])
     return ["B 4, H 16, N 4096", "idea", "changed lines", "d 64", "TFLOP/s", "d 128", "TFLOP/s"], "llrrrrr", rows
@@ -646,8 +646,8 @@ def main():
         book = Book(Path(roots[0] if roots else Path(__file__).parent.parent).resolve())
         if arguments == ["--changes"]:
             for chapter in sorted({rung[:2] for rung in rec.rungs(book.root)}):
-                chain, failed = book.chain(chapter)
-                for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in failed)]:
+                chain, beside = book.chain(chapter)
+                for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
                     print(f"{book.changed_lines(old, new):4} {old} -> {new}")
             return
         pages = [Page(book, path) for path in book.pages]

@@ -1343,10 +1343,11 @@ template <bool CORRECT> __global__ void copy_to(const int *in, int *out) {
     out[threadIdx.x] = row[T - 1 - threadIdx.x];
 }
 template <bool CORRECT> static void host_calls_kernel(const int *in, int *out) {
+    void (*kernel)(const int *, int *) = copy_to<CORRECT>; // nvcc would refuse the call of a name
     if (CORRECT)
-        copy_to<CORRECT><<<1, T>>>(in, out);
+        kernel<<<1, T>>>(in, out);
     else
-        copy_to<CORRECT>(in, out); // here
+        kernel(in, out); // here
 }
 FAULT(host_calls_kernel, FAULT_OF_HOST, "without <<<grid, block>>>", FIRST(T, in[T - 1 - i]),
       host_calls_kernel<CORRECT>(in, out))

@@ -180,7 +180,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 extern "C" const step step_05x_split_k = {
     .name = "05x_split_k",
     .idea = "split-K: keys split over the warps of a block",
-    .failed = "partial O of each warp passes through shared memory",
+    .beside = "failed: partial O of each warp passes through shared memory",
     .forward = forward,
     .refuses = refuses,
 };

@@ -149,6 +149,6 @@ static cudaError_t backward(const problem *p, const tensors *t, void *, cudaStre
 extern "C" const step step_08x_scattered = {
     .name = "08x_scattered",
     .idea = "one atomicAdd per query row for each element of dK and dV",
-    .failed = "16 times as many atomics",
+    .beside = "failed: 16 times as many atomics",
     .backward = backward,
 };

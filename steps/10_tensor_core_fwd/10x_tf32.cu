@@ -273,6 +273,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 extern "C" const step step_10x_tf32 = {
     .name = "10x_tf32",
     .idea = "fp32 by three TF32 products",
+    .beside = "another data type",
     .forward = forward,
     .d_multiple = 4,
     .compute_capability = 80,
