@@ -2,12 +2,13 @@
 # built.sh BUILD_FOLDER TARGET... -- COMMAND...: build the targets, then run the command: a test that does not compile fails,
 # rather than run what was built before.
 # built.sh --all BUILD_FOLDER: build all that the tests need, going on past errors, which fail the tests that they concern.
+# TEST_PROGRAMS=quick_programs: only what the tests with the label "quick" need.
 set -uo pipefail
 
 if [[ $1 == --all ]]; then
     all_built=$2/all_tests_are_built
     rm -f "$all_built"
-    cmake --build "$2" --target test_programs --parallel "$(getconf _NPROCESSORS_ONLN)" -- -k && touch "$all_built"
+    cmake --build "$2" --target "${TEST_PROGRAMS:-test_programs}" --parallel "$(getconf _NPROCESSORS_ONLN)" -- -k && touch "$all_built"
     exit 0
 fi
 folder=$1

@@ -19,11 +19,12 @@ static inline void skip_without_device(void) {
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) cr_skip_test("no CUDA device");
 }
 
-/* The problem of a shape, its d rounded up to what the step takes. */
+/* The problem of a shape, its d rounded up to what the step takes, in the type that its program runs. */
 static inline struct problem problem_for(const struct step *step, const struct shape *shape) {
     struct problem problem = problem_of(shape);
     int multiple = step->d_multiple > 1 ? step->d_multiple : 1;
     problem.d = ceil_div(problem.d, multiple) * multiple;
+    problem.dtype = usual_dtype(step);
     return problem;
 }
 

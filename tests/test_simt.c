@@ -3,6 +3,7 @@
  * error code and a report that names the line; on a card these are skipped, since it need not notice.
  */
 #include "simt_kernels.h"
+#include "simulated.h"
 
 #include <criterion/criterion.h>
 #include <ctype.h>
@@ -951,6 +952,71 @@ Test(simt_features, device_attributes) {
     EXPECT_ERROR(cudaSetDevice(count), cudaErrorInvalidDevice);
     EXPECT_ERROR(cudaGetDeviceProperties(&properties, count), cudaErrorInvalidDevice);
     EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidDevice);
+}
+
+Test(simt_features, call_that_is_to_fail) {
+    need_simulated_device();
+    struct extent one = {1, 1, 1};
+    cr_assert_eq(simt_fail_call(2), 0);
+    run_empty(one, one);
+    EXPECT_OK(cudaGetLastError());
+    run_empty(one, one);
+    EXPECT_ERROR(cudaGetLastError(), cudaErrorLaunchOutOfResources);
+    run_empty(one, one);
+    EXPECT_OK(cudaGetLastError());
+    simt_fail_call(3);
+    cr_assert_eq(simt_fail_call(0), 3);
+}
+
+Test(simt_features, part_of_a_grid) {
+    need_simulated_device();
+    struct extent grid = {8, 1, 1}, one = {1, 1, 1};
+    struct seen seen[8], *memory = NULL;
+    EXPECT_OK(cudaMalloc((void **)&memory, sizeof seen));
+    EXPECT_OK(cudaMemset(memory, 0, sizeof seen));
+    simt_run_part(4);
+    run_indices(grid, one, memory);
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_OK(cudaMemcpy(seen, memory, sizeof seen, cudaMemcpyDeviceToHost));
+    for (unsigned i = 0; i < 8; i++) cr_assert_eq(seen[i].times, i >= 6, "block %u", i);
+    simt_run_part(0);
+    run_indices(grid, one, NULL);
+    EXPECT_OK(cudaGetLastError());
+    run_empty((struct extent){8, 65536, 1}, one); /* judged, if not run */
+    EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    EXPECT_OK(cudaDeviceSynchronize());
+}
+
+Test(simt_features, reserved_memory) {
+    need_simulated_device();
+    size_t bytes = (size_t)1 << 40;
+    char *memory = simt_reserve(bytes), last = 1;
+    cr_assert_not_null(memory);
+    EXPECT_OK(cudaMemcpy(&last, memory + bytes - 1, 1, cudaMemcpyDeviceToHost));
+    cr_assert_eq(last, 0);
+    EXPECT_OK(cudaMemset(memory + bytes - 1, 7, 1));
+    EXPECT_OK(cudaMemcpy(&last, memory + bytes - 1, 1, cudaMemcpyDeviceToHost));
+    cr_assert_eq(last, 7);
+    EXPECT_OK(cudaMemset(memory, 0, bytes));
+    EXPECT_OK(cudaMemcpy(&last, memory + bytes - 1, 1, cudaMemcpyDeviceToHost));
+    cr_assert_eq(last, 0);
+    EXPECT_OK(cudaFree(memory));
+}
+
+Test(simt_features, uses_of_the_default_stream) {
+    need_simulated_device();
+    cudaStream_t stream = NULL;
+    char *memory = NULL;
+    EXPECT_OK(cudaStreamCreate(&stream));
+    EXPECT_OK(cudaMalloc((void **)&memory, 4));
+    unsigned long before = simt_default_stream_uses();
+    EXPECT_OK(cudaMemsetAsync(memory, 0, 4, stream));
+    cr_assert_eq(simt_default_stream_uses(), before);
+    EXPECT_OK(cudaMemsetAsync(memory, 0, 4, NULL));
+    run_empty((struct extent){1, 1, 1}, (struct extent){1, 1, 1});
+    cr_assert_eq(simt_default_stream_uses(), before + 2);
+    EXPECT_OK(cudaFree(memory));
+    EXPECT_OK(cudaStreamDestroy(stream));
 }
 
 /* ---- a device with less shared memory ---- */

@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# mutant.sh make ORIGINAL CHANGE BROKEN: write a broken copy of a kernel file. CHANGE: a patch, or barrier:LINE, a barrier
-# to take out. Where the patch does not apply the copy does not compile, and the test says why.
-# mutant.sh catch BUILD_FOLDER NAME PROGRAM ORIGINAL CHANGE: run the broken program over a few problems; succeed when one of
-# them catches it in the way that the patch names in its first line:
-#     caught by: wrong result | race | unwritten | out of bounds | copy under way | barrier
+# mutant.sh make KERNELS FILE CHANGE BROKEN: copy KERNELS to BROKEN with a change in FILE: KERNELS itself, or a header,
+# whose broken copy goes beside BROKEN. CHANGE: a patch, or barrier:LINE, a barrier to take out. Where the patch does not
+# apply the copy does not compile, and the test says why.
+# mutant.sh catch BUILD_FOLDER NAME PROGRAM STEP FILE CHANGE: run the broken program over a few problems; succeed when one
+# of them catches it in the way that the patch names in its first line, several joined by " or ":
+#     caught by: wrong result | race | unwritten | out of bounds | misaligned | copy under way | barrier
+# or when it is right and yet its traffic is not the recorded one:
+#     caught by: traffic
+# or, where PROGRAM is the program of tests/test_step.c with the broken kernels, when this test of it fails:
+#     caught by: test NAME
+# A line "problem: OPTIONS..." after the first names the only problem to run; SIMT_SHARED_KIB=N may stand among the options.
 # mutant.sh spare PROGRAM: the same problems on a step that is not broken, which must pass them all.
 # Exit status 77, "skipped": the kernel was edited and the patch does not apply to it any more; with CI=true that fails.
 set -uo pipefail
@@ -22,14 +28,19 @@ problems=(
     "--heads 2 --seq 130 --seq-kv 270 --dim 72 --causal" # several tiles for steps that take multiples of 8 only
 )
 
-applies() { # ORIGINAL CHANGE
+applies() { # FILE CHANGE
     case $2 in
     barrier:*) sed -n "${2#barrier:}p" "$1" | grep -qE '__sync(threads|warp)\(' ;;
     *) patch --quiet --dry-run --force --output /dev/null "$1" "$2" >/dev/null 2>&1 ;;
     esac
 }
 
-make_broken() { # ORIGINAL CHANGE BROKEN
+make_broken() { # KERNELS FILE CHANGE BROKEN
+    if [[ $1 != "$2" ]]; then
+        cp "$1" "$4"
+        set -- "" "$2" "$3" "${4%/*}/${2##*/}"
+    fi
+    shift
     if ! applies "$1" "$2"; then
         echo "#error ${2##*/} does not apply" >"$3"
     elif [[ $2 == barrier:* ]]; then
@@ -46,8 +57,18 @@ message_of() { # DETECTOR
     'copy under way') echo '\.cuh?:[0-9]+: access to .* asynchronous copy into it, issued at .*\.cuh?:[0-9]+, is under way' ;;
     unwritten) echo '\.cuh?:[0-9]+: read of .* which nobody has written' ;;
     'out of bounds') echo '\.cuh?:[0-9]+: .* out of bounds|input that kernels may only read' ;;
+    misaligned) echo '\.cuh?:[0-9]+: .* multiple of (8|16)|isaligned' ;;
     barrier) echo 'barrier' ;;
     esac
+}
+
+run_one() { # PROGRAM WORD...: words with = are variables of its environment
+    local program=$1 word words=()
+    shift
+    for word; do
+        if [[ $word == *=* ]]; then export "${word?}"; else words+=("$word"); fi
+    done
+    "$program" "${words[@]}" --no-time
 }
 
 run_problems() { # PROGRAM COMMAND...: calls COMMAND STATUS OUTPUT PROBLEM until it says 0
@@ -58,7 +79,7 @@ run_problems() { # PROGRAM COMMAND...: calls COMMAND STATUS OUTPUT PROBLEM until
     for option in "${options[@]}"; do
         for problem in "${problems[@]}"; do
             # shellcheck disable=SC2086 # a problem is several words
-            output=$("$program" $problem $option --no-time 2>&1)
+            output=$(run_one "$program" $problem $option 2>&1)
             status=$?
             # A size that the step does not take says nothing.
             ((status == 2)) || { "$@" "$status" "$output" "$problem $option" && return 0; }
@@ -83,14 +104,38 @@ is_caught() { # DETECTORS STATUS OUTPUT PROBLEM
     return 1
 }
 
+# Right results, and other counts than the recorded ones of the step.
+has_other_traffic() { # PROGRAM STEP
+    local folder differences output root
+    root=$(cd "$(dirname "$0")/../.." && pwd)
+    output=$("$1" --heads 2 --seq 113 --seq-kv 203 --dim 56 --causal --no-time 2>&1) || {
+        printf 'not right, or stopped:\n%s\n' "$output"
+        return 1
+    }
+    folder=$(mktemp -d)
+    ln -s "$1" "$folder/$2"
+    differences=$(python3 -B "$root/plots/record.py" meter --check "$folder" "$2" 2>&1)
+    rm -r "$folder"
+    grep -E -m 5 ': recorded [0-9]+, now [0-9]+$' <<<"$differences"
+}
+
+fails_test() { # PROGRAM TEST
+    local output
+    output=$("$1" --filter "*$2" 2>&1)
+    grep -E "\[(FAIL|CRASH)\].*::$2:?( |$)" <<<"$output" || {
+        tail -n 3 <<<"$output"
+        return 1
+    }
+}
+
 is_wrong() { # STATUS OUTPUT PROBLEM
     (($1 != 0)) && printf '%s: exit status %d\n%s\n' "$3" "$1" "$2"
 }
 
 case $1 in
-make) make_broken "$2" "$3" "$4" ;;
+make) make_broken "$2" "$3" "$4" "$5" ;;
 catch)
-    folder=$2 name=$3 program=$4 original=$5 change=$6
+    folder=$2 name=$3 program=$4 step=$5 original=$6 change=$7
     if ! applies "$original" "$change"; then
         echo "SKIPPED $name: the kernel was edited, and ${change##*/} does not apply to it any more"
         [[ ${CI:-} == true ]] && exit 1
@@ -103,6 +148,23 @@ catch)
         exit 1
     }
     "$(dirname "$0")/../built.sh" "$folder" "$name" -- true || exit 1
+    case $detectors in
+    traffic)
+        has_other_traffic "$program" "$step" || {
+            echo 'its traffic is the recorded one, or it is not right'
+            exit 1
+        }
+        exit 0
+        ;;
+    'test '*)
+        fails_test "$program" "${detectors#test }" && exit 0
+        echo "not caught by the $detectors"
+        exit 1
+        ;;
+    esac
+    if [[ $change != barrier:* ]] && grep -q '^problem: ' "$change"; then
+        mapfile -t problems < <(sed -n 's/^problem: //p' "$change")
+    fi
     run_problems "$program" is_caught "$detectors" || {
         echo "not caught by any of ${#problems[@]} problems"
         exit 1
