@@ -247,8 +247,8 @@ def trials(book, page, step, dim):
     """What was tried while a chapter was written; `what` says what is different."""
     lines = [line for line in book.lines("trials", step[:2]) if (line["step"], str(line["dim"])) == (step, dim)]
     size = next((f'B {line["batch"]}, H {line["heads"]}, N {line["seq"]}' for line in lines), DASH)
-    rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`', line["what"], number(line["tflops"]), number(line["tflops_causal"])]
-            for line in lines]
+    rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`' if line["tiling"] else DASH, line["what"], number(line["tflops"]),
+             number(line["tflops_causal"])] for line in lines]
     return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
 
 
