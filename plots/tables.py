@@ -245,16 +245,17 @@ def peers(book, page, step, pass_="fwd"):
 
 def trials(book, page, step, dim):
     """What was tried while a chapter was written; `what` says what is different."""
-    lines = [line for line in book.lines("trials") if "tiling" in line and (line["step"], str(line["dim"])) == (step, dim)]
-    rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`', line["what"], number(line["tflops"]), number(line["tflops_causal"])]
-            for line in lines]
-    return [f"B 4, H 16, N 4096, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
+    lines = [line for line in book.lines("trials", step[:2]) if (line["step"], str(line["dim"])) == (step, dim)]
+    size = next((f'B {line["batch"]}, H {line["heads"]}, N {line["seq"]}' for line in lines), DASH)
+    rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`' if line["tiling"] else DASH, line["what"], number(line["tflops"]),
+             number(line["tflops_causal"])] for line in lines]
+    return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
 
 
 def alternatives(book, page, step, respect):
     """Milliseconds of the alternatives in one respect, the first one being what the others are compared with."""
     times = {}
-    for line in book.lines("trials"):
+    for line in book.lines("trials", "orders"):
         if line["step"] == step and respect in line:
             times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
     rows = [[what, *(cell for dim, first in next(iter(times.values())).items()
