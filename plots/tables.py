@@ -331,14 +331,14 @@ def stalls(book, page, step):
 
 
 # What is compared: a name, the meter's totals, the requests that bound them, and the card's counters. A card counts
-# cp.async among the loads.
+# cp.async and ldmatrix among the loads.
 COMPARED = [
     ("global load sectors", ["global_load_sectors", "global_copy_sectors"], "global_load_requests",
      [L1 + "t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
     ("global store sectors", ["global_store_sectors"], "global_store_requests", [L1 + "t_sectors_pipe_lsu_mem_global_op_st.sum"]),
     ("global atomic sectors", ["global_atomic_sectors"], "global_atomic_requests",
      [L1 + "t_sectors_pipe_lsu_mem_global_op_red.sum", L1 + "t_sectors_pipe_lsu_mem_global_op_atom.sum"]),
-    *((f"shared {name} {what}", [f"shared_{name}_{what}"], f"shared_{name}_requests", [f"{L1}data_{counter}_mem_shared_op_{op}.sum"])
+    *((f"shared {name} {what}", [f"shared_{name}_{what}", *[f"shared_ldmatrix_{what}"] * (name == "load")], f"shared_{name}_requests", [f"{L1}data_{counter}_mem_shared_op_{op}.sum"])
       for what, counter in (("wavefronts", "pipe_lsu_wavefronts"), ("conflicts", "bank_conflicts_pipe_lsu"))
       for name, op in (("load", "ld"), ("store", "st"))),
 ]
