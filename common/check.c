@@ -39,6 +39,15 @@ struct check check_values(const float *out, const double *ref, size_t count, dou
     return check;
 }
 
+double bias_of(const float *out, const double *ref, size_t count) {
+    double product = 0.0, squares = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        product += ((double)out[i] - ref[i]) * ref[i];
+        squares += ref[i] * ref[i];
+    }
+    return squares > 0.0 ? fabs(product) / squares : 0.0;
+}
+
 struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound) {
     struct check check = {0};
     double error_squares = 0.0, squares = 0.0, size_squares = 0.0, largest = 0.0;

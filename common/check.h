@@ -12,6 +12,7 @@ struct check {
     size_t wrong;              /* elements whose own error is over bound_max, NaN among them */
     size_t first_wrong[3];     /* their indices in the compared rows, the first few */
     double expected[3];        /* and the reference's values there */
+    double bias, bound_bias;   /* bias_of(), where it was looked at: in 16 bits; else 0 */
     bool ok;
 };
 
@@ -21,6 +22,10 @@ double rounding_bound(double term_size, double terms);
 
 /* O: count elements. A zero reference must be met by zeros. */
 struct check check_values(const float *out, const double *ref, size_t count, double bound);
+
+/* How far `out` is too small or too large as a whole: |<out - ref, ref>| / <ref, ref>. Rounding to nearest leaves nearly
+ * nothing of it, truncation about half a unit of the type. */
+double bias_of(const float *out, const double *ref, size_t count);
 
 /* A gradient: count elements. `size` is that of the terms of each sum (reference_backward_rows()): where they cancel, as
  * for a row that sees one key only, the error is relative to them and not to what is left. */

@@ -137,6 +137,9 @@ static void print_verdict(const struct run *run, const struct options *options, 
         fprintf(report, "  %-3s error %.1e of its norm (bound %.1e), at most %.1e (bound %.1e)  %s\n",
                 tensor_table[tensor].name, check->err_rel, check->bound_rel, check->err_max, check->bound_max,
                 check->ok ? "ok" : "WRONG");
+        if (!(check->bias <= check->bound_bias))
+            fprintf(report, "      as a whole too small or too large by %.1e (bound %.1e): is something truncated?\n", check->bias,
+                    check->bound_bias);
         for (size_t i = 0; i < check->wrong && i < 3; i++) {
             char expected[32];
             snprintf(expected, sizeof expected, "%g", check->expected[i]);
@@ -146,6 +149,8 @@ static void print_verdict(const struct run *run, const struct options *options, 
         if (check->ok && verdict->first_not_finite[tensor] < tensor_elements(p, tensor))
             print_element(run, tensor, verdict->first_not_finite[tensor], "a finite number");
     }
+    if (!verdict->ok)
+        fputs("      error of its norm: ||got - expected|| / ||expected||, over the whole tensor; at most: of one element\n", report);
     if (verdict->checked_queries < tensor_rows(p, TENSOR_Q) ||
         (options->passes.backward && verdict->checked_keys < tensor_rows(p, TENSOR_K)))
         fprintf(report, "      %zu of %zu query rows and %zu of %zu key rows compared\n", verdict->checked_queries,

@@ -222,6 +222,12 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     float *L_rows = gather_rows(run, TENSOR_L, verdict->queries, count);
     double bound = rounding_bound(term_size, p->N_kv);
     verdict->checks[TENSOR_O] = check_values(O_rows, O_ref, elements, bound + (p->dtype != FP32 ? 2.0 * unit_roundoff(p->dtype) : 0.0));
+    if (p->dtype != FP32) {
+        struct check *check = &verdict->checks[TENSOR_O];
+        check->bias = bias_of(O_rows, O_ref, elements);
+        check->bound_bias = unit_roundoff(p->dtype) * (0.25 + 2.0 / sqrt((double)elements));
+        check->ok = check->ok && check->bias <= check->bound_bias;
+    }
     verdict->checks[TENSOR_L] = check_logsumexp(L_rows, L_ref, count, bound);
     free(O_ref), free(L_ref), free(O_rows), free(L_rows);
     return term_size;

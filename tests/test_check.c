@@ -177,3 +177,23 @@ Test(problem, the_limits_of_a_step_hold_on_both_sides) {
     still_good[0].d = 128, still_good[1].N_kv = 1 << 24, still_good[2].batch = 65535;
     for (size_t i = 0; i < 3; i++) cr_expect_null(step_refuses(&step, &still_good[i], forward), "%zu", i);
 }
+
+/* What is truncated is too small as a whole, although no element is far off. */
+Test(check, bias_tells_truncation_from_rounding) {
+    enum { MANY = 4096 };
+    static float rounded[MANY], truncated[MANY];
+    static double exact[MANY];
+    for (int i = 0; i < MANY; i++) {
+        exact[i] = (i % 2 == 0 ? 1.0 : -1.0) * (1.0 + i / (double)MANY + 1e-3 * i / MANY);
+        rounded[i] = rounded_to((float)exact[i], BF16);
+        uint32_t bits;
+        float value = (float)exact[i];
+        memcpy(&bits, &value, sizeof bits);
+        truncated[i] = unpacked((uint16_t)(bits >> 16), BF16);
+    }
+    double limit = unit_roundoff(BF16) * (0.25 + 2.0 / sqrt((double)MANY));
+    cr_assert_lt(bias_of(rounded, exact, MANY), 0.2 * limit);
+    cr_assert_gt(bias_of(truncated, exact, MANY), limit);
+    truncated[7] = NAN;
+    cr_assert_not(bias_of(truncated, exact, MANY) <= limit, "NaN fails");
+}

@@ -151,8 +151,10 @@ def gradients_of_products(Q, K, V, dO, causal, scale):
     return torch.autograd.grad(P @ V, (Q, K, V), dO.double())
 
 
-def last_forward(step, dtype):
-    return [other for other in step.library.steps() if other.has_forward and dtype in other.dtypes][-1]
+def last_forward(step, Q, K):
+    """The last step that makes O and L of these."""
+    able = [other for other in step.library.steps() if other.has_forward and Q.dtype in other.dtypes]
+    return [other for other in able if other.refuses(Q, K) is None][-1]
 
 
 def gradients_on_nan(step, Q, K, V, O, L, dO, causal, scale, deterministic):
@@ -169,7 +171,7 @@ def gradients_on_nan(step, Q, K, V, O, L, dO, causal, scale, deterministic):
 
 def wrong_gradients(step, Q, K, V, dO, refs, causal, scale, bound, deterministic):
     """What is wrong with a backward step, in words. O and L are those of the last forward step."""
-    O, L = last_forward(step, Q.dtype).forward(Q, K, V, causal=causal, scale=scale)
+    O, L = last_forward(step, Q, K).forward(Q, K, V, causal=causal, scale=scale)
     gradients = gradients_on_nan(step, Q, K, V, O, L, dO, causal, scale, deterministic)
     # What is left of dP - D may be far smaller than its terms: then the error is relative to them.
     size = abs(attention_steps.chosen_scale(scale, Q.shape[3])) * math.sqrt(Q.shape[3])
@@ -267,7 +269,7 @@ def compare_half(steps, case, causal, dtype):
             if not largest_error(L, L_ref) <= 1e-3 * max(1.0, torch.nan_to_num(L_ref, neginf=0.0).abs().max().item()):
                 wrong.append(f"L: largest error {largest_error(L, L_ref):.2e}")
         if step.has_backward:
-            O, L = last_forward(step, dtype).forward(Q, K, V, causal=causal, scale=case.scale)
+            O, L = last_forward(step, Q, K).forward(Q, K, V, causal=causal, scale=case.scale)
             for deterministic in (False, True) if step.has_deterministic_backward else (False,):
                 got = gradients_on_nan(step, Q, K, V, O, L, dO, causal, case.scale, deterministic)
                 wrong += wrong_beside(step, ("dQ", "dK", "dV"), got, grad_refs, grad_math, 3.0)

@@ -28,8 +28,8 @@ import compare
 from autograd_function import attention
 
 TOKENS, LENGTH, BATCH, WIDTH, HEADS, LAYERS = 16, 48, 16, 64, 2, 2
-# How far the loss may be from PyTorch's, in attention of each type. In bf16 two right kernels drift apart by rounding.
-TOLERANCES = {torch.float32: 1e-4, torch.bfloat16: 5e-3}
+# How far the loss may be from PyTorch's, in attention of each type: 5e-7 and 8e-6 were measured.
+TOLERANCES = {torch.float32: 1e-4, torch.bfloat16: 1e-4}
 RATE = 1e-3
 
 
@@ -107,7 +107,7 @@ def main():
     status = 0
     for step, dtype in ((step, dtype) for step in steps for dtype in TOLERANCES if dtype in step.dtypes):
         expected, tolerance = curves[dtype], TOLERANCES[dtype]
-        forward = compare.last_forward(step, dtype)
+        forward = [other for other in library.steps() if other.has_forward and dtype in other.dtypes][-1]
         ours = in_type(lambda Q, K, V: attention(Q, K, V, forward, backward=step), dtype)
         got = losses(ours, arguments.updates)
         apart = max(abs(a - b) if math.isfinite(a) else math.inf for a, b in zip(got, expected, strict=True))
