@@ -34,7 +34,7 @@ backward pass), ,det (its deterministic variant) or ,both:
     ms:STEP:SIZE  p25:STEP:SIZE  p75:STEP:SIZE  tflops:STEP:SIZE  memory:STEP:SIZE    with their units
     ratio:A/B:SIZE  speedup:A/B:SIZE    A's time divided by B's; B's time divided by A's
     rung:A/B:DIM        the time of the rung A divided by that of B, at the size of the rungs' tables
-    peer:STEP:SIZE      the time of PyTorch's 'efficient' backend divided by the step's, both of one process
+    peer:STEP:SIZE      the time of PyTorch's fused kernel ('efficient', 'flash' in 16 bits) divided by the step's, in one process
     asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks     of the recorded latencies; card:peers and so on of another kind
     truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
@@ -233,14 +233,27 @@ def rungs(book, page, chapter):
     return ["B 4, H 16, N 4096", "idea", "changed lines", "d 64", "TFLOP/s", "d 128", "TFLOP/s"], "llrrrrr", rows
 
 
+# What PyTorch has for a data type; the first one is what a step's time is compared with.
+PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("flash", "cudnn")}
+
+
+def peer_ratio(line):
+    """The time of PyTorch's fused kernel for this data type over the step's, both from one process."""
+    return line and line.details["ratio_to_" + PEERS[line.details["dtype"]][0]]
+
+
 def peers(book, page, step, pass_="fwd"):
-    """A step beside PyTorch's two fp32 backends at every size at which they took turns."""
+    """A step beside PyTorch's two backends for its data type at every size at which they took turns."""
     lines, rows = [line for line in book.records("peers") if line.pass_ == pass_], []
-    for shape in shapes_of([line for line in lines if line.step == step]):
-        ours, *theirs = (rec.find(lines, name, shape, pass_) for name in (step, "pytorch_efficient", "pytorch_math"))
+    mine = [line for line in lines if line.step == step]
+    need(mine, f"peers: nothing was recorded of {step} {pass_}")
+    backends = PEERS[mine[0].details["dtype"]]
+    for shape in shapes_of(mine):
+        ours, *theirs = (rec.find(lines, name, shape, pass_) for name in (step, *(f"pytorch_{name}" for name in backends)))
         rows.append([str(shape), number(ours.ms, " ms"), number(ours.tflops), *(number(line and line.ms, " ms") for line in theirs),
-                     number(ours.details["ratio_to_efficient"])])
-    return ["size", step[:2], "TFLOP/s", "PyTorch 'efficient'", "PyTorch 'math'", "'efficient' / " + step[:2]], "lrrrrr", rows
+                     number(peer_ratio(ours))])
+    name = step.split("_")[0]
+    return (["size", name, "TFLOP/s", *(f"PyTorch '{backend}'" for backend in backends), f"'{backends[0]}' / {name}"], "lrrrrr", rows)
 
 
 def trials(book, page, step, dim):
@@ -597,7 +610,7 @@ def inline_value(book, key):
     if kind == "memory":
         return size_in_bytes(lines[0] and lines[0].workspace)
     if kind == "peer":
-        return number(lines[0] and lines[0].details["ratio_to_efficient"])
+        return number(peer_ratio(lines[0]))
     if kind in fields:
         return number(getattr(lines[0], fields[kind][0], None), fields[kind][1])
     times = [line and line.ms for line in lines]
