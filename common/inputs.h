@@ -18,9 +18,9 @@ extern const char *const input_names[INPUT_KINDS];
 /* One head, 4 queries, 4 keys, d 4, scale ln 2: exp(S) are powers of two, and every weight is a fraction. */
 extern const struct problem example_problem;
 
-/* Fill an input tensor of the problem, with numbers that its data type can hold. Element i of a random tensor is sqrt(-2 ln u1) cos(2 pi u2) (Box and Muller 1958),
- * u1 and u2 from the two halves of splitmix64's output (Steele, Lea, Flood 2014) at a counter of i and the tensor, offset
- * by the seed: any element can be computed alone. */
+/* Fill an input tensor of the problem, with numbers that its data type can hold. Element i of a random tensor is
+ * sqrt(-2 ln u1) cos(2 pi u2) (Box and Muller 1958), u1 and u2 from the two halves of splitmix64's output (Steele, Lea,
+ * Flood 2014) at a counter of i and the tensor, offset by the seed: any element can be computed alone. */
 void fill_input(float *values, const struct problem *problem, enum tensor tensor, enum input_kind kind, uint64_t seed);
 
 #endif

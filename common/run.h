@@ -16,6 +16,7 @@ struct guarded_buffer {
 
 struct run {
     struct problem problem;
+    enum input_kind input;
     bool backward;             /* the tensors of the backward pass are there, too */
     bool simulated;            /* the device is the simulated one */
     float *host[TENSOR_COUNT]; /* inputs, and the outputs that were fetched last; NULL where there is none */
