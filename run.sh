@@ -291,7 +291,6 @@ job=main
 case ${1-} in
 test | profile | sanitize | cu) job=$1 && shift ;;
 new) exec steps/new.sh "${@:2}" ;;
-try | start | grade | handout) [[ ! -x exercises/$1.sh ]] || exec "exercises/$1.sh" "${@:2}" ;;
 esac
 exec 3>&2 # for `interrupted`, which may be called while standard error goes to a log
 trap interrupted INT TERM
