@@ -1,4 +1,4 @@
-/* Streams with flags, limits, peers and occupancy: what samples ask of a device. Work is done when its call returns, so
+/* Streams with flags, limits, peers and occupancy: calls that sample programs make. Work is done when its call returns, so
  * waiting has nothing to wait for. */
 #include "api.h"
 

@@ -51,7 +51,7 @@ uint16_t simt_bfloat16_from_double(double x, enum simt_rounding rounding) __attr
  * operand and with room for its result; when all of them that have not returned from the kernel are at the same source line,
  * combine() is called once. NULL: the lanes only meet. */
 struct simt_lanes {
-    unsigned mask, present; /* the lanes that were named, and those of them that take part */
+    unsigned mask, present; /* mask: the lanes that the call names; present: the lanes among them that reached the call */
     const void *operand[32];
     void *result[32]; /* of lanes that are not present: NULL, as the operand is */
     void *first_lane; /* the runtime's */

@@ -1,7 +1,6 @@
-/* The meter: what kernels ask of memory, counted as a card's hardware counters count it, for each source line.
+/* The meter: counts the memory accesses of a kernel, for each source line, as a card's hardware counters do.
  *
- * requests.c puts together what the lanes of a warp access at once, so a request is what it is on a
- * card: one instruction, up to 32 addresses. A request to global memory costs the 32-byte sectors that its addresses
+ * requests.c groups the accesses that the lanes of a warp make together, so a request is what it is on a card: one instruction, up to 32 addresses. A request to global memory costs the 32-byte sectors that its addresses
  * fall into; one to shared memory costs wavefronts, in each of which every one of the 32 banks serves one 4-byte word.
  */
 #define _GNU_SOURCE
@@ -144,8 +143,8 @@ static unsigned group_wavefronts(const uintptr_t *addresses, unsigned lanes, uns
 }
 
 /* A warp's 4-byte accesses are one group; 8-byte ones two groups of 16 lanes, 16-byte ones four of 8, so that a group
- * asks for 128 bytes at most. Loads of 8 and 16 bytes take groups twice as large where lanes agree in pairs, each with
- * its neighbour or each with the lane two further: measured on an H100. */
+ * accesses at most 128 bytes. Loads of 8 and 16 bytes form groups twice as large where pairs of lanes access the same
+ * address, each lane with its neighbour or with the lane two further: measured on an H100. */
 static unsigned count_wavefronts(const uintptr_t *addresses, unsigned lanes, unsigned bytes, bool is_load) {
     unsigned group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
     if (group < 32 && is_load && (pairs_agree(addresses, lanes, 1) || pairs_agree(addresses, lanes, 2))) group *= 2;

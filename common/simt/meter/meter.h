@@ -1,4 +1,4 @@
-/* The meter: what kernels ask of memory, counted as a card's hardware counters count it. Knows memory and its names. */
+/* The meter: counts the memory accesses of a kernel as a card's hardware counters do. It knows memory and its names. */
 #ifndef SIMT_METER_H
 #define SIMT_METER_H
 

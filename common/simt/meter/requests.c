@@ -41,8 +41,8 @@ void meter_destination(size_t shared_offset) {
  * skipped a branch wait behind it until the others have come as far: where a card, too, brings them together again.
  * A lane that goes back to a loop's head first waits where the loop's body ended, its `via`, like the others; otherwise
  * a lane that has left an inner loop would be put together, a round of the outer loop later, with lanes still in it.
- * Ends when the logs are empty, or when one is whose thread has stopped only for want of room and may have more to add.
- */
+ * Return when all logs are empty, or when a log is empty whose thread stopped because its log was full: that thread may
+ * still add accesses. */
 void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lanes) {
     struct log *first_log = &worker->logs[first_lane->linear];
     unsigned live = lanes; /* that have not returned as far as the count has come */

@@ -95,7 +95,7 @@ static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, 
     return false;
 }
 
-/* The innermost line that is the kernel's own: that of the address, or that of a call which was inlined there. */
+/* The innermost source line in the kernel's own file: the line of the address, or of a call that was inlined there. */
 static char *find_line(Dwarf_Die *unit, Dwarf_Addr address) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
