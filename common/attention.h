@@ -41,9 +41,9 @@ struct problem {
     float scale; /* usually 1 / sqrt(d) */
 };
 
-/* Device pointers, to 16-bit numbers where problem.dtype says so. Shapes: Q, O, dO, dQ (batch, heads, N_q, d); K, V, dK, dV (batch, heads, N_kv, d);
- * L (batch, heads, N_q). The forward pass reads Q K V and writes O L; the backward pass reads Q K V O L dO and writes
- * dQ dK dV. */
+/* Device pointers, to 16-bit numbers where problem.dtype says so. Shapes: Q, O, dO, dQ (batch, heads, N_q, d);
+ * K, V, dK, dV (batch, heads, N_kv, d); L (batch, heads, N_q). The forward pass reads Q K V and writes O L; the backward
+ * pass reads Q K V O L dO and writes dQ dK dV. */
 struct tensors {
     const float *Q, *K, *V;
     float *O, *L;

@@ -189,7 +189,7 @@ static void start_watching(const struct options *options, FILE *trace) {
     if (trace != NULL) simt_trace_start(trace, options->trace_blocks);
 }
 
-/* The passes once each; what is watched and clocked are those that were asked for. */
+/* Run each pass once. Meter, trace and clock cover only the passes that the options name. */
 static cudaError_t run_passes(struct run *run, const struct step *step, const struct options *options, FILE *trace,
                               double *seconds) {
     struct passes passes = options->passes;

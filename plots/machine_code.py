@@ -5,7 +5,7 @@
 
 Of the loops of the two products: instructions, multiply-adds, and multiply-adds that read three registers, because no
 factor is kept from the one before (marked .reuse in the listing). And the instructions of the loop in which copy_tile
-asks a piece whether it is inside.
+checks the bounds of each piece.
 """
 
 import json

@@ -329,8 +329,8 @@ void simt_run_part(unsigned parts);
  * the address space is too small. What kernels leave unwritten in it is not noticed. cudaFree() releases it. */
 void *simt_reserve(size_t bytes);
 
-/* Beyond CUDA: let launch or cudaMemset number `number` from now on fail (1: the next one; 0: none). Returns how many more
- * calls the failure asked for before was still away. */
+/* Beyond CUDA: let launch or cudaMemset number `number` from now on fail (1: the next one; 0: none). Returns the
+ * number of calls that were left before the failure set by the previous call. */
 unsigned simt_fail_call(unsigned number);
 
 /* Beyond CUDA: how often work was enqueued on the default stream, cudaMemset() and cudaMemcpy() included. */

@@ -1,4 +1,4 @@
-/* Fibers, and what a running thread asks about itself. */
+/* Fibers, and the functions by which a running thread learns its own place. */
 #define _GNU_SOURCE
 #include "machine.h"
 

@@ -427,7 +427,7 @@ static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, si
     for (size_t i = 0; i < bytes; i++)
         on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
     simt_worker->access_width = 4;
-    if (!only_reads(kind)) word->write = stamp; /* who looks here only asks whether */
+    if (!only_reads(kind)) word->write = stamp; /* readers of `write` only test whether it is set */
 }
 
 void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,

@@ -1,8 +1,8 @@
 /* The meter: counts the memory accesses of a kernel, for each source line, as a card's hardware counters do.
  *
- * requests.c groups the accesses that the lanes of a warp make together, so a request is what it is on a card: one instruction, up to 32 addresses. A request to global memory costs the 32-byte sectors that its addresses
- * fall into; one to shared memory costs wavefronts, in each of which every one of the 32 banks serves one 4-byte word.
- */
+ * requests.c groups the accesses that the lanes of a warp make together, so a request is what it is on a card: one
+ * instruction, up to 32 addresses. A request to global memory costs the 32-byte sectors that its addresses fall into. A
+ * request to shared memory costs wavefronts: in each wavefront every one of the 32 banks serves one 4-byte word. */
 #define _GNU_SOURCE
 #include "counts.h"
 #include "device_memory.h"

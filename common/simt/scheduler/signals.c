@@ -113,7 +113,7 @@ void scheduler_catch_signals(void) {
 void scheduler_explain_signal(struct worker *worker) {
     char *line = source_line((const char *)worker->signal_pc + 1);
     uintptr_t address = worker->signal_address;
-    /* Stopped inside the runtime: what the kernel asked of it last is the place. */
+    /* Stopped inside the runtime: the place is the kernel's last call into it. */
     enum { HOOK_BYTES = 64 }; /* of code, more than the hook of basic blocks has */
     bool in_block_hook = (uintptr_t)worker->signal_pc - (uintptr_t)__sanitizer_cov_trace_pc < HOOK_BYTES;
     const void *asked = in_block_hook ? (const void *)simt_last_block : simt_self->last_pc;
