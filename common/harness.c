@@ -138,8 +138,8 @@ static void print_verdict(const struct run *run, const struct options *options, 
                 tensor_table[tensor].name, check->err_rel, check->bound_rel, check->err_max, check->bound_max,
                 check->ok ? "ok" : "WRONG");
         if (!(check->bias <= check->bound_bias))
-            fprintf(report, "      as a whole too small or too large by %.1e (bound %.1e): is something truncated?\n", check->bias,
-                    check->bound_bias);
+            fprintf(report, "      as a whole too small or too large by %.1e (bound %.1e): is something truncated?\n",
+                    check->bias, check->bound_bias);
         for (size_t i = 0; i < check->wrong && i < 3; i++) {
             char expected[32];
             snprintf(expected, sizeof expected, "%g", check->expected[i]);

@@ -52,7 +52,8 @@ static cudaError_t allocate(struct run *run, int index, const char *name, size_t
 
 cudaError_t run_create(struct run *run, const struct step *step, const struct problem *problem, enum input_kind kind,
                        uint64_t seed) {
-    *run = (struct run){.problem = *problem, .input = kind, .backward = step->backward != NULL, .simulated = device_is_simulated()};
+    *run = (struct run){
+        .problem = *problem, .input = kind, .backward = step->backward != NULL, .simulated = device_is_simulated()};
     cudaError_t error = cudaSuccess;
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
         if (is_backward(tensor) && !run->backward) continue;
@@ -221,10 +222,10 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     float *O_rows = gather_rows(run, TENSOR_O, verdict->queries, count);
     float *L_rows = gather_rows(run, TENSOR_L, verdict->queries, count);
     double bound = rounding_bound(term_size, p->N_kv);
-    verdict->checks[TENSOR_O] = check_values(O_rows, O_ref, elements, bound + (p->dtype != FP32 ? 2.0 * unit_roundoff(p->dtype) : 0.0));
-    /* Rounding errors only average out where they differ: most elements of the other inputs are the same few numbers. */
-    if (p->dtype != FP32 && run->input == INPUT_RANDOM) {
-        struct check *check = &verdict->checks[TENSOR_O];
+    struct check *check = &verdict->checks[TENSOR_O];
+    *check = check_values(O_rows, O_ref, elements, bound + (p->dtype != FP32 ? 2.0 * unit_roundoff(p->dtype) : 0.0));
+    /* Rounding errors average out only where they differ. The other inputs repeat a few numbers, and their errors. */
+    if (p->dtype != FP32 && (run->input == INPUT_RANDOM || run->input == INPUT_LARGE)) {
         check->bias = bias_of(O_rows, O_ref, elements);
         check->bound_bias = unit_roundoff(p->dtype) * (0.25 + 2.0 / sqrt((double)elements));
         check->ok = check->ok && check->bias <= check->bound_bias;
