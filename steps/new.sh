@@ -39,9 +39,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 headers=("$(dirname "$source")"/*.cuh)
 [[ ${#headers[@]} == 0 ]] || cp "${headers[@]}" "$work"
-# The symbol, .name and .idea; whether the copied idea failed says nothing of this one.
+# The symbol, .name and .idea; why the copied rung stands beside the chain says nothing about this step.
 sed -zE -e "s/\bstep_$step\b/step_$name/g" -e "s/(\.name = )\"[^\"]*\"/\1\"$name\"/" \
-    -e "s/(\.idea =)(\s*\"[^\"]*\")+/\1 \"${name:3}, begun as a copy of $step\"/" -e 's/\s*\.failed =(\s*"[^"]*")+,//' \
+    -e "s/(\.idea =)(\s*\"[^\"]*\")+/\1 \"${name:3}, begun as a copy of $step\"/" -e 's/\s*\.beside =(\s*"[^"]*")+,//' \
     "$source" >"$work/${name:3}.cu"
 for needed in "step_$name" ".name = \"$name\"" ".idea = \"${name:3}, begun"; do
     grep -qF "$needed" "$work/${name:3}.cu" || die "steps/$source has not the form that a step has: no $needed came of it"
