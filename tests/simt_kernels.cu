@@ -1,3 +1,4 @@
+// For cards of compute_capability = 80 and later, which have __reduce_add_sync() and the like.
 #include "simt_kernels.h"
 
 static dim3 to_dim3(struct extent e) { return dim3(e.x, e.y, e.z); }
