@@ -11,6 +11,9 @@ Usage: ./run.sh [options]              build and run the chapters, check them, s
        ./run.sh profile NN [sizes]     what Nsight Compute counts in a step on a card
        ./run.sh sanitize NN            a step under the four tools of compute-sanitizer on a card
        ./run.sh new 90_mine --from 01  a step of your own, copied from another step or rung
+       ./run.sh try 06a                a step that you edit beside its committed version, or the rung before: what changed
+       ./run.sh start [05a]            the tasks in exercises/; with a name, its starter goes to work/
+       ./run.sh grade 05a [FILE]       points and reasons for a task; --hint 1, --hidden SEED, --json FILE
        ./run.sh cu FILE.cu [-- ARGS]   compile and run any CUDA program on the simulated device
        ./run.sh --help                 this text
 
@@ -287,9 +290,70 @@ cu_job() { # FILE.cu [-- ARGS]: simt-nvcc takes more
     cd "$invoked_from" && exec simt-nvcc --run "$@"
 }
 
+# ---- tasks: exercises/ ------------------------------------------------------------------------------------------------
+
+step_file() { # NAME
+    if [[ $1 == [0-9][0-9][a-z]_* ]]; then echo steps/"${1:0:2}"_*/"$1.cu"; else echo "steps/$1/${1:3}.cu"; fi
+}
+
+build_grader() { # configured only once: cmake sees for itself when its files change
+    install_missing >&2
+    [[ -e build/sim/CMakeCache.txt ]] || cmake --preset sim >build/sim.log 2>&1 || die $exit_wrong 'cmake failed; see build/sim.log'
+    cmake --build --preset sim --parallel "$(getconf _NPROCESSORS_ONLN)" --target exercise >build/sim/grader.log 2>&1 ||
+        die $exit_wrong 'the grader does not compile; see build/sim/grader.log'
+}
+
+try_job() { # STEP [--against STEP] [--watch] [SIZES]
+    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0
+    choose_one "${1-}"
+    step=${steps[0]} file=$(step_file "$step")
+    shift
+    while (($# > 0)); do
+        case $1 in
+        --watch) watch=yes ;;
+        --causal) causal=1 ;;
+        --against | --heads | --seq | --seq-kv | --dim)
+            (($# > 1)) || die $exit_usage "$1 needs a value"
+            name=${1#--} && name=${name/-/_}
+            [[ $1 == --against || ($2 =~ ^[1-9][0-9]{0,3}$ && ($1 != --dim || $2 -le 128)) ]] || die $exit_usage "$1 takes a whole number, not \"$2\""
+            if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else printf -v "$name" %s "$2"; fi
+            shift
+            ;;
+        *) die $exit_usage "try takes a step, --against STEP, --watch and sizes, not \"$1\"" ;;
+        esac
+        shift
+    done
+    other_file=$(step_file "$other") label=$other
+    if [[ -z $other ]]; then # the committed version, where that is another one; or the rung before with the same pass
+        other_file=build/committed.cu label=committed
+        mkdir -p build
+        if ! git show "HEAD:./$file" >"$other_file" 2>/dev/null || cmp -s "$other_file" "$file"; then
+            for name in "${all_steps[@]}"; do
+                [[ $name != "$step" ]] || break
+                ! grep -q '\.beside =' "$(step_file "$name")" || continue
+                if diff -q <(grep -oE '\.(for|back)ward =|\.dtypes' "$file") <(grep -oE '\.(for|back)ward =|\.dtypes' "$(step_file "$name")") >/dev/null; then before=$name; fi
+            done
+            label=${before:-$step} other_file=$(step_file "$label")
+        fi
+    fi
+    build_grader
+    while :; do
+        if [[ $(stat -c %y "$file") != "$seen" ]]; then
+            seen=$(stat -c %y "$file") status=0
+            if [[ $label == committed ]]; then origin=$file; else origin=$other_file; fi
+            build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" || status=$?
+        fi
+        [[ $watch ]] || return "$status"
+        sleep 0.5
+    done
+}
+
+start_job() { build_grader && exec build/sim/bin/exercise start "$@"; }
+grade_job() { build_grader && exec build/sim/bin/exercise grade "$@"; }
+
 job=main
 case ${1-} in
-test | profile | sanitize | cu) job=$1 && shift ;;
+try | start | grade | test | profile | sanitize | cu) job=$1 && shift ;;
 new) exec steps/new.sh "${@:2}" ;;
 esac
 exec 3>&2 # for `interrupted`, which may be called while standard error goes to a log

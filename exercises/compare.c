@@ -1,0 +1,130 @@
+#include "compare.h"
+
+#include "submission.h"
+#include "task.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_WRONG = 1, EXIT_FAULT = 3 };
+
+/* A row is the sum of these counts of the meter. */
+static const struct {
+    const char *what, *counts[4];
+} rows[] = {
+    {"global requests", {"global_load_requests", "global_store_requests", "global_atomic_requests", "global_copy_requests"}},
+    {"global sectors", {"global_load_sectors", "global_store_sectors", "global_atomic_sectors", "global_copy_sectors"}},
+    {"  of atomics", {"global_atomic_sectors"}},
+    {"shared requests", {"shared_load_requests", "shared_store_requests", "shared_copy_requests", "shared_ldmatrix_requests"}},
+    {"shared wavefronts", {"shared_load_wavefronts", "shared_store_wavefronts", "shared_copy_wavefronts", "shared_ldmatrix_wavefronts"}},
+    {"  of bank conflicts", {"shared_load_conflicts", "shared_store_conflicts", "shared_copy_conflicts", "shared_ldmatrix_conflicts"}},
+    {"local memory requests", {"local_load_requests", "local_store_requests"}},
+    {"shuffles and votes", {"warp_collectives"}},
+    {"barriers", {"barriers"}},
+    {"workspace bytes", {"workspace_bytes"}},
+};
+
+static double row_of(const cJSON *meter, size_t row) {
+    double sum = 0.0;
+    for (int i = 0; i < 4 && rows[row].counts[i] != NULL; i++) {
+        double count = count_of(meter, rows[row].counts[i]);
+        if (count > 0.0) sum += count;
+    }
+    return sum;
+}
+
+/* The line of source with the most of something, as "file:line (number)". */
+static void worst_line(const cJSON *meter, const char *space, const char *count, char *text, size_t room) {
+    const cJSON *kernel, *line;
+    double most = 0.0;
+    snprintf(text, room, "none");
+    cJSON_ArrayForEach(kernel, cJSON_GetObjectItem(meter, "kernels")) {
+        cJSON_ArrayForEach(line, cJSON_GetObjectItem(kernel, "lines")) {
+            const char *in = cJSON_GetStringValue(cJSON_GetObjectItem(line, "space"));
+            const char *file = cJSON_GetStringValue(cJSON_GetObjectItem(line, "file"));
+            const cJSON *number = cJSON_GetObjectItem(line, count);
+            if (in == NULL || file == NULL || strcmp(in, space) != 0 || !cJSON_IsNumber(number) || number->valuedouble <= most) continue;
+            most = number->valuedouble;
+            const char *name = strrchr(file, '/');
+            snprintf(text, room, "%s:%d (%.0f)", name == NULL ? file : name + 1, cJSON_GetObjectItem(line, "line")->valueint, most);
+        }
+    }
+}
+
+struct side {
+    bool built, right;
+    char *message;
+    struct submission_run result;
+};
+
+static struct side run_side(const struct compared *compared, const struct problem *problem, bool backward) {
+    struct side side = {0};
+    char *text = read_text(compared->file);
+    if (text == NULL) {
+        fprintf(stderr, "run.sh: %s: %s\n", compared->file, strerror(errno));
+        exit(2);
+    }
+    char *program = build_submission(text, compared->origin, compared->shown, false, &side.message);
+    free(text);
+    if (program == NULL) return side;
+    side.built = true;
+    side.result = run_submission(program, problem, INPUT_RANDOM, 1, backward, true);
+    free(program);
+    side.message = side.result.message;
+    if (side.result.ending != FINISHED) return side;
+    struct verdict verdict = check_run(&side.result.run, backward, 2e9);
+    side.right = verdict.ok;
+    free_verdict(&verdict);
+    return side;
+}
+
+static const char *state_of(const struct side *side) {
+    if (!side->built) return "no build";
+    if (side->result.ending != FINISHED) return "FAULT";
+    return side->right ? "right" : "WRONG";
+}
+
+static void print_rows(const struct side *before, const struct side *yours) {
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+        double a = row_of(before->result.meter, row), b = row_of(yours->result.meter, row);
+        if (a == 0.0 && b == 0.0) continue;
+        printf("  %-26s %26.0f %26.0f", rows[row].what, a, b);
+        if (a == b) puts("        same");
+        else if (a > 0.0) printf("  %+9.1f %%\n", 100.0 * (b - a) / a);
+        else puts("         new");
+    }
+    static const char *const worst[][3] = {{"most sectors in line", "global", "sectors"}, {"most wavefronts in line", "shared", "wavefronts"}};
+    for (size_t i = 0; i < 2; i++) {
+        char a[200], b[200];
+        worst_line(before->result.meter, worst[i][1], worst[i][2], a, sizeof a);
+        worst_line(yours->result.meter, worst[i][1], worst[i][2], b, sizeof b);
+        if (strcmp(a, "none") != 0 || strcmp(b, "none") != 0) printf("  %-26s %26s %26s\n", worst[i][0], a, b);
+    }
+}
+
+int compare(const struct compared *before, const struct compared *yours, struct problem problem) {
+    char *text = read_text(yours->file);
+    bool backward = text != NULL && strstr(text, ".backward = ") != NULL && strstr(text, ".forward = ") == NULL;
+    if (text != NULL && strstr(text, ".dtypes = ") != NULL) problem.dtype = BF16;
+    free(text);
+    pid_t other = fork(); /* compiles what run_side() then finds made */
+    if (other == 0) {
+        char *message, *older = read_text(before->file);
+        _exit(older == NULL || build_submission(older, before->origin, before->shown, false, &message) == NULL);
+    }
+    struct side b = run_side(yours, &problem, backward);
+    if (other > 0) waitpid(other, NULL, 0);
+    struct side a = run_side(before, &problem, backward);
+    printf("%s, %s: %d heads, %d x %d, d %d%s, on the simulated device\n", yours->label, backward ? "backward" : "forward",
+           problem.heads, problem.N_q, problem.N_kv, problem.d, problem.causal ? ", causal" : "");
+    printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
+    if (a.built && b.built && a.result.ending == FINISHED && b.result.ending == FINISHED) print_rows(&a, &b);
+    if (b.message != NULL) printf("\n%s", b.message);
+    if (b.built && b.result.ending == FINISHED && !b.right) printf("  For the elements that are wrong: ./run.sh --steps %s\n", yours->label);
+    return !b.built ? EXIT_WRONG : b.result.ending != FINISHED ? EXIT_FAULT : b.right ? 0 : EXIT_WRONG;
+}

@@ -1,0 +1,11 @@
+/* What the warm-ups must compute: they are written as steps, and mean something else by O and L. */
+#ifndef EXPECTED_H
+#define EXPECTED_H
+
+#include "problem.h"
+
+/* Fill `values` with what the warm-up `id` must write: TENSOR_O, or TENSOR_L, which is returned. TENSOR_COUNT when the id
+ * is of no warm-up. `values` has room for either tensor. */
+enum tensor expected_of_warm_up(const char *id, const struct problem *problem, const float *Q, double *values);
+
+#endif

@@ -1,0 +1,485 @@
+/* What a submission earns, and why. */
+#include "grade.h"
+
+#include "expected.h"
+#include "reference.h"
+#include "submission.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ITEMS = MAX_SHAPES + MAX_BUDGETS + 3, MAX_TEXT = 4000, DRAWN = 6 };
+
+/* A line of the rubric. */
+struct item {
+    enum part part;
+    char name[160];
+    double score, most;
+    char output[MAX_TEXT];
+};
+
+struct grading {
+    const struct task *task;
+    struct item items[MAX_ITEMS];
+    int item_count;
+    char build[MAX_TEXT], note[400], advice[600];
+};
+
+static void say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(char *text, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, MAX_TEXT - used, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- one shape ------------------------------------------------------------------------------------------------------ */
+
+struct judged {
+    bool right, faulted, finished;
+    bool tensor_right[TENSOR_COUNT];
+    double factor[TENSOR_COUNT]; /* when the tensor is this times what it should be; else NAN */
+    bool written[TENSOR_COUNT];
+    char text[MAX_TEXT];
+};
+
+static void describe_element(char *text, const struct run *run, enum tensor tensor, size_t index, double expected) {
+    const struct problem *p = &run->problem;
+    size_t columns = tensor_columns(p, tensor), row = index / columns, N = (size_t)(tensor_table[tensor].per_key ? p->N_kv : p->N_q);
+    say(text, "%s (head %zu, row %zu, column %zu) is %g", tensor_table[tensor].name, row / N, row % N, index % columns,
+        (double)run->host[tensor][index]);
+    if (isfinite(expected)) say(text, ", expected %g", expected);
+}
+
+/* c where out is c times expected to four digits, c not 1; else NAN. */
+static double factor_of(const float *out, const double *expected, size_t count) {
+    double along = 0.0, squares = 0.0, rest = 0.0;
+    for (size_t i = 0; i < count; i++) along += (double)out[i] * expected[i], squares += expected[i] * expected[i];
+    double c = along / squares;
+    for (size_t i = 0; i < count; i++) rest += pow((double)out[i] - c * expected[i], 2);
+    return count > 4 && sqrt(rest) <= 1e-4 * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 1e-3 ? c : NAN;
+}
+
+static void judge_tensor(struct judged *judged, const struct run *run, enum tensor tensor, const struct check *check,
+                         const size_t *rows) {
+    size_t columns = tensor_columns(&run->problem, tensor), count = tensor_elements(&run->problem, tensor);
+    judged->tensor_right[tensor] = check->ok;
+    size_t nan = 0;
+    for (size_t i = 0; i < count; i++) nan += isnan(run->host[tensor][i]) != 0;
+    judged->written[tensor] = nan < count;
+    if (check->ok) return;
+    judged->right = false;
+    if (nan == count) {
+        say(judged->text, "%s is NaN everywhere: it was not written, or each element comes from something unwritten\n", tensor_table[tensor].name);
+    } else if (check->wrong > 0) {
+        size_t at = check->first_wrong[0];
+        if (rows != NULL) at = rows[at / columns] * columns + at % columns;
+        describe_element(judged->text, run, tensor, at, check->expected[0]);
+        say(judged->text, "; %zu of %zu are wrong\n", check->wrong, count);
+    } else {
+        say(judged->text, "%s is off by %.1e of its norm; rounding explains %.1e\n", tensor_table[tensor].name, check->err_rel,
+            check->bound_rel);
+    }
+}
+
+static void judge_warm_up(struct judged *judged, const struct run *run, enum tensor tensor, const double *expected) {
+    size_t count = tensor_elements(&run->problem, tensor);
+    double bound = 1e-6;
+    struct check check = check_values(run->host[tensor], expected, count, bound);
+    judge_tensor(judged, run, tensor, &check, NULL);
+}
+
+static void judge_attention(struct judged *judged, const struct run *run, bool backward) {
+    struct verdict verdict = check_run(run, backward, 2e9);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (!is_output(tensor) || is_backward(tensor) != backward) continue;
+        const size_t *rows = tensor_table[tensor].per_key ? verdict.keys : verdict.queries;
+        judge_tensor(judged, run, tensor, &verdict.checks[tensor], rows);
+    }
+    judged->right = judged->right && verdict.ok;
+    free_verdict(&verdict);
+}
+
+/* Which outputs are a constant times what they should be: a second look at a result that is wrong. */
+static void look_for_factors(struct judged *judged, const struct run *run, bool backward) {
+    const struct problem *p = &run->problem;
+    double *expected[TENSOR_COUNT] = {0};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
+        if (is_output(tensor)) expected[tensor] = calloc(tensor_elements(p, tensor), sizeof(double));
+    const float *Q = run->host[TENSOR_Q], *K = run->host[TENSOR_K], *V = run->host[TENSOR_V];
+    if (backward)
+        reference_backward(p, Q, K, V, run->host[TENSOR_dO], expected[TENSOR_dQ], expected[TENSOR_dK], expected[TENSOR_dV]);
+    else
+        reference_forward(p, Q, K, V, expected[TENSOR_O], expected[TENSOR_L]);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (is_output(tensor) && is_backward(tensor) == backward && tensor != TENSOR_L && !judged->tensor_right[tensor])
+            judged->factor[tensor] = factor_of(run->host[tensor], expected[tensor], tensor_elements(p, tensor));
+        free(expected[tensor]);
+    }
+}
+
+static struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result) {
+    struct judged judged = {.right = true, .faulted = result->ending == FAULTED, .finished = result->ending == FINISHED};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) judged.factor[tensor] = NAN, judged.tensor_right[tensor] = true;
+    if (!judged.finished) {
+        judged.right = false;
+        char *rest = result->message, *line;
+        for (int lines = 0; lines < 12 && (line = strsep(&rest, "\n")) != NULL; lines++) say(judged.text, "%.300s\n", line);
+        return judged;
+    }
+    size_t room = tensor_elements(&shape->problem, TENSOR_O) + tensor_elements(&shape->problem, TENSOR_L);
+    double *expected = calloc(room, sizeof *expected);
+    enum tensor warm_up = expected_of_warm_up(task->id, &shape->problem, result->run.host[TENSOR_Q], expected);
+    if (warm_up != TENSOR_COUNT) {
+        judge_warm_up(&judged, &result->run, warm_up, expected);
+    } else {
+        judge_attention(&judged, &result->run, task->backward);
+        if (!judged.right) look_for_factors(&judged, &result->run, task->backward);
+    }
+    free(expected);
+    return judged;
+}
+
+/* ---- all shapes ----------------------------------------------------------------------------------------------------- */
+
+static bool is_causal(const struct shape *s) { return s->problem.causal; }
+static bool has_empty_rows(const struct shape *s) { return s->problem.causal && s->problem.N_q > s->problem.N_kv; }
+static bool has_tails(const struct shape *s) { return s->problem.N_q % 32 != 0 || s->problem.N_kv % 32 != 0; }
+static bool has_odd_d(const struct shape *s) { return s->problem.d % 4 != 0; }
+static bool is_wide(const struct shape *s) { return s->problem.d > 64; }
+static bool is_large(const struct shape *s) { return s->input == INPUT_LARGE; }
+static bool is_negative(const struct shape *s) { return s->problem.scale < 0.0f; }
+static bool has_many_keys(const struct shape *s) { return s->problem.N_kv > 32; }
+static bool is_rectangular(const struct shape *s) { return s->problem.N_q != s->problem.N_kv; }
+static bool has_many_rows(const struct shape *s) { return s->problem.N_q > 32; }
+static bool has_other_d(const struct shape *s) { return s->problem.d != 32; }
+static bool has_heads(const struct shape *s) { return s->problem.heads > 1; }
+
+static const struct {
+    bool (*has)(const struct shape *);
+    const char *which, *look;
+} suspects[] = {
+    {is_large, "with large scores", "Is the maximum of the row subtracted before exp()?"},
+    {is_negative, "with a negative scale", "Is the maximum taken before the scale is applied?"},
+    {has_empty_rows, "where some row attends to no key", "There m is -inf, and exp(-inf - -inf) is NaN."},
+    {is_causal, "with a causal mask", "Which keys does a row attend to, and are the tiles on the diagonal masked?"},
+    {is_wide, "with d above 64", "Does a loop over columns end too early?"},
+    {has_odd_d, "where d is no multiple of 4", "Look at the last, partial group of columns."},
+    {has_heads, "with several heads", "Does each head find its own rows?"},
+    {is_rectangular, "with different numbers of queries and keys", "Is N_q used where N_kv is meant, or the reverse?"},
+    {has_tails, "that no tile divides", "The last tile is partial: which of its rows and keys exist?"},
+    {has_many_keys, "with more than one tile of keys", "What is carried from one tile of keys to the next: m, l and O?"},
+    {has_many_rows, "with more than one tile of rows", "Does each block find its own rows?"},
+    {has_other_d, "where d is not 32", "Does a loop over d, or a stride, assume a value?"},
+};
+
+/* What the pattern of wrong results says. */
+static void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count) {
+    char *text = grading->advice;
+    size_t room = sizeof grading->advice;
+    int wrong = 0, first = -1;
+    for (int i = 0; i < count; i++)
+        if (judged[i].finished && !judged[i].right) first = first < 0 ? i : first, wrong++;
+    if (wrong == 0) return;
+    for (int i = 0; i < count; i++) {
+        for (enum tensor tensor = 0; tensor < TENSOR_COUNT && judged[i].finished; tensor++) {
+            if (judged[i].tensor_right[tensor] || !(fabs(judged[i].factor[tensor]) > 0)) continue;
+            snprintf(text, room, "%s is %.4g times what it should be, every element of it: look for a factor (scale, l) that is "
+                     "left out or applied twice.", tensor_table[tensor].name, judged[i].factor[tensor]);
+            return;
+        }
+    }
+    for (size_t s = 0; s < sizeof suspects / sizeof *suspects; s++) {
+        int with = 0, wrong_with = 0;
+        for (int i = 0; i < count; i++)
+            if (judged[i].finished && suspects[s].has(&shapes[i])) with++, wrong_with += !judged[i].right;
+        if (with < wrong || wrong_with != wrong || with != wrong || with == count) continue;
+        snprintf(text, room, "The shapes %s are wrong, and no others. %s", suspects[s].which, suspects[s].look);
+        return;
+    }
+    for (size_t s = 0; s < sizeof suspects / sizeof *suspects; s++) {
+        int with = 0, wrong_with = 0;
+        for (int i = 0; i < count; i++) with += suspects[s].has(&shapes[i]), wrong_with += !judged[i].right && suspects[s].has(&shapes[i]);
+        if (with == count || wrong_with < wrong) continue;
+        snprintf(text, room, "Every wrong shape is one %s. %s", suspects[s].which, suspects[s].look);
+        return;
+    }
+    const struct judged *j = &judged[first];
+    if (!grading->task->backward && j->tensor_right[TENSOR_L] && !j->tensor_right[TENSOR_O])
+        snprintf(text, room, "L is right, so S, m and l are right: look at P, the product with V, or the division by l.");
+    else if (!grading->task->backward && j->tensor_right[TENSOR_O] && !j->tensor_right[TENSOR_L])
+        snprintf(text, room, "O is right and L is not: L = m + log(l).");
+    else if (grading->task->backward && j->tensor_right[TENSOR_dV] && !(j->tensor_right[TENSOR_dQ] && j->tensor_right[TENSOR_dK]))
+        snprintf(text, room, "dV is right, so P is right: look at dP, D and dS.");
+}
+
+static struct item *add_item(struct grading *grading, enum part part, const char *name, double most) {
+    struct item *item = &grading->items[grading->item_count++];
+    item->part = part;
+    item->most = most;
+    snprintf(item->name, sizeof item->name, "%s", name);
+    return item;
+}
+
+static void name_shape(char *text, size_t room, const struct shape *shape) {
+    const struct problem *p = &shape->problem;
+    snprintf(text, room, "%s (%d x %d, d %d%s)", shape->what, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "");
+}
+
+static uint64_t next_random(uint64_t *state) { /* splitmix64 */
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Shapes that nobody could have written down before. */
+static int draw_shapes(const struct task *task, uint64_t seed, struct shape *shapes) {
+    uint64_t state = seed;
+    for (int i = 0; i < DRAWN; i++) {
+        const struct shape *like = &task->shapes[next_random(&state) % (uint64_t)task->shape_count];
+        int groups = task->d_most / task->d_multiple;
+        shapes[i] = *like;
+        shapes[i].what = "drawn";
+        shapes[i].problem.heads = 1 + (int)(next_random(&state) % 3);
+        shapes[i].problem.N_q = 1 + (int)(next_random(&state) % 130);
+        shapes[i].problem.N_kv = 1 + (int)(next_random(&state) % 130);
+        shapes[i].problem.d = task->d_multiple * (1 + (int)(next_random(&state) % (uint64_t)groups));
+        shapes[i].problem.scale = (float)(1.0 / sqrt(shapes[i].problem.d));
+    }
+    return DRAWN;
+}
+
+static void grade_shapes(struct grading *grading, const char *program, uint64_t seed, bool hidden, bool *all_right, bool *any_fault) {
+    const struct task *task = grading->task;
+    struct shape shapes[MAX_SHAPES + DRAWN];
+    static struct judged judged[MAX_SHAPES + DRAWN];
+    int count = task->shape_count;
+    memcpy(shapes, task->shapes, sizeof task->shapes);
+    if (hidden) count = draw_shapes(task, seed, shapes);
+    bool any_right = false;
+    char fault[MAX_TEXT] = "";
+    *all_right = true, *any_fault = false;
+    for (int i = 0; i < count; i++) {
+        struct submission_run result = run_submission(program, &shapes[i].problem, shapes[i].input, seed + (uint64_t)i, task->backward, false);
+        judged[i] = judge(task, &shapes[i], &result);
+        free_submission_run(&result);
+        char name[160];
+        name_shape(name, sizeof name, &shapes[i]);
+        struct item *item = add_item(grading, CORRECT, name, task->points[CORRECT] / count);
+        item->score = judged[i].right ? item->most : 0.0;
+        if (!judged[i].finished) *any_fault = true;
+        if (!judged[i].finished && *fault == '\0') memcpy(fault, judged[i].text, sizeof fault);
+        snprintf(item->output, sizeof item->output, "%s", judged[i].finished ? judged[i].text : judged[i].faulted ? "the device found a fault: see below\n" : judged[i].text);
+        any_right = any_right || judged[i].right;
+        *all_right = *all_right && judged[i].right;
+    }
+    struct item *item = add_item(grading, FAULTS, "no race, bad access, unwritten value or lost barrier", task->points[FAULTS]);
+    item->score = any_right && !*any_fault ? item->most : 0.0;
+    snprintf(item->output, sizeof item->output, "%s", *any_fault ? fault : any_right ? "" : "not judged: no result is right\n");
+    advise(grading, shapes, judged, count);
+}
+
+/* The kernels themselves must have read the inputs and written the outputs: NULL, or what they did not. */
+static const char *not_done_by_kernels(const struct task *task, const cJSON *meter) {
+    const struct problem *p = &task->metered.problem;
+    double read = 0.0, written = 0.0;
+    bool warm_up = strncmp(task->id, "00", 2) == 0;
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        double bytes = (double)tensor_elements(p, tensor) * (double)element_bytes(p, tensor);
+        if (warm_up && tensor != TENSOR_Q) continue;
+        if (is_output(tensor) && is_backward(tensor) == task->backward) written += bytes;
+        if (!is_output(tensor) && (!is_backward(tensor) || task->backward)) read += bytes;
+    }
+    if (!(count_of(meter, "different_bytes_read") >= read)) return "the kernels did not read all inputs\n";
+    if (!(count_of(meter, "different_bytes_written") >= written)) return "the kernels did not write all outputs\n";
+    return NULL;
+}
+
+static void grade_cost(struct grading *grading, const char *program, uint64_t seed, bool deserves) {
+    const struct task *task = grading->task;
+    struct submission_run result = {0};
+    const char *why = NULL;
+    if (!deserves) {
+        why = "not judged: results first\n";
+    } else {
+        result = run_submission(program, &task->metered.problem, task->metered.input, seed, task->backward, true);
+        struct judged judged = judge(task, &task->metered, &result);
+        why = !judged.right ? "not judged: the metered run is wrong\n" : not_done_by_kernels(task, result.meter);
+    }
+    for (int i = 0; i < task->budget_count; i++) {
+        const struct budget *budget = &task->budgets[i];
+        struct item *item = add_item(grading, COST, budget->what, task->points[COST] / task->budget_count);
+        double yours = why == NULL ? count_of(result.meter, budget->count) : NAN;
+        item->score = yours <= budget->at_most ? item->most : 0.0;
+        say(item->output, "%s %.0f, a good solution %.0f, at most %.0f", budget->naive_is, budget->naive, budget->solution, budget->at_most);
+        if (why == NULL) say(item->output, "; yours %.0f", yours);
+        say(item->output, "\n%s", why == NULL ? "" : why);
+    }
+    if (task->budget_count == 0 && why != NULL && deserves) { /* results without work */
+        for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0;
+        snprintf(grading->note, sizeof grading->note, "%s", why);
+    }
+    if (deserves && why != NULL && task->budget_count > 0 && result.meter != NULL)
+        for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0;
+    if (result.run.problem.d > 0) free_submission_run(&result);
+}
+
+/* ---- reports -------------------------------------------------------------------------------------------------------- */
+
+static double sum_of(const struct grading *grading, int part, bool most) {
+    double sum = 0.0;
+    for (int i = 0; i < grading->item_count; i++)
+        if (part == PARTS || (int)grading->items[i].part == part) sum += most ? grading->items[i].most : grading->items[i].score;
+    return sum;
+}
+static double round_points(double points) { return floor(points * 10.0 + 0.5) / 10.0; }
+
+static void print_report(FILE *to, const struct grading *grading, const char *file) {
+    static const char *const headings[PARTS] = {"Right results", "No faults", "Cost"};
+    const struct task *task = grading->task;
+    fprintf(to, "%s %s: %s\n", task->id, task->title, file);
+    if (grading->note[0] != '\0') fprintf(to, "  note: %s\n", grading->note);
+    if (grading->build[0] != '\0') fprintf(to, "\nNot accepted:\n%s", grading->build);
+    for (int part = 0; part < PARTS; part++) {
+        if (task->points[part] <= 0.0) continue;
+        fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)), task->points[part]);
+        for (int i = 0; i < grading->item_count; i++) {
+            const struct item *item = &grading->items[i];
+            if ((int)item->part != part) continue;
+            fprintf(to, "  %-7s %s\n", item->score >= item->most ? "ok" : "MISSED", item->name);
+            char text[MAX_TEXT];
+            memcpy(text, item->output, sizeof text);
+            for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
+                if (*line != '\0') fprintf(to, "            %s\n", line);
+        }
+        if (part == CORRECT && grading->advice[0] != '\0') fprintf(to, "  %s\n", grading->advice);
+    }
+    double score = sum_of(grading, PARTS, false), most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    fprintf(to, "\nScore: %.1f of %.0f\n", round_points(score), most);
+    if (score < most - 1e-9) fprintf(to, "A hint: ./run.sh grade %s --hint 1 (then 2, 3)\n", task->id);
+    else if (task->next != NULL) fprintf(to, "Next: ./run.sh start %s\n", task->next);
+}
+
+static cJSON *to_json(const struct grading *grading, enum report kind) {
+    const struct task *task = grading->task;
+    cJSON *json = cJSON_CreateObject(), *tests = cJSON_CreateArray();
+    double score = round_points(sum_of(grading, PARTS, false)), most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    char summary[sizeof grading->build + sizeof grading->advice + sizeof grading->note + 8];
+    snprintf(summary, sizeof summary, "%s%s%s%s", grading->build, grading->note, *grading->note ? "\n" : "", grading->advice);
+    if (kind == EXERCISM) {
+        cJSON_AddNumberToObject(json, "version", 2);
+        cJSON_AddStringToObject(json, "status", grading->build[0] != '\0' ? "error" : score >= most - 1e-9 ? "pass" : "fail");
+        if (grading->build[0] != '\0') cJSON_AddStringToObject(json, "message", summary);
+    } else {
+        if (kind == PLAIN) cJSON_AddStringToObject(json, "task", task->id);
+        cJSON_AddNumberToObject(json, "score", score);
+        if (kind == PLAIN) cJSON_AddNumberToObject(json, "max_score", most);
+        cJSON_AddStringToObject(json, "output", *summary != '\0' ? summary : "all points earned");
+        if (kind == GRADESCOPE) cJSON_AddStringToObject(json, "visibility", "visible");
+    }
+    for (int i = 0; i < grading->item_count; i++) {
+        const struct item *item = &grading->items[i];
+        cJSON *test = cJSON_CreateObject();
+        bool full = item->score >= item->most;
+        cJSON_AddStringToObject(test, "name", item->name);
+        if (kind == EXERCISM) {
+            cJSON_AddStringToObject(test, "status", full ? "pass" : "fail");
+            if (!full) cJSON_AddStringToObject(test, "message", item->output[0] != '\0' ? item->output : "missed");
+        } else {
+            cJSON_AddNumberToObject(test, "score", item->score);
+            cJSON_AddNumberToObject(test, "max_score", item->most);
+            cJSON_AddStringToObject(test, "output", item->output);
+            if (kind == GRADESCOPE) cJSON_AddStringToObject(test, "visibility", "visible");
+        }
+        cJSON_AddItemToArray(tests, test);
+    }
+    cJSON_AddItemToObject(json, "tests", tests);
+    return json;
+}
+
+/* Under another name first, so that the file is whole or not there. */
+static void write_json(const struct grading *grading, enum report kind, const char *path) {
+    cJSON *json = to_json(grading, kind);
+    char *text = cJSON_Print(json), part[1024];
+    cJSON_Delete(json);
+    if (strcmp(path, "-") == 0) {
+        puts(text);
+    } else {
+        snprintf(part, sizeof part, "%s.part", path);
+        FILE *file = fopen(part, "w");
+        if (file == NULL || fprintf(file, "%s\n", text) < 0 || fclose(file) != 0 || rename(part, path) != 0) {
+            fprintf(stderr, "run.sh: cannot write %s\n", path);
+            exit(3);
+        }
+    }
+    free(text);
+}
+
+static void grade_text(struct grading *grading, const char *submission, const struct grade_options *options) {
+    const struct task *task = grading->task;
+    char why[600], *message = NULL, *program = NULL;
+    char *text = merge(task, submission, why, grading->note, sizeof grading->note);
+    if (text == NULL) {
+        say(grading->build, "%s\n", why);
+    } else {
+        program = build_submission(text, task->file != NULL ? task->file : task->folder, options->name, true, &message);
+        if (program == NULL) say(grading->build, "%.3000s\n", message);
+    }
+    if (program != NULL) {
+        bool all_right, any_fault;
+        grade_shapes(grading, program, options->seed, options->hidden, &all_right, &any_fault);
+        grade_cost(grading, program, options->seed, all_right && !any_fault);
+    }
+    free(text), free(program), free(message);
+}
+
+double grade(const struct task *task, const char *submission, const struct grade_options *options) {
+    static struct grading grading;
+    grading = (struct grading){.task = task};
+    grade_text(&grading, submission, options);
+    bool to_output = false;
+    for (enum report kind = 0; kind < REPORTS; kind++)
+        to_output = to_output || (options->reports[kind] != NULL && strcmp(options->reports[kind], "-") == 0);
+    if (!to_output) print_report(stdout, &grading, options->name);
+    for (enum report kind = 0; kind < REPORTS; kind++)
+        if (options->reports[kind] != NULL) write_json(&grading, kind, options->reports[kind]);
+    return sum_of(&grading, PARTS, false);
+}
+
+bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room) {
+    static struct grading grading;
+    grading = (struct grading){.task = task};
+    grade_text(&grading, submission, &(struct grade_options){.name = expected->name, .seed = 1});
+    bool as_said = true;
+    *why = '\0';
+    static const char *const names[PARTS] = {"results", "faults", "cost"};
+    for (int part = 0; part < PARTS; part++) {
+        bool lost = sum_of(&grading, part, false) < task->points[part] - 1e-9;
+        if (lost && (expected->may_lose & 1u << part) == 0) as_said = false, snprintf(why, room, "it lost points for %s", names[part]);
+        if (!lost && (expected->loses & 1u << part) != 0) as_said = false, snprintf(why, room, "it lost no points for %s", names[part]);
+    }
+    if (expected->loses_some && sum_of(&grading, PARTS, false) >= sum_of(&grading, PARTS, true) - 1e-9 && grading.item_count > 0)
+        as_said = false, snprintf(why, room, "it scored full points");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *memory = open_memstream(&text, &length);
+    print_report(memory, &grading, expected->name);
+    fclose(memory);
+    regex_t pattern;
+    if (as_said && expected->says != NULL) {
+        if (regcomp(&pattern, expected->says, REG_EXTENDED | REG_NOSUB) != 0) abort();
+        as_said = regexec(&pattern, text, 0, NULL, 0) == 0;
+        regfree(&pattern);
+        if (!as_said) snprintf(why, room, "the report does not say \"%s\"", expected->says);
+    }
+    if (!as_said) fputs(text, stderr);
+    free(text);
+    return as_said;
+}

@@ -1,0 +1,190 @@
+/* exercise start [ID] | grade ID [FILE] [options] | try LABEL SHOWN FILE ORIGIN, four times that of the other, HEADS N_q N_kv d
+ * CAUSAL | solution ID [PATCH] | counts ID | prove ID: behind ./run.sh start, grade and try, and for those who write tasks. Run in the project's
+ * root. Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
+#include "compare.h"
+#include "grade.h"
+#include "submission.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_POINTS = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
+
+static _Noreturn void usage_error(const char *text, const char *what) {
+    fprintf(stderr, "run.sh: ");
+    fprintf(stderr, text, what);
+    fputc('\n', stderr);
+    exit(EXIT_USAGE);
+}
+
+static char *work_file(const struct task *task, int variant) {
+    char *path, number[16] = "";
+    if (variant > 0) snprintf(number, sizeof number, ".%d", variant);
+    if (asprintf(&path, "work/%s%s.cu", task->id, number) < 0) abort();
+    return path;
+}
+
+static int whole_number(const char *option, const char *text) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || value < 1 || value > 99) {
+        fprintf(stderr, "run.sh: %s takes a whole number from 1 on, not \"%s\"\n", option, text);
+        exit(EXIT_USAGE);
+    }
+    return (int)value;
+}
+
+/* Never over a file that somebody has edited. */
+static int start(const char *id, int variant) {
+    struct task task = read_task(id, variant, NULL);
+    char *path = work_file(&task, variant), *there = read_text(path);
+    if (there != NULL && strcmp(there, task.starter) != 0)
+        usage_error("%s is there and edited: it stays as it is. Move it away for a new start.", path);
+    mkdir("work", 0777);
+    FILE *file = there != NULL ? NULL : fopen(path, "wx");
+    if (there == NULL && (file == NULL || fputs(task.starter, file) < 0 || fclose(file) != 0)) {
+        fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
+        return EXIT_MISSING;
+    }
+    printf("%s %s\n  What to do:  %s/README.md\n  Your file:   %s, between the lines // >>> and // <<<\n  Judge it:    ./run.sh grade %s",
+           task.id, task.title, task.folder, path, task.id);
+    if (variant > 0) printf(" --variant %d", variant);
+    putchar('\n');
+    return 0;
+}
+
+static int print_hints(const struct task *task, const char *level) {
+    int k = *level >= '1' && *level <= '0' + HINTS && level[1] == '\0' ? *level - '1' : -1;
+    if (k < 0) usage_error("--hint takes 1, 2 or 3, not \"%s\"", level);
+    for (int hole = 0; hole < task->hole_count; hole++) {
+        const char *hint = task->holes[hole].hints[k];
+        printf("Hole %d, %s\n  %s\n", hole + 1, task->holes[hole].what, hint != NULL ? hint : "no further hint");
+    }
+    return 0;
+}
+
+static int grade_job(int argc, char **argv) {
+    const char *id = NULL, *path = NULL, *hint = NULL;
+    int variant = 0;
+    struct grade_options options = {.seed = (uint64_t)time(NULL)};
+    static const char *const kinds[REPORTS] = {"--json", "--gradescope", "--exercism"};
+    for (int i = 0; i < argc; i++) {
+        int kind = REPORTS;
+        for (int k = 0; k < REPORTS; k++)
+            if (strcmp(argv[i], kinds[k]) == 0) kind = k;
+        bool valued = kind < REPORTS || strcmp(argv[i], "--hidden") == 0 || strcmp(argv[i], "--hint") == 0 || strcmp(argv[i], "--variant") == 0;
+        if (valued && i + 1 == argc) usage_error("%s needs a value", argv[i]);
+        if (kind < REPORTS) {
+            options.reports[kind] = argv[++i];
+        } else if (strcmp(argv[i], "--hint") == 0) {
+            hint = argv[++i];
+        } else if (strcmp(argv[i], "--variant") == 0) {
+            variant = whole_number("--variant", argv[++i]);
+        } else if (strcmp(argv[i], "--hidden") == 0) {
+            char *end;
+            options.hidden = true;
+            options.seed = strtoull(argv[++i], &end, 10);
+            if (end == argv[i] || *end != '\0' || *argv[i] == '-') usage_error("--hidden takes a whole number, not \"%s\"", argv[i]);
+        } else if (*argv[i] == '-' || (id != NULL && path != NULL)) {
+            usage_error("grade does not take \"%s\": ./run.sh grade 05a [FILE] [--hidden SEED] [--hint 1]", argv[i]);
+        } else {
+            *(id == NULL ? &id : &path) = argv[i];
+        }
+    }
+    if (id == NULL) usage_error("grade needs a task, as in ./run.sh grade %s; ./run.sh start lists them", "05a");
+    struct task task = read_task(id, variant, NULL);
+    if (hint != NULL) return print_hints(&task, hint);
+    if (path == NULL) path = work_file(&task, variant);
+    char *submission = read_text(path);
+    if (submission == NULL) {
+        fprintf(stderr, "run.sh: %s: %s%s\n", path, errno == EILSEQ ? "it holds zero bytes" : strerror(errno),
+                errno == ENOENT ? "; ./run.sh start makes it" : "");
+        return EXIT_USAGE;
+    }
+    if (!sandbox_works()) {
+        fprintf(stderr, "run.sh: PROTECTION MISSING: bubblewrap does not work here, so the submission runs with your rights\n");
+        const char *ci = getenv("CI");
+        if (ci != NULL && strcmp(ci, "true") == 0) return EXIT_MISSING;
+    }
+    options.name = path;
+    double most = task.points[CORRECT] + task.points[FAULTS] + task.points[COST];
+    return grade(&task, submission, &options) >= most - 1e-9 ? 0 : EXIT_POINTS;
+}
+
+static int try_job(char **argv) {
+    struct compared both[2];
+    for (int i = 0; i < 2; i++) both[i] = (struct compared){argv[4 * i], argv[4 * i + 1], argv[4 * i + 2], argv[4 * i + 3]};
+    struct problem problem = {.batch = 1, .heads = atoi(argv[8]), .N_q = atoi(argv[9]), .N_kv = atoi(argv[10]), .d = atoi(argv[11]),
+                              .causal = atoi(argv[12]) != 0, .scale = (float)(1.0 / sqrt(atoi(argv[11])))};
+    return compare(&both[1], &both[0], problem);
+}
+
+/* For budgets: what the book's own solution, and the starter where it is a whole kernel, cost in the metered run. */
+static int print_counts(const char *id) {
+    struct task task = read_task(id, 0, NULL);
+    const char *const texts[] = {task.solution, task.starter};
+    for (int i = 0; i < 2; i++) {
+        char *message, *program = texts[i] == NULL ? NULL : build_submission(texts[i], task.file, id, false, &message);
+        if (program == NULL) continue;
+        struct submission_run result = run_submission(program, &task.metered.problem, task.metered.input, 1, task.backward, true);
+        printf("%s of %s:", i == 0 ? "solution" : "starter", id);
+        static const char *const counts[] = {"global_load_requests", "global_load_sectors", "global_store_sectors", "global_copy_sectors", "global_atomic_requests", "global_atomic_sectors", "shared_load_requests", "shared_load_wavefronts", "shared_load_conflicts", "shared_store_wavefronts", "shared_store_conflicts", "shared_copy_conflicts", "shared_ldmatrix_conflicts", "local_load_requests", "warp_collectives", "barriers", "workspace_bytes"};
+        for (size_t k = 0; k < sizeof counts / sizeof *counts && result.meter != NULL; k++) printf(" %s %.0f", counts[k], count_of(result.meter, counts[k]));
+        puts(result.meter == NULL ? " no results" : "");
+    }
+    return 0;
+}
+
+static bool prove_one(const struct task *task, const char *text, struct expectation expected) {
+    char why[200];
+    bool fine = grade_is(task, text, &expected, why, sizeof why);
+    printf("%s %s %s: %s\n", fine ? "ok    " : "FAILED", task->id, expected.name, fine ? "as it must be" : why);
+    return fine;
+}
+
+/* The solution scores full, the starter does not, each wrong filling loses what it should and is told why. */
+static int prove(const char *id) {
+    struct task task = read_task(id, 0, NULL);
+    const unsigned all = (1u << PARTS) - 1;
+    if (task.solution == NULL) usage_error("%s has no solution here", id);
+    bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution"});
+    fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
+    if (task.wrong_count < 3) fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
+    for (int i = 0; i < task.wrong_count; i++) {
+        struct task wrong = read_task(id, 0, task.wrong[i].patch);
+        if (strcmp(wrong.solution, task.solution) == 0) fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].patch);
+        fine &= prove_one(&wrong, wrong.solution, (struct expectation){task.wrong[i].patch, task.wrong[i].says, task.wrong[i].loses, all, true});
+    }
+    for (int variant = 1; variant <= task.variants; variant++) {
+        struct task other = read_task(id, variant, NULL);
+        char name[32];
+        snprintf(name, sizeof name, "solution, variant %d", variant);
+        fine &= prove_one(&other, other.solution, (struct expectation){.name = name});
+    }
+    return fine ? 0 : EXIT_POINTS;
+}
+
+int main(int argc, char **argv) {
+    const char *job = argc > 1 ? argv[1] : "";
+    if (strcmp(job, "start") == 0 && argc == 2) return list_tasks(), 0;
+    if (strcmp(job, "start") == 0 && argc == 3) return start(argv[2], 0);
+    if (strcmp(job, "start") == 0 && argc == 5 && strcmp(argv[3], "--variant") == 0)
+        return start(argv[2], whole_number("--variant", argv[4]));
+    if (strcmp(job, "start") == 0) usage_error("start takes a task and --variant N, not \"%s\"", argv[argc - 1]);
+    if (strcmp(job, "grade") == 0) return grade_job(argc - 2, argv + 2);
+    if (strcmp(job, "solution") == 0 && (argc == 3 || argc == 4)) {
+        struct task task = read_task(argv[2], 0, argc == 4 ? argv[3] : NULL);
+        if (task.solution == NULL) usage_error("%s has no solution here", task.id);
+        return fputs(task.solution, stdout) < 0;
+    }
+    if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
+    if (strcmp(job, "try") == 0 && argc == 15) return try_job(argv + 2);
+    if (strcmp(job, "counts") == 0 && argc == 3) return print_counts(argv[2]);
+    usage_error("exercise: unknown job \"%s\"", job);
+}

@@ -1,0 +1,35 @@
+/* A kernel file of any origin, made into a program and run under guard. */
+#ifndef SUBMISSION_H
+#define SUBMISSION_H
+
+#include "run.h"
+
+#include <cjson/cJSON.h>
+
+/* Compile the text of a kernel file, which lies in the folder of `file`, and link it with child.c. Messages call the file
+ * `shown`. Returns the program's
+ * path, the caller's to free; or NULL, with the reason in `message` (the caller's to free, too). A program that was built
+ * from the same text and headers before is used again. `confined`: what it calls must be what device code may call. */
+char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message);
+
+enum ending { FINISHED, FAULTED, BROKE_OFF }; /* FAULTED: the device found a fault; BROKE_OFF: crash, limit, no results */
+
+struct submission_run {
+    struct run run; /* host tensors only: inputs, and the outputs that the program handed over */
+    enum ending ending;
+    char *message; /* why it did not finish */
+    cJSON *meter;  /* where it was asked for */
+};
+
+/* Run it once in a process of its own. */
+struct submission_run run_submission(const char *program, const struct problem *problem, enum input_kind input, uint64_t seed,
+                                     bool backward, bool meter);
+void free_submission_run(struct submission_run *run);
+
+/* A sum over all kernels of something that the meter counts, by its name there; NAN when there is none. */
+double count_of(const cJSON *meter, const char *name);
+
+/* Whether submissions run without network and without write access to files. */
+bool sandbox_works(void);
+
+#endif

@@ -1,0 +1,376 @@
+#include "task.h"
+
+#include "lexer.h"
+#include "process.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <errno.h>
+#include <glob.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20, EXIT_USAGE = 2, EXIT_BROKEN = 3 };
+
+static _Noreturn void broken(const struct task *task, const char *format, ...) {
+    va_list arguments;
+    fprintf(stderr, "exercises: %s: ", task->folder);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(EXIT_BROKEN);
+}
+
+char *read_text(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return NULL;
+    char *text = calloc(1, MOST_BYTES + 2);
+    size_t length = text == NULL ? 0 : fread(text, 1, MOST_BYTES + 1, file);
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    if (text == NULL || failed || length > MOST_BYTES || memchr(text, '\0', length) != NULL) {
+        if (!failed) errno = length > MOST_BYTES ? EFBIG : EILSEQ;
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* ---- growing text --------------------------------------------------------------------------------------------------- */
+
+static void append(char **text, const char *from, size_t length) {
+    size_t before = *text == NULL ? 0 : strlen(*text);
+    *text = realloc(*text, before + length + 1);
+    if (*text == NULL) abort();
+    memcpy(*text + before, from, length);
+    (*text)[before + length] = '\0';
+}
+static void append_text(char **text, const char *from) { append(text, from, strlen(from)); }
+
+static const char *line_end(const char *at) {
+    at += strcspn(at, "\n");
+    return *at == '\n' ? at + 1 : at;
+}
+static const char *line_start(const char *line) { return line + strspn(line, " \t"); }
+
+/* The next line, at or after `at`, whose text begins with `begin`; NULL when there is none. */
+static const char *find_line(const char *at, const char *begin) {
+    for (; *at != '\0'; at = line_end(at))
+        if (strncmp(line_start(at), begin, strlen(begin)) == 0) return at;
+    return NULL;
+}
+
+/* ---- the markers ---------------------------------------------------------------------------------------------------- */
+
+static void marker(char *text, size_t room, int hole, bool end) {
+    snprintf(text, room, end ? "// <<< End of hole %d" : "// >>> Hole %d: ", hole + 1);
+}
+
+struct span {
+    const char *begin, *end; /* what lies between the markers' lines */
+};
+
+/* Where hole k is in a text with markers. False unless each marker is there once, in order. */
+static bool find_hole(const char *text, int k, struct span *span) {
+    char begin[32], end[32];
+    marker(begin, sizeof begin, k, false);
+    marker(end, sizeof end, k, true);
+    begin[strlen(begin) - 2] = '\0'; /* without ": " */
+    const char *first = find_line(text, begin), *last = find_line(text, end);
+    if (first == NULL || last == NULL || last < first) return false;
+    if (find_line(line_end(first), begin) != NULL || find_line(line_end(last), end) != NULL) return false;
+    *span = (struct span){line_end(first), last};
+    return true;
+}
+
+/* ---- starters are made from kernels --------------------------------------------------------------------------------- */
+
+static const char *text_of(const cJSON *object, const char *name) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
+    return text == NULL ? NULL : strdup(text);
+}
+
+static double number_of(const cJSON *object, const char *name, double usual) {
+    const cJSON *number = cJSON_GetObjectItem(object, name);
+    return cJSON_IsNumber(number) ? number->valuedouble : usual;
+}
+
+/* The lines of hole k in a kernel file: from the first line that begins with "from" to the one before "before". */
+static struct span hole_in_kernel(const struct task *task, const char *kernel, const char *after, const cJSON *hole) {
+    const char *from = text_of(hole, "from"), *before = text_of(hole, "before");
+    const char *first = from == NULL ? NULL : find_line(after, from);
+    const char *last = first == NULL || before == NULL ? NULL : find_line(line_end(first), before);
+    if (last == NULL)
+        broken(task, "the kernel no longer has the line \"%s\", with \"%s\" after it; git checkout restores it",
+               from == NULL ? "?" : from, before == NULL ? "?" : before);
+    (void)kernel;
+    return (struct span){first, last};
+}
+
+/* A kernel file with markers. Each hole holds the kernel's own text, or that of `instead`, another state of the file; or
+ * the lines that the task gives, where `instead` is NULL. */
+static char *with_markers(const struct task *task, const cJSON *json, const char *kernel, const char *instead) {
+    char *text = NULL, line[64];
+    const char *at = kernel, *at_instead = instead;
+    const cJSON *hole, *given;
+    int k = 0;
+    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
+        struct span span = hole_in_kernel(task, kernel, at, hole), source = span;
+        int indent = (int)(line_start(span.begin) - span.begin);
+        append(&text, at, (size_t)(span.begin - at));
+        marker(line, sizeof line, k, false);
+        append(&text, span.begin, (size_t)indent);
+        append_text(&text, line);
+        append_text(&text, task->holes[k].what);
+        append_text(&text, "\n");
+        if (instead != NULL) {
+            source = hole_in_kernel(task, instead, at_instead, hole);
+            append(&text, source.begin, (size_t)(source.end - source.begin));
+            at_instead = source.end;
+        }
+        const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(hole, "starter") : NULL;
+        cJSON_ArrayForEach(given, lines) {
+            append(&text, span.begin, (size_t)indent);
+            append_text(&text, cJSON_GetStringValue(given));
+            append_text(&text, "\n");
+        }
+        marker(line, sizeof line, k++, true);
+        append(&text, span.begin, (size_t)indent);
+        append_text(&text, line);
+        append_text(&text, "\n");
+        at = span.end;
+    }
+    append_text(&text, at);
+    return text;
+}
+
+static char *after_patch(const struct task *task, const char *kernel, const char *patch) {
+    char beside[512];
+    snprintf(beside, sizeof beside, "%s/%s", task->folder, patch);
+    if (strchr(patch, '/') == NULL) patch = beside;
+    const char *const command[] = {"patch", "-s", "-f", "-o", "-", kernel, patch, NULL};
+    struct outcome outcome = run_program(command, (struct limits){.seconds = 10, .output_bytes = MOST_BYTES}, -1);
+    if (outcome.status != 0) broken(task, "%s does not apply to %s", patch, kernel);
+    return outcome.output;
+}
+
+/* The variant's replacements, each of a text that is there once. */
+static char *in_variant(const struct task *task, char *text, const cJSON *variant) {
+    const cJSON *pair;
+    cJSON_ArrayForEach(pair, cJSON_GetObjectItem(variant, "replace")) {
+        const char *old = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 0)), *new = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1));
+        char *at = old == NULL ? NULL : strstr(text, old), *replaced = NULL;
+        if (at == NULL || new == NULL || strstr(at + 1, old) != NULL) broken(task, "a variant replaces \"%s\", which is not there once", old);
+        append(&replaced, text, (size_t)(at - text));
+        append_text(&replaced, new);
+        append_text(&replaced, at + strlen(old));
+        free(text);
+        text = replaced;
+    }
+    return text;
+}
+
+static void make_texts(struct task *task, const cJSON *json, const cJSON *variant, const char *patch) {
+    char path[512], number[16] = "";
+    if (variant != NULL) snprintf(number, sizeof number, ".%d", cJSON_GetObjectItem(variant, "number")->valueint);
+    snprintf(path, sizeof path, "%s/starter%s.cu", task->folder, number);
+    task->starter = read_text(path);
+    if (task->starter != NULL) return; /* a copy for students */
+    const char *name = text_of(json, "kernel"), *change = text_of(json, "broken");
+    if (name == NULL) broken(task, "task.json names no kernel");
+    bool beside = strchr(name, '/') == NULL;
+    snprintf(path, sizeof path, "%s%s%s", beside ? task->folder : "", beside ? "/" : "", name);
+    char *kernel = read_text(path), *start = NULL, *answer = kernel;
+    if (kernel == NULL) broken(task, "%s: %s", path, strerror(errno));
+    task->file = strdup(path);
+    if (change != NULL) start = after_patch(task, path, change);
+    if (patch != NULL) answer = after_patch(task, path, patch);
+    bool same = answer == kernel;
+    kernel = in_variant(task, kernel, variant);
+    if (start != NULL) start = in_variant(task, start, variant);
+    answer = same ? kernel : in_variant(task, answer, variant);
+    task->starter = with_markers(task, json, kernel, start);
+    task->solution = with_markers(task, json, kernel, answer);
+}
+
+/* ---- task.json ------------------------------------------------------------------------------------------------------ */
+
+static struct shape to_shape(const struct task *task, const cJSON *json) {
+    const cJSON *sizes = cJSON_GetObjectItem(json, "size");
+    int n[4];
+    for (int i = 0; i < 4; i++) {
+        const cJSON *number = cJSON_GetArrayItem(sizes, i);
+        if (!cJSON_IsNumber(number)) broken(task, "a size is not [heads, N_q, N_kv, d]");
+        n[i] = number->valueint;
+    }
+    struct shape shape = {.what = text_of(json, "what"), .input = INPUT_RANDOM};
+    shape.problem = (struct problem){.batch = 1, .heads = n[0], .N_q = n[1], .N_kv = n[2], .d = n[3]};
+    shape.problem.causal = cJSON_IsTrue(cJSON_GetObjectItem(json, "causal"));
+    shape.problem.scale = (float)number_of(json, "scale", 1.0 / sqrt(n[3]));
+    const char *input = text_of(json, "input"), *dtype = text_of(json, "dtype");
+    for (int kind = 0; kind < INPUT_KINDS && input != NULL; kind++)
+        if (strcmp(input, input_names[kind]) == 0) shape.input = (enum input_kind)kind;
+    for (int type = 0; type < DTYPES && dtype != NULL; type++)
+        if (strcmp(dtype, dtype_names[type]) == 0) shape.problem.dtype = (enum dtype)type;
+    return shape;
+}
+
+static void read_lists(struct task *task, const cJSON *json, const cJSON *budgets, const cJSON *usual) {
+    const cJSON *item, *list = cJSON_GetObjectItem(json, "shapes"), *hint;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "holes")) {
+        if (task->hole_count == MAX_HOLES) broken(task, "more than %d holes", MAX_HOLES);
+        struct hole *hole = &task->holes[task->hole_count++];
+        hole->what = text_of(item, "what");
+        int k = 0;
+        cJSON_ArrayForEach(hint, cJSON_GetObjectItem(item, "hints"))
+            if (k < HINTS) hole->hints[k++] = strdup(cJSON_GetStringValue(hint));
+    }
+    const char *kind = cJSON_IsString(list) ? list->valuestring : task->backward ? "backward" : "forward";
+    if (!cJSON_IsArray(list)) list = cJSON_GetObjectItem(usual, kind);
+    cJSON_ArrayForEach(item, list) {
+        if (task->shape_count == MAX_SHAPES) broken(task, "more than %d shapes", MAX_SHAPES);
+        task->shapes[task->shape_count++] = to_shape(task, item);
+    }
+    item = cJSON_GetObjectItem(json, "metered");
+    task->metered = to_shape(task, item != NULL ? item : cJSON_GetArrayItem(cJSON_GetObjectItem(usual, "metered"), 0));
+    if (budgets == NULL) budgets = cJSON_GetObjectItem(json, "budgets");
+    cJSON_ArrayForEach(item, budgets) {
+        if (task->budget_count == MAX_BUDGETS) broken(task, "more than %d budgets", MAX_BUDGETS);
+        task->budgets[task->budget_count++] = (struct budget){
+            .count = text_of(item, "count"), .what = text_of(item, "what"), .naive_is = text_of(item, "naive_is"),
+            .naive = number_of(item, "naive", NAN), .solution = number_of(item, "solution", NAN),
+            .at_most = number_of(item, "at_most", NAN)};
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "wrong")) {
+        if (task->wrong_count == MAX_WRONG) broken(task, "more than %d wrong fillings", MAX_WRONG);
+        struct wrong *wrong = &task->wrong[task->wrong_count++];
+        *wrong = (struct wrong){.patch = text_of(item, "patch"), .says = text_of(item, "says")};
+        const char *loses = text_of(item, "loses");
+        static const char *const names[PARTS] = {"results", "faults", "cost"};
+        for (int part = 0; part < PARTS; part++)
+            if (loses != NULL && strstr(loses, names[part]) != NULL) wrong->loses |= 1u << part;
+        if (wrong->patch == NULL || wrong->loses == 0) broken(task, "a wrong filling has no patch, or loses nothing");
+    }
+    if (task->hole_count == 0 || task->shape_count == 0) broken(task, "task.json lists no holes or no shapes");
+}
+
+static cJSON *read_json(const struct task *task, const char *path) {
+    char *text = read_text(path);
+    cJSON *json = text == NULL ? NULL : cJSON_Parse(text);
+    if (json == NULL) broken(task, "%s cannot be read as JSON", path);
+    free(text);
+    return json;
+}
+
+struct task read_task(const char *id, int variant, const char *patch) {
+    struct task task = {.folder = "exercises"};
+    char path[512];
+    glob_t found = {0};
+    size_t digits = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz_");
+    snprintf(path, sizeof path, "exercises/%.*s%s/task.json", 100, id, strchr(id, '_') == NULL ? "_*" : "");
+    if (*id == '\0' || id[digits] != '\0' || glob(path, 0, NULL, &found) != 0 || found.gl_pathc != 1) {
+        fprintf(stderr, "run.sh: there is no task \"%s\"; ./run.sh start lists them\n", id);
+        exit(EXIT_USAGE);
+    }
+    const char *name = found.gl_pathv[0] + strlen("exercises/");
+    task.id = strndup(name, strcspn(name, "_"));
+    task.folder = strndup(found.gl_pathv[0], strlen(found.gl_pathv[0]) - strlen("/task.json"));
+    cJSON *json = read_json(&task, found.gl_pathv[0]), *usual = read_json(&task, "exercises/shapes.json");
+    task.title = text_of(json, "title");
+    task.next = text_of(json, "next");
+    const char *pass = text_of(json, "pass");
+    task.backward = pass != NULL && strcmp(pass, "bwd") == 0;
+    task.d_multiple = (int)number_of(json, "d_multiple", 1);
+    task.d_most = (int)number_of(json, "d_most", MAX_HEAD_DIM);
+    const cJSON *points = cJSON_GetObjectItem(json, "points");
+    for (int part = 0; part < PARTS; part++) {
+        const cJSON *number = cJSON_GetArrayItem(points, part);
+        if (!cJSON_IsNumber(number)) broken(&task, "task.json: points are not three numbers");
+        task.points[part] = number->valuedouble;
+    }
+    const cJSON *variants = cJSON_GetObjectItem(json, "variants"), *chosen = cJSON_GetArrayItem(variants, variant - 1);
+    task.variants = cJSON_GetArraySize(variants);
+    if (variant < 0 || variant > task.variants) {
+        fprintf(stderr, "run.sh: task %s has %d variants\n", task.id, task.variants);
+        exit(EXIT_USAGE);
+    }
+    if (variant > 0) cJSON_AddNumberToObject((cJSON *)(uintptr_t)chosen, "number", variant);
+    if (variant == 0) chosen = NULL;
+    read_lists(&task, json, cJSON_GetObjectItem(chosen, "budgets"), usual);
+    if ((task.points[COST] > 0) != (task.budget_count > 0)) broken(&task, "points for cost and budgets go together");
+    make_texts(&task, json, chosen, patch);
+    struct span span;
+    for (int k = 0; k < task.hole_count; k++)
+        if (!find_hole(task.starter, k, &span)) broken(&task, "the starter has no hole %d", k + 1);
+    cJSON_Delete(json);
+    cJSON_Delete(usual);
+    globfree(&found);
+    return task;
+}
+
+void list_tasks(void) {
+    glob_t found = {0};
+    glob("exercises/*/task.json", 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *name = found.gl_pathv[i] + strlen("exercises/");
+        char *text = read_text(found.gl_pathv[i]);
+        cJSON *json = text == NULL ? NULL : cJSON_Parse(text);
+        const char *title = json == NULL ? NULL : cJSON_GetStringValue(cJSON_GetObjectItem(json, "title"));
+        printf("%-5.*s %s\n", (int)strcspn(name, "_"), name, title == NULL ? "?" : title);
+        cJSON_Delete(json);
+        free(text);
+    }
+    globfree(&found);
+}
+
+/* ---- a submission --------------------------------------------------------------------------------------------------- */
+
+/* The number of the first line outside the holes that is not the starter's; 0 when there is none. */
+static int line_changed(const struct task *task, const char *submission) {
+    const char *at = submission, *own = task->starter;
+    int line = 1;
+    for (int k = 0; k <= task->hole_count; k++) {
+        struct span theirs = {at + strlen(at), NULL}, ours = {own + strlen(own), NULL};
+        if (k < task->hole_count) find_hole(submission, k, &theirs), find_hole(task->starter, k, &ours);
+        for (; own < ours.begin || at < theirs.begin; at = line_end(at), own = line_end(own), line++) {
+            size_t length = strcspn(at, "\r\n");
+            if (length != strcspn(own, "\n") || strncmp(at, own, length) != 0) return line;
+        }
+        if (k == task->hole_count) break;
+        for (const char *c = theirs.begin; c < theirs.end; c++) line += *c == '\n';
+        at = theirs.end, own = ours.end;
+    }
+    return 0;
+}
+
+char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room) {
+    char *text = NULL;
+    const char *at = task->starter;
+    *why = *note = '\0';
+    for (int k = 0; k < task->hole_count; k++) {
+        struct span theirs, ours;
+        find_hole(task->starter, k, &ours);
+        if (!find_hole(submission, k, &theirs)) {
+            snprintf(why, room, "the lines \"// >>> Hole %d\" and \"// <<< End of hole %d\" must each be there once, in this "
+                                "order: they say what is yours", k + 1, k + 1);
+            return NULL;
+        }
+        int line = 1;
+        for (const char *c = submission; c < theirs.begin; c++) line += *c == '\n';
+        char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
+        bool fine = is_device_code(hole, line, why, room);
+        append(&text, at, (size_t)(ours.begin - at));
+        append_text(&text, hole);
+        free(hole);
+        at = ours.end;
+        if (!fine) return NULL;
+    }
+    append_text(&text, at);
+    int line = line_changed(task, submission);
+    if (line > 0) snprintf(note, room, "line %d, outside the holes, differs from the starter: the starter's is used", line);
+    return text;
+}

@@ -1,0 +1,60 @@
+/* A task: a kernel file with holes, and what a solution must score. exercises/README.md describes the files. */
+#ifndef TASK_H
+#define TASK_H
+
+#include "inputs.h"
+
+enum { MAX_HOLES = 4, MAX_SHAPES = 16, MAX_BUDGETS = 4, HINTS = 3, MAX_WRONG = 8 };
+
+struct hole {
+    const char *what;         /* in a few words, for the marker */
+    const char *hints[HINTS]; /* from a nudge to nearly all of it; NULL where there are fewer */
+};
+
+struct shape {
+    const char *what;
+    struct problem problem;
+    enum input_kind input;
+};
+
+/* At most so many of what the meter counts, over all kernels of the run of `metered`. */
+struct budget {
+    const char *count, *what, *naive_is;
+    double naive, solution, at_most;
+};
+
+enum part { CORRECT, FAULTS, COST, PARTS };
+
+struct task {
+    const char *id, *folder, *title, *next;
+    bool backward;
+    double points[PARTS];
+    char *starter; /* the whole file, markers around each hole */
+    char *solution, *file; /* the same with the book's text in the holes; NULL in a copy for students. The file's name */
+    int hole_count, shape_count, budget_count;
+    struct hole holes[MAX_HOLES];
+    struct shape shapes[MAX_SHAPES], metered;
+    struct budget budgets[MAX_BUDGETS];
+    int d_multiple, d_most; /* for shapes that are drawn */
+    int variants;           /* how many there are */
+    int wrong_count;
+    struct wrong {
+        const char *patch, *says; /* of the kernel file; of the report, a regular expression */
+        unsigned loses;           /* bits 1 << part */
+    } wrong[MAX_WRONG];
+};
+
+/* Read exercises/ID_*, in one of its variants; 0: as it is. Ends the program with status 2 where there is none, with 3 where its files do not fit together.
+ * With `patch`, the solution is that of the kernel file after this patch: a wrong filling, for the tests. */
+struct task read_task(const char *id, int variant, const char *patch);
+
+/* One line per task. */
+void list_tasks(void);
+
+/* The starter with the holes of `submission` in it. NULL, and the reason in `why`, where the markers are not there or a
+ * hole holds what is not device code of its own. `note`: what else the reader should know, or "". */
+char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room);
+
+char *read_text(const char *path); /* NULL, and errno, when it cannot be read; at most 1 MB */
+
+#endif
