@@ -14,6 +14,7 @@ Usage: ./run.sh [options]              build and run the chapters, check them, s
        ./run.sh try 06a                a step that you edit beside its committed version, or the rung before: what changed
        ./run.sh start [05a]            the tasks in exercises/; with a name, its starter goes to work/
        ./run.sh grade 05a [FILE]       points and reasons for a task; --hint 1, --hidden SEED, --json FILE
+       ./run.sh handout DIR 01 02 05   a copy of the book for students, with these chapters' tasks and without their solutions
        ./run.sh cu FILE.cu [-- ARGS]   compile and run any CUDA program on the simulated device
        ./run.sh --help                 this text
 
@@ -298,7 +299,9 @@ step_file() { # NAME
 
 build_grader() { # configured only once: cmake sees for itself when its files change
     install_missing >&2
-    [[ -e build/sim/CMakeCache.txt ]] || cmake --preset sim >build/sim.log 2>&1 || die $exit_wrong 'cmake failed; see build/sim.log'
+    mkdir -p build/sim
+    [[ -e build/sim/Makefile || -e build/sim/build.ninja ]] || cmake --preset sim >build/sim/grader.log 2>&1 ||
+        die $exit_wrong 'cmake failed; see build/sim/grader.log'
     cmake --build --preset sim --parallel "$(getconf _NPROCESSORS_ONLN)" --target exercise >build/sim/grader.log 2>&1 ||
         die $exit_wrong 'the grader does not compile; see build/sim/grader.log'
 }
@@ -351,9 +354,11 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
 start_job() { build_grader && exec build/sim/bin/exercise start "$@"; }
 grade_job() { build_grader && exec build/sim/bin/exercise grade "$@"; }
 
+handout_job() { build_grader && export invoked_from && exec exercises/handout.sh "$@"; }
+
 job=main
 case ${1-} in
-try | start | grade | test | profile | sanitize | cu) job=$1 && shift ;;
+handout | try | start | grade | test | profile | sanitize | cu) job=$1 && shift ;;
 new) exec steps/new.sh "${@:2}" ;;
 esac
 exec 3>&2 # for `interrupted`, which may be called while standard error goes to a log

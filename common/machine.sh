@@ -21,7 +21,7 @@ missing_packages() {
     have_library libcjson.so || say libcjson-dev
     have_library libboost_context.so || say libboost-context-dev
     have_library libdw.so || say libdw-dev
-    have bwrap || [[ ! $job =~ ^(grade|test)$ ]] || say bubblewrap
+    have bwrap || [[ ! $job =~ ^(start|grade|test)$ ]] || say bubblewrap
     [[ $job == main || $job == test ]] || return 0
     have_library libcriterion.so || say libcriterion-dev
     find_python || say python3-matplotlib

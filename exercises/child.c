@@ -16,8 +16,14 @@ int main(int argc, char **argv) {
     if (argc != 13) return 2;
     int values[13];
     for (int i = 1; i < argc; i++) values[i] = atoi(argv[i]);
-    struct problem problem = {.dtype = (enum dtype)values[1], .batch = values[2], .heads = values[3], .N_q = values[4],
-                              .N_kv = values[5], .d = values[6], .causal = values[7] != 0, .scale = strtof(argv[8], NULL)};
+    struct problem problem = {.dtype = (enum dtype)values[1],
+                              .batch = values[2],
+                              .heads = values[3],
+                              .N_q = values[4],
+                              .N_kv = values[5],
+                              .d = values[6],
+                              .causal = values[7] != 0,
+                              .scale = strtof(argv[8], NULL)};
     bool backward = values[11] != 0, meter = values[12] != 0;
     const struct step *step = &submitted_step;
     FILE *results = fdopen(3, "w");

@@ -17,12 +17,16 @@ enum { EXIT_WRONG = 1, EXIT_FAULT = 3 };
 static const struct {
     const char *what, *counts[4];
 } rows[] = {
-    {"global requests", {"global_load_requests", "global_store_requests", "global_atomic_requests", "global_copy_requests"}},
+    {"global requests",
+     {"global_load_requests", "global_store_requests", "global_atomic_requests", "global_copy_requests"}},
     {"global sectors", {"global_load_sectors", "global_store_sectors", "global_atomic_sectors", "global_copy_sectors"}},
     {"  of atomics", {"global_atomic_sectors"}},
-    {"shared requests", {"shared_load_requests", "shared_store_requests", "shared_copy_requests", "shared_ldmatrix_requests"}},
-    {"shared wavefronts", {"shared_load_wavefronts", "shared_store_wavefronts", "shared_copy_wavefronts", "shared_ldmatrix_wavefronts"}},
-    {"  of bank conflicts", {"shared_load_conflicts", "shared_store_conflicts", "shared_copy_conflicts", "shared_ldmatrix_conflicts"}},
+    {"shared requests",
+     {"shared_load_requests", "shared_store_requests", "shared_copy_requests", "shared_ldmatrix_requests"}},
+    {"shared wavefronts",
+     {"shared_load_wavefronts", "shared_store_wavefronts", "shared_copy_wavefronts", "shared_ldmatrix_wavefronts"}},
+    {"  of bank conflicts",
+     {"shared_load_conflicts", "shared_store_conflicts", "shared_copy_conflicts", "shared_ldmatrix_conflicts"}},
     {"local memory requests", {"local_load_requests", "local_store_requests"}},
     {"shuffles and votes", {"warp_collectives"}},
     {"barriers", {"barriers"}},
@@ -48,10 +52,13 @@ static void worst_line(const cJSON *meter, const char *space, const char *count,
             const char *in = cJSON_GetStringValue(cJSON_GetObjectItem(line, "space"));
             const char *file = cJSON_GetStringValue(cJSON_GetObjectItem(line, "file"));
             const cJSON *number = cJSON_GetObjectItem(line, count);
-            if (in == NULL || file == NULL || strcmp(in, space) != 0 || !cJSON_IsNumber(number) || number->valuedouble <= most) continue;
+            if (in == NULL || file == NULL || strcmp(in, space) != 0 || !cJSON_IsNumber(number) ||
+                number->valuedouble <= most)
+                continue;
             most = number->valuedouble;
             const char *name = strrchr(file, '/');
-            snprintf(text, room, "%s:%d (%.0f)", name == NULL ? file : name + 1, cJSON_GetObjectItem(line, "line")->valueint, most);
+            snprintf(text, room, "%s:%d (%.0f)", name == NULL ? file : name + 1,
+                     cJSON_GetObjectItem(line, "line")->valueint, most);
         }
     }
 }
@@ -94,11 +101,15 @@ static void print_rows(const struct side *before, const struct side *yours) {
         double a = row_of(before->result.meter, row), b = row_of(yours->result.meter, row);
         if (a == 0.0 && b == 0.0) continue;
         printf("  %-26s %26.0f %26.0f", rows[row].what, a, b);
-        if (a == b) puts("        same");
-        else if (a > 0.0) printf("  %+9.1f %%\n", 100.0 * (b - a) / a);
-        else puts("         new");
+        if (a == b)
+            puts("        same");
+        else if (a > 0.0)
+            printf("  %+9.1f %%\n", 100.0 * (b - a) / a);
+        else
+            puts("         new");
     }
-    static const char *const worst[][3] = {{"most sectors in line", "global", "sectors"}, {"most wavefronts in line", "shared", "wavefronts"}};
+    static const char *const worst[][3] = {{"most sectors in line", "global", "sectors"},
+                                           {"most wavefronts in line", "shared", "wavefronts"}};
     for (size_t i = 0; i < 2; i++) {
         char a[200], b[200];
         worst_line(before->result.meter, worst[i][1], worst[i][2], a, sizeof a);
@@ -120,11 +131,13 @@ int compare(const struct compared *before, const struct compared *yours, struct 
     struct side b = run_side(yours, &problem, backward);
     if (other > 0) waitpid(other, NULL, 0);
     struct side a = run_side(before, &problem, backward);
-    printf("%s, %s: %d heads, %d x %d, d %d%s, on the simulated device\n", yours->label, backward ? "backward" : "forward",
-           problem.heads, problem.N_q, problem.N_kv, problem.d, problem.causal ? ", causal" : "");
+    printf("%s, %s: %d heads, %d x %d, d %d%s, on the simulated device\n", yours->label,
+           backward ? "backward" : "forward", problem.heads, problem.N_q, problem.N_kv, problem.d,
+           problem.causal ? ", causal" : "");
     printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
     if (a.built && b.built && a.result.ending == FINISHED && b.result.ending == FINISHED) print_rows(&a, &b);
     if (b.message != NULL) printf("\n%s", b.message);
-    if (b.built && b.result.ending == FINISHED && !b.right) printf("  For the elements that are wrong: ./run.sh --steps %s\n", yours->label);
+    if (b.built && b.result.ending == FINISHED && !b.right)
+        printf("  For the elements that are wrong: ./run.sh --steps %s\n", yours->label);
     return !b.built ? EXIT_WRONG : b.result.ending != FINISHED ? EXIT_FAULT : b.right ? 0 : EXIT_WRONG;
 }

@@ -7,9 +7,9 @@
 enum report { PLAIN, GRADESCOPE, EXERCISM, REPORTS };
 
 struct grade_options {
-    const char *name; /* of the file, for the report */
-    uint64_t seed;    /* of the inputs */
-    bool hidden;      /* shapes drawn from the seed in place of the public ones */
+    const char *name;             /* of the file, for the report */
+    uint64_t seed;                /* of the inputs */
+    bool hidden;                  /* shapes drawn from the seed in place of the public ones */
     const char *reports[REPORTS]; /* files for JSON; "-": standard output, and then no text; NULL: none */
 };
 
@@ -23,6 +23,7 @@ struct expectation {
     unsigned loses, may_lose;
     bool loses_some; /* whichever */
 };
-bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room);
+bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why,
+              size_t room);
 
 #endif

@@ -88,7 +88,7 @@ bool is_device_code(const char *text, int line, char *why, size_t room) {
         } else if (*at == '"' || *at == '\'') {
             if (at > text && at[-1] == 'R') reason = "no raw strings";
             const char *end = past_literal(at);
-            if (end == NULL) reason = "a string or character does not end on its line";
+            if (end == NULL && reason == NULL) reason = "a string or character does not end on its line";
             if (end != NULL) at = end;
         } else if (isdigit((unsigned char)*at)) { /* 1'000 too: its quote begins no character */
             while (is_word(*at) || *at == '.' || (*at == '\'' && is_word(at[1]))) at++;
@@ -101,8 +101,10 @@ bool is_device_code(const char *text, int line, char *why, size_t room) {
             at += length;
         } else if (strchr("([{", *at) != NULL) {
             if (at[0] == '[' && at[1] == '[') reason = "attributes are not allowed here";
-            if (depth == sizeof open) reason = "brackets are nested too deeply";
-            else open[depth++] = *at;
+            if (depth == sizeof open)
+                reason = "brackets are nested too deeply";
+            else
+                open[depth++] = *at;
             at++;
         } else if (strchr(")]}", *at) != NULL) {
             char wanted = *at == ')' ? '(' : *at == ']' ? '[' : '{';

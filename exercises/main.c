@@ -1,6 +1,10 @@
-/* exercise start [ID] | grade ID [FILE] [options] | try LABEL SHOWN FILE ORIGIN, four times that of the other, HEADS N_q N_kv d
- * CAUSAL | solution ID [PATCH] | counts ID | prove ID: behind ./run.sh start, grade and try, and for those who write tasks. Run in the project's
- * root. Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
+/* The program behind ./run.sh start, grade, try and handout. Run in the project's root.
+ *     exercise start [ID [--variant N]]     grade ID [FILE] [options]
+ *     exercise try LABEL SHOWN FILE ORIGIN, the same four of the other, HEADS N_q N_kv d CAUSAL
+ *     exercise handout ID FOLDER
+ * and for those who write tasks
+ *     exercise solution ID [PATCH]     counts ID     prove ID
+ * Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
 #include "compare.h"
 #include "grade.h"
 #include "submission.h"
@@ -52,7 +56,8 @@ static int start(const char *id, int variant) {
         fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
         return EXIT_MISSING;
     }
-    printf("%s %s\n  What to do:  %s/README.md\n  Your file:   %s, between the lines // >>> and // <<<\n  Judge it:    ./run.sh grade %s",
+    printf("%s %s\n  What to do:  %s/README.md\n  Your file:   %s, between the lines // >>> and // <<<\n  Judge it:    "
+           "./run.sh grade %s",
            task.id, task.title, task.folder, path, task.id);
     if (variant > 0) printf(" --variant %d", variant);
     putchar('\n');
@@ -78,7 +83,8 @@ static int grade_job(int argc, char **argv) {
         int kind = REPORTS;
         for (int k = 0; k < REPORTS; k++)
             if (strcmp(argv[i], kinds[k]) == 0) kind = k;
-        bool valued = kind < REPORTS || strcmp(argv[i], "--hidden") == 0 || strcmp(argv[i], "--hint") == 0 || strcmp(argv[i], "--variant") == 0;
+        bool valued = kind < REPORTS || strcmp(argv[i], "--hidden") == 0 || strcmp(argv[i], "--hint") == 0 ||
+                      strcmp(argv[i], "--variant") == 0;
         if (valued && i + 1 == argc) usage_error("%s needs a value", argv[i]);
         if (kind < REPORTS) {
             options.reports[kind] = argv[++i];
@@ -90,7 +96,8 @@ static int grade_job(int argc, char **argv) {
             char *end;
             options.hidden = true;
             options.seed = strtoull(argv[++i], &end, 10);
-            if (end == argv[i] || *end != '\0' || *argv[i] == '-') usage_error("--hidden takes a whole number, not \"%s\"", argv[i]);
+            if (end == argv[i] || *end != '\0' || *argv[i] == '-')
+                usage_error("--hidden takes a whole number, not \"%s\"", argv[i]);
         } else if (*argv[i] == '-' || (id != NULL && path != NULL)) {
             usage_error("grade does not take \"%s\": ./run.sh grade 05a [FILE] [--hidden SEED] [--hint 1]", argv[i]);
         } else {
@@ -108,7 +115,8 @@ static int grade_job(int argc, char **argv) {
         return EXIT_USAGE;
     }
     if (!sandbox_works()) {
-        fprintf(stderr, "run.sh: PROTECTION MISSING: bubblewrap does not work here, so the submission runs with your rights\n");
+        fprintf(stderr,
+                "run.sh: PROTECTION MISSING: bubblewrap does not work here, so the submission runs with your rights\n");
         const char *ci = getenv("CI");
         if (ci != NULL && strcmp(ci, "true") == 0) return EXIT_MISSING;
     }
@@ -119,9 +127,15 @@ static int grade_job(int argc, char **argv) {
 
 static int try_job(char **argv) {
     struct compared both[2];
-    for (int i = 0; i < 2; i++) both[i] = (struct compared){argv[4 * i], argv[4 * i + 1], argv[4 * i + 2], argv[4 * i + 3]};
-    struct problem problem = {.batch = 1, .heads = atoi(argv[8]), .N_q = atoi(argv[9]), .N_kv = atoi(argv[10]), .d = atoi(argv[11]),
-                              .causal = atoi(argv[12]) != 0, .scale = (float)(1.0 / sqrt(atoi(argv[11])))};
+    for (int i = 0; i < 2; i++)
+        both[i] = (struct compared){argv[4 * i], argv[4 * i + 1], argv[4 * i + 2], argv[4 * i + 3]};
+    struct problem problem = {.batch = 1,
+                              .heads = atoi(argv[8]),
+                              .N_q = atoi(argv[9]),
+                              .N_kv = atoi(argv[10]),
+                              .d = atoi(argv[11]),
+                              .causal = atoi(argv[12]) != 0,
+                              .scale = (float)(1.0 / sqrt(atoi(argv[11])))};
     return compare(&both[1], &both[0], problem);
 }
 
@@ -132,10 +146,28 @@ static int print_counts(const char *id) {
     for (int i = 0; i < 2; i++) {
         char *message, *program = texts[i] == NULL ? NULL : build_submission(texts[i], task.file, id, false, &message);
         if (program == NULL) continue;
-        struct submission_run result = run_submission(program, &task.metered.problem, task.metered.input, 1, task.backward, true);
+        struct submission_run result =
+            run_submission(program, &task.metered.problem, task.metered.input, 1, task.backward, true);
         printf("%s of %s:", i == 0 ? "solution" : "starter", id);
-        static const char *const counts[] = {"global_load_requests", "global_load_sectors", "global_store_sectors", "global_copy_sectors", "global_atomic_requests", "global_atomic_sectors", "shared_load_requests", "shared_load_wavefronts", "shared_load_conflicts", "shared_store_wavefronts", "shared_store_conflicts", "shared_copy_conflicts", "shared_ldmatrix_conflicts", "local_load_requests", "warp_collectives", "barriers", "workspace_bytes"};
-        for (size_t k = 0; k < sizeof counts / sizeof *counts && result.meter != NULL; k++) printf(" %s %.0f", counts[k], count_of(result.meter, counts[k]));
+        static const char *const counts[] = {"global_load_requests",
+                                             "global_load_sectors",
+                                             "global_store_sectors",
+                                             "global_copy_sectors",
+                                             "global_atomic_requests",
+                                             "global_atomic_sectors",
+                                             "shared_load_requests",
+                                             "shared_load_wavefronts",
+                                             "shared_load_conflicts",
+                                             "shared_store_wavefronts",
+                                             "shared_store_conflicts",
+                                             "shared_copy_conflicts",
+                                             "shared_ldmatrix_conflicts",
+                                             "local_load_requests",
+                                             "warp_collectives",
+                                             "barriers",
+                                             "workspace_bytes"};
+        for (size_t k = 0; k < sizeof counts / sizeof *counts && result.meter != NULL; k++)
+            printf(" %s %.0f", counts[k], count_of(result.meter, counts[k]));
         puts(result.meter == NULL ? " no results" : "");
     }
     return 0;
@@ -154,12 +186,17 @@ static int prove(const char *id) {
     const unsigned all = (1u << PARTS) - 1;
     if (task.solution == NULL) usage_error("%s has no solution here", id);
     bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution"});
-    fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
-    if (task.wrong_count < 3) fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
+    fine &=
+        prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
+    if (task.wrong_count < 3)
+        fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
     for (int i = 0; i < task.wrong_count; i++) {
         struct task wrong = read_task(id, 0, task.wrong[i].patch);
-        if (strcmp(wrong.solution, task.solution) == 0) fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].patch);
-        fine &= prove_one(&wrong, wrong.solution, (struct expectation){task.wrong[i].patch, task.wrong[i].says, task.wrong[i].loses, all, true});
+        if (strcmp(wrong.solution, task.solution) == 0)
+            fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].patch);
+        fine &=
+            prove_one(&wrong, wrong.solution,
+                      (struct expectation){task.wrong[i].patch, task.wrong[i].says, task.wrong[i].loses, all, true});
     }
     for (int variant = 1; variant <= task.variants; variant++) {
         struct task other = read_task(id, variant, NULL);
@@ -183,6 +220,7 @@ int main(int argc, char **argv) {
         if (task.solution == NULL) usage_error("%s has no solution here", task.id);
         return fputs(task.solution, stdout) < 0;
     }
+    if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_MISSING;
     if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
     if (strcmp(job, "try") == 0 && argc == 15) return try_job(argv + 2);
     if (strcmp(job, "counts") == 0 && argc == 3) return print_counts(argv[2]);

@@ -88,7 +88,8 @@ struct outcome run_program(const char *const argv[], struct limits limits, int r
     collect(ends[0], limits, &outcome);
     if (outcome.timed_out || outcome.too_long) kill(-child, SIGKILL);
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
     kill(-child, SIGKILL); /* what it left behind */
     running = 0;
     close(ends[0]);

@@ -15,10 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COMPILE_SECONDS = 60, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
-static const char folder[] = BUILD "/exercises";
+enum { COMPILE_SECONDS = 25, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
 
 static const struct limits compile_limits = {COMPILE_SECONDS, (size_t)4 << 30, MESSAGE_BYTES};
+
+/* Where programs are built: elsewhere for somebody who cannot write to the build folder. */
+static const char *scratch_folder(void) {
+    const char *chosen = getenv("EXERCISES_FOLDER");
+    return chosen != NULL && *chosen != '\0' ? chosen : BUILD "/submissions";
+}
 
 /* ---- what it may call ----------------------------------------------------------------------------------------------- */
 
@@ -29,8 +34,10 @@ static bool may_call(const char *name) {
     static const char words[] =
         " _GLOBAL_OFFSET_TABLE_ __gxx_personality_v0 _Unwind_Resume __sanitizer_cov_trace_pc __stack_chk_fail"
         " threadIdx blockIdx blockDim gridDim warpSize printf puts putchar __assert_fail"
-        " acosf asinf atanf atan2f cbrtf ceilf copysignf cosf coshf erff erfcf expf exp2f exp10f expm1f fabsf fdimf floorf fmaf"
-        " fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf log2f log10f log1pf lrintf nearbyintf powf rintf roundf sinf"
+        " acosf asinf atanf atan2f cbrtf ceilf copysignf cosf coshf erff erfcf expf exp2f exp10f expm1f fabsf fdimf "
+        "floorf fmaf"
+        " fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf log2f log10f log1pf lrintf nearbyintf powf rintf roundf "
+        "sinf"
         " sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp exp2 log log2 fma fmax fmin fabs sqrt pow floor ceil ";
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
@@ -54,8 +61,10 @@ static char *refuse_object(const char *object) {
         }
         if (undefined || sscanf(line, "%*x %c %255s", &kind, name) != 2) continue;
         if (strncmp(name, "_GLOBAL__sub_I", 14) == 0) reason = strdup("it runs code before the program begins");
-        if (strchr("BbDdCSs", kind) != NULL && strncmp(name, "step_", 5) != 0 && strncmp(name, "DW.ref.", 7) != 0)
-            if (asprintf(&reason, "it keeps data between launches, in %s", shown + strcspn(shown, "bBdDcCsS") + 2) < 0) abort();
+        if (strchr("BbDdCSsuVv", kind) != NULL && strncmp(name, "step_", 5) != 0 && strncmp(name, "DW.ref.", 7) != 0)
+            if (asprintf(&reason, "it keeps data between launches, in %s", shown + strcspn(shown, "bBdDcCsSuvV") + 2) <
+                0)
+                abort();
     }
     free(names.output);
     free(readable.output);
@@ -117,16 +126,28 @@ static bool write_text(const char *path, const char *shown, const char *text) {
 
 /* The first errors of the compiler, each with its line of source. */
 static char *first_errors(struct outcome outcome) {
-    if (outcome.timed_out) return strdup("the compiler needed more than a minute");
+    if (outcome.timed_out) return strdup("the compiler needed more than 25 s");
     char *kept = calloc(1, MESSAGE_BYTES + 64), *rest = outcome.output, *line;
     int more = 0, errors = 0;
     while ((line = strsep(&rest, "\n")) != NULL && errors < 4) {
-        if (strstr(line, "error: ") != NULL) more = 2, errors++;
-        else if (strchr("|", line[strspn(line, " 0123456789")]) == NULL) more = 0;
+        if (strstr(line, "error: ") != NULL)
+            more = 2, errors++;
+        else if (strchr("|", line[strspn(line, " 0123456789")]) == NULL)
+            more = 0;
         if (more-- > 0) strcat(strncat(kept, line, 400), "\n");
     }
     if (*kept == '\0') strcpy(kept, "the compiler failed");
     return kept;
+}
+
+/* Programs of earlier calls are kept, but not for ever. */
+static void forget_programs(void) {
+    char pattern[600];
+    snprintf(pattern, sizeof pattern, "%s/*", scratch_folder());
+    glob_t found = {0};
+    if (glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 40)
+        for (size_t i = 0; i < found.gl_pathc; i++) unlink(found.gl_pathv[i]);
+    globfree(&found);
 }
 
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message) {
@@ -137,10 +158,12 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         *message = strdup("there is no struct step in it");
         return NULL;
     }
-    mkdir(folder, 0777);
-    snprintf(base, sizeof base, "%s/%016" PRIx64 "%s", folder, fingerprint(text, shown, kernel_folder), confined ? "" : "-free");
+    mkdir(scratch_folder(), 0777);
+    snprintf(base, sizeof base, "%s/%016" PRIx64 "%s", scratch_folder(), fingerprint(text, shown, kernel_folder),
+             confined ? "" : "-free");
     char *program = strdup(base);
     if (access(program, X_OK) == 0) return program;
+    forget_programs();
     snprintf(source, sizeof source, "%s.cu", base);
     snprintf(object, sizeof object, "%s.o", base);
     snprintf(include, sizeof include, "-I%s", kernel_folder);
@@ -149,12 +172,26 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         fprintf(stderr, "run.sh: cannot write %s: %s\n", source, strerror(errno));
         exit(3);
     }
-    const char *const compile[] = {BUILD "/bin/simt-nvcc", "-c", "-std=c++20", "-w", "-fmax-errors=4", "-fdiagnostics-color=never", "-Icommon",
-                                   include, source, "-o", object, NULL};
+    const char *const compile[] = {BUILD "/bin/simt-nvcc",
+                                   "-c",
+                                   "-std=c++20",
+                                   "-w",
+                                   "-fmax-errors=4",
+                                   "-fdiagnostics-color=never",
+                                   "-Icommon",
+                                   include,
+                                   source,
+                                   "-o",
+                                   object,
+                                   NULL};
     char part[680];
     snprintf(part, sizeof part, "%s.%d", base, (int)getpid());
-    const char *const link[] = {"c++", object, define, "-o", part, "-Wl,--start-group", CHILD_LIBRARY, HARNESS_LIBRARY,
-                                SIMT_LIBRARY, "-Wl,--end-group", LINK_LIBRARIES, NULL};
+    const char *const link[] = {"c++",          object,
+                                define,         "-o",
+                                part,           "-Wl,--start-group",
+                                CHILD_LIBRARY,  HARNESS_LIBRARY,
+                                SIMT_LIBRARY,   "-Wl,--end-group",
+                                LINK_LIBRARIES, NULL};
     struct outcome outcome = run_program(compile, compile_limits, -1);
     if (outcome.status != 0 || outcome.too_long) *message = first_errors(outcome);
     free(outcome.output);
@@ -165,8 +202,8 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         free(outcome.output);
     }
     unlink(object);
-    if (*message == NULL && rename(part, program) == 0) return program;
     unlink(source);
+    if (*message == NULL && rename(part, program) == 0) return program;
     free(program);
     return NULL;
 }
@@ -174,8 +211,9 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
 /* ---- run ------------------------------------------------------------------------------------------------------------ */
 
 /* bubblewrap: the file system read-only, an empty /tmp, no network, no other processes. */
-#define SANDBOX "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all", \
-                "--die-with-parent", "--new-session"
+#define SANDBOX                                                                                                        \
+    "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all",            \
+        "--die-with-parent", "--new-session"
 
 bool sandbox_works(void) {
     static int works = -1;
@@ -189,7 +227,7 @@ bool sandbox_works(void) {
 }
 
 static struct outcome run_guarded(const char *program, char numbers[12][32], int results) {
-    const char *argv[40] = {SANDBOX, program};
+    const char *argv[40] = {SANDBOX, "--ro-bind", program, program, program}; /* it may lie in /tmp itself */
     int count = 0;
     if (!sandbox_works()) argv[0] = program, argv[1] = NULL;
     while (argv[count] != NULL) count++;
@@ -228,7 +266,8 @@ struct submission_run run_submission(const char *program, const struct problem *
         if (!is_output(tensor)) fill_input(result.run.host[tensor], p, tensor, input, seed);
     }
     char numbers[12][32];
-    const long long values[12] = {p->dtype, p->batch, p->heads, p->N_q, p->N_kv, p->d, p->causal, 0, input, (long long)seed, backward, meter};
+    const long long values[12] = {p->dtype,  p->batch, p->heads, p->N_q,          p->N_kv,  p->d,
+                                  p->causal, 0,        input,    (long long)seed, backward, meter};
     for (int i = 0; i < 12; i++) snprintf(numbers[i], sizeof numbers[i], "%lld", values[i]);
     snprintf(numbers[7], sizeof numbers[7], "%.9g", (double)p->scale);
 
@@ -248,7 +287,8 @@ struct submission_run run_submission(const char *program, const struct problem *
     if (outcome.too_long) result.message = strdup("stopped: it printed more than 64 KB");
     if (result.message == NULL && result.ending != FINISHED) {
         if (*outcome.output == '\0') {
-            if (asprintf(&result.message, "the program ended with status %d and no results", outcome.status) < 0) abort();
+            if (asprintf(&result.message, "the program ended with status %d and no results", outcome.status) < 0)
+                abort();
         } else {
             result.message = strdup(outcome.output);
         }

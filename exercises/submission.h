@@ -12,7 +12,11 @@
  * from the same text and headers before is used again. `confined`: what it calls must be what device code may call. */
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message);
 
-enum ending { FINISHED, FAULTED, BROKE_OFF }; /* FAULTED: the device found a fault; BROKE_OFF: crash, limit, no results */
+enum ending {
+    FINISHED,
+    FAULTED,
+    BROKE_OFF
+}; /* FAULTED: the device found a fault; BROKE_OFF: crash, limit, no results */
 
 struct submission_run {
     struct run run; /* host tensors only: inputs, and the outputs that the program handed over */
@@ -22,8 +26,8 @@ struct submission_run {
 };
 
 /* Run it once in a process of its own. */
-struct submission_run run_submission(const char *program, const struct problem *problem, enum input_kind input, uint64_t seed,
-                                     bool backward, bool meter);
+struct submission_run run_submission(const char *program, const struct problem *problem, enum input_kind input,
+                                     uint64_t seed, bool backward, bool meter);
 void free_submission_run(struct submission_run *run);
 
 /* A sum over all kernels of something that the meter counts, by its name there; NAN when there is none. */

@@ -40,6 +40,13 @@ char *read_text(const char *path) {
     return text;
 }
 
+static bool write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return false;
+    bool written = fputs(text, file) >= 0;
+    return fclose(file) == 0 && written;
+}
+
 /* ---- growing text --------------------------------------------------------------------------------------------------- */
 
 static void append(char **text, const char *from, size_t length) {
@@ -162,9 +169,11 @@ static char *after_patch(const struct task *task, const char *kernel, const char
 static char *in_variant(const struct task *task, char *text, const cJSON *variant) {
     const cJSON *pair;
     cJSON_ArrayForEach(pair, cJSON_GetObjectItem(variant, "replace")) {
-        const char *old = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 0)), *new = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1));
+        const char *old = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 0)),
+                   *new = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1));
         char *at = old == NULL ? NULL : strstr(text, old), *replaced = NULL;
-        if (at == NULL || new == NULL || strstr(at + 1, old) != NULL) broken(task, "a variant replaces \"%s\", which is not there once", old);
+        if (at == NULL || new == NULL || strstr(at + 1, old) != NULL)
+            broken(task, "a variant replaces \"%s\", which is not there once", old);
         append(&replaced, text, (size_t)(at - text));
         append_text(&replaced, new);
         append_text(&replaced, at + strlen(old));
@@ -179,7 +188,10 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     if (variant != NULL) snprintf(number, sizeof number, ".%d", cJSON_GetObjectItem(variant, "number")->valueint);
     snprintf(path, sizeof path, "%s/starter%s.cu", task->folder, number);
     task->starter = read_text(path);
-    if (task->starter != NULL) return; /* a copy for students */
+    if (task->starter != NULL) { /* a copy for students */
+        task->file = strdup(path);
+        return;
+    }
     const char *name = text_of(json, "kernel"), *change = text_of(json, "broken");
     if (name == NULL) broken(task, "task.json names no kernel");
     bool beside = strchr(name, '/') == NULL;
@@ -226,8 +238,8 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
         struct hole *hole = &task->holes[task->hole_count++];
         hole->what = text_of(item, "what");
         int k = 0;
-        cJSON_ArrayForEach(hint, cJSON_GetObjectItem(item, "hints"))
-            if (k < HINTS) hole->hints[k++] = strdup(cJSON_GetStringValue(hint));
+        cJSON_ArrayForEach(hint, cJSON_GetObjectItem(item, "hints")) if (k < HINTS) hole->hints[k++] =
+            strdup(cJSON_GetStringValue(hint));
     }
     const char *kind = cJSON_IsString(list) ? list->valuestring : task->backward ? "backward" : "forward";
     if (!cJSON_IsArray(list)) list = cJSON_GetObjectItem(usual, kind);
@@ -240,10 +252,12 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
     if (budgets == NULL) budgets = cJSON_GetObjectItem(json, "budgets");
     cJSON_ArrayForEach(item, budgets) {
         if (task->budget_count == MAX_BUDGETS) broken(task, "more than %d budgets", MAX_BUDGETS);
-        task->budgets[task->budget_count++] = (struct budget){
-            .count = text_of(item, "count"), .what = text_of(item, "what"), .naive_is = text_of(item, "naive_is"),
-            .naive = number_of(item, "naive", NAN), .solution = number_of(item, "solution", NAN),
-            .at_most = number_of(item, "at_most", NAN)};
+        task->budgets[task->budget_count++] = (struct budget){.count = text_of(item, "count"),
+                                                              .what = text_of(item, "what"),
+                                                              .naive_is = text_of(item, "naive_is"),
+                                                              .naive = number_of(item, "naive", NAN),
+                                                              .solution = number_of(item, "solution", NAN),
+                                                              .at_most = number_of(item, "at_most", NAN)};
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "wrong")) {
         if (task->wrong_count == MAX_WRONG) broken(task, "more than %d wrong fillings", MAX_WRONG);
@@ -312,6 +326,46 @@ struct task read_task(const char *id, int variant, const char *patch) {
     return task;
 }
 
+bool write_handout(const char *id, const char *to) {
+    char path[600];
+    struct task task = read_task(id, 0, NULL);
+    snprintf(path, sizeof path, "%s/task.json", task.folder);
+    cJSON *json = read_json(&task, path), *hole;
+    static const char *const secret[] = {"kernel", "broken", "wrong", "variants", "from", "before", "starter"};
+    for (size_t i = 0; i < 4; i++) cJSON_DeleteItemFromObject(json, secret[i]);
+    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) for (size_t i = 4; i < sizeof secret / sizeof *secret;
+                                                                      i++) cJSON_DeleteItemFromObject(hole, secret[i]);
+    cJSON *variants = cJSON_AddArrayToObject(json, "variants");
+    bool written = true;
+    for (int variant = 0; variant <= task.variants; variant++) {
+        struct task one = read_task(id, variant, NULL);
+        char number[16] = "";
+        if (variant > 0) snprintf(number, sizeof number, ".%d", variant);
+        snprintf(path, sizeof path, "%s/starter%s.cu", to, number);
+        written = written && write_file(path, one.starter);
+        if (variant == 0) continue;
+        cJSON *item = cJSON_CreateObject(), *budgets = cJSON_AddArrayToObject(item, "budgets");
+        for (int i = 0; i < one.budget_count; i++) {
+            const struct budget *budget = &one.budgets[i];
+            cJSON *entry = cJSON_CreateObject();
+            cJSON_AddStringToObject(entry, "count", budget->count);
+            cJSON_AddStringToObject(entry, "what", budget->what);
+            cJSON_AddStringToObject(entry, "naive_is", budget->naive_is);
+            cJSON_AddNumberToObject(entry, "naive", budget->naive);
+            cJSON_AddNumberToObject(entry, "solution", budget->solution);
+            cJSON_AddNumberToObject(entry, "at_most", budget->at_most);
+            cJSON_AddItemToArray(budgets, entry);
+        }
+        cJSON_AddItemToArray(variants, item);
+    }
+    char *text = cJSON_Print(json);
+    snprintf(path, sizeof path, "%s/task.json", to);
+    written = written && text != NULL && write_file(path, text);
+    free(text);
+    cJSON_Delete(json);
+    return written;
+}
+
 void list_tasks(void) {
     glob_t found = {0};
     glob("exercises/*/task.json", 0, NULL, &found);
@@ -355,8 +409,10 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         struct span theirs, ours;
         find_hole(task->starter, k, &ours);
         if (!find_hole(submission, k, &theirs)) {
-            snprintf(why, room, "the lines \"// >>> Hole %d\" and \"// <<< End of hole %d\" must each be there once, in this "
-                                "order: they say what is yours", k + 1, k + 1);
+            snprintf(why, room,
+                     "the lines \"// >>> Hole %d\" and \"// <<< End of hole %d\" must each be there once, in this "
+                     "order: they say what is yours",
+                     k + 1, k + 1);
             return NULL;
         }
         int line = 1;
@@ -371,6 +427,7 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
     }
     append_text(&text, at);
     int line = line_changed(task, submission);
-    if (line > 0) snprintf(note, room, "line %d, outside the holes, differs from the starter: the starter's is used", line);
+    if (line > 0)
+        snprintf(note, room, "line %d, outside the holes, differs from the starter: the starter's is used", line);
     return text;
 }

@@ -29,8 +29,9 @@ struct task {
     const char *id, *folder, *title, *next;
     bool backward;
     double points[PARTS];
-    char *starter; /* the whole file, markers around each hole */
-    char *solution, *file; /* the same with the book's text in the holes; NULL in a copy for students. The file's name */
+    char *starter;  /* the whole file, markers around each hole */
+    char *solution; /* the same with the book's text in the holes; NULL in a copy for students */
+    char *file;     /* the kernel file, or the starter: headers beside it are found */
     int hole_count, shape_count, budget_count;
     struct hole holes[MAX_HOLES];
     struct shape shapes[MAX_SHAPES], metered;
@@ -47,6 +48,9 @@ struct task {
 /* Read exercises/ID_*, in one of its variants; 0: as it is. Ends the program with status 2 where there is none, with 3 where its files do not fit together.
  * With `patch`, the solution is that of the kernel file after this patch: a wrong filling, for the tests. */
 struct task read_task(const char *id, int variant, const char *patch);
+
+/* Write the task into the folder `to` for students: starters, and task.json without what gives the answer away. */
+bool write_handout(const char *id, const char *to);
 
 /* One line per task. */
 void list_tasks(void);

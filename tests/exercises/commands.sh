@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# ./run.sh try, start, grade and handout, as a student and a teacher type them: in a copy of the checkout, with a build
+# folder of its own.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+check() { # WHAT, after a command whose success decides
+    if (($? == 0)); then echo "ok      $1"; else echo "FAILED  $1" && sed 's/^/    /' "$work/out" "$work/err" | head -n 40 && failed=1; fi
+}
+status=0
+run() { status=0 && ./run.sh "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?; }
+refused() { # STATUS ARGUMENTS...: one line on standard error
+    run "${@:2}"
+    ((status == $1)) && [[ $(wc -l <"$work/err") == 1 && ! -s $work/out ]]
+    check "./run.sh ${*:2}: exit status $status, one line"
+}
+python() { python3 - "$work/out" "$@"; }
+
+mkdir "$work/copy" && tar -c --exclude=./build --exclude=./.git --exclude=./work . | tar -x -C "$work/copy" && cd "$work/copy" || exit 1
+git init -q . && git add -A >/dev/null 2>&1 && git -c user.name=t -c user.email=t@t commit -qm all || exit 1
+
+run start
+((status == 0)) && grep -q '^05a ' "$work/out" && [[ $(wc -l <"$work/out") == $(find exercises -name task.json | wc -l) ]]
+check 'start lists all tasks'
+for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
+    'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
+    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'handout' "handout $work/none" "handout $work/none 77" \
+    "handout $work/copy 01"; do
+    read -ra words <<<"$arguments"
+    refused 2 "${words[@]}"
+done
+[[ ! -e $work/none && ! -e $work/none.part ]]
+check 'a refused handout leaves nothing'
+
+run start 05a
+((status == 0)) && [[ -s work/05a.cu ]]
+check 'start 05a'
+run start 05a
+((status == 0))
+check 'again, before an edit'
+run grade 05a
+((status == 1)) && grep -q '^Score: 0.0 of 100' "$work/out"
+check "grade 05a on the starter; exit status $status"
+echo '// mine' >>work/05a.cu
+cp work/05a.cu "$work/mine.cu"
+refused 2 start 05a
+cmp -s work/05a.cu "$work/mine.cu"
+check 'start never writes over an edited file'
+run start 05a --variant 2
+((status == 0)) && ! cmp -s work/05a.2.cu work/05a.cu
+check 'start 05a --variant 2'
+run grade 05a --hint 3
+((status == 0)) && grep -q '^Hole 1' "$work/out"
+check 'grade 05a --hint 3'
+
+build/sim/bin/exercise solution 05a >work/05a.cu
+run grade 05a --hidden 7 --json - --gradescope "$work/results.json" --exercism "$work/exercism.json"
+((status == 0)) && python "$work/results.json" "$work/exercism.json" <<'PY'
+import json, sys
+plain, scope, exercism = (json.load(open(name)) for name in sys.argv[1:])
+assert plain["score"] == plain["max_score"] == 100 and plain["task"] == "05a", plain
+number, text = (int, float), str
+assert isinstance(scope["score"], number) and isinstance(scope["output"], text) and scope["visibility"] == "visible", scope
+assert len(scope["tests"]) > 5
+for test in scope["tests"]:
+    assert set(test) == {"name", "score", "max_score", "output", "visibility"}, test
+    assert isinstance(test["name"], text) and isinstance(test["output"], text) and 0 <= test["score"] <= test["max_score"]
+assert abs(sum(test["score"] for test in scope["tests"]) - scope["score"]) < 0.1
+assert exercism["version"] == 2 and exercism["status"] == "pass"
+assert all(test["status"] == "pass" for test in exercism["tests"])
+PY
+check "the solution of 05a: exit status $status, results.json has Gradescope's fields"
+
+run try 05
+((status == 0)) && grep -q '04_fa1_fwd' "$work/out" && grep -qE 'result +right +right' "$work/out"
+check 'try 05: beside the rung before'
+sed -i 's/constexpr int PAD = 1; /constexpr int PAD = 0; /' steps/05_fa2_fwd/fa2_fwd.cu
+SECONDS=0
+run try 05
+((status == 0)) && grep -q 'committed' "$work/out" && grep -qE 'of bank conflicts +0 +[0-9]+' "$work/out"
+check "try 05 after an edit: bank conflicts, in $SECONDS s"
+sed -i '0,/__syncthreads();/s//(void)0;/' steps/05_fa2_fwd/fa2_fwd.cu
+run try 05
+((status == 3)) && grep -qi 'race' "$work/out"
+check "try 05 with a barrier removed: a race; exit status $status"
+sed -i 's/float m_new = /float m_new = = /' steps/05_fa2_fwd/fa2_fwd.cu
+run try 05
+((status == 1)) && grep -qE 'fa2_fwd.cu:[0-9]+:.*error' "$work/out" && [[ $(wc -l <"$work/out") -lt 20 ]]
+check "try 05 with a wrong edit: the error and its line; exit status $status"
+git checkout -q steps
+
+run handout "$work/course" 01 05
+((status == 0)) && [[ -e $work/course/exercises/00a_index_arithmetic/starter.cu && -e $work/course/steps/04_fa1_fwd/fa1_fwd.cu ]] &&
+    [[ ! -e $work/course/steps/05_fa2_fwd/fa2_fwd.cu && ! -e $work/course/steps/06_vectorized && ! -e $work/course/tests ]]
+check 'handout: starters, earlier kernels, no solutions'
+for id in 00a 00b 00c 00d 01a 05a 05b; do build/sim/bin/exercise solution $id >"$work/$id.cu"; done
+python "$work"/0*.cu <<PY
+import os, re, sys
+squeeze = lambda text: re.sub(r"\s+", "", text)
+holes = [(name, squeeze(hole)) for name in sys.argv[2:]
+         for hole in re.findall(r"// >>> Hole \d+:[^\n]*\n(.*?)// <<< End", open(name).read(), re.S)]
+assert len(holes) >= 7 and all(len(hole) > 40 for _, hole in holes), holes
+for folder, _, files in os.walk("$work/course"):
+    for file in files:
+        text = squeeze(open(os.path.join(folder, file), errors="replace").read())
+        for name, hole in holes:
+            assert hole not in text, (folder, file, name)
+PY
+check 'no hole of a solution is anywhere in the handout'
+cd "$work/course" || exit 1
+run start 05a
+((status == 0))
+check 'start 05a in the handout'
+run grade 05a
+((status == 1)) && grep -q '^Score: 0.0 of 100' "$work/out"
+check "its starter; exit status $status"
+run grade 05a "$work/05a.cu"
+((status == 0))
+check "its solution; exit status $status"
+exit "$failed"
