@@ -4,8 +4,10 @@
 
 #include "problem.h"
 
-/* Fill `values` with what the warm-up `id` must write: TENSOR_O, or TENSOR_L, which is returned. TENSOR_COUNT when the id
- * is of no warm-up. `values` has room for either tensor. */
-enum tensor expected_of_warm_up(const char *id, const struct problem *problem, const float *Q, double *values);
+/* Fill `values` with what the warm-up `id` must write: TENSOR_O, or TENSOR_L, which is returned. `size` is how large the
+ * terms of each value are, to which its rounding error is proportional. TENSOR_COUNT when the id is of no warm-up. Both
+ * arrays have room for either tensor. */
+enum tensor expected_of_warm_up(const char *id, const struct problem *problem, const float *Q, double *values,
+                                double *size);
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_ITEMS = MAX_SHAPES + MAX_BUDGETS + 3, MAX_TEXT = 4000, DRAWN = 6 };
+enum { MAX_ITEMS = MAX_SHAPES + MAX_BUDGETS + 3, MAX_TEXT = 4000 };
 
 /* A line of the rubric. */
 struct item {
@@ -42,6 +42,8 @@ static void say(char *text, const char *format, ...) {
 
 /* ---- one shape ------------------------------------------------------------------------------------------------------ */
 
+static bool is_warm_up(const struct task *task) { return strncmp(task->id, "00", 2) == 0; }
+
 struct judged {
     bool right, faulted, finished;
     bool tensor_right[TENSOR_COUNT];
@@ -55,17 +57,25 @@ static void describe_element(char *text, const struct run *run, enum tensor tens
     size_t columns = tensor_columns(p, tensor), row = index / columns,
            N = (size_t)(tensor_table[tensor].per_key ? p->N_kv : p->N_q);
     say(text, "%s (head %zu, row %zu, column %zu) is %g", tensor_table[tensor].name, row / N, row % N, index % columns,
-        (double)run->host[tensor][index]);
+        isnan(run->host[tensor][index]) ? (double)NAN : (double)run->host[tensor][index]);
     if (isfinite(expected)) say(text, ", expected %g", expected);
 }
 
-/* c where out is c times expected to four digits, c not 1; else NAN. */
-static double factor_of(const float *out, const double *expected, size_t count) {
+/* c where out is c times expected as far as the type's digits go, c not 1; else NAN. */
+static double factor_of(const float *out, const double *expected, size_t count, enum dtype dtype) {
     double along = 0.0, squares = 0.0, rest = 0.0;
     for (size_t i = 0; i < count; i++) along += (double)out[i] * expected[i], squares += expected[i] * expected[i];
     double c = along / squares;
     for (size_t i = 0; i < count; i++) rest += pow((double)out[i] - c * expected[i], 2);
-    return count > 4 && sqrt(rest) <= 1e-4 * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 1e-3 ? c : NAN;
+    return count > 4 && sqrt(rest) <= (dtype == FP32 ? 1e-4 : 1e-2) * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 0.03
+               ? c
+               : NAN;
+}
+
+static bool all_zero(const float *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (values[i] != 0.0f) return false;
+    return true;
 }
 
 static void judge_tensor(struct judged *judged, const struct run *run, enum tensor tensor, const struct check *check,
@@ -78,8 +88,10 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
     if (check->ok) return;
     judged->right = false;
     if (nan == count) {
-        say(judged->text, "%s is NaN everywhere: it was not written, or each element comes from something unwritten\n",
+        say(judged->text, "%s is NaN everywhere: nothing was written there, or a NaN has spread\n",
             tensor_table[tensor].name);
+    } else if (all_zero(run->host[tensor], count)) {
+        say(judged->text, "%s is 0 everywhere: nothing was added to it\n", tensor_table[tensor].name);
     } else if (check->wrong > 0) {
         size_t at = check->first_wrong[0];
         if (rows != NULL) at = rows[at / columns] * columns + at % columns;
@@ -91,11 +103,12 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
     }
 }
 
-static void judge_warm_up(struct judged *judged, const struct run *run, enum tensor tensor, const double *expected) {
+static void judge_warm_up(struct judged *judged, const struct run *run, enum tensor tensor, const double *expected,
+                          const double *size) {
     size_t count = tensor_elements(&run->problem, tensor);
-    double bound = 1e-6;
-    struct check check = check_values(run->host[tensor], expected, count, bound);
+    struct check check = check_gradient(run->host[tensor], expected, size, count, 1e-6);
     judge_tensor(judged, run, tensor, &check, NULL);
+    if (!judged->right) judged->factor[tensor] = factor_of(run->host[tensor], expected, count, FP32);
 }
 
 static void judge_attention(struct judged *judged, const struct run *run, bool backward) {
@@ -123,7 +136,8 @@ static void look_for_factors(struct judged *judged, const struct run *run, bool 
         reference_forward(p, Q, K, V, expected[TENSOR_O], expected[TENSOR_L]);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (is_output(tensor) && is_backward(tensor) == backward && tensor != TENSOR_L && !judged->tensor_right[tensor])
-            judged->factor[tensor] = factor_of(run->host[tensor], expected[tensor], tensor_elements(p, tensor));
+            judged->factor[tensor] =
+                factor_of(run->host[tensor], expected[tensor], tensor_elements(p, tensor), p->dtype);
         free(expected[tensor]);
     }
 }
@@ -137,19 +151,19 @@ static struct judged judge(const struct task *task, const struct shape *shape, s
         judged.right = false;
         char *rest = result->message, *line;
         for (int lines = 0; lines < 12 && (line = strsep(&rest, "\n")) != NULL; lines++)
-            say(judged.text, "%.300s\n", line);
+            say(judged.text, "%.900s\n", line);
         return judged;
     }
     size_t room = tensor_elements(&shape->problem, TENSOR_O) + tensor_elements(&shape->problem, TENSOR_L);
-    double *expected = calloc(room, sizeof *expected);
-    enum tensor warm_up = expected_of_warm_up(task->id, &shape->problem, result->run.host[TENSOR_Q], expected);
+    double *expected = calloc(room, sizeof *expected), *size = calloc(room, sizeof *size);
+    enum tensor warm_up = expected_of_warm_up(task->id, &shape->problem, result->run.host[TENSOR_Q], expected, size);
     if (warm_up != TENSOR_COUNT) {
-        judge_warm_up(&judged, &result->run, warm_up, expected);
+        judge_warm_up(&judged, &result->run, warm_up, expected, size);
     } else {
         judge_attention(&judged, &result->run, task->backward);
         if (!judged.right) look_for_factors(&judged, &result->run, task->backward);
     }
-    free(expected);
+    free(expected), free(size);
     return judged;
 }
 
@@ -159,6 +173,7 @@ static bool is_causal(const struct shape *s) { return s->problem.causal; }
 static bool has_empty_rows(const struct shape *s) { return s->problem.causal && s->problem.N_q > s->problem.N_kv; }
 static bool has_tails(const struct shape *s) { return s->problem.N_q % 32 != 0 || s->problem.N_kv % 32 != 0; }
 static bool has_odd_d(const struct shape *s) { return s->problem.d % 4 != 0; }
+static bool has_part_of_32(const struct shape *s) { return s->problem.d % 32 != 0; }
 static bool is_wide(const struct shape *s) { return s->problem.d > 64; }
 static bool is_large(const struct shape *s) { return s->input == INPUT_LARGE; }
 static bool is_negative(const struct shape *s) { return s->problem.scale < 0.0f; }
@@ -170,30 +185,58 @@ static bool has_heads(const struct shape *s) { return s->problem.heads > 1; }
 
 static const struct {
     bool (*has)(const struct shape *);
-    const char *which, *look;
+    const char *which, *look, *look_backward; /* look_backward: NULL where it is the same */
+    bool of_keys;                             /* a warm-up has none */
 } suspects[] = {
-    {is_large, "with large scores", "Is the maximum of the row subtracted before exp()?"},
-    {is_negative, "with a negative scale", "Is the maximum taken before the scale is applied?"},
-    {has_empty_rows, "where some row attends to no key", "There m is -inf, and exp(-inf - -inf) is NaN."},
-    {is_causal, "with a causal mask", "Which keys does a row attend to, and are the tiles on the diagonal masked?"},
-    {is_wide, "with d above 64", "Does a loop over columns end too early?"},
-    {has_odd_d, "where d is no multiple of 4", "Look at the last, partial group of columns."},
-    {has_heads, "with several heads", "Does each head find its own rows?"},
-    {is_rectangular, "with different numbers of queries and keys", "Is N_q used where N_kv is meant, or the reverse?"},
-    {has_tails, "that no tile divides", "The last tile is partial: which of its rows and keys exist?"},
-    {has_many_keys, "with more than one tile of keys",
-     "What is carried from one tile of keys to the next: m, l and O?"},
-    {has_many_rows, "with more than one tile of rows", "Does each block find its own rows?"},
-    {has_other_d, "where d is not 32", "Does a loop over d, or a stride, assume a value?"},
+    {is_large, "with large scores", "Is the maximum of the row subtracted before exp()?", NULL, false},
+    {is_negative, "with a negative scale", "Is the maximum taken before the scale is applied, or p.scale not used?",
+     "Is p.scale used, with its sign?", false},
+    {has_empty_rows, "where some row attends to no key", "There m is -inf, and exp(-inf - -inf) is NaN.",
+     "There L is -inf, and exp(S - L) is infinite.", false},
+    {is_causal, "with a causal mask", "Which keys does a row attend to, and are the tiles on the diagonal masked?",
+     NULL, false},
+    {is_wide, "with d above 64", "Does a loop over columns end too early?", NULL, false},
+    {has_odd_d, "where d is no multiple of 4", "Look at the last, partial group of columns.", NULL, false},
+    {has_part_of_32, "where d is no multiple of 32", "Is a stride d where the tile has more columns, or the reverse?",
+     NULL, false},
+    {has_heads, "with several heads", "Does each head find its own rows?", NULL, false},
+    {is_rectangular, "with different numbers of queries and keys", "Is N_q used where N_kv is meant, or the reverse?",
+     NULL, true},
+    {has_tails, "that no tile divides", "The last tile is partial: which of its rows and keys exist?", NULL, false},
+    {has_many_keys, "with more than one tile of keys", "What is carried from one tile of keys to the next: m, l and O?",
+     "What is carried from one tile of keys to the next: the sums of dQ, dK and dV?", true},
+    {has_many_rows, "with more than one tile of rows", "Does each block find its own rows?", NULL, false},
+    {has_other_d, "where d is not 32", "Does a loop over d, or a stride, assume a value?", NULL, false},
 };
+
+static const char *look_of(size_t s, const struct task *task) {
+    return task->backward && suspects[s].look_backward != NULL ? suspects[s].look_backward : suspects[s].look;
+}
+
+/* What the tensors that are wrong say. */
+static const char *advice_by_tensor(const struct judged *j, bool backward) {
+    const bool *right = j->tensor_right;
+    if (!backward && right[TENSOR_L])
+        return "L is right, so S, m and l are right: look at P, the product with V, or the division by l.";
+    if (!backward && right[TENSOR_O]) return "O is right and L is not: L = m + log(l).";
+    if (!backward)
+        return "O and L are wrong, so S, m or l is wrong first: look at the product Q K^T, the scale and the maximum.";
+    bool dQ = right[TENSOR_dQ], dK = right[TENSOR_dK], dV = right[TENSOR_dV];
+    if (!dV && dQ && dK) return "dQ and dK are right, so P is right: look at the product P^T dO.";
+    if (dV && !dQ && dK) return "dV and dK are right, so P and dS are right: look at the product dS K.";
+    if (dV && dQ && !dK) return "dV and dQ are right, so P and dS are right: look at the product dS^T Q.";
+    if (dV) return "dV is right, so P is right: look at dP, D and dS.";
+    return "dV is wrong with the others, so P is wrong first: look at S, L and the mask.";
+}
 
 /* What the pattern of wrong results says. */
 static void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count) {
     char *text = grading->advice;
     size_t room = sizeof grading->advice;
-    int wrong = 0, first = -1;
+    int wrong = 0, finished = 0, first = -1;
     for (int i = 0; i < count; i++)
-        if (judged[i].finished && !judged[i].right) first = first < 0 ? i : first, wrong++;
+        if (finished += judged[i].finished, judged[i].finished && !judged[i].right)
+            first = first < 0 ? i : first, wrong++;
     if (wrong == 0) return;
     for (int i = 0; i < count; i++) {
         for (enum tensor tensor = 0; tensor < TENSOR_COUNT && judged[i].finished; tensor++) {
@@ -207,29 +250,25 @@ static void advise(struct grading *grading, const struct shape *shapes, const st
     }
     for (size_t s = 0; s < sizeof suspects / sizeof *suspects; s++) {
         int with = 0, wrong_with = 0;
+        if (suspects[s].of_keys && is_warm_up(grading->task)) continue;
         for (int i = 0; i < count; i++)
             if (judged[i].finished && suspects[s].has(&shapes[i])) with++, wrong_with += !judged[i].right;
-        if (with < wrong || wrong_with != wrong || with != wrong || with == count) continue;
-        snprintf(text, room, "The shapes %s are wrong, and no others. %s", suspects[s].which, suspects[s].look);
+        if (with < wrong || wrong_with != wrong || with != wrong || with == finished) continue;
+        snprintf(text, room, "The shapes %s are wrong, and no others. %s", suspects[s].which,
+                 look_of(s, grading->task));
         return;
     }
     for (size_t s = 0; s < sizeof suspects / sizeof *suspects; s++) {
         int with = 0, wrong_with = 0;
+        if (suspects[s].of_keys && is_warm_up(grading->task)) continue;
         for (int i = 0; i < count; i++)
-            with += suspects[s].has(&shapes[i]), wrong_with += !judged[i].right && suspects[s].has(&shapes[i]);
-        if (with == count || wrong_with < wrong) continue;
-        snprintf(text, room, "Every wrong shape is one %s. %s", suspects[s].which, suspects[s].look);
+            if (judged[i].finished && suspects[s].has(&shapes[i])) with++, wrong_with += !judged[i].right;
+        if (with == finished || wrong_with < wrong) continue;
+        snprintf(text, room, "Every wrong shape is one %s. %s", suspects[s].which, look_of(s, grading->task));
         return;
     }
-    const struct judged *j = &judged[first];
-    if (!grading->task->backward && j->tensor_right[TENSOR_L] && !j->tensor_right[TENSOR_O])
-        snprintf(text, room,
-                 "L is right, so S, m and l are right: look at P, the product with V, or the division by l.");
-    else if (!grading->task->backward && j->tensor_right[TENSOR_O] && !j->tensor_right[TENSOR_L])
-        snprintf(text, room, "O is right and L is not: L = m + log(l).");
-    else if (grading->task->backward && j->tensor_right[TENSOR_dV] &&
-             !(j->tensor_right[TENSOR_dQ] && j->tensor_right[TENSOR_dK]))
-        snprintf(text, room, "dV is right, so P is right: look at dP, D and dS.");
+    if (is_warm_up(grading->task)) return;
+    snprintf(text, room, "%s", advice_by_tensor(&judged[first], grading->task->backward));
 }
 
 static struct item *add_item(struct grading *grading, enum part part, const char *name, double most) {
@@ -240,8 +279,12 @@ static struct item *add_item(struct grading *grading, enum part part, const char
     return item;
 }
 
-static void name_shape(char *text, size_t room, const struct shape *shape) {
+static void name_shape(char *text, size_t room, const struct task *task, const struct shape *shape) {
     const struct problem *p = &shape->problem;
+    if (is_warm_up(task)) {
+        snprintf(text, room, "%s (%d x %d)", shape->what, p->N_q, p->d);
+        return;
+    }
     snprintf(text, room, "%s (%d x %d, d %d%s)", shape->what, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "");
 }
 
@@ -252,38 +295,42 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
     return z ^ z >> 31;
 }
 
-/* Shapes that nobody could have written down before. */
+/* Shapes that nobody could have written down before: one like each of the listed ones, so that each kind is there. */
 static int draw_shapes(const struct task *task, uint64_t seed, struct shape *shapes) {
     uint64_t state = seed;
-    for (int i = 0; i < DRAWN; i++) {
-        const struct shape *like = &task->shapes[next_random(&state) % (uint64_t)task->shape_count];
+    for (int i = 0; i < task->shape_count; i++) {
+        const struct problem *like = &task->shapes[i].problem;
+        struct problem *p = &shapes[i].problem;
         int groups = task->d_most / task->d_multiple;
-        shapes[i] = *like;
+        int a = 1 + (int)(next_random(&state) % 130), b = 1 + (int)(next_random(&state) % 130);
+        shapes[i] = task->shapes[i];
         shapes[i].what = "drawn";
-        shapes[i].problem.heads = 1 + (int)(next_random(&state) % 3);
-        shapes[i].problem.N_q = 1 + (int)(next_random(&state) % 130);
-        shapes[i].problem.N_kv = 1 + (int)(next_random(&state) % 130);
-        shapes[i].problem.d = task->d_multiple * (1 + (int)(next_random(&state) % (uint64_t)groups));
-        shapes[i].problem.scale = (float)(1.0 / sqrt(shapes[i].problem.d));
+        p->heads = like->heads + (int)(next_random(&state) % 2);
+        p->N_q = (like->N_q < like->N_kv) == (a < b) ? a : b; /* the same one of them is the larger */
+        p->N_kv = a + b - p->N_q;
+        p->d = task->d_multiple * (1 + (int)(next_random(&state) % (uint64_t)groups));
+        p->scale = (float)((double)like->scale * sqrt((double)like->d / p->d));
     }
-    return DRAWN;
+    return task->shape_count;
 }
 
 static void grade_shapes(struct grading *grading, const char *program, uint64_t seed, bool hidden, bool *all_right,
                          bool *any_fault) {
     const struct task *task = grading->task;
-    struct shape shapes[MAX_SHAPES + DRAWN];
-    static struct judged judged[MAX_SHAPES + DRAWN];
+    struct shape shapes[MAX_SHAPES];
+    static struct judged judged[MAX_SHAPES];
     int count = task->shape_count;
     memcpy(shapes, task->shapes, sizeof task->shapes);
     if (hidden) count = draw_shapes(task, seed, shapes);
+    for (int i = 0; i < count && is_warm_up(task); i++)
+        shapes[i].problem.N_kv = shapes[i].problem.N_q; /* for advise() */
     bool any_right = false;
     char fault[MAX_TEXT] = "";
     *all_right = true, *any_fault = false;
     int slow = 0; /* runs that did not end by themselves */
     for (int i = 0; i < count; i++) {
         char name[160];
-        name_shape(name, sizeof name, &shapes[i]);
+        name_shape(name, sizeof name, task, &shapes[i]);
         if (slow == 2) {
             judged[i] = (struct judged){0};
             struct item *item = add_item(grading, CORRECT, name, task->points[CORRECT] / count);
@@ -322,10 +369,9 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
 static const char *not_done_by_kernels(const struct task *task, const cJSON *meter) {
     const struct problem *p = &task->metered.problem;
     double read = 0.0, written = 0.0;
-    bool warm_up = strncmp(task->id, "00", 2) == 0;
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         double bytes = (double)tensor_elements(p, tensor) * (double)element_bytes(p, tensor);
-        if (warm_up && tensor != TENSOR_Q) continue;
+        if (is_warm_up(task) && tensor != TENSOR_Q) continue;
         if (is_output(tensor) && is_backward(tensor) == task->backward) written += bytes;
         if (!is_output(tensor) && (!is_backward(tensor) || task->backward)) read += bytes;
     }
@@ -375,6 +421,19 @@ static double sum_of(const struct grading *grading, int part, bool most) {
 }
 static double round_points(double points) { return floor(points * 10.0 + 0.5) / 10.0; }
 
+/* A line after `indent` spaces, broken between words; what follows keeps the line's own indentation. */
+static void print_wrapped(FILE *to, size_t indent, const char *line) {
+    size_t own = strspn(line, " "), room = 118 - indent - own;
+    for (line += own; *line != '\0'; line += strspn(line, " ")) {
+        size_t length = strlen(line), cut = length;
+        if (length > room)
+            for (cut = room; cut > 0 && line[cut] != ' ';) cut--;
+        if (cut == 0) cut = strcspn(line, " ");
+        fprintf(to, "%*s%.*s\n", (int)(indent + own), "", (int)cut, line);
+        line += cut;
+    }
+}
+
 static void print_report(FILE *to, const struct grading *grading, const char *file) {
     static const char *const headings[PARTS] = {"Right results", "No faults", "Cost"};
     const struct task *task = grading->task;
@@ -392,7 +451,7 @@ static void print_report(FILE *to, const struct grading *grading, const char *fi
             char text[MAX_TEXT];
             memcpy(text, item->output, sizeof text);
             for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
-                if (*line != '\0') fprintf(to, "            %s\n", line);
+                if (*line != '\0') print_wrapped(to, 12, line);
         }
         if (part == CORRECT && grading->advice[0] != '\0') fprintf(to, "  %s\n", grading->advice);
     }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_BYTES = 1 << 20, EXIT_USAGE = 2, EXIT_BROKEN = 3 };
 
@@ -159,10 +160,16 @@ static char *after_patch(const struct task *task, const char *kernel, const char
     char beside[512];
     snprintf(beside, sizeof beside, "%s/%s", task->folder, patch);
     if (strchr(patch, '/') == NULL) patch = beside;
-    const char *const command[] = {"patch", "-s", "-f", "-o", "-", kernel, patch, NULL};
+    char to[] = "/tmp/exercise-XXXXXX"; /* patch writes beside its output, and the book may be read-only */
+    int file = mkstemp(to);
+    if (file >= 0) close(file);
+    const char *const command[] = {"patch", "-s", "-f", "--read-only=ignore", "-r", "-", "-o", to, kernel, patch, NULL};
     struct outcome outcome = run_program(command, (struct limits){.seconds = 10, .output_bytes = MOST_BYTES}, -1);
-    if (outcome.status != 0) broken(task, "%s does not apply to %s", patch, kernel);
-    return outcome.output;
+    char *text = outcome.status == 0 ? read_text(to) : NULL;
+    unlink(to);
+    if (text == NULL) broken(task, "%s does not apply to %s", patch, kernel);
+    free(outcome.output);
+    return text;
 }
 
 /* The variant's replacements, each of a text that is there once. */

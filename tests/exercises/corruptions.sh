@@ -6,13 +6,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 export grader=$1 corruptions=$2 work
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$grader" solution 05a >"$work/solution.cu"
+"$grader" solution 01a >"$work/solution.cu"
 
 # shellcheck disable=SC2317 # called by xargs
 grade_one() {
     local code=0
     "$corruptions" "$work/solution.cu" "$1" >"$work/$1.cu"
-    timeout 60 "$grader" grade 05a "$work/$1.cu" --hidden "$1" >"$work/$1.log" 2>&1 </dev/null || code=$?
+    timeout 60 "$grader" grade 01a "$work/$1.cu" --hidden "$1" >"$work/$1.log" 2>&1 </dev/null || code=$?
     if ((code == 0 || code == 1)) && grep -qE '^Score: [0-9.]+ of 100$' "$work/$1.log"; then
         sed -nE 's/^Score: (.*) of 100$/\1/p' "$work/$1.log" >>"$work/scores"
     elif ((code != 2)) || [[ $(wc -l <"$work/$1.log") != 1 ]]; then

@@ -39,10 +39,12 @@ void simt_fail(cudaError_t error, const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
 
+    char kernel[200];
+    kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
         int length = snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)",
-                              cudaGetErrorName(error), launch->name, worker->block_index.x, worker->block_index.y,
+                              cudaGetErrorName(error), kernel, worker->block_index.x, worker->block_index.y,
                               worker->block_index.z);
         if (simt_self != NULL)
             length += snprintf(report + length, sizeof report - (size_t)length, ", thread (%u,%u,%u)",
@@ -99,8 +101,9 @@ bool simt_warned(const void *key) {
 }
 
 void simt_warn(const void *key, const char *format, ...) {
-    char text[3000];
-    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", simt_worker->launch->name,
+    char text[3000], kernel[200];
+    kernel_name(simt_worker->launch, kernel, sizeof kernel);
+    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel,
                           simt_worker->block_index.x, simt_worker->block_index.y, simt_worker->block_index.z);
     va_list arguments;
     va_start(arguments, format);

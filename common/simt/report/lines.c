@@ -149,19 +149,33 @@ char *source_line(const void *pc) {
 
 extern char *__cxa_demangle(const char *mangled, char *text, size_t *room, int *status); /* the C++ library's */
 
+struct name_query {
+    const struct launch *launch;
+    char *text;
+    size_t room;
+};
+
 /* "void fa2_forward<64>(float const*, ...)" is how a template's instance is called; a plain function has no "void". */
-void kernel_name(const struct launch *launch, char *text, size_t room) {
-    snprintf(text, room, "%s", launch->name);
-    if (strchr(launch->name, '<') == NULL) return;
+static void *answer_name(void *data) {
+    struct name_query *query = data;
     pthread_mutex_lock(&lock);
-    Dwarf_Addr address = (Dwarf_Addr)(uintptr_t)launch->kernel;
+    Dwarf_Addr address = (Dwarf_Addr)(uintptr_t)query->launch->kernel;
     Dwfl_Module *module = program() != NULL ? dwfl_addrmodule(program(), address) : NULL;
     const char *symbol = module != NULL ? dwfl_module_addrname(module, address) : NULL;
     char *name = symbol != NULL ? __cxa_demangle(symbol, NULL, NULL, NULL) : NULL;
     if (name != NULL) {
         name[strcspn(name, "(")] = '\0';
-        snprintf(text, room, "%s", strncmp(name, "void ", 5) == 0 ? name + 5 : name);
+        snprintf(query->text, query->room, "%s", strncmp(name, "void ", 5) == 0 ? name + 5 : name);
     }
     free(name);
     pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+void kernel_name(const struct launch *launch, char *text, size_t room) {
+    snprintf(text, room, "%s", launch->name);
+    struct name_query query = {launch, text, room};
+    pthread_t thread;
+    if (strchr(launch->name, '<') != NULL && pthread_create(&thread, NULL, answer_name, &query) == 0)
+        pthread_join(thread, NULL);
 }
