@@ -16,12 +16,10 @@ Usage: ./run.sh [options]              build and run the chapters, check them, s
        ./run.sh grade 05a [FILE]       points and reasons for a task; --hint 1, --hidden SEED, --json FILE
        ./run.sh handout DIR 01 02 05   a copy of the book for students, with these chapters' tasks and without their solutions
        ./run.sh cu FILE.cu [-- ARGS]   compile and run any CUDA program on the simulated device
-       ./run.sh --help                 this text
 
 Options of the main job:
   --preset sim|cuda   where to run: the simulated device or the card (default: the card when there is one)
-  --steps 01,06b      only these: a number stands for all rungs of a chapter, 06b or a name for one rung
-                      (default: the last rung of each chapter)
+  --steps 01,06b      only these: 01 is all rungs of a chapter, 06b or a name one (default: each chapter's last rung)
   --quick             one small size per step, and nothing compiled that does not run
   --batch B  --heads H  --seq N  --seq-kv M  --dim D  --causal
                       run this one size instead of the usual ones; what is left out keeps its usual value
@@ -40,7 +38,6 @@ die() { # STATUS MESSAGE
 have() { command -v "$1" >/dev/null 2>&1; }
 # shellcheck source=common/machine.sh disable=SC1091
 source common/machine.sh
-
 on_terminal() { [[ -t 1 && ${TERM:-dumb} != dumb && -z ${CI:-} ]]; }
 progress() { # TEXT [keep]: on a terminal in place of the line before; elsewhere only what is to be kept
     if on_terminal; then printf '\r%.*s\033[K' "$((${COLUMNS:-80} - 1))" "$1"; elif [[ ${2-} ]]; then say "  $1"; fi
@@ -85,7 +82,6 @@ choose_steps() { # LIST: fills `steps` in the ladder's order, each once
 }
 
 choose_one() { # NN: of a number, the chapter's last rung
-    if [[ ${1-} == -h || ${1-} == --help ]]; then usage && exit 0; fi
     [[ ${1:--} != -* && $1 != *,* ]] || die $exit_usage "$job takes one step, as in ./run.sh $job 02"
     choose_steps "$1"
     steps=("${steps[-1]}")
@@ -237,8 +233,7 @@ main_job() {
 
 test_job() {
     local name log status=0 summary=() presets=(sim) selected
-    [[ $# == 0 || $1 == *-h* ]] || die $exit_usage "test takes no options; found \"$1\""
-    parse_options "$@"
+    (($# == 0)) || die $exit_usage "test takes no options; found \"$1\""
     install_missing
     choose_preset
     [[ $preset == sim ]] || presets+=(cuda)
@@ -268,8 +263,7 @@ build_for_card() { # TOOL
 }
 
 profile_job() { # STEP [SIZES]
-    choose_one "${1-}"
-    shift
+    choose_one "${1-}" && shift
     [[ ! "$*" =~ --(preset|steps|quick) ]] || die $exit_usage "profile takes a step and sizes, not ${BASH_REMATCH[0]}"
     parse_options "$@"
     build_for_card ncu
@@ -291,78 +285,16 @@ cu_job() { # FILE.cu [-- ARGS]: simt-nvcc takes more
     cd "$invoked_from" && exec simt-nvcc --run "$@"
 }
 
-# ---- tasks: exercises/ ------------------------------------------------------------------------------------------------
-
-step_file() { # NAME
-    if [[ $1 == [0-9][0-9][a-z]_* ]]; then echo steps/"${1:0:2}"_*/"$1.cu"; else echo "steps/$1/${1:3}.cu"; fi
-}
-
-build_grader() { # configured only once: cmake sees for itself when its files change
-    install_missing >&2
-    mkdir -p build/sim
-    [[ -e build/sim/Makefile || -e build/sim/build.ninja ]] || cmake --preset sim >build/sim/grader.log 2>&1 ||
-        die $exit_wrong 'cmake failed; see build/sim/grader.log'
-    cmake --build --preset sim --parallel "$(getconf _NPROCESSORS_ONLN)" --target exercise >build/sim/grader.log 2>&1 ||
-        die $exit_wrong 'the grader does not compile; see build/sim/grader.log'
-}
-
-try_job() { # STEP [--against STEP] [--watch] [SIZES]
-    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0
-    choose_one "${1-}"
-    step=${steps[0]} file=$(step_file "$step")
-    shift
-    while (($# > 0)); do
-        case $1 in
-        --watch) watch=yes ;;
-        --causal) causal=1 ;;
-        --against | --heads | --seq | --seq-kv | --dim)
-            (($# > 1)) || die $exit_usage "$1 needs a value"
-            name=${1#--} && name=${name/-/_}
-            [[ $1 == --against || ($2 =~ ^[1-9][0-9]{0,3}$ && ($1 != --dim || $2 -le 128)) ]] || die $exit_usage "$1 takes a whole number, not \"$2\""
-            if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else printf -v "$name" %s "$2"; fi
-            shift
-            ;;
-        *) die $exit_usage "try takes a step, --against STEP, --watch and sizes, not \"$1\"" ;;
-        esac
-        shift
-    done
-    other_file=$(step_file "$other") label=$other
-    if [[ -z $other ]]; then # the committed version, where that is another one; or the rung before with the same pass
-        other_file=build/committed.cu label=committed
-        mkdir -p build
-        if ! git show "HEAD:./$file" >"$other_file" 2>/dev/null || cmp -s "$other_file" "$file"; then
-            for name in "${all_steps[@]}"; do
-                [[ $name != "$step" ]] || break
-                ! grep -q '\.beside =' "$(step_file "$name")" || continue
-                if diff -q <(grep -oE '\.(for|back)ward =|\.dtypes' "$file") <(grep -oE '\.(for|back)ward =|\.dtypes' "$(step_file "$name")") >/dev/null; then before=$name; fi
-            done
-            label=${before:-$step} other_file=$(step_file "$label")
-        fi
-    fi
-    build_grader
-    while :; do
-        if [[ $(stat -c %y "$file") != "$seen" ]]; then
-            seen=$(stat -c %y "$file") status=0
-            if [[ $label == committed ]]; then origin=$file; else origin=$other_file; fi
-            build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" || status=$?
-        fi
-        [[ $watch ]] || return "$status"
-        sleep 0.5
-    done
-}
-
-start_job() { build_grader && exec build/sim/bin/exercise start "$@"; }
-grade_job() { build_grader && exec build/sim/bin/exercise grade "$@"; }
-
-handout_job() { build_grader && export invoked_from && exec exercises/handout.sh "$@"; }
-
 job=main
+# shellcheck source=exercises/jobs.sh disable=SC1091
 case ${1-} in
-handout | try | start | grade | test | profile | sanitize | cu) job=$1 && shift ;;
+test | profile | sanitize | cu) job=$1 && shift ;;
+try | start | grade | handout) job=$1 && shift && source exercises/jobs.sh ;;
 new) exec steps/new.sh "${@:2}" ;;
 esac
 exec 3>&2 # for `interrupted`, which may be called while standard error goes to a log
 trap interrupted INT TERM
 shopt -s checkwinsize && (:) # COLUMNS follows the terminal's width once a command has run
 find_steps
+if [[ $job != cu && ${1-} =~ ^(-h|--help)$ ]]; then usage && exit 0; fi
 "${job}_job" "$@"

@@ -26,7 +26,7 @@ trap 'rm -rf "$part"' EXIT
 mkdir -p "$part/exercises" "$part/steps"
 cp -r common docs plots run.sh CMakeLists.txt CMakePresets.json LICENSE CITATION.cff README.md .gitignore "$part"
 rm -f "$part/docs/teaching.md"
-cp exercises/{README.md,CMakeLists.txt,shapes.json} exercises/*.[ch] "$part/exercises"
+cp exercises/{README.md,CMakeLists.txt,shapes.json,jobs.sh,Dockerfile,run_autograder} exercises/*.[ch] "$part/exercises"
 
 last=$(printf '%s\n' "$@" | sort | tail -n 1)
 for folder in steps/[0-9][0-9]_*/; do

@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# ./run.sh try, start, grade and handout. Sourced by run.sh, which defines die, choose_one, install_missing and the steps.
+# shellcheck disable=SC2154
+
+step_file() { # NAME
+    if [[ $1 == [0-9][0-9][a-z]_* ]]; then echo steps/"${1:0:2}"_*/"$1.cu"; else echo "steps/$1/${1:3}.cu"; fi
+}
+
+abilities() { # NAME: what two steps must share to be compared
+    grep -oE '\.(for|back)ward =|\.dtypes' "$(step_file "$1")"
+}
+
+build_grader() { # configured only once: cmake sees for itself when its files change
+    install_missing >&2
+    mkdir -p build/sim
+    [[ -e build/sim/Makefile || -e build/sim/build.ninja ]] || cmake --preset sim >build/sim/grader.log 2>&1 ||
+        die "$exit_wrong" 'cmake failed; see build/sim/grader.log'
+    cmake --build --preset sim --parallel "$(getconf _NPROCESSORS_ONLN)" --target exercise >build/sim/grader.log 2>&1 ||
+        die "$exit_wrong" 'the grader does not compile; see build/sim/grader.log'
+}
+
+try_job() { # STEP [--against STEP] [--watch] [SIZES]
+    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0
+    choose_one "${1-}"
+    step=${steps[0]} file=$(step_file "$step")
+    shift
+    while (($# > 0)); do
+        case $1 in
+        --watch) watch=yes ;;
+        --causal) causal=1 ;;
+        --against | --heads | --seq | --seq-kv | --dim)
+            (($# > 1)) || die "$exit_usage" "$1 needs a value"
+            name=${1#--} && name=${name/-/_}
+            [[ $1 == --against || ($2 =~ ^[1-9][0-9]{0,3}$ && ($1 != --dim || $2 -le 128)) ]] ||
+                die "$exit_usage" "$1 takes a whole number, not \"$2\""
+            if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else printf -v "$name" %s "$2"; fi
+            shift
+            ;;
+        *) die "$exit_usage" "try takes a step, --against STEP, --watch and sizes, not \"$1\"" ;;
+        esac
+        shift
+    done
+    other_file=$(step_file "$other") label=$other
+    if [[ -z $other ]]; then # the committed version, where that is another one; or the rung before with the same pass
+        other_file=build/committed.cu label=committed
+        mkdir -p build
+        if ! git show "HEAD:./$file" >"$other_file" 2>/dev/null || cmp -s "$other_file" "$file"; then
+            for name in "${all_steps[@]}"; do
+                [[ $name != "$step" ]] || break
+                ! grep -q '\.beside =' "$(step_file "$name")" || continue
+                if [[ $(abilities "$name") == "$(abilities "$step")" ]]; then before=$name; fi
+            done
+            label=${before:-$step} other_file=$(step_file "$label")
+        fi
+    fi
+    build_grader
+    while :; do
+        if [[ $(stat -c %y "$file") != "$seen" ]]; then
+            seen=$(stat -c %y "$file") status=0
+            if [[ $label == committed ]]; then origin=$file; else origin=$other_file; fi
+            build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" || status=$?
+        fi
+        [[ $watch ]] || return "$status"
+        sleep 0.5
+    done
+}
+
+start_job() { build_grader && exec build/sim/bin/exercise start "$@"; }
+grade_job() { build_grader && exec build/sim/bin/exercise grade "$@"; }
+
+handout_job() { build_grader && export invoked_from && exec exercises/handout.sh "$@"; }
