@@ -172,18 +172,9 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         fprintf(stderr, "run.sh: cannot write %s: %s\n", source, strerror(errno));
         exit(3);
     }
-    const char *const compile[] = {BUILD "/bin/simt-nvcc",
-                                   "-c",
-                                   "-std=c++20",
-                                   "-w",
-                                   "-fmax-errors=4",
-                                   "-fdiagnostics-color=never",
-                                   "-Icommon",
-                                   include,
-                                   source,
-                                   "-o",
-                                   object,
-                                   NULL};
+    const char *const compile[] = {
+        BUILD "/bin/simt-nvcc",      "-c",       "-std=c++20", "-w",   "-Xcompiler", "-g1",  "-fmax-errors=4",
+        "-fdiagnostics-color=never", "-Icommon", include,      source, "-o",         object, NULL};
     char part[680];
     snprintf(part, sizeof part, "%s.%d", base, (int)getpid());
     const char *const link[] = {"c++",          object,
