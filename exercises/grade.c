@@ -6,6 +6,7 @@
 #include "submission.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <math.h>
 #include <regex.h>
 #include <stdarg.h>
@@ -52,13 +53,27 @@ struct judged {
     char text[MAX_TEXT];
 };
 
+/* What a kernel printed with printf(): the first lines, for its author. */
+static void show_printed(char *text, const char *printed) {
+    enum { LINES = 8 };
+    for (int i = 0; i < LINES && *printed != '\0'; i++) {
+        size_t length = strcspn(printed, "\n");
+        say(text, "%s%.*s\n", i == 0 ? "it printed: " : "            ", (int)(length < 200 ? length : 200), printed);
+        printed += length + (printed[length] == '\n');
+    }
+    if (*printed != '\0') say(text, "            ...\n");
+}
+
 static void describe_element(char *text, const struct run *run, enum tensor tensor, size_t index, double expected) {
     const struct problem *p = &run->problem;
     size_t columns = tensor_columns(p, tensor), row = index / columns,
            N = (size_t)(tensor_table[tensor].per_key ? p->N_kv : p->N_q);
-    say(text, "%s (head %zu, row %zu, column %zu) is %g", tensor_table[tensor].name, row / N, row % N, index % columns,
-        isnan(run->host[tensor][index]) ? (double)NAN : (double)run->host[tensor][index]);
-    if (isfinite(expected)) say(text, ", expected %g", expected);
+    say(text, "%s (head %zu, row %zu", tensor_table[tensor].name, row / N, row % N);
+    if (!tensor_table[tensor].is_vector) say(text, ", column %zu", index % columns);
+    if (isnan(run->host[tensor][index]))
+        say(text, ") is NaN, expected %g", expected);
+    else
+        say(text, ") is %g, expected %g", (double)run->host[tensor][index], expected);
 }
 
 /* c where out is c times expected as far as the type's digits go, c not 1; else NAN. */
@@ -72,9 +87,9 @@ static double factor_of(const float *out, const double *expected, size_t count, 
                : NAN;
 }
 
-static bool all_zero(const float *values, size_t count) {
+static bool all_equal(const float *values, float value, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (values[i] != 0.0f) return false;
+        if (values[i] != value) return false;
     return true;
 }
 
@@ -90,7 +105,9 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
     if (nan == count) {
         say(judged->text, "%s is NaN everywhere: nothing was written there, or a NaN has spread\n",
             tensor_table[tensor].name);
-    } else if (all_zero(run->host[tensor], count)) {
+    } else if (all_equal(run->host[tensor], -INFINITY, count)) {
+        say(judged->text, "%s is -inf everywhere: is m never set?\n", tensor_table[tensor].name);
+    } else if (all_equal(run->host[tensor], 0.0f, count)) {
         say(judged->text, "%s is 0 everywhere: nothing was added to it\n", tensor_table[tensor].name);
     } else if (check->wrong > 0) {
         size_t at = check->first_wrong[0];
@@ -263,7 +280,7 @@ static void advise(struct grading *grading, const struct shape *shapes, const st
         if (suspects[s].of_keys && is_warm_up(grading->task)) continue;
         for (int i = 0; i < count; i++)
             if (judged[i].finished && suspects[s].has(&shapes[i])) with++, wrong_with += !judged[i].right;
-        if (with == finished || wrong_with < wrong) continue;
+        if (with == finished || wrong_with < wrong || 4 * wrong_with < 3 * with) continue;
         snprintf(text, room, "Every wrong shape is one %s. %s", suspects[s].which, look_of(s, grading->task));
         return;
     }
@@ -327,6 +344,7 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
     bool any_right = false;
     char fault[MAX_TEXT] = "";
     *all_right = true, *any_fault = false;
+    bool printed = false;
     int slow = 0; /* runs that did not end by themselves */
     for (int i = 0; i < count; i++) {
         char name[160];
@@ -342,12 +360,13 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
         struct submission_run result =
             run_submission(program, &shapes[i].problem, shapes[i].input, seed + (uint64_t)i, task->backward, false);
         judged[i] = judge(task, &shapes[i], &result);
+        if (result.printed != NULL && !printed) printed = true, show_printed(judged[i].text, result.printed);
         free_submission_run(&result);
         if (!judged[i].finished && time(NULL) - began >= 4) slow++;
         struct item *item = add_item(grading, CORRECT, name, task->points[CORRECT] / count);
         item->score = judged[i].right ? item->most : 0.0;
         if (!judged[i].finished) *any_fault = true;
-        if (!judged[i].finished && *fault == '\0') memcpy(fault, judged[i].text, sizeof fault);
+        if (!judged[i].finished && *fault == '\0') say(fault, "in the problem \"%s\":\n%.3600s", name, judged[i].text);
         snprintf(item->output, sizeof item->output, "%s",
                  judged[i].finished  ? judged[i].text
                  : judged[i].faulted ? "the device found a fault: see below\n"
@@ -396,9 +415,9 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         struct item *item = add_item(grading, COST, budget->what, task->points[COST] / task->budget_count);
         double yours = why == NULL ? count_of(result.meter, budget->count) : NAN;
         item->score = yours <= budget->at_most ? item->most : 0.0;
-        say(item->output, "%s %.0f, a good solution %.0f, at most %.0f", budget->naive_is, budget->naive,
+        say(item->output, "%s: %.0f; a good solution: %.0f; limit: %.0f", budget->naive_is, budget->naive,
             budget->solution, budget->at_most);
-        if (why == NULL) say(item->output, "; yours %.0f", yours);
+        if (why == NULL) say(item->output, "; yours: %.0f", yours);
         say(item->output, "\n%s", why == NULL ? "" : why);
     }
     if (task->budget_count == 0 && why != NULL && deserves) { /* results without work */
@@ -578,14 +597,19 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
     FILE *memory = open_memstream(&text, &length);
     print_report(memory, &grading, expected->name);
     fclose(memory);
+    char *words = strdup(text), *to = words; /* the report on one line, each gap one space */
+    for (const char *from = text; *from != '\0'; from++)
+        if (!isspace((unsigned char)*from) || (to > words && to[-1] != ' '))
+            *to++ = isspace((unsigned char)*from) ? ' ' : *from;
+    *to = '\0';
     regex_t pattern;
     if (as_said && expected->says != NULL) {
         if (regcomp(&pattern, expected->says, REG_EXTENDED | REG_NOSUB) != 0) abort();
-        as_said = regexec(&pattern, text, 0, NULL, 0) == 0;
+        as_said = regexec(&pattern, words, 0, NULL, 0) == 0;
         regfree(&pattern);
         if (!as_said) snprintf(why, room, "the report does not say \"%s\"", expected->says);
     }
     if (!as_said) fputs(text, stderr);
-    free(text);
+    free(text), free(words);
     return as_said;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# handout.sh DIR CHAPTER..., which `./run.sh handout` calls: a tree for students. It holds the warm-ups, the tasks of these
-# chapters as starters, the kernels of earlier chapters that are not among them, and no tests, solutions or patches. Of the
-# chapters' own pages the code is left out.
+# handout.sh DIR CHAPTER|TASK..., which `./run.sh handout` calls: a tree for students. It holds the starters of the warm-ups,
+# of these chapters' first exercises and of the named tasks; the kernels of earlier chapters that are not among them; and no
+# tests, solutions or patches. Of the chapters' own pages the code is left out. Other tasks on a kernel show its first
+# exercise's solution (05b shows that of 05a), so they are there only when they are named.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,10 +16,18 @@ if (($# < 2)) || [[ $to == -* ]]; then die 'it takes a new folder and chapters, 
 [[ $to == /* ]] || to=${invoked_from:-$PWD}/$to
 shift
 [[ ! -e $to ]] || die "$to is already there"
-for chapter; do
-    folders=(steps/"$chapter"_*/)
-    if [[ ! $chapter =~ ^[0-9]{2}$ || ! -d ${folders[0]} ]]; then die "there is no chapter \"$chapter\""; fi
+chapters=() tasks=()
+for wanted; do
+    found=(exercises/"$wanted"_*/ steps/"$wanted"_*/)
+    if [[ $wanted =~ ^[0-9]{2}$ && -d ${found[1]} ]]; then
+        chapters+=("$wanted") tasks+=("${wanted}a")
+    elif [[ $wanted =~ ^[0-9bc][0-9]+[a-z]?$ && -d ${found[0]} ]]; then
+        tasks+=("$wanted")
+    else
+        die "there is no chapter or task \"$wanted\""
+    fi
 done
+((${#chapters[@]} > 0)) || die 'it takes one chapter at least, as in ./run.sh handout ../course 01 02 05'
 
 part=$to.part
 rm -rf "$part"
@@ -28,29 +37,33 @@ cp -r common docs plots run.sh CMakeLists.txt CMakePresets.json LICENSE CITATION
 rm -f "$part/docs/teaching.md"
 cp exercises/{README.md,CMakeLists.txt,shapes.json,jobs.sh,Dockerfile,run_autograder} exercises/*.[ch] "$part/exercises"
 
-last=$(printf '%s\n' "$@" | sort | tail -n 1)
+last=$(printf '%s\n' "${chapters[@]}" | sort | tail -n 1)
 for folder in steps/[0-9][0-9]_*/; do
     folder=${folder%/} number=$(basename "$folder")
     number=${number:0:2}
     ((10#$number <= 10#$last)) || continue
-    if [[ " $* " != *" $number "* ]]; then
+    if [[ " ${chapters[*]} " != *" $number "* ]]; then
         cp -r "$folder" "$part/steps"
         continue
     fi
     mkdir "$part/$folder"
     find "$folder" -maxdepth 1 -name '*.png' -exec cp {} "$part/$folder" \;
-    awk '/^```cuda/ { print "*(code: it is yours to write)*"; skip = 1 } !skip { print } /^```$/ && skip { skip = 0 }' \
+    awk '/^```cuda/ { print "*(code: left out here)*"; skip = 1 } !skip { print } /^```$/ && skip { skip = 0 }' \
         "$folder/README.md" >"$part/$folder/README.md"
 done
 
-for task in exercises/*/task.json; do
-    folder=$(dirname "$task") id=$(basename "$folder")
+for folder in exercises/*_*/; do
+    folder=${folder%/} id=$(basename "$folder")
     id=${id%%_*}
-    chapter=$(sed -nE 's/.*"kernel": "steps\/([0-9]{2})_.*/\1/p' "$task")
-    [[ $id == 00* || " $* " == *" $chapter "* ]] || continue
+    if [[ $id != 00* && " ${tasks[*]} " != *" $id "* ]]; then # not handed out, so not listed
+        sed -i "/^| \[$id\](/d" "$part/exercises/README.md" "$part"/steps/*/README.md
+        continue
+    fi
     mkdir "$part/$folder"
     cp "$folder/README.md" "$part/$folder"
-    compgen -G "steps/${chapter:-none}_*/*.cuh" >/dev/null && cp steps/"$chapter"_*/*.cuh "$part/$folder"
+    chapter=$(sed -nE 's/.*"kernel": "steps\/([0-9]{2})_.*/\1/p' "$folder/task.json")
+    headers=(steps/"${chapter:-none}"_*/*.cuh)
+    [[ ! -e ${headers[0]} ]] || cp "${headers[@]}" "$part/$folder"
     build/sim/bin/exercise handout "$id" "$part/$folder"
 done
 mv "$part" "$to"

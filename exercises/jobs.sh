@@ -13,6 +13,7 @@ abilities() { # NAME: what two steps must share to be compared
 build_grader() { # configured only once: cmake sees for itself when its files change
     install_missing >&2
     mkdir -p build/sim
+    [[ -e build/sim/bin/exercise ]] || echo 'Building the grader, once: about half a minute' >&2
     [[ -e build/sim/Makefile || -e build/sim/build.ninja ]] || cmake --preset sim >build/sim/grader.log 2>&1 ||
         die "$exit_wrong" 'cmake failed; see build/sim/grader.log'
     cmake --build --preset sim --parallel "$(getconf _NPROCESSORS_ONLN)" --target exercise >build/sim/grader.log 2>&1 ||

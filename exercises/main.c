@@ -99,7 +99,9 @@ static int grade_job(int argc, char **argv) {
             if (end == argv[i] || *end != '\0' || *argv[i] == '-')
                 usage_error("--hidden takes a whole number, not \"%s\"", argv[i]);
         } else if (*argv[i] == '-' || (id != NULL && path != NULL)) {
-            usage_error("grade does not take \"%s\": ./run.sh grade 05a [FILE] [--hidden SEED] [--hint 1]", argv[i]);
+            usage_error(
+                "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]",
+                argv[i]);
         } else {
             *(id == NULL ? &id : &path) = argv[i];
         }

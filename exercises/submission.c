@@ -274,7 +274,8 @@ struct submission_run run_submission(const char *program, const struct problem *
     if (outcome.timed_out || outcome.too_long || outcome.status != 0 || !read_results(file, &result, backward, meter))
         if (result.ending != FAULTED) result.ending = BROKE_OFF;
     fclose(file);
-    if (outcome.timed_out && asprintf(&result.message, "stopped after %d s", RUN_SECONDS) < 0) abort();
+    if (outcome.timed_out && asprintf(&result.message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0)
+        abort();
     if (outcome.too_long) result.message = strdup("stopped: it printed more than 64 KB");
     if (result.message == NULL && result.ending != FINISHED) {
         if (*outcome.output == '\0') {
@@ -284,13 +285,16 @@ struct submission_run run_submission(const char *program, const struct problem *
             result.message = strdup(outcome.output);
         }
     }
-    free(outcome.output);
+    if (result.ending == FINISHED && *outcome.output != '\0')
+        result.printed = outcome.output;
+    else
+        free(outcome.output);
     return result;
 }
 
 void free_submission_run(struct submission_run *result) {
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) free(result->run.host[tensor]);
-    free(result->message);
+    free(result->message), free(result->printed);
     cJSON_Delete(result->meter);
     *result = (struct submission_run){0};
 }

@@ -22,6 +22,7 @@ struct submission_run {
     struct run run; /* host tensors only: inputs, and the outputs that the program handed over */
     enum ending ending;
     char *message; /* why it did not finish */
+    char *printed; /* what a program that finished printed; NULL: nothing */
     cJSON *meter;  /* where it was asked for */
 };
 

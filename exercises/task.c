@@ -435,6 +435,9 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
     append_text(&text, at);
     int line = line_changed(task, submission);
     if (line > 0)
-        snprintf(note, room, "line %d, outside the holes, differs from the starter: the starter's is used", line);
+        snprintf(
+            note, room,
+            "line %d is the first outside the holes that differs from the starter: there the starter's lines are used",
+            line);
     return text;
 }

@@ -18,7 +18,9 @@ refused() { # STATUS ARGUMENTS...: one line on standard error
 }
 python() { python3 - "$work/out" "$@"; }
 
-mkdir "$work/copy" && tar -c --exclude=./build --exclude=./.git --exclude=./work . | tar -x -C "$work/copy" && cd "$work/copy" || exit 1
+mkdir "$work/copy"
+git ls-files -z --cached --others --exclude-standard | tar -c --null -T - --ignore-failed-read 2>/dev/null | tar -x -C "$work/copy"
+cd "$work/copy" || exit 1
 git init -q . && git add -A >/dev/null 2>&1 && git -c user.name=t -c user.email=t@t commit -qm all || exit 1
 
 run start
@@ -27,7 +29,7 @@ check 'start lists all tasks'
 for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
     'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
     'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'handout' "handout $work/none" "handout $work/none 77" \
-    "handout $work/copy 01"; do
+    "handout $work/none b01" "handout $work/none 01 x" "handout $work/copy 01"; do
     read -ra words <<<"$arguments"
     refused 2 "${words[@]}"
 done
@@ -95,7 +97,7 @@ run handout "$work/course" 01 05
 ((status == 0)) && [[ -e $work/course/exercises/00a_index_arithmetic/starter.cu && -e $work/course/steps/04_fa1_fwd/fa1_fwd.cu ]] &&
     [[ ! -e $work/course/steps/05_fa2_fwd/fa2_fwd.cu && ! -e $work/course/steps/06_vectorized && ! -e $work/course/tests ]]
 check 'handout: starters, earlier kernels, no solutions'
-for id in 00a 00b 00c 00d 01a 05a 05b; do build/sim/bin/exercise solution $id >"$work/$id.cu"; done
+for id in 00a 00b 00c 00d 01a 05a; do build/sim/bin/exercise solution $id >"$work/$id.cu"; done
 python "$work"/0*.cu <<PY
 import os, re, sys
 squeeze = lambda text: re.sub(r"\s+", "", text)
@@ -109,6 +111,12 @@ for folder, _, files in os.walk("$work/course"):
             assert hole not in text, (folder, file, name)
 PY
 check 'no hole of a solution is anywhere in the handout'
+run handout "$work/first" 01 b01
+((status == 0)) && [[ -e $work/first/exercises/b01_stops_unless_32_divides_d/starter.cu && ! -e $work/first/steps/01_naive/naive.cu ]]
+check 'handout of the first chapter and a named task'
+ln -s "$PWD/build" "$work/first/build" # the same grader
+(cd "$work/first" && ./run.sh start 01a >"$work/out" 2>"$work/err") && [[ -s $work/first/work/01a.cu ]]
+check 'start 01a there, where no kernel is left'
 cd "$work/course" || exit 1
 run start 05a
 ((status == 0))

@@ -134,7 +134,8 @@ bool explain_deadlock(struct worker *worker) {
         char *line = source_line(returned->last_pc);
         simt_fail(cudaErrorLaunchFailure,
                   "barrier not reached: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread "
-                  "(%u,%u,%u) has returned from the kernel (%s%s): do not return before a barrier",
+                  "(%u,%u,%u) has returned from the kernel (%s%s): do not return before a barrier, nor put one in a "
+                  "branch that only some threads take",
                   at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
                   returned->index.x, returned->index.y, returned->index.z,
                   accessed ? "its last access to memory was at " : "it made no access to memory", accessed ? line : "");

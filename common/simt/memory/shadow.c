@@ -162,13 +162,14 @@ static bool explain_rounds(const void *pc, const void *other_pc, char *text, siz
 static const char *cause_of(bool same_block, bool same_warp, bool same_line, bool both_write) {
     if (same_line && both_write && same_block)
         return "two threads reach one element by the same line: does an index leave its row, where a bounds check is "
-               "missing? "
-               "If they are meant to meet there, use an atomic operation";
+               "missing? Do both threads compute the same index? If they are meant to meet there, let one of them "
+               "store, "
+               "or use an atomic operation";
     if (same_line && both_write)
         return "blocks run in any order, and two of them reach one element by the same line: does an index leave its "
-               "row or "
-               "its block's part, where a bounds check is missing? If they are meant to meet there, use an atomic "
-               "operation";
+               "row or its block's part, where a bounds check is missing? Is the block's or the head's number left out "
+               "of "
+               "it? If they are meant to meet there, use an atomic operation";
     if (!same_block)
         return "blocks run in any order and cannot wait for one another: give each block its own output, use an atomic "
                "operation, or split the kernel in two";
@@ -215,7 +216,8 @@ static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum 
 static __attribute__((noinline, cold)) bool suspect_store(uintptr_t address, enum access_kind kind, const void *pc,
                                                           uint64_t stamp, uint32_t other_pc) {
     struct worker *worker = simt_worker;
-    if (simt_strict || kind != ACCESS_WRITE || worker->suspect_count == sizeof worker->suspects / sizeof *worker->suspects)
+    if (simt_strict || kind != ACCESS_WRITE ||
+        worker->suspect_count == sizeof worker->suspects / sizeof *worker->suspects)
         return false;
     unsigned i = worker->suspect_count++;
     worker->suspects[i].address = address;
@@ -246,8 +248,8 @@ void shadow_settle_suspects(struct worker *worker) {
         char what[200];
         describe_address(address, what, sizeof what);
         char *line = source_line(pc), *other_line = source_line(absolute_pc(worker->suspects[i].other_pc));
-        simt_warn(pc, "several threads store the same value to %s, at %s and at %s, and nothing orders them", what, line,
-                  other_line);
+        simt_warn(pc, "several threads store the same value to %s, at %s and at %s, and nothing orders them", what,
+                  line, other_line);
         free(line);
         free(other_line);
     }
