@@ -108,7 +108,7 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
     } else if (all_equal(run->host[tensor], -INFINITY, count)) {
         say(judged->text, "%s is -inf everywhere: is m never set?\n", tensor_table[tensor].name);
     } else if (all_equal(run->host[tensor], 0.0f, count)) {
-        say(judged->text, "%s is 0 everywhere: nothing was added to it\n", tensor_table[tensor].name);
+        say(judged->text, "%s is 0 everywhere: is anything added to it?\n", tensor_table[tensor].name);
     } else if (check->wrong > 0) {
         size_t at = check->first_wrong[0];
         if (rows != NULL) at = rows[at / columns] * columns + at % columns;
@@ -191,6 +191,7 @@ static bool has_empty_rows(const struct shape *s) { return s->problem.causal && 
 static bool has_tails(const struct shape *s) { return s->problem.N_q % 32 != 0 || s->problem.N_kv % 32 != 0; }
 static bool has_odd_d(const struct shape *s) { return s->problem.d % 4 != 0; }
 static bool has_part_of_32(const struct shape *s) { return s->problem.d % 32 != 0; }
+static bool has_over_32_columns(const struct shape *s) { return s->problem.d > 32; }
 static bool is_wide(const struct shape *s) { return s->problem.d > 64; }
 static bool is_large(const struct shape *s) { return s->input == INPUT_LARGE; }
 static bool is_negative(const struct shape *s) { return s->problem.scale < 0.0f; }
@@ -213,6 +214,7 @@ static const struct {
     {is_causal, "with a causal mask", "Which keys does a row attend to, and are the tiles on the diagonal masked?",
      NULL, false},
     {is_wide, "with d above 64", "Does a loop over columns end too early?", NULL, false},
+    {has_over_32_columns, "with d above 32", "Does a loop over d end after 32 columns?", NULL, false},
     {has_odd_d, "where d is no multiple of 4", "Look at the last, partial group of columns.", NULL, false},
     {has_part_of_32, "where d is no multiple of 32", "Is a stride d where the tile has more columns, or the reverse?",
      NULL, false},
@@ -265,23 +267,21 @@ static void advise(struct grading *grading, const struct shape *shapes, const st
             return;
         }
     }
-    for (size_t s = 0; s < sizeof suspects / sizeof *suspects; s++) {
-        int with = 0, wrong_with = 0;
-        if (suspects[s].of_keys && is_warm_up(grading->task)) continue;
-        for (int i = 0; i < count; i++)
-            if (judged[i].finished && suspects[s].has(&shapes[i])) with++, wrong_with += !judged[i].right;
-        if (with < wrong || wrong_with != wrong || with != wrong || with == finished) continue;
-        snprintf(text, room, "The shapes %s are wrong, and no others. %s", suspects[s].which,
-                 look_of(s, grading->task));
-        return;
-    }
+    /* The narrowest property that all wrong problems have, and of which they are most. */
+    size_t best = 0;
+    int best_with = 0;
     for (size_t s = 0; s < sizeof suspects / sizeof *suspects; s++) {
         int with = 0, wrong_with = 0;
         if (suspects[s].of_keys && is_warm_up(grading->task)) continue;
         for (int i = 0; i < count; i++)
             if (judged[i].finished && suspects[s].has(&shapes[i])) with++, wrong_with += !judged[i].right;
         if (with == finished || wrong_with < wrong || 4 * wrong_with < 3 * with) continue;
-        snprintf(text, room, "Every wrong shape is one %s. %s", suspects[s].which, look_of(s, grading->task));
+        if (best_with == 0 || with < best_with) best = s, best_with = with;
+    }
+    if (best_with > 0) {
+        snprintf(text, room,
+                 best_with == wrong ? "The problems %s are wrong, and no others. %s" : "All wrong problems are %s. %s",
+                 suspects[best].which, look_of(best, grading->task));
         return;
     }
     if (is_warm_up(grading->task)) return;
