@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MAX_ITEMS = MAX_SHAPES + MAX_BUDGETS + 3, MAX_TEXT = 4000 };
 
@@ -200,6 +201,7 @@ static bool is_rectangular(const struct shape *s) { return s->problem.N_q != s->
 static bool has_many_rows(const struct shape *s) { return s->problem.N_q > 32; }
 static bool has_other_d(const struct shape *s) { return s->problem.d != 32; }
 static bool has_heads(const struct shape *s) { return s->problem.heads > 1; }
+static bool has_heads_and_other_keys(const struct shape *s) { return has_heads(s) && is_rectangular(s); }
 
 static const struct {
     bool (*has)(const struct shape *);
@@ -214,16 +216,18 @@ static const struct {
     {is_causal, "with a causal mask", "Which keys does a row attend to, and are the tiles on the diagonal masked?",
      NULL, false},
     {is_wide, "with d above 64", "Does a loop over columns end too early?", NULL, false},
-    {has_over_32_columns, "with d above 32", "Does a loop over d end after 32 columns?", NULL, false},
     {has_odd_d, "where d is no multiple of 4", "Look at the last, partial group of columns.", NULL, false},
     {has_part_of_32, "where d is no multiple of 32", "Is a stride d where the tile has more columns, or the reverse?",
      NULL, false},
+    {has_heads_and_other_keys, "with several heads, N_q not N_kv",
+     "Is a head's offset made of N_q where it is made of N_kv, or the reverse?", NULL, true},
     {has_heads, "with several heads", "Does each head find its own rows?", NULL, false},
     {is_rectangular, "with different numbers of queries and keys", "Is N_q used where N_kv is meant, or the reverse?",
      NULL, true},
     {has_tails, "that no tile divides", "The last tile is partial: which of its rows and keys exist?", NULL, false},
     {has_many_keys, "with more than one tile of keys", "What is carried from one tile of keys to the next: m, l and O?",
      "What is carried from one tile of keys to the next: the sums of dQ, dK and dV?", true},
+    {has_over_32_columns, "with d above 32", "Does a loop over d end after 32 columns?", NULL, false},
     {has_many_rows, "with more than one tile of rows", "Does each block find its own rows?", NULL, false},
     {has_other_d, "where d is not 32", "Does a loop over d, or a stride, assume a value?", NULL, false},
 };
@@ -275,17 +279,22 @@ static void advise(struct grading *grading, const struct shape *shapes, const st
         if (suspects[s].of_keys && is_warm_up(grading->task)) continue;
         for (int i = 0; i < count; i++)
             if (judged[i].finished && suspects[s].has(&shapes[i])) with++, wrong_with += !judged[i].right;
-        if (with == finished || wrong_with < wrong || 4 * wrong_with < 3 * with) continue;
-        if (best_with == 0 || with < best_with) best = s, best_with = with;
+        /* Two problems without the property must be right, and half of those with it wrong. */
+        if (finished - with < 2 || wrong_with < wrong || 2 * wrong_with < with) continue;
+        if (best_with == 0 || (with == wrong && best_with > wrong) || with < best_with - 1) best = s, best_with = with;
     }
-    if (best_with > 0) {
-        snprintf(text, room,
-                 best_with == wrong ? "The problems %s are wrong, and no others. %s" : "All wrong problems are %s. %s",
-                 suspects[best].which, look_of(best, grading->task));
-        return;
-    }
+    if (best_with == wrong)
+        snprintf(text, room, "The problems %s are wrong, and no others. %s ", suspects[best].which,
+                 look_of(best, grading->task));
+    else if (best_with > 0)
+        snprintf(text, room, "All wrong problems are among the %d %s. %s ", best_with, suspects[best].which,
+                 look_of(best, grading->task));
     if (is_warm_up(grading->task)) return;
-    snprintf(text, room, "%s", advice_by_tensor(&judged[first], grading->task->backward));
+    const bool *right = judged[first].tensor_right;
+    bool none_right = !right[TENSOR_O] && !right[TENSOR_L], dV_wrong = !right[TENSOR_dV] && !right[TENSOR_dQ];
+    if (best_with > 0 && (grading->task->backward ? dV_wrong : none_right)) return; /* it would add nothing */
+    size_t used = strlen(text);
+    snprintf(text + used, room - used, "%s", advice_by_tensor(&judged[first], grading->task->backward));
 }
 
 static struct item *add_item(struct grading *grading, enum part part, const char *name, double most) {
@@ -472,7 +481,7 @@ static void print_report(FILE *to, const struct grading *grading, const char *fi
             for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
                 if (*line != '\0') print_wrapped(to, 12, line);
         }
-        if (part == CORRECT && grading->advice[0] != '\0') fprintf(to, "  %s\n", grading->advice);
+        if (part == CORRECT && grading->advice[0] != '\0') print_wrapped(to, 2, grading->advice);
     }
     double score = sum_of(grading, PARTS, false),
            most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
@@ -558,6 +567,7 @@ static void grade_text(struct grading *grading, const char *submission, const st
         grade_shapes(grading, program, options->seed, options->hidden, &all_right, &any_fault);
         grade_cost(grading, program, options->seed, all_right && !any_fault);
     }
+    if (program != NULL) unlink(program);
     free(text), free(program), free(message);
 }
 
@@ -572,6 +582,16 @@ double grade(const struct task *task, const char *submission, const struct grade
     for (enum report kind = 0; kind < REPORTS; kind++)
         if (options->reports[kind] != NULL) write_json(&grading, kind, options->reports[kind]);
     return sum_of(&grading, PARTS, false);
+}
+
+/* A copy in which each gap between words is one space. */
+static char *on_one_line(const char *text) {
+    char *words = strdup(text), *to = words;
+    for (const char *from = text; *from != '\0'; from++)
+        if (!isspace((unsigned char)*from) || (to > words && to[-1] != ' '))
+            *to++ = isspace((unsigned char)*from) ? ' ' : *from;
+    *to = '\0';
+    return words;
 }
 
 bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why,
@@ -597,19 +617,15 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
     FILE *memory = open_memstream(&text, &length);
     print_report(memory, &grading, expected->name);
     fclose(memory);
-    char *words = strdup(text), *to = words; /* the report on one line, each gap one space */
-    for (const char *from = text; *from != '\0'; from++)
-        if (!isspace((unsigned char)*from) || (to > words && to[-1] != ' '))
-            *to++ = isspace((unsigned char)*from) ? ' ' : *from;
-    *to = '\0';
+    char *words = on_one_line(text), *says = expected->says == NULL ? NULL : on_one_line(expected->says);
     regex_t pattern;
     if (as_said && expected->says != NULL) {
-        if (regcomp(&pattern, expected->says, REG_EXTENDED | REG_NOSUB) != 0) abort();
+        if (regcomp(&pattern, says, REG_EXTENDED | REG_NOSUB) != 0) abort();
         as_said = regexec(&pattern, words, 0, NULL, 0) == 0;
         regfree(&pattern);
         if (!as_said) snprintf(why, room, "the report does not say \"%s\"", expected->says);
     }
     if (!as_said) fputs(text, stderr);
-    free(text), free(words);
+    free(text), free(words), free(says);
     return as_said;
 }

@@ -8,8 +8,9 @@
 
 /* Compile the text of a kernel file, which lies in the folder of `file`, and link it with child.c. Messages call the file
  * `shown`. Returns the program's
- * path, the caller's to free; or NULL, with the reason in `message` (the caller's to free, too). A program that was built
- * from the same text and headers before is used again. `confined`: what it calls must be what device code may call. */
+ * path, the caller's to free; or NULL, with the reason in `message` (the caller's to free, too). `confined`: what it calls
+ * must be what device code may call, and the caller removes the program; any other is kept for a while, and used again when
+ * the same text and headers come back. */
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message);
 
 enum ending {
