@@ -1,13 +1,15 @@
 /* The program around a submission: runs its kernels once on one problem and hands the results over. It has no expected
  * value: the grader, another process, compares. Descriptor 3 receives
  *     a line: "ok" or the CUDA error's name; then each output as floats, in the order of enum tensor; then the meter's JSON.
- * What the simulated device found goes to standard error. */
+ * What the simulated device found goes to standard error. Exit status 4: the step refuses the problem, and says why there. */
 #include "run.h"
 #include "simulated.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { EXIT_REFUSED = 4 };
 
 extern const struct step submitted_step; /* which the linker equates with the struct step of the kernel file */
 
@@ -26,6 +28,11 @@ int main(int argc, char **argv) {
                               .scale = strtof(argv[8], NULL)};
     bool backward = values[11] != 0, meter = values[12] != 0;
     const struct step *step = &submitted_step;
+    const char *refused = step_refuses(step, &problem, (struct passes){.forward = !backward, .backward = backward});
+    if (refused != NULL) {
+        fprintf(stderr, "%s: %s\n", step->name, refused);
+        return EXIT_REFUSED;
+    }
     FILE *results = fdopen(3, "w");
     if (results == NULL) return 2;
     struct run run;

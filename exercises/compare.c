@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_WRONG = 1, EXIT_FAULT = 3 };
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
 
 /* A row is the sum of these counts of the meter. */
 static const struct {
@@ -92,6 +92,7 @@ static struct side run_side(const struct compared *compared, const struct proble
 
 static const char *state_of(const struct side *side) {
     if (!side->built) return "no build";
+    if (side->result.ending == REFUSED) return "refused";
     if (side->result.ending != FINISHED) return "FAULT";
     return side->right ? "right" : "WRONG";
 }
@@ -131,6 +132,10 @@ int compare(const struct compared *before, const struct compared *yours, struct 
     struct side b = run_side(yours, &problem, backward);
     if (other > 0) waitpid(other, NULL, 0);
     struct side a = run_side(before, &problem, backward);
+    if (b.built && b.result.ending == REFUSED) {
+        fprintf(stderr, "run.sh: %s", b.message);
+        return EXIT_USAGE;
+    }
     printf("%s, %s: %d heads, %d x %d, d %d%s, on the simulated device\n", yours->label,
            backward ? "backward" : "forward", problem.heads, problem.N_q, problem.N_kv, problem.d,
            problem.causal ? ", causal" : "");

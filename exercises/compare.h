@@ -11,7 +11,7 @@ struct compared {
 };
 
 /* Build both, run both with the meter, print a table. Returns 0 when yours is right, 1 when it is wrong or does not compile,
- * 3 when the device found a fault in it. The pass and the data type are those of your struct step. */
+ * 2 when it refuses the size, 3 when the device found a fault in it. The pass and the data type are those of your struct step. */
 int compare(const struct compared *before, const struct compared *yours, struct problem problem);
 
 #endif

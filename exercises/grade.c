@@ -31,6 +31,7 @@ struct grading {
     struct item items[MAX_ITEMS];
     int item_count;
     char build[MAX_TEXT], note[400], advice[600];
+    bool costs_as_recorded; /* each count is what task.json says of a solution */
 };
 
 static void say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -50,7 +51,6 @@ struct judged {
     bool right, faulted, finished;
     bool tensor_right[TENSOR_COUNT];
     double factor[TENSOR_COUNT]; /* when the tensor is this times what it should be; else NAN */
-    bool written[TENSOR_COUNT];
     char text[MAX_TEXT];
 };
 
@@ -100,7 +100,6 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
     judged->tensor_right[tensor] = check->ok;
     size_t nan = 0;
     for (size_t i = 0; i < count; i++) nan += isnan(run->host[tensor][i]) != 0;
-    judged->written[tensor] = nan < count;
     if (check->ok) return;
     judged->right = false;
     if (nan == count) {
@@ -427,14 +426,13 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         say(item->output, "%s: %.0f; a good solution: %.0f; limit: %.0f", budget->naive_is, budget->naive,
             budget->solution, budget->at_most);
         if (why == NULL) say(item->output, "; yours: %.0f", yours);
+        if (yours != budget->solution) grading->costs_as_recorded = false;
         say(item->output, "\n%s", why == NULL ? "" : why);
     }
-    if (task->budget_count == 0 && why != NULL && deserves) { /* results without work */
+    if (deserves && why != NULL) { /* right results elsewhere, but not by the kernels' own work in every run */
         for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0;
-        snprintf(grading->note, sizeof grading->note, "%s", why);
+        snprintf(grading->note, sizeof grading->note, "%.*s", (int)strcspn(why, "\n"), why);
     }
-    if (deserves && why != NULL && task->budget_count > 0 && result.meter != NULL)
-        for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0;
     if (result.run.problem.d > 0) free_submission_run(&result);
 }
 
@@ -597,7 +595,7 @@ static char *on_one_line(const char *text) {
 bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why,
               size_t room) {
     static struct grading grading;
-    grading = (struct grading){.task = task};
+    grading = (struct grading){.task = task, .costs_as_recorded = true};
     grade_text(&grading, submission, &(struct grade_options){.name = expected->name, .seed = 1});
     bool as_said = true;
     *why = '\0';
@@ -609,9 +607,11 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
         if (!lost && (expected->loses & 1u << part) != 0)
             as_said = false, snprintf(why, room, "it lost no points for %s", names[part]);
     }
-    if (expected->loses_some && sum_of(&grading, PARTS, false) >= sum_of(&grading, PARTS, true) - 1e-9 &&
-        grading.item_count > 0)
+    if (expected->loses_some && sum_of(&grading, PARTS, false) >= sum_of(&grading, PARTS, true) - 1e-9)
         as_said = false, snprintf(why, room, "it scored full points");
+    if (grading.build[0] != '\0') as_said = false, snprintf(why, room, "it does not compile");
+    if (expected->is_solution && !grading.costs_as_recorded)
+        as_said = false, snprintf(why, room, "a count is not the one that task.json records of the solution");
     char *text = NULL;
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);

@@ -21,7 +21,8 @@ double grade(const struct task *task, const char *submission, const struct grade
 struct expectation {
     const char *name, *says;
     unsigned loses, may_lose;
-    bool loses_some; /* whichever */
+    bool loses_some;  /* whichever */
+    bool is_solution; /* its counts are the ones that task.json records */
 };
 bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why,
               size_t room);

@@ -59,7 +59,8 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
         if [[ $(stat -c %y "$file") != "$seen" ]]; then
             seen=$(stat -c %y "$file") status=0
             if [[ $label == committed ]]; then origin=$file; else origin=$other_file; fi
-            build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" || status=$?
+            build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" \
+                "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" || status=$?
         fi
         [[ $watch ]] || return "$status"
         sleep 0.5

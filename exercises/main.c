@@ -54,6 +54,7 @@ static int start(const char *id, int variant) {
     FILE *file = there != NULL ? NULL : fopen(path, "wx");
     if (there == NULL && (file == NULL || fputs(task.starter, file) < 0 || fclose(file) != 0)) {
         fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
+        if (file != NULL) unlink(path); /* not half of it */
         return EXIT_MISSING;
     }
     printf("%s %s\n  What to do:  %s/README.md\n  Your file:   %s, between the lines // >>> and // <<<\n  Judge it:    "
@@ -187,7 +188,7 @@ static int prove(const char *id) {
     struct task task = read_task(id, 0, NULL);
     const unsigned all = (1u << PARTS) - 1;
     if (task.solution == NULL) usage_error("%s has no solution here", id);
-    bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution"});
+    bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution", .is_solution = true});
     fine &=
         prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
     if (task.wrong_count < 3)
@@ -196,15 +197,15 @@ static int prove(const char *id) {
         struct task wrong = read_task(id, 0, task.wrong[i].patch);
         if (strcmp(wrong.solution, task.solution) == 0)
             fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].patch);
-        fine &=
-            prove_one(&wrong, wrong.solution,
-                      (struct expectation){task.wrong[i].patch, task.wrong[i].says, task.wrong[i].loses, all, true});
+        fine &= prove_one(
+            &wrong, wrong.solution,
+            (struct expectation){task.wrong[i].patch, task.wrong[i].says, task.wrong[i].loses, all, true, false});
     }
     for (int variant = 1; variant <= task.variants; variant++) {
         struct task other = read_task(id, variant, NULL);
         char name[32];
         snprintf(name, sizeof name, "solution, variant %d", variant);
-        fine &= prove_one(&other, other.solution, (struct expectation){.name = name});
+        fine &= prove_one(&other, other.solution, (struct expectation){.name = name, .is_solution = true});
     }
     return fine ? 0 : EXIT_POINTS;
 }

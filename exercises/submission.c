@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COMPILE_SECONDS = 25, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
+enum { EXIT_REFUSED = 4, COMPILE_SECONDS = 25, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
 
 static const struct limits compile_limits = {COMPILE_SECONDS, (size_t)4 << 30, MESSAGE_BYTES};
 
@@ -277,7 +277,7 @@ struct submission_run run_submission(const char *program, const struct problem *
     rewind(file);
     result.ending = BROKE_OFF;
     if (outcome.timed_out || outcome.too_long || outcome.status != 0 || !read_results(file, &result, backward, meter))
-        if (result.ending != FAULTED) result.ending = BROKE_OFF;
+        if (result.ending != FAULTED) result.ending = outcome.status == EXIT_REFUSED ? REFUSED : BROKE_OFF;
     fclose(file);
     if (outcome.timed_out && asprintf(&result.message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0)
         abort();

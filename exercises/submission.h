@@ -13,11 +13,8 @@
  * the same text and headers come back. */
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message);
 
-enum ending {
-    FINISHED,
-    FAULTED,
-    BROKE_OFF
-}; /* FAULTED: the device found a fault; BROKE_OFF: crash, limit, no results */
+/* FAULTED: the device found a fault; REFUSED: the step does not take the problem; BROKE_OFF: crash, limit, no results. */
+enum ending { FINISHED, FAULTED, REFUSED, BROKE_OFF };
 
 struct submission_run {
     struct run run; /* host tensors only: inputs, and the outputs that the program handed over */

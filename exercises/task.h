@@ -46,7 +46,7 @@ struct task {
 };
 
 /* Read exercises/ID_*, in one of its variants; 0: as it is. Ends the program with status 2 where there is none, with 3 where its files do not fit together.
- * With `patch`, the solution is that of the kernel file after this patch: a wrong filling, for the tests. */
+ * With `patch`, `solution` is the kernel file's text after this patch: a wrong filling, for the tests. */
 struct task read_task(const char *id, int variant, const char *patch);
 
 /* Write the task into the folder `to` for students: starters, and task.json without what gives the answer away. */

@@ -28,7 +28,7 @@ run start
 check 'start lists all tasks'
 for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
     'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
-    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'handout' "handout $work/none" "handout $work/none 77" \
+    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try 10 --dim 33' 'handout' "handout $work/none" "handout $work/none 77" \
     "handout $work/none b01" "handout $work/none 01 x" "handout $work/copy 01"; do
     read -ra words <<<"$arguments"
     refused 2 "${words[@]}"
