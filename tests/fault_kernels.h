@@ -137,6 +137,23 @@ struct fault {
     X(bytes_of_all_blocks)                                                                                             \
     X(bytes_then_words)
 
+/* In barrier_faults.cu. */
+#define FOR_EACH_BARRIER_FAULT(X)                                                      \
+    X(mbarrier_without_wait)                                                                                           \
+    X(mbarrier_used_before_init)                                                                                       \
+    X(mbarrier_never_initialised)                                                                                      \
+    X(mbarrier_expects_too_many)                                                                                       \
+    X(mbarrier_expects_too_few)                                                                                        \
+    X(mbarrier_write_before_wait)                                                                                      \
+    X(mbarrier_copy_not_awaited)                                                                                       \
+    X(pipeline_without_consumer_wait)                                                                                  \
+    X(pipeline_without_barrier)                                                                                        \
+    X(pipeline_released_too_early)                                                                                     \
+    X(group_copy_without_wait)                                                                                         \
+    X(grid_without_sync)                                                                                               \
+    X(grid_sync_left_out_by_a_block)                                                                                   \
+    X(grid_sync_in_plain_launch)
+
 /* In tensor_faults.cu; these need compute capability 8.0. */
 #define FOR_EACH_TENSOR_FAULT(X)                                                                                       \
     X(ldmatrix_misaligned_row)                                                                                         \
@@ -171,6 +188,7 @@ void launch_copy_then_double(int threads, const int *in, int *out);
 #define DECLARE_FAULT(name) extern const struct fault fault_##name;
 FOR_EACH_FAULT(DECLARE_FAULT)
 FOR_EACH_PATTERN(DECLARE_FAULT)
+FOR_EACH_BARRIER_FAULT(DECLARE_FAULT)
 FOR_EACH_TENSOR_FAULT(DECLARE_FAULT)
 FOR_EACH_TENSOR_PATTERN(DECLARE_FAULT)
 

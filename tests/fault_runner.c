@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define ENTRY(name) &fault_##name,
-static const struct fault *const faults[] = {FOR_EACH_FAULT(ENTRY)};
+static const struct fault *const faults[] = {FOR_EACH_FAULT(ENTRY) FOR_EACH_BARRIER_FAULT(ENTRY)};
 static const struct fault *const patterns[] = {FOR_EACH_PATTERN(ENTRY)};
 enum { FAULTS = sizeof faults / sizeof *faults, PATTERNS = sizeof patterns / sizeof *patterns };
 

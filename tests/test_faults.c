@@ -250,9 +250,15 @@ Test(messages, nobody_races_with_itself) {
 FOR_EACH_FAULT(FAULT_TESTS)
 FOR_EACH_PATTERN(PATTERN_TEST)
 
-static void in_tensor_faults(void) { source = "tensor_faults.cu"; }
-#define TENSOR_TESTS(name)                                                                                             \
-    Test(faults, name, .init = in_tensor_faults) { must_be_found(&fault_##name); }                                   \
-    Test(twins, name, .init = in_tensor_faults) { must_hold(&fault_##name); }
+/* must_be_found() reads the marked lines of another file. */
+#define FAULT_TESTS_IN(file, name)                                                                                     \
+    Test(faults, name) {                                                                                               \
+        source = file;                                                                                                 \
+        must_be_found(&fault_##name);                                                                                  \
+    }                                                                                                                  \
+    Test(twins, name) { must_hold(&fault_##name); }
+#define TENSOR_TESTS(name) FAULT_TESTS_IN("tensor_faults.cu", name)
+#define BARRIER_TESTS(name) FAULT_TESTS_IN("barrier_faults.cu", name)
+FOR_EACH_BARRIER_FAULT(BARRIER_TESTS)
 FOR_EACH_TENSOR_FAULT(TENSOR_TESTS)
 FOR_EACH_TENSOR_PATTERN(PATTERN_TEST)

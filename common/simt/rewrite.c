@@ -829,6 +829,23 @@ static bool declare_file_shared(const char *declaration, const char *p) {
     return any;
 }
 
+/* cudaLaunchKernel((void *)kernel, ...) is a template of simt_device.h that takes the kernel's type: where the text after the
+ * cast starts, or NULL where there is none. */
+static const char *skip_kernel_cast(const char *p) {
+    while (is_word(*p)) p++;
+    p = skip_space(p);
+    if (*p++ != '(') return NULL;
+    p = skip_space(p);
+    if (*p++ != '(') return NULL;
+    p = skip_space(p);
+    if (starts_word(p, "const")) p = skip_space(p + strlen("const"));
+    if (!starts_word(p, "void")) return NULL;
+    p = skip_space(p + strlen("void"));
+    if (*p++ != '*') return NULL;
+    p = skip_space(p);
+    return *p == ')' ? p + 1 : NULL;
+}
+
 static void rewrite(const char *p) {
     enum { DEEPEST = 1000 };
     static struct {
@@ -880,6 +897,15 @@ static void rewrite(const char *p) {
         } else if (p < arguments_end && starts_word(p, "__null")) { /* NULL, whose type is an integer's */
             emit("nullptr");
             p += strlen("__null");
+        } else if (starts_word(p, "cudaLaunchKernel") || starts_word(p, "cudaLaunchCooperativeKernel")) {
+            past = skip_kernel_cast(p);
+            for (; is_word(*p); p++) append(&output, p, 1);
+            if (past != NULL) {
+                emit("(");
+                catch_up(p, past);
+                p = past;
+                parentheses++;
+            }
         } else if (starts_word(p, "asm") || starts_word(p, "__asm__") || starts_word(p, "__asm")) {
             p = rewrite_asm(p + strcspn(p, " \t\n("));
         } else if (starts_word(p, "__noinline__") && (output.length == 0 || output.data[output.length - 1] != '(')) {

@@ -129,7 +129,7 @@ static void refuse_shape(const char *name, const unsigned grid[3], const unsigne
 }
 
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
-                        size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
+                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes) {
     if (simt_self != NULL)
         simt_fail(cudaErrorNotSupported, "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism",
@@ -162,6 +162,20 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     }
     if (api_parts == 0) return;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    if (cooperative != 0) {
+        struct cudaDeviceProp properties;
+        int per_multiprocessor;
+        cudaGetDeviceProperties(&properties, 0);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, (int)(block[0] * block[1] * block[2]),
+                                                      dynamic_shared_bytes);
+        uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;
+        if (blocks > most) {
+            refuse(cudaErrorCooperativeLaunchTooLarge,
+                   "cooperative launch of %s: %llu blocks, which must all run at once: at most %llu of this size do", name,
+                   (unsigned long long)blocks, (unsigned long long)most);
+            return;
+        }
+    }
     struct launch launch = {
         .name = name,
         .kernel = kernel,
@@ -177,12 +191,14 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .next_block = blocks - blocks / api_parts,
         .number = ++launches,
         .after_failure = api_launch_failed,
+        .cooperative = cooperative != 0,
     };
     choose_order(&launch);
     launch.metered = meter_is_on(&launch.meter_every);
     memory_open_all();
     simt_run(&launch);
     memory_close_all();
+    launches = launch.number;
 }
 
 void simt_meter_start(unsigned every) { meter_start(every); }

@@ -92,8 +92,8 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                         cudaStream_t stream) {
     (void)kernel, (void)grid, (void)block, (void)arguments, (void)shared, (void)stream;
-    simt_report(cudaErrorNotSupported, "cudaLaunchCooperativeKernel(): blocks run one after the other here, so that a grid "
-                                       "cannot wait for all of its blocks");
+    simt_report(cudaErrorNotSupported, "cudaLaunchCooperativeKernel(): its first argument must be the kernel's name here, by "
+                                       "which the types of the arguments are known, and no pointer in a variable");
     return api_remember(cudaErrorNotSupported);
 }
 

@@ -18,7 +18,9 @@ struct async_copy {
     unsigned char *to;
     size_t bytes;
     unsigned char data[16];
-    unsigned group; /* number of the thread's group, from 0 */
+    unsigned group;            /* number of the thread's group, from 0 */
+    const void *mbarrier;      /* with whose phase it arrives; NULL: with its group */
+    unsigned phase;
 };
 
 /* Of one thread, oldest first. */
@@ -78,23 +80,50 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
 
 void simt_async_commit(void) { copies_of(simt_self)->committed_groups++; }
 
+static void arrive(const struct async_copy *copy) {
+    memcpy(copy->to, copy->data, copy->bytes);
+    shadow_pending(simt_worker, (size_t)(copy->to - simt_worker->shared), copy->bytes, false);
+}
+
 /* They arrive when somebody looks: as late as they may. */
 static int groups_arrive(void *data) {
     unsigned groups = *(unsigned *)data, kept = 0;
     struct async_copies *copies = copies_of(simt_self);
     for (unsigned i = 0; i < copies->count; i++) {
         struct async_copy copy = copies->list[i];
-        bool arrives = copy.group < copies->committed_groups && copies->committed_groups - copy.group > groups;
-        if (!arrives) {
+        bool is_committed = copy.mbarrier == NULL && copy.group < copies->committed_groups;
+        if (is_committed && copies->committed_groups - copy.group > groups)
+            arrive(&copy);
+        else
             copies->list[kept++] = copy;
-            continue;
-        }
-        memcpy(copy.to, copy.data, copy.bytes);
-        size_t offset = (size_t)(copy.to - simt_worker->shared);
-        shadow_pending(simt_worker, offset, copy.bytes, false);
     }
     copies->count = kept;
     return true;
+}
+
+void async_copies_bind(const void *mbarrier, unsigned phase) {
+    struct async_copies *copies = copies_of(simt_self);
+    for (unsigned i = copies->count; i > 0; i--) {
+        struct async_copy *copy = &copies->list[i - 1];
+        if (copy->mbarrier != NULL || copy->group < copies->committed_groups) break;
+        copy->mbarrier = mbarrier;
+        copy->phase = phase;
+    }
+}
+
+void async_copies_arrive(struct worker *worker, const void *mbarrier, unsigned phase) {
+    for (unsigned i = 0; i < worker->launch->threads; i++) {
+        struct async_copies *copies = worker->threads[i].copies;
+        unsigned kept = 0;
+        for (unsigned c = 0; copies != NULL && c < copies->count; c++) {
+            struct async_copy copy = copies->list[c];
+            if (copy.mbarrier == mbarrier && copy.phase == phase)
+                arrive(&copy);
+            else
+                copies->list[kept++] = copy;
+        }
+        if (copies != NULL) copies->count = kept;
+    }
 }
 
 void simt_async_wait(unsigned groups, const char *file, int line) {

@@ -141,8 +141,10 @@ bool explain_deadlock(struct worker *worker) {
                   accessed ? "its last access to memory was at " : "it made no access to memory", accessed ? line : "");
         free(line);
     } else {
-        simt_fail(cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: their masks differ",
-                  at_same, place->what, place->file, place->line);
+        simt_fail(cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: %s", at_same, place->what,
+                  place->file, place->line,
+                  waiting->state == AT_CONDITION ? "no thread is left that could arrive; does the barrier expect more of them?"
+                                                 : "their masks differ");
     }
     return false;
 }

@@ -14,11 +14,16 @@ void collectives_start_block(struct worker *worker);
 /* The thread has returned from the kernel: lanes of its warp may now have all that they wait for. */
 void collectives_thread_done(struct worker *worker, struct thread *thread);
 void async_copies_forget(struct worker *worker); /* that threads of an earlier block left under way */
+/* The running thread's copies that are in no group yet arrive with this phase of the mbarrier; all such of the block do. */
+void async_copies_bind(const void *mbarrier, unsigned phase);
+void async_copies_arrive(struct worker *worker, const void *mbarrier, unsigned phase);
 /* Can the thread, which is in state AT_CONDITION, go on? */
 bool condition_holds(struct thread *thread);
 /* No thread can go on and some are not done: say who waits where, and for whom. True: it is what a card tolerates, and the
  * threads at the barrier may go on. */
 bool explain_deadlock(struct worker *worker);
+/* A block of a cooperative launch has ended: no other block may wait for it. */
+void grid_block_done(struct worker *worker);
 
 static inline bool same_place(const struct place *a, const struct place *b) {
     return a->line == b->line && a->what == b->what && __builtin_strcmp(a->file, b->file) == 0;

@@ -1,5 +1,4 @@
-/* Cooperative groups: a block, tiles of a warp, the lanes that are here. A group of the whole grid is refused where it
- * would wait: blocks run one after the other. */
+/* Cooperative groups: a block, tiles of a warp, the lanes that are here, and in a cooperative launch the grid. */
 #ifndef SIMT_COOPERATIVE_GROUPS_H
 #define SIMT_COOPERATIVE_GROUPS_H
 
@@ -137,13 +136,8 @@ static inline coalesced_group tiled_partition(const thread_group &, unsigned siz
 
 class grid_group {
   public:
-    static bool is_valid() { return gridDim.x * gridDim.y * gridDim.z == 1; }
-    void sync(SIMT_HERE) const {
-        if (is_valid())
-            simt_block_barrier("grid_group::sync()", 0, file, line);
-        else
-            simt_unsupported("grid_group::sync() with several blocks: blocks run one after the other", file, line);
-    }
+    static bool is_valid() { return simt_is_cooperative() != 0; }
+    void sync(SIMT_HERE) const { simt_grid_barrier("grid_group::sync()", file, line); }
     static unsigned long long thread_rank() {
         unsigned long long block = blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
         return block * thread_block::size() + thread_block::thread_rank();
@@ -199,16 +193,17 @@ template <typename Group, typename T> static inline T exclusive_scan(const Group
     return exclusive_scan(group, value, plus<T>(), file, line);
 }
 
-/* The group copies: thread by thread here, and complete at wait(), which is a barrier of the group. */
+/* The group copies, each thread its share, and waits: until all of it is there, or all but the last GROUPS copies. */
 template <typename Group>
 static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
-    for (size_t i = 4 * group.thread_rank(); i + 4 <= bytes; i += 4 * group.size())
-        *(int *)((char *)to + i) = *(const int *)((const char *)from + i);
+    simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
+    simt_async_commit();
 }
-template <typename Group> static inline void wait(const Group &group, SIMT_HERE) { group.sync(file, line); }
 template <unsigned GROUPS, typename Group> static inline void wait_prior(const Group &group, SIMT_HERE) {
+    simt_async_wait(GROUPS, file, line);
     group.sync(file, line);
 }
+template <typename Group> static inline void wait(const Group &group, SIMT_HERE) { wait_prior<0>(group, file, line); }
 template <typename Group, typename F> static inline void invoke_one(const Group &group, F function) {
     if (group.thread_rank() == 0) function();
 }

@@ -31,11 +31,14 @@ void *simt_static_shared(const void *declaration, size_t bytes, const char *name
 
 void simt_note_stream(const void *stream); /* work is enqueued there */
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
-                        size_t dynamic_shared_bytes, void (*run)(void *arguments), void *arguments,
+                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes);
 
 /* Returns the number of threads whose predicate was not 0. */
 int simt_block_barrier(const char *name, int predicate, const char *file, int line);
+/* All blocks of a cooperative launch wait for one another. */
+void simt_grid_barrier(const char *name, const char *file, int line);
+int simt_is_cooperative(void);
 
 /* ---- float16 and bfloat16 ---- */
 enum simt_rounding { SIMT_NEAREST, SIMT_TOWARD_ZERO, SIMT_UP, SIMT_DOWN };
@@ -133,6 +136,16 @@ void simt_reduce_add4(float *address, const float operand[4]);
 void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, size_t zero_bytes);
 void simt_async_commit(void);
 void simt_async_wait(unsigned groups, const char *file, int line);
+
+/* mbarriers: 8 bytes of shared memory. `what`: what the kernel calls, for messages. arrive() returns the number of the phase
+ * at which it arrived, whose end wait() waits for and test() asks about; `drop`: one arrival less is expected from the next
+ * phase on. bind(): what this thread has copied and not committed arrives with the phase. */
+void simt_mbarrier_init(void *barrier, unsigned expected, const char *file, int line);
+unsigned simt_mbarrier_arrive(void *barrier, unsigned count, int drop, const char *what, const char *file, int line);
+void simt_mbarrier_wait(void *barrier, unsigned phase, const char *file, int line);
+int simt_mbarrier_test(void *barrier, unsigned phase, const char *file, int line);
+unsigned simt_mbarrier_phase(void *barrier, const char *file, int line); /* the one that is not over */
+void simt_async_bind(void *barrier, const char *file, int line);
 
 #ifdef __cplusplus
 }

@@ -225,6 +225,22 @@ static inline void __trap(SIMT_HERE) { simt_trap(file, line); }
 static inline void __brkpt(SIMT_HERE) { simt_trap(file, line); }
 #define __builtin_assume(condition) ((void)0)
 
+namespace simt {
+/* The piece of a copy that one thread of `threads` moves, in words as wide as all of it allows. */
+static inline void copy_share(void *to, const void *from, size_t bytes, size_t rank, size_t threads) {
+    uintptr_t all = (uintptr_t)to | (uintptr_t)from | bytes;
+    size_t width = all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
+    for (size_t i = rank * width; i < bytes; i += threads * width) {
+        char *here = (char *)to + i;
+        const char *there = (const char *)from + i;
+        if (width == 1 || !simt_is_shared(to))
+            for (size_t byte = 0; byte < width; byte++) here[byte] = there[byte];
+        else
+            simt_async_copy(here, there, width, 0);
+    }
+}
+} // namespace simt
+
 /* ---- host side ------------------------------------------------------------------------------------------------------ */
 template <typename T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
     return cudaMalloc((void **)pointer, bytes);
@@ -314,6 +330,7 @@ namespace simt {
 struct config {
     dim3 grid, block;
     size_t dynamic_shared_bytes;
+    bool cooperative = false;
     config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t stream = 0)
         : grid(g), block(b), dynamic_shared_bytes(shared) {
         simt_note_stream(stream);
@@ -357,7 +374,7 @@ static inline void launch_pack(const config &shape, const void *kernel, const ch
     unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
     unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
     simt_launch_kernel(
-        kernel, name, grid, block, shape.dynamic_shared_bytes,
+        kernel, name, grid, block, shape.dynamic_shared_bytes, shape.cooperative,
         [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
 }
 template <typename... P> struct launcher {
@@ -412,13 +429,20 @@ static inline void launch_pointers(const launcher<P...> &with, void **arguments,
 }
 } // namespace simt
 
-/* A launch as a function call. No source text names the kernel here: "<" has it looked up by its address. */
+/* A launch as a function call; a cast of the kernel to void * has been taken off by rewrite.c. No source text names the kernel
+ * here: "<" has it looked up by its address. */
 template <typename... P>
 static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                           size_t shared = 0, cudaStream_t stream = 0) {
-    simt::launch_pointers(simt::launch(simt::config(grid, block, shared, stream), "kernel<>", kernel), arguments,
-                          std::index_sequence_for<P...>());
+                                           size_t shared = 0, cudaStream_t stream = 0, bool cooperative = false) {
+    simt::config shape(grid, block, shared, stream);
+    shape.cooperative = cooperative;
+    simt::launch_pointers(simt::launch(shape, "kernel<>", kernel), arguments, std::index_sequence_for<P...>());
     return cudaGetLastError();
+}
+template <typename... P>
+static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+                                                      size_t shared = 0, cudaStream_t stream = 0) {
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream, true);
 }
 
 #endif

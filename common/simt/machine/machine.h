@@ -95,11 +95,14 @@ struct launch {
     _Atomic uint64_t next_block;
     _Atomic bool failed;
     _Atomic bool fenced; /* __threadfence() has been called */
-    uint64_t number;     /* of this launch, from 1 */
+    uint64_t number;     /* of this launch, from 1; one more after each barrier of the grid */
     bool after_failure;  /* of a launch whose output it may miss: reads of what nobody wrote are not told */
     bool metered;
     uint64_t meter_every;  /* of the blocks, one in so many is metered */
     uint64_t step, offset; /* block i runs as number (i * step + offset) % blocks */
+    /* Its blocks run all at once, each on its own worker, and may wait for one another (collectives/grid.c). */
+    bool cooperative;
+    uint64_t blocks_waiting, blocks_done, grid_barriers;
 };
 
 /* The allocation that an access site found last: a site nearly always stays in one array. */
@@ -113,6 +116,8 @@ enum { SITES = 256 };
 
 /* One CPU thread that runs blocks, one at a time. */
 struct worker {
+    int number;          /* from 0 */
+    uint64_t generation; /* of the launches that were over when it began */
     struct launch *launch;
     fcontext_t scheduler;
     bool on_fiber; /* a CUDA thread runs, not the scheduler */

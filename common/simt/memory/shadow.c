@@ -35,10 +35,14 @@ static uint64_t make_stamp(uint64_t owner, unsigned thread, unsigned barrier) {
            (uint64_t)(barrier & 0xffff) << STAMP_BARRIER_SHIFT;
 }
 
+static uint64_t owner_of(const struct launch *launch, uint64_t block) {
+    uint64_t launch_bits = launch->number % 0xffff + 1;
+    return launch_bits << 19 | (block & 0x7ffff);
+}
+
 void shadow_start_block(struct worker *worker, uint64_t number) {
     const struct launch *launch = worker->launch;
-    uint64_t launch_bits = launch->number % 0xffff + 1;
-    worker->owner = launch_bits << 19 | (number & 0x7ffff);
+    worker->owner = owner_of(launch, number);
     worker->shared_owner = ++worker->block_serial & 0x7ffffffff;
     worker->barriers = 0;
     worker->barrier_site_count = 0;
@@ -77,6 +81,8 @@ void shadow_barrier(struct worker *worker) {
     for (unsigned i = 0; i < worker->launch->threads; i++)
         worker->threads[i].stamp = make_stamp(worker->owner, i, worker->barriers);
 }
+
+void shadow_grid_barrier(struct worker *worker) { worker->owner = owner_of(worker->launch, worker->block_number); }
 
 /* The lanes have met: each knows now what any of them knew. */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes) {

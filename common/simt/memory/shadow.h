@@ -43,6 +43,7 @@ void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t addre
                    bool marked, const void *pc);
 void shadow_start_block(struct worker *worker, uint64_t number);
 void shadow_barrier(struct worker *worker);
+void shadow_grid_barrier(struct worker *worker); /* launch->number has changed */
 void shadow_report_unwritten(struct worker *worker);
 void shadow_settle_suspects(struct worker *worker); /* before anything else is stored */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);

@@ -261,8 +261,14 @@ static void merge(struct meter *into, struct meter *from) {
 }
 
 struct touched {
-    uint64_t launch_bits, read, written;
+    const struct launch *launch;
+    uint64_t read, written;
 };
+
+static bool is_of_launch(uint64_t stamp, const struct launch *launch) {
+    uint64_t bits = stamp >> STAMP_LAUNCH_SHIFT; /* as shadow.c makes them */
+    return bits != 0 && (launch->number % 0xffff + 1 - bits + 0xffff) % 0xffff <= launch->grid_barriers;
+}
 
 static void count_touched(const struct allocation *allocation, void *data) {
     struct touched *touched = data;
@@ -270,9 +276,9 @@ static void count_touched(const struct allocation *allocation, void *data) {
         const struct cell *cell = &allocation->cells[i], *bytes = byte_cells(allocation->cells, allocation->bytes, i);
         bool read = false;
         for (int b = 0; b < (cell->split ? 4 : 1); b++)
-            read |= (cell->split ? &bytes[b] : cell)->read >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+            read |= is_of_launch((cell->split ? &bytes[b] : cell)->read, touched->launch);
         touched->read += read;
-        touched->written += cell->write >> STAMP_LAUNCH_SHIFT == touched->launch_bits;
+        touched->written += is_of_launch(cell->write, touched->launch);
     }
 }
 
@@ -291,7 +297,7 @@ void meter_launch_done(struct launch *launch, struct worker **workers, int count
     if (simt_watcher != NULL) simt_watcher->launch(launch);
     if (!launch->metered) return;
     struct kernel *kernel = find_kernel(launch);
-    struct touched touched = {.launch_bits = launch->number % 0xffff + 1};
+    struct touched touched = {.launch = launch};
     memory_for_each(count_touched, &touched);
     for (int i = 0; i < count; i++) {
         if (kernel != NULL) merge(kernel->meter, workers[i]->meter);

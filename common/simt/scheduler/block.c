@@ -34,8 +34,8 @@ static void start_block(struct worker *worker, uint64_t number) {
         thread->place = (struct place){"", "", 0};
     }
     collectives_start_block(worker);
-    shadow_start_block(worker, number);
     worker->block_number = number;
+    shadow_start_block(worker, number);
     meter_start_block(worker);
 }
 

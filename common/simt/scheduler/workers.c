@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "scheduler.h"
 
+#include "collectives.h"
 #include "cuda_runtime.h"
 #include "device_memory.h"
 #include "meter.h"
@@ -15,11 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
+static pthread_t *worker_threads;
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
     struct worker **workers;
     int count, busy;
+    int count_for_blocks; /* the first so many run the blocks of a launch that is not cooperative */
     uint64_t generation;
     struct launch *launch;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -35,7 +38,7 @@ static void *worker_main(void *data) {
     simt_worker = worker;
     stack_t stack = {.ss_sp = worker->signal_stack, .ss_size = 1 << 16};
     sigaltstack(&stack, NULL);
-    uint64_t seen = 0;
+    uint64_t seen = worker->generation;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         while (pool.generation == seen) pthread_cond_wait(&pool.work, &pool.lock);
@@ -45,13 +48,15 @@ static void *worker_main(void *data) {
 
         worker->launch = launch;
         memset(worker->site_cache, 0, sizeof worker->site_cache);
-        if (fiber_ensure_stacks(worker, launch->threads)) {
+        bool takes_part = worker->number < pool.count_for_blocks || launch->cooperative;
+        if (takes_part && fiber_ensure_stacks(worker, launch->threads)) {
             while (!atomic_load(&launch->failed)) {
                 uint64_t number = atomic_fetch_add(&launch->next_block, 1);
                 if (number >= launch->blocks) break;
                 scheduler_run_block(worker, (number * launch->step + launch->offset) % launch->blocks);
+                if (launch->cooperative) grid_block_done(worker);
             }
-        } else {
+        } else if (takes_part) {
             simt_fail(cudaErrorMemoryAllocation, "no memory for the stacks of %u threads", launch->threads);
         }
         atomic_store(&worker->block_started_ns, 0);
@@ -62,26 +67,32 @@ static void *worker_main(void *data) {
     return NULL;
 }
 
-static pthread_t *worker_threads;
-
-static void *allocate_or_die(size_t bytes) {
-    void *memory = calloc(1, bytes);
+static void *reallocate_or_die(void *old, size_t bytes) {
+    void *memory = old != NULL ? realloc(old, bytes) : calloc(1, bytes);
     if (memory == NULL) {
         fputs("simulated device: out of memory\n", stderr);
         abort();
     }
     return memory;
 }
+static void *allocate_or_die(size_t bytes) { return reallocate_or_die(NULL, bytes); }
 
-static void start_workers(void) {
+static int wanted_workers(void) {
     const char *wanted = getenv("SIMT_THREADS");
     long count = wanted != NULL ? strtol(wanted, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
-    if (count < 1) count = 1;
+    return count < 1 ? 1 : (int)count;
+}
+
+/* So many that there are `count`; none is at work. */
+static void start_workers(int count) {
+    if (count <= pool.count) return;
     scheduler_catch_signals();
-    pool.workers = allocate_or_die((size_t)count * sizeof *pool.workers);
-    worker_threads = allocate_or_die((size_t)count * sizeof *worker_threads);
-    for (long i = 0; i < count; i++) {
+    pool.workers = reallocate_or_die(pool.workers, (size_t)count * sizeof *pool.workers);
+    worker_threads = reallocate_or_die(worker_threads, (size_t)count * sizeof *worker_threads);
+    for (int i = pool.count; i < count; i++) {
         struct worker *worker = allocate_or_die(sizeof *worker);
+        worker->number = i;
+        worker->generation = pool.generation;
         worker->threads = allocate_or_die(MAX_BLOCK_THREADS * sizeof *worker->threads);
         worker->meter = meter_create();
         worker->signal_stack = allocate_or_die(1 << 16);
@@ -112,12 +123,10 @@ static void wake_stuck_workers(int64_t limit_ns, uint64_t *progress, int64_t *pr
 
 void simt_run(struct launch *launch) {
     int64_t limit_ns = (int64_t)(watchdog_seconds() * 1e9);
+    if (pool.count_for_blocks == 0) pool.count_for_blocks = wanted_workers();
+    start_workers(pool.count_for_blocks);
+    if (launch->cooperative) start_workers((int)launch->blocks);
     pthread_mutex_lock(&pool.lock);
-    if (pool.count == 0) {
-        pthread_mutex_unlock(&pool.lock);
-        start_workers();
-        pthread_mutex_lock(&pool.lock);
-    }
     uint64_t progress = 0;
     int64_t progress_ns = scheduler_now_ns();
     pool.launch = launch;

@@ -1,0 +1,106 @@
+/* mbarriers: barriers that are 8 bytes of shared memory, at which a thread arrives first and waits later or not at all
+ * (PTX ISA, section "mbarrier"). A phase ends when the expected number of arrivals is complete, and with it the asynchronous
+ * copies that were bound to it.
+ *
+ * The end of a phase counts as a barrier of the whole block for shadow.c, also where fewer threads take part: it never
+ * accuses a thread that has waited, and misses races of those that took no part in the phase.
+ */
+#include "collectives.h"
+
+#include "device_memory.h"
+#include "hooks.h"
+#include "report.h"
+#include "shadow.h"
+
+#include <string.h>
+
+struct mbarrier {
+    uint64_t expected : 20, pending : 20, phase : 24;
+};
+enum { MOST_ARRIVALS = (1 << 20) - 1, PHASE_BITS = 24 };
+
+/* Its accesses are judged, but are no requests that the meter knows. */
+static struct mbarrier *check(void *address, enum access_kind kind, const char *what, const char *file, int line,
+                              const void *pc) {
+    if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)
+        simt_fail(cudaErrorIllegalAddress,
+                  "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", file,
+                  line, what);
+    bool metering = simt_worker->metering;
+    simt_worker->metering = false;
+    simt_check_access(address, sizeof(struct mbarrier), kind, kind == ACCESS_ATOMIC, pc);
+    simt_worker->metering = metering;
+    return address;
+}
+
+void simt_mbarrier_init(void *address, unsigned expected, const char *file, int line) {
+    struct mbarrier *barrier = check(address, ACCESS_WRITE, "init()", file, line, __builtin_return_address(0));
+    if (expected == 0 || expected > MOST_ARRIVALS)
+        simt_fail(cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible", file, line,
+                  expected, MOST_ARRIVALS);
+    *barrier = (struct mbarrier){.expected = expected, .pending = expected};
+}
+
+static void end_phase(struct mbarrier *barrier) {
+    async_copies_arrive(simt_worker, barrier, barrier->phase);
+    shadow_barrier(simt_worker);
+    barrier->phase++;
+    barrier->pending = barrier->expected;
+}
+
+/* Memory that nobody has written holds poison, or zeros if no earlier block had it. */
+static bool is_fresh(const void *address) {
+    static const unsigned char poison[sizeof(struct mbarrier)] = {POISON, POISON, POISON, POISON,
+                                                                  POISON, POISON, POISON, POISON};
+    static const unsigned char zeros[sizeof(struct mbarrier)];
+    return memcmp(address, poison, sizeof poison) == 0 || memcmp(address, zeros, sizeof zeros) == 0;
+}
+
+unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const char *what, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    if (simt_is_shared(address) && is_fresh(address))
+        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
+    struct mbarrier *barrier = check(address, ACCESS_ATOMIC, what, file, line, pc);
+    simt_self->place = (struct place){what, file, line};
+    simt_self->last_pc = pc;
+    if (count == 0 || count > barrier->pending)
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s:%d: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() was told?",
+                  file, line, what, count, barrier->pending, barrier->expected);
+    unsigned phase = barrier->phase;
+    if (drop) barrier->expected--;
+    barrier->pending -= count;
+    if (barrier->pending == 0) end_phase(barrier);
+    return phase;
+}
+
+void simt_async_bind(void *address, const char *file, int line) {
+    struct mbarrier *barrier = check(address, ACCESS_ATOMIC, "memcpy_async()", file, line, __builtin_return_address(0));
+    async_copies_bind(barrier, barrier->phase);
+}
+
+struct phase {
+    const struct mbarrier *barrier;
+    unsigned number;
+};
+
+static int phase_is_over(void *data) {
+    const struct phase *phase = data;
+    return ((phase->barrier->phase - phase->number) & ((1u << PHASE_BITS) - 1)) - 1 < 1u << (PHASE_BITS - 1);
+}
+
+int simt_mbarrier_test(void *address, unsigned phase, const char *file, int line) {
+    struct phase of = {check(address, ACCESS_ATOMIC, "try_wait()", file, line, __builtin_return_address(0)), phase};
+    if (!phase_is_over(&of)) simt_give_way(); /* it will ask again */
+    return phase_is_over(&of);
+}
+
+unsigned simt_mbarrier_phase(void *address, const char *file, int line) {
+    return check(address, ACCESS_ATOMIC, "wait_parity()", file, line, __builtin_return_address(0))->phase;
+}
+
+void simt_mbarrier_wait(void *address, unsigned phase, const char *file, int line) {
+    static const struct simt_condition over = {"barrier::wait()", phase_is_over};
+    struct phase of = {check(address, ACCESS_ATOMIC, over.name, file, line, __builtin_return_address(0)), phase};
+    simt_wait_until(&over, &of, file, line);
+}

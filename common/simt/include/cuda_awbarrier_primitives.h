@@ -1,0 +1,25 @@
+/* The toolkit's mbarriers for C: __mbarrier_t in shared memory. */
+#ifndef SIMT_CUDA_AWBARRIER_PRIMITIVES_H
+#define SIMT_CUDA_AWBARRIER_PRIMITIVES_H
+
+#include "simt_device.h"
+
+typedef uint64_t __mbarrier_t;
+typedef unsigned __mbarrier_token_t;
+
+static inline void __mbarrier_init(__mbarrier_t *barrier, uint32_t expected, SIMT_HERE) {
+    simt_mbarrier_init(barrier, expected, file, line);
+}
+static inline void __mbarrier_inval(__mbarrier_t *) {}
+static inline __mbarrier_token_t __mbarrier_arrive(__mbarrier_t *barrier, SIMT_HERE) {
+    return simt_mbarrier_arrive(barrier, 1, 0, "__mbarrier_arrive()", file, line);
+}
+static inline __mbarrier_token_t __mbarrier_arrive_and_drop(__mbarrier_t *barrier, SIMT_HERE) {
+    return simt_mbarrier_arrive(barrier, 1, 1, "__mbarrier_arrive_and_drop()", file, line);
+}
+static inline bool __mbarrier_test_wait(__mbarrier_t *barrier, __mbarrier_token_t phase, SIMT_HERE) {
+    return simt_mbarrier_test(barrier, phase, file, line) != 0;
+}
+static inline uint32_t __mbarrier_maximum_count() { return (1 << 20) - 1; }
+
+#endif
