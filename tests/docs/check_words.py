@@ -35,7 +35,11 @@ REJECTED = (  # pattern, what to write
 
 
 def problems_of(page):
-    text = prose(page.read_text(encoding="utf-8"))
+    raw = page.read_text(encoding="utf-8")
+    for match in re.finditer(r"^<!-- n ", raw, re.MULTILINE):  # Markdown takes the line for a block of HTML
+        line = raw.count("\n", 0, match.start()) + 1
+        yield line, f"{shown(page)}:{line}: a value at the beginning of a line ends its paragraph: put a word before it"
+    text = prose(raw)
     for pattern, instead in REJECTED:
         for match in re.finditer(pattern.replace(" ", SPACE), text, re.IGNORECASE):
             line = text.count("\n", 0, match.start()) + 1

@@ -57,6 +57,7 @@ expect 1 'a link to a heading that is not there' check_links.py 's/#a-heading/#n
 expect 1 'a misspelt word' check_spelling.py 's/computes/conputes/'
 expect 1 'a rejected phrase' check_words.py 's/One thread per query row/A thread a row/'
 expect 1 'threads that see' check_words.py 's/A warp is 32 lanes/The lanes see 32 rows/'
+expect 1 'a value at the beginning of a line' check_words.py 's/^One thread/<!-- n x -->1<!-- \/n --> thread/'
 expect 1 'a wrong quote' run_commands.py 's/^first$/frist/'
 expect 1 'a quote that lacks a line' run_commands.py '/^third$/d'
 expect 1 'a quote with a line too many' run_commands.py 's/^three$/three\nfour/'
