@@ -34,8 +34,8 @@ struct problem {
     int N_kv; /* keys and values in a head */
     int d;    /* head dimension, 1 to MAX_HEAD_DIM */
 
-    /* Query i sees key j where j <= i + N_kv - N_q: the mask is aligned to the bottom right corner of S, as
-     * FlashAttention does since 2.1. A row that sees no key gives O = 0 and L = -inf. */
+    /* Query i attends to key j where j <= i + N_kv - N_q: the mask is aligned to the bottom right corner of S, as
+     * FlashAttention does since 2.1. A row that attends to no key gives O = 0 and L = -inf. */
     bool causal;
 
     float scale; /* usually 1 / sqrt(d) */

@@ -28,7 +28,7 @@ struct check check_values(const float *out, const double *ref, size_t count, dou
 double bias_of(const float *out, const double *ref, size_t count);
 
 /* A gradient: count elements. `size` is that of the terms of each sum (reference_backward_rows()): where they cancel, as
- * for a row that sees one key only, the error is relative to them and not to what is left. */
+ * for a row that attends to one key only, the error is relative to them and not to what is left. */
 struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound);
 
 /* L: a logarithm, so its error is absolute: the bound applies to max(1, |L|). -inf must be met by -inf. */

@@ -28,7 +28,7 @@ static size_t key_rows(const struct problem *problem) {
     return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_kv;
 }
 
-/* Keys 0 .. n-1 of its head are the ones that query i sees; returns n, which may be 0. Eq. 7. */
+/* Keys 0 .. n-1 of its head are the ones that query i attends to; returns n, which may be 0. Eq. 7. */
 static size_t visible_keys(const struct problem *problem, size_t i) {
     if (!problem->causal) {
         return (size_t)problem->N_kv;
@@ -153,7 +153,7 @@ static struct pair backward_pair(const struct problem *problem, const float *q, 
     return (struct pair){.P = P, .dS = P * (dP - D), .dS_size = P * (fabs(dP) + sqrt(squares) + fabs(D))};
 }
 
-/* dQ_row (d) = scale * sum over keys j of dS_ij k_j. A row that sees no key keeps its zeros. */
+/* dQ_row (d) = scale * sum over keys j of dS_ij k_j. A row that attends to no key keeps its zeros. */
 static void backward_query_row(const struct problem *problem, const float *Q, const float *K, const float *V,
                                const float *dO, const double *L, const double *D, size_t row, double *dQ_row,
                                double *size) {

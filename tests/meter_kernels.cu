@@ -217,6 +217,16 @@ __global__ void async_rows(const float *in, float *out, int stride) {
 }
 void run_async_rows(const float *in, float *out, int stride) { async_rows<<<1, 32>>>(in, out, stride); }
 
+__global__ void async_words(const float *in, float *out, int shift) {
+    __shared__ __align__(128) float tile[64];
+    int lane = (int)threadIdx.x;
+    __pipeline_memcpy_async(&tile[shift + lane], &in[lane], 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    out[lane] = tile[shift + lane];
+}
+void run_async_words(const float *in, float *out, int shift) { async_words<<<1, 32>>>(in, out, shift); }
+
 __global__ void add(const int *in, int *out) {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     out[i] += in[i];

@@ -575,6 +575,23 @@ Test(meter, asynchronous_copies_to_padded_rows) {
     }
 }
 
+/* Copies of 4 bytes count as loads do, wherever they go. Measured on an H200, in chapters 06 and 09 with d 59. */
+Test(meter, asynchronous_copies_of_words) {
+    static const struct {
+        int from, shift, sectors;
+    } cases[] = {{0, 0, 4}, {0, 4, 4}, {0, 3, 4}, {3, 0, 5}, {3, 3, 5}};
+    float *in = zeros_on_device(128 * sizeof *in), *out = zeros_on_device(32 * sizeof *out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char what[60];
+        snprintf(what, sizeof what, "from element %d to element %d", cases[i].from, cases[i].shift);
+        start(1);
+        run_async_words(in + cases[i].from, out, cases[i].shift);
+        const cJSON *kernel = finish();
+        expect_total(kernel, "global_copy_requests", 1, what);
+        expect_total(kernel, "global_copy_sectors", cases[i].sectors, what);
+    }
+}
+
 enum { BLOCKS = 16 };
 
 Test(meter, a_quarter_of_the_blocks) {

@@ -1,7 +1,7 @@
 // 10x_tf32: fp32 accuracy from tensor cores, by three TF32 products. Beside the chain of rungs, which is for 16 bits.
 //
 // Idea      TF32 keeps 11 significant bits of a float's 24. Each operand becomes big + small, two TF32 numbers, and A
-//           B = big big + big small + small big: the missing small small is about 2^-24 of the product. A tensor core
+//           B = big big + big small + small big: the missing small small is about 2^-22 of the product. A tensor core
 //           truncates when it adds, so a long chain of mma drifts towards zero: each short chain starts from zero,
 //           and an ordinary addition, which rounds, adds it to the sum.
 // Costs     O(N) memory, none beyond the outputs; three mma per product, about four instructions per element of a

@@ -90,14 +90,16 @@ static unsigned count_sectors(const uintptr_t *addresses, unsigned lanes, unsign
     return sectors;
 }
 
-/* A card counts the sectors of a cp.async by where they go as well: one for each 32 bytes of shared memory that are
- * filled from one 128-byte line. A row that is shifted by 16 bytes against its place in global memory, as those of a
- * padded tile are, so costs one more for each line that it comes from. Found from an H100's counters of chapter 06. */
+/* A card counts the sectors of a 16-byte cp.async, which passes L1 by, by where they go as well: one for each 32 bytes of
+ * shared memory that are filled from one 128-byte line. A row that is shifted by 16 bytes against its place in global
+ * memory, as those of a padded tile are, so costs one more for each line that it comes from. Copies of 4 bytes go through
+ * L1, and count as loads do. Found from an H100's and an H200's counters of chapters 06 and 09. */
 static unsigned count_copied_sectors(const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
                                      unsigned bytes) {
     enum { LINE = 128 };
     static _Thread_local struct small_set set;
     unsigned filled = 0, sectors = count_sectors(addresses, lanes, bytes);
+    if (bytes < 16) return sectors;
     empty_set(&set);
     for (unsigned left = lanes; left != 0; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
