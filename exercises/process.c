@@ -32,7 +32,7 @@ static _Noreturn void become(const char *const argv[], struct limits limits, int
     if (results >= 0) fcntl(3, F_SETFD, 0), kept = 4;
     for (int fd = kept; fd < 256; fd++) close(fd);
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, (rlim_t)limits.seconds * 2 + 2);
+    limit(RLIMIT_CPU, (rlim_t)limits.cpu_seconds);
     limit(RLIMIT_FSIZE, 256u << 20);
     if (limits.address_bytes > 0) limit(RLIMIT_AS, limits.address_bytes);
     execvp(argv[0], (char *const *)(uintptr_t)argv);

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 struct limits {
-    int seconds;          /* on the wall clock; as much of CPU time per core */
-    size_t address_bytes; /* of address space; 0: no limit */
-    size_t output_bytes;  /* standard output and error together; more ends the program */
+    int seconds, cpu_seconds; /* on the wall clock; of each process */
+    size_t address_bytes;     /* of address space; 0: no limit */
+    size_t output_bytes;      /* standard output and error together; more ends the program */
 };
 
 struct outcome {

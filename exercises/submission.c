@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_REFUSED = 4, COMPILE_SECONDS = 25, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
+enum { EXIT_REFUSED = 4, COMPILE_SECONDS = 25, COMPILE_CPU_SECONDS = 10, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
 
-static const struct limits compile_limits = {COMPILE_SECONDS, (size_t)4 << 30, MESSAGE_BYTES};
+static const struct limits compile_limits = {COMPILE_SECONDS, COMPILE_CPU_SECONDS, (size_t)4 << 30, MESSAGE_BYTES};
 
 /* Where programs are built: elsewhere for somebody who cannot write to the build folder. */
 static const char *scratch_folder(void) {
@@ -127,7 +127,8 @@ static bool write_text(const char *path, const char *shown, const char *text) {
 
 /* The first errors of the compiler, each with its line of source. */
 static char *first_errors(struct outcome outcome) {
-    if (outcome.timed_out) return strdup("the compiler needed more than 25 s");
+    if (outcome.timed_out || strstr(outcome.output, "signal terminated program") != NULL)
+        return strdup("the compiler needed more than 10 s or 4 GB");
     char *kept = calloc(1, MESSAGE_BYTES + 64), *rest = outcome.output, *line;
     int more = 0, errors = 0;
     while ((line = strsep(&rest, "\n")) != NULL && errors < 4) {
@@ -214,7 +215,7 @@ bool sandbox_works(void) {
     static int works = -1;
     if (works < 0) {
         const char *const command[] = {SANDBOX, "true", NULL};
-        struct outcome outcome = run_program(command, (struct limits){10, 0, MESSAGE_BYTES}, -1);
+        struct outcome outcome = run_program(command, (struct limits){10, 10, 0, MESSAGE_BYTES}, -1);
         works = outcome.status == 0;
         free(outcome.output);
     }
@@ -229,7 +230,7 @@ static struct outcome run_guarded(const char *program, char numbers[12][32], int
     for (int i = 0; i < 12; i++) argv[count++] = numbers[i];
     setenv("SIMT_WATCHDOG_SECONDS", "5", 1);
     setenv("SIMT_THREADS", "1", 1); /* blocks run in one order, so that a report is the same each time */
-    return run_program(argv, (struct limits){RUN_SECONDS, (size_t)16 << 30, MESSAGE_BYTES}, results);
+    return run_program(argv, (struct limits){RUN_SECONDS, RUN_SECONDS, (size_t)16 << 30, MESSAGE_BYTES}, results);
 }
 
 /* What the program wrote: the line, the outputs, the meter. False where something is missing. */

@@ -164,7 +164,7 @@ static char *after_patch(const struct task *task, const char *kernel, const char
     int file = mkstemp(to);
     if (file >= 0) close(file);
     const char *const command[] = {"patch", "-s", "-f", "--read-only=ignore", "-r", "-", "-o", to, kernel, patch, NULL};
-    struct outcome outcome = run_program(command, (struct limits){.seconds = 10, .output_bytes = MOST_BYTES}, -1);
+    struct outcome outcome = run_program(command, (struct limits){.seconds = 10, .cpu_seconds = 10, .output_bytes = MOST_BYTES}, -1);
     char *text = outcome.status == 0 ? read_text(to) : NULL;
     unlink(to);
     if (text == NULL) broken(task, "%s does not apply to %s", patch, kernel);

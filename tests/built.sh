@@ -4,6 +4,7 @@
 # built.sh --all BUILD_FOLDER: build all that the tests need, going on past errors, which fail the tests that they concern.
 # TEST_PROGRAMS=quick_programs: only what the tests with the label "quick" need.
 set -uo pipefail
+export OMP_WAIT_POLICY=passive # threads of the reference that wait must not take the time of other tests
 
 if [[ $1 == --all ]]; then
     all_built=$2/all_tests_are_built
