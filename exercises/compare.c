@@ -64,34 +64,36 @@ static void worst_line(const cJSON *meter, const char *space, const char *count,
 }
 
 struct side {
-    bool built, right;
+    char *program; /* NULL: it does not compile */
+    bool right;
     char *message;
     struct submission_run result;
 };
 
-static struct side run_side(const struct compared *compared, const struct problem *problem, bool backward) {
+static struct side build_side(const struct compared *compared) {
     struct side side = {0};
     char *text = read_text(compared->file);
     if (text == NULL) {
         fprintf(stderr, "run.sh: %s: %s\n", compared->file, strerror(errno));
         exit(2);
     }
-    char *program = build_submission(text, compared->origin, compared->shown, false, &side.message);
+    side.program = build_submission(text, compared->origin, compared->shown, false, &side.message);
     free(text);
-    if (program == NULL) return side;
-    side.built = true;
-    side.result = run_submission(program, problem, INPUT_RANDOM, 1, backward, true);
-    free(program);
-    side.message = side.result.message;
-    if (side.result.ending != FINISHED) return side;
-    struct verdict verdict = check_run(&side.result.run, backward, 2e9);
-    side.right = verdict.ok;
-    free_verdict(&verdict);
     return side;
 }
 
+static void run_side(struct side *side, const struct problem *problem, bool backward) {
+    if (side->program == NULL) return;
+    side->result = run_submission(side->program, problem, INPUT_RANDOM, 1, backward, true);
+    side->message = side->result.message;
+    if (side->result.ending != FINISHED) return;
+    struct verdict verdict = check_run(&side->result.run, backward, 2e9);
+    side->right = verdict.ok;
+    free_verdict(&verdict);
+}
+
 static const char *state_of(const struct side *side) {
-    if (!side->built) return "no build";
+    if (side->program == NULL) return "no build";
     if (side->result.ending == REFUSED) return "refused";
     if (side->result.ending != FINISHED) return "FAULT";
     return side->right ? "right" : "WRONG";
@@ -120,19 +122,16 @@ static void print_rows(const struct side *before, const struct side *yours) {
 }
 
 int compare(const struct compared *before, const struct compared *yours, struct problem problem) {
-    char *text = read_text(yours->file);
-    bool backward = text != NULL && strstr(text, ".backward = ") != NULL && strstr(text, ".forward = ") == NULL;
-    if (text != NULL && strstr(text, ".dtypes = ") != NULL) problem.dtype = BF16;
-    free(text);
-    pid_t other = fork(); /* compiles what run_side() then finds made */
-    if (other == 0) {
-        char *message, *older = read_text(before->file);
-        _exit(older == NULL || build_submission(older, before->origin, before->shown, false, &message) == NULL);
-    }
-    struct side b = run_side(yours, &problem, backward);
+    pid_t other = fork(); /* compiles what build_side() then finds made */
+    if (other == 0) _exit(build_side(before).program == NULL);
+    struct side b = build_side(yours);
     if (other > 0) waitpid(other, NULL, 0);
-    struct side a = run_side(before, &problem, backward);
-    if (b.built && b.result.ending == REFUSED) {
+    struct side a = build_side(before);
+    bool backward = false;
+    if (b.program != NULL) describe_submission(b.program, &backward, &problem.dtype);
+    run_side(&b, &problem, backward);
+    run_side(&a, &problem, backward);
+    if (b.program != NULL && b.result.ending == REFUSED) {
         fprintf(stderr, "run.sh: %s", b.message);
         return EXIT_USAGE;
     }
@@ -140,9 +139,9 @@ int compare(const struct compared *before, const struct compared *yours, struct 
            backward ? "backward" : "forward", problem.heads, problem.N_q, problem.N_kv, problem.d,
            problem.causal ? ", causal" : "");
     printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
-    if (a.built && b.built && a.result.ending == FINISHED && b.result.ending == FINISHED) print_rows(&a, &b);
+    if (a.program != NULL && b.program != NULL && a.result.ending == FINISHED && b.result.ending == FINISHED) print_rows(&a, &b);
     if (b.message != NULL) printf("\n%s", b.message);
-    if (b.built && b.result.ending == FINISHED && !b.right)
+    if (b.program != NULL && b.result.ending == FINISHED && !b.right)
         printf("  For the elements that are wrong: ./run.sh --steps %s\n", yours->label);
-    return !b.built ? EXIT_WRONG : b.result.ending != FINISHED ? EXIT_FAULT : b.right ? 0 : EXIT_WRONG;
+    return b.program == NULL ? EXIT_WRONG : b.result.ending != FINISHED ? EXIT_FAULT : b.right ? 0 : EXIT_WRONG;
 }

@@ -222,15 +222,25 @@ bool sandbox_works(void) {
     return works;
 }
 
-static struct outcome run_guarded(const char *program, char numbers[12][32], int results) {
+/* With so many numbers as arguments, or with none. */
+static struct outcome run_guarded(const char *program, char numbers[][32], int number_count, int results) {
     const char *argv[40] = {SANDBOX, "--ro-bind", program, program, program}; /* it may lie in /tmp itself */
     int count = 0;
     if (!sandbox_works()) argv[0] = program, argv[1] = NULL;
     while (argv[count] != NULL) count++;
-    for (int i = 0; i < 12; i++) argv[count++] = numbers[i];
+    for (int i = 0; i < number_count; i++) argv[count++] = numbers[i];
     setenv("SIMT_WATCHDOG_SECONDS", "5", 1);
     setenv("SIMT_THREADS", "1", 1); /* blocks run in one order, so that a report is the same each time */
     return run_program(argv, (struct limits){RUN_SECONDS, RUN_SECONDS, (size_t)16 << 30, MESSAGE_BYTES}, results);
+}
+
+void describe_submission(const char *program, bool *backward, enum dtype *dtype) {
+    struct outcome outcome = run_guarded(program, NULL, 0, -1);
+    int numbers[2] = {false, FP32};
+    if (outcome.status == 0) sscanf(outcome.output, "%d %d", &numbers[0], &numbers[1]);
+    *backward = numbers[0] != 0;
+    *dtype = (enum dtype)numbers[1];
+    free(outcome.output);
 }
 
 /* What the program wrote: the line, the outputs, the meter. False where something is missing. */
@@ -274,7 +284,7 @@ struct submission_run run_submission(const char *program, const struct problem *
         perror("memfd_create");
         exit(3);
     }
-    struct outcome outcome = run_guarded(program, numbers, results);
+    struct outcome outcome = run_guarded(program, numbers, 12, results);
     rewind(file);
     result.ending = BROKE_OFF;
     if (outcome.timed_out || outcome.too_long || outcome.status != 0 || !read_results(file, &result, backward, meter))

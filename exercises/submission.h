@@ -7,10 +7,9 @@
 #include <cjson/cJSON.h>
 
 /* Compile the text of a kernel file, which lies in the folder of `file`, and link it with child.c. Messages call the file
- * `shown`. Returns the program's
- * path, the caller's to free; or NULL, with the reason in `message` (the caller's to free, too). `confined`: what it calls
- * must be what device code may call, and the caller removes the program; any other is kept for a while, and used again when
- * the same text and headers come back. */
+ * `shown`. Returns the program's path, the caller's to free; or NULL, with the reason in `message` (the caller's to free,
+ * too). `confined`: what it calls must be what device code may call, and the caller removes the program; any other is kept for
+ * a while, and used again when the same text and headers come back. */
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message);
 
 /* FAULTED: the device found a fault; REFUSED: the step does not take the problem; BROKE_OFF: crash, limit, no results. */
@@ -23,6 +22,9 @@ struct submission_run {
     char *printed; /* what a program that finished printed; NULL: nothing */
     cJSON *meter;  /* where it was asked for */
 };
+
+/* The pass and the data type that its struct step has as a rule: forward, and fp32, where it has them. */
+void describe_submission(const char *program, bool *backward, enum dtype *dtype);
 
 /* Run it once in a process of its own. */
 struct submission_run run_submission(const char *program, const struct problem *problem, enum input_kind input,
