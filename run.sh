@@ -82,7 +82,7 @@ choose_steps() { # LIST: fills `steps` in the ladder's order, each once
 }
 
 choose_one() { # NN: of a number, the chapter's last rung
-    [[ ${1:--} != -* && $1 != *,* ]] || die $exit_usage "$job takes one step, as in ./run.sh $job 02"
+    [[ ${1:--} != -* && $1 != *,* ]] || die $exit_usage "$job takes one step, as 02 or 06b"
     choose_steps "$1"
     steps=("${steps[-1]}")
 }
@@ -219,7 +219,7 @@ main_job() {
     "build/$preset/bin/report" "${table[@]}" "$results" || status=$exit_wrong
     say ''
     # What was measured here is the reader's own and stays in build/; without a card the recorded measurements are drawn.
-    local -a what=(--recorded plots/data --out plots/pictures)
+    local -a what=()
     if [[ $preset == cuda ]]; then
         rm -f "build/$preset/pictures"/*.png # not every run has enough sizes for every picture
         what=(--results "$results" --out "build/$preset/pictures")
@@ -289,8 +289,7 @@ job=main
 # shellcheck source=exercises/jobs.sh disable=SC1091
 case ${1-} in
 test | profile | sanitize | cu) job=$1 && shift ;;
-try | start | grade | handout) job=$1 && shift && source exercises/jobs.sh ;;
-new) exec steps/new.sh "${@:2}" ;;
+try | start | grade | handout | new) job=$1 && shift && source exercises/jobs.sh ;;
 esac
 exec 3>&2 # for `interrupted`, which may be called while standard error goes to a log
 trap interrupted INT TERM

@@ -1,21 +1,13 @@
-#!/usr/bin/env bash
-# handout.sh DIR CHAPTER|TASK..., which `./run.sh handout` calls: a tree for students. It holds the starters of the warm-ups,
+# shellcheck shell=bash disable=SC2154
+# ./run.sh handout DIR CHAPTER|TASK..., sourced by jobs.sh: a tree for students. It holds the starters of the warm-ups,
 # of these chapters' first exercises and of the named tasks; the kernels of earlier chapters that are not among them; and no
 # tests, solutions or patches. Of the chapters' own pages the code is left out. Other tasks on a kernel show its first
 # exercise's solution (05b shows that of 05a), so they are there only when they are named.
-set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-
-die() {
-    printf 'run.sh handout: %s\n' "$1" >&2
-    exit 2
-}
-
 to=${1-}
-if (($# < 2)) || [[ $to == -* ]]; then die 'it takes a new folder and chapters, as in ./run.sh handout ../course 01 02 05'; fi
-[[ $to == /* ]] || to=${invoked_from:-$PWD}/$to
+[[ $# -ge 2 && $to != -* ]] || die "$exit_usage" 'handout takes a new folder and chapters, as in ./run.sh handout ../course 01 02 05'
+[[ $to == /* ]] || to=$invoked_from/$to
 shift
-[[ ! -e $to ]] || die "$to is already there"
+[[ ! -e $to ]] || die "$exit_usage" "$to is already there"
 chapters=() tasks=()
 for wanted; do
     found=(exercises/"$wanted"_*/ steps/"$wanted"_*/)
@@ -24,10 +16,10 @@ for wanted; do
     elif [[ $wanted =~ ^[0-9bc][0-9]+[a-z]?$ && -d ${found[0]} ]]; then
         tasks+=("$wanted")
     else
-        die "there is no chapter or task \"$wanted\""
+        die "$exit_usage" "there is no chapter or task \"$wanted\""
     fi
 done
-((${#chapters[@]} > 0)) || die 'it takes one chapter at least, as in ./run.sh handout ../course 01 02 05'
+((${#chapters[@]} > 0)) || die "$exit_usage" 'handout takes one chapter at least, as in ./run.sh handout ../course 01 02 05'
 
 part=$to.part
 rm -rf "$part"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# ./run.sh try, start, grade and handout. Sourced by run.sh, which defines die, choose_one, install_missing and the steps.
-# shellcheck disable=SC2154
+# ./run.sh try, start, grade, handout and new. Sourced by run.sh, which defines die, choose_one, install_missing and the steps.
+# shellcheck disable=SC2154,SC1091
 
 step_file() { # NAME
     if [[ $1 == [0-9][0-9][a-z]_* ]]; then echo steps/"${1:0:2}"_*/"$1.cu"; else echo "steps/$1/${1:3}.cu"; fi
@@ -70,4 +70,5 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
 start_job() { build_grader && exec build/sim/bin/exercise start "$@"; }
 grade_job() { build_grader && exec build/sim/bin/exercise grade "$@"; }
 
-handout_job() { build_grader && export invoked_from && exec exercises/handout.sh "$@"; }
+handout_job() { build_grader && source exercises/handout.sh; }
+new_job() { source steps/new.sh; }
