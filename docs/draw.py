@@ -13,28 +13,24 @@ def box(page, x, y, width, height, face="white", edge=GREY, line=0.8, order=1):
     page.box(x, y, width, height, face, edge, line, order)
 
 
-def link(page, x0, y0, x1, y1):
-    page.line([x0, x1], [y0, y1], ORANGE, 1.0, order=4)
+def entry(page, x, y, face, edge, words):
+    """Of a key to the colours."""
+    box(page, x, y - 0.6, 1.6, 1.2, face, edge)
+    page.text(x + 2.2, y, words)
 
 
 # ---- grid, block, warp: the launch of `scores` in chapter 01 ----------------------------------------------------------
 
-BLOCK_X, BLOCK_Y = 32, 8  # of `scores`
-QUERIES, KEYS = 64, 128
 
-
-def draw_grid(_):
-    page = Page(36)
-    blocks_x, blocks_y = KEYS // BLOCK_X, QUERIES // BLOCK_Y
-    chosen = (2, 3)
-
-    page.title(1.6, "Grid", 1)
+def grid(_):
+    page, chosen = Page(36, "Grid"), (2, 3)
+    BLOCK_X, BLOCK_Y = 32, 8  # of `scores`
+    blocks_x, blocks_y = 128 // BLOCK_X, 64 // BLOCK_Y  # keys, queries
     page.text(1, 4.2, f"{blocks_x} x {blocks_y} blocks of one head")
     width, height, left, top = 4.6, 2.3, 1.0, 6.4
     for j in range(blocks_y):
         for i in range(blocks_x):
-            face = ORANGE if (i, j) == chosen else "white"
-            box(page, left + i * width, top + j * height, width, height, face=face)
+            box(page, left + i * width, top + j * height, width, height, ORANGE if (i, j) == chosen else "white")
     page.text(left, top + blocks_y * height + 1.4, "blockIdx.x = 0 to 3: keys")
     page.text(left, top + blocks_y * height + 3.4, "blockIdx.y = 0 to 7: queries")
 
@@ -47,8 +43,8 @@ def draw_grid(_):
             box(page, block_left + x * cell, top + y * 1.9, cell, 1.9, face=face, line=0.4)
         page.text(block_left + BLOCK_X * cell + 0.6, top + (y + 0.5) * 1.9, f"warp {y}")
     x0, y0 = left + (chosen[0] + 1) * width, top + chosen[1] * height
-    link(page, x0, y0, block_left, top)
-    link(page, x0, y0 + height, block_left, top + BLOCK_Y * 1.9)
+    for part, tall in ((0, 0), (height, BLOCK_Y * 1.9)):
+        page.line([x0, block_left], [y0 + part, top + tall], ORANGE, 1.0, order=4)
     page.text(block_left, top + BLOCK_Y * 1.9 + 1.4, "threadIdx.x = 0 to 31: lane of the warp")
     page.text(block_left, top + BLOCK_Y * 1.9 + 3.4, "threadIdx.y = 0 to 7: warp of the block")
 
@@ -63,9 +59,8 @@ def draw_grid(_):
 # ---- one SM, and the memories around it ---------------------------------------------------------------------------------
 
 
-def draw_sm(_):
-    page = Page(44)
-    page.title(1.6, "One SM of 132", 1)
+def sm(_):
+    page = Page(44, "One SM of 132")
     box(page, 1, 3.2, 52, 27.2, face="#F4F4F4")
     for i in range(4):
         x = 2.5 + i * 12.6
@@ -79,18 +74,12 @@ def draw_sm(_):
     box(page, 2.5, 20.6, 49.2, 8.2, face=TINT, edge=BLUE)
     page.text(27.1, 23.0, "L1 cache and shared memory: 256 KiB together", ha="center", weight="bold")
     page.text(27.1, 26.2, "shared memory: 228 KiB at most, 32 banks, 128 bytes per cycle", ha="center")
-    box(page, 1, 32.0, 52, 4.6, face=TINT, edge=BLUE)
-    page.text(27, 34.3, "L2 cache, one for all SMs: 50 MB", ha="center", weight="bold")
-    box(page, 1, 38.2, 52, 4.6, face=TINT, edge=BLUE)
-    page.text(27, 40.5, "device memory: 80 GB (H100) or 141 GB (H200)", ha="center", weight="bold")
-    rows = [
-        (12.0, "registers:", "one thread"),
-        (21.6, "shared memory:", "the threads of one block"),
-        (26.9, "L1 cache:", "the blocks of one SM"),
-        (34.3, "L2, device memory:", "all threads"),
-    ]
+    for y, words in ((32.0, "L2 cache, one for all SMs: 50 MB"), (38.2, "device memory: 80 GB (H100) or 141 GB (H200)")):
+        box(page, 1, y, 52, 4.6, face=TINT, edge=BLUE)
+        page.text(27, y + 2.3, words, ha="center", weight="bold")
     page.text(55, 7.4, "Who can use it", size=12, weight="bold")
-    for y, name, words in rows:
+    for y, name, words in ((12.0, "registers:", "one thread"), (21.6, "shared memory:", "the threads of one block"),
+                           (26.9, "L1 cache:", "the blocks of one SM"), (34.3, "L2, device memory:", "all threads")):
         page.text(55, y - 0.8, name, weight="bold")
         page.text(55, y + 1.2, words)
     return page
@@ -103,25 +92,19 @@ LATENCY, WORK, LOADS = 20, 4, 3  # cycles a load takes; instructions that need i
 
 def schedule(warps):
     """One scheduler: each cycle it issues for the first ready warp. Returns {cycle: (warp, kind)} and the length."""
-    ready, todo, slots, cycle = [0] * warps, [["load"] + ["work"] * WORK for _ in range(warps)], {}, 0
-    rounds = [1] * warps
+    ready, slots, cycle = [0] * warps, {}, 0
+    todo = [(["load"] + ["work"] * WORK) * LOADS for _ in range(warps)]
     while any(todo):
-        can = [warp for warp in range(warps) if todo[warp] and ready[warp] <= cycle]
-        if can:
-            warp = can[0]
-            kind = todo[warp].pop(0)
-            slots[cycle] = (warp, kind)
-            ready[warp] = cycle + (LATENCY if kind == "load" else 1)
-            if not todo[warp] and rounds[warp] < LOADS:
-                rounds[warp] += 1
-                todo[warp] = ["load"] + ["work"] * WORK
+        warp = next((warp for warp in range(warps) if todo[warp] and ready[warp] <= cycle), None)
+        if warp is not None:
+            slots[cycle] = warp, todo[warp].pop(0)
+            ready[warp] = cycle + (LATENCY if slots[cycle][1] == "load" else 1)
         cycle += 1
     return slots, cycle
 
 
-def draw_latency(_):
-    page = Page(35)
-    page.title(1.6, "One scheduler, one instruction per cycle at most", 1)
+def latency(_):
+    page = Page(35, "One scheduler, one instruction per cycle at most")
     y, scale = 5.0, 66.0 / 88
     for warps in (1, 2, 4):
         slots, length = schedule(warps)
@@ -129,86 +112,53 @@ def draw_latency(_):
         page.text(1, y + 1.0, f"{warps} warp{'s' if warps > 1 else ''}", weight="bold", size=11)
         for warp in range(warps):
             for cycle in range(length):
-                kind = slots.get(cycle, (None, None))
-                face = "white"
-                if kind[0] == warp:
-                    face = ORANGE if kind[1] == "load" else BLUE
+                face = {(warp, "load"): ORANGE, (warp, "work"): BLUE}.get(slots.get(cycle), "white")
                 box(page, 12 + cycle * scale, y + warp * 1.5, scale, 1.5, face=face, edge=PALE, line=0.4)
         used = 100 * len(slots) / length
         page.text(12, y + warps * 1.5 + 1.3, f"{len(slots)} instructions in {length} cycles: {used:.0f} % of the issue slots used")
         y += warps * 1.5 + 5.0
-    box(page, 1, 33.0 - 0.6, 1.6, 1.2, face=ORANGE, edge=ORANGE)
-    page.text(3.2, 33.0, f"load, its data arrive {LATENCY} cycles later")
-    box(page, 33, 33.0 - 0.6, 1.6, 1.2, face=BLUE, edge=BLUE)
-    page.text(35.2, 33.0, f"FMA that needs the data ({WORK} per load)")
+    entry(page, 1, 33.0, ORANGE, ORANGE, f"load, its data arrive {LATENCY} cycles later")
+    entry(page, 33, 33.0, BLUE, BLUE, f"FMA that needs the data ({WORK} per load)")
     return page
 
 
 # ---- sectors ------------------------------------------------------------------------------------------------------------
 
-REQUESTS = (  # words, the index that lane l loads, how it is written
-    ("neighbours: x[lane]", lambda lane: lane),
-    ("one address: x[7]", lambda lane: 7),
-    ("every second: x[2 * lane]", lambda lane: 2 * lane),
-    ("a row apart: x[64 * lane]", lambda lane: 64 * lane),
-)
-
-
-def sectors_of(index):
-    return sorted({index(lane) * WORD // SECTOR for lane in range(WARP)})
-
-
-def draw_sectors(_):
-    page = Page(37)
-    page.title(1.6, "Four loads of a warp, and the 32-byte sectors that they touch", 1)
+def sectors(_):
+    page = Page(37, "Four loads of a warp, and the 32-byte sectors that they touch")
     y, cell, words_shown = 6.4, 0.92, 72
-    for name, index in REQUESTS:
-        sectors = sectors_of(index)
-        words = {index(lane) for lane in range(WARP)}
-        useful = 100 * len(words) * WORD / (len(sectors) * SECTOR)
+    for name, first, step in (("neighbours: x[lane]", 0, 1), ("one address: x[7]", 7, 0),
+                              ("every second: x[2 * lane]", 0, 2), ("a row apart: x[64 * lane]", 0, 64)):
+        words = {first + step * lane for lane in range(WARP)}
+        touched = {word * WORD // SECTOR for word in words}
+        useful = 100 * len(words) * WORD / (len(touched) * SECTOR)
         page.text(1, y - 1.8, name, weight="bold")
-        count = f"{len(sectors)} sector{'s' if len(sectors) > 1 else ''}, {len(sectors) * SECTOR} bytes moved, {useful:.3g} % of them used"
-        page.text(30, y - 1.8, count)
+        page.text(30, y - 1.8, f"{len(touched)} sector{'s' if len(touched) > 1 else ''}, "
+                  f"{len(touched) * SECTOR} bytes moved, {useful:.3g} % of them used")
         for sector in range(words_shown * WORD // SECTOR):
-            face = TINT if sector in sectors else "white"
-            box(page, 1 + sector * 8 * cell, y, 8 * cell, 2.2, face=face, edge=GREY, line=0.7)
-        for word in words:
-            if word < words_shown:
-                box(page, 1 + word * cell, y, cell, 2.2, face=BLUE, edge="white", line=0.3, order=2)
+            box(page, 1 + sector * 8 * cell, y, 8 * cell, 2.2, TINT if sector in touched else "white", line=0.7)
+        for word in sorted(word for word in words if word < words_shown):
+            box(page, 1 + word * cell, y, cell, 2.2, face=BLUE, edge="white", line=0.3, order=2)
         if max(words) >= words_shown:
             page.text(1 + words_shown * cell + 0.8, y + 1.1, "and so on\n(30 more)", size=8.5)
         y += 7.2
-    box(page, 1, 34.4, 1.6, 1.2, face=BLUE, edge=BLUE)
-    page.text(3.2, 35.0, "a word that a lane loads")
-    box(page, 27, 34.4, 1.6, 1.2, face=TINT, edge=GREY)
-    page.text(29.2, 35.0, "the rest of its sector: moved, not used")
+    entry(page, 1, 35.0, BLUE, BLUE, "a word that a lane loads")
+    entry(page, 27, 35.0, TINT, GREY, "the rest of its sector: moved, not used")
     return page
 
 
 # ---- banks --------------------------------------------------------------------------------------------------------------
 
-ACCESSES = (  # words, the word that lane l loads
-    ("s[lane]", lambda lane: lane),
-    ("s[2 * lane]", lambda lane: 2 * lane),
-    ("s[32 * lane], a column of s[32][32]", lambda lane: 32 * lane),
-    ("s[33 * lane], a column of s[32][33]", lambda lane: 33 * lane),
-)
-
-
-def wavefronts_of(index):
-    """Different words for each bank; a load takes as many wavefronts as the largest."""
-    words = {index(lane) for lane in range(WARP)}
-    return [sum(word % BANKS == bank for word in words) for bank in range(BANKS)]
-
-
-def draw_banks(_):
-    page = Page(40)
-    page.title(1.6, "Four loads of a warp: different words in each of the 32 banks", 1)
+def banks(_):
+    page = Page(40, "Four loads of a warp: different words in each of the 32 banks")
     cell, tall = 1.06, 8.0
-    for number, (name, index) in enumerate(ACCESSES):
+    names = {1: "s[lane]", 2: "s[2 * lane]", 32: "s[32 * lane], a column of s[32][32]",
+             33: "s[33 * lane], a column of s[32][33]"}
+    for number, (step, name) in enumerate(names.items()):
         x, foot = 2.5 + (number % 2) * 40, 17.6 + (number // 2) * 17.4
-        counts = wavefronts_of(index)
-        most = max(counts)
+        words = {step * lane for lane in range(WARP)}
+        counts = [sum(word % BANKS == bank for word in words) for bank in range(BANKS)]
+        most = max(counts)  # a load takes as many wavefronts
         page.text(x, foot - tall - 4.0, name, weight="bold")
         page.text(x, foot - tall - 1.9, f"{most} wavefront{'s' if most > 1 else ''}" + (": no conflict" if most == 1 else ""))
         for bank, count in enumerate(counts):
@@ -224,5 +174,4 @@ def draw_banks(_):
     return page
 
 
-PICTURES = {f"pictures/{name}.png": (lambda folder: None, draw) for name, draw in (
-    ("grid", draw_grid), ("sm", draw_sm), ("latency", draw_latency), ("sectors", draw_sectors), ("banks", draw_banks))}
+PICTURES = grid, sm, latency, sectors, banks

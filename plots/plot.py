@@ -9,22 +9,26 @@ A picture shows one card, which it names: of those in plots/data, the one that w
 """
 
 import argparse
-import json
 import math
 import os
-import re
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 import provenance
 import records as rec
-import roofline
 import style
+from provenance import ROOT
 
-ROOT = provenance.ROOT
 PASSES = {"fwd": "forward", "bwd": "backward"}
 METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that shows its traffic
+
+# Ceilings of the cards that were counted: name; FP32 TFLOP/s and TB/s of device memory from NVIDIA's datasheets; TFLOP/s
+# of a kernel that issues FFMA and nothing else, measured (None: not measured). The newest card stands first.
+CARDS = {"h200": ("NVIDIA H200", 66.9, 4.8, None), "h100": ("NVIDIA H100 80GB HBM3", 66.9, 3.35, 60.5)}
+COUNTED = "--batch 4 --heads 16 --seq 1024 --dim 64"
+LENGTH, DIM = 1024, 64  # of these options
+MOVED = {"fwd": "Q, K, V, O and L\nmoved once each", "bwd": "Q, K, V, O, dO, dQ, dK, dV\nand L moved once each"}
 
 
 # ---- what to draw: no matplotlib here -----------------------------------------------------------------------------
@@ -34,11 +38,6 @@ def newest_card(records):
     """The records of one card: numbers of two do not belong in one picture."""
     _, newest = max(((record.details.get("date") or "", number) for number, record in enumerate(records)), default=("", None))
     return [record for record in records if record.device == records[newest].device]
-
-
-def is_chapter(step):
-    """A chapter's last rung, not one on the way there."""
-    return re.match(r"\d\d_", step) is not None
 
 
 def family(shape):
@@ -51,7 +50,8 @@ def by_step(records, title):
     steps_at = defaultdict(set)
     for record in records:
         steps_at[record.shape].add(record.step)
-    shape = max(steps_at, key=lambda shape: (len(steps_at[shape]), shape == rec.QUOTED, shape.work()), default=None)
+    work = lambda shape: shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
+    shape = max(steps_at, key=lambda shape: (len(steps_at[shape]), shape == rec.QUOTED, work(shape)), default=None)
     last = {record.step: record.ms for record in records if record.shape == shape}  # a later line replaces an earlier one
     if len(last) < 2:
         return None
@@ -60,16 +60,15 @@ def by_step(records, title):
 
 def by_length(records, title, value):
     """{step: [(N, value), ...]} of the square problems that were measured at most lengths, preferably the book's."""
-    lengths = defaultdict(set)
+    records, lengths = [record for record in records if record.shape.seq == record.shape.seq_kv], defaultdict(set)
     for record in records:
-        if record.shape.seq == record.shape.seq_kv:
-            lengths[family(record.shape)].add(record.shape.seq)
+        lengths[family(record.shape)].add(record.shape.seq)
     chosen = max(lengths, key=lambda key: (len(lengths[key]), key == family(rec.QUOTED), key), default=None)
     if chosen is None or len(lengths[chosen]) < 2:
         return None
     lines = defaultdict(dict)
     for record in records:
-        if record.shape.seq == record.shape.seq_kv and family(record.shape) == chosen and value(record) is not None:
+        if family(record.shape) == chosen and value(record) is not None:
             lines[record.step][record.shape.seq] = value(record)
     batch, heads, dim, causal = chosen
     where = f"{records[0].device}, B {batch}, H {heads}, d {dim}" + (", causal" if causal else "")
@@ -99,18 +98,30 @@ def memory(records, title, pass_):
 def traffic(records):
     """Per step: bytes in the sectors of all its requests to global memory, and the least that the definition needs."""
     backward = {record.step for record in records if record.pass_ == "bwd"}
-    words, found = METERED.split(), {}
-    b, h, n, d = (int(words[words.index(name) + 1]) for name in ("--batch", "--heads", "--seq", "--dim"))
-    for line in (ROOT / "plots" / "data" / "counters" / "meter.jsonl").read_text(encoding="utf-8").splitlines():
-        run = json.loads(line)
-        if run["options"] == METERED and is_chapter(run["step"]):
+    (b, h, n, d), found = map(int, METERED.split()[1::2]), {}
+    for run in rec.lines(ROOT / "plots" / "data" / "counters" / "meter.jsonl"):
+        if run["options"] == METERED and rec.is_chapter(run["step"]):
             sectors = sum(access.get("sectors", 0) for kernel in run["meter"] for access in kernel["lines"])
             found[run["step"]] = run["step"], 32 * sectors, least_bytes(b, h, n, d, run["step"] in backward)
     return {"title": f"Bytes that each step requests from global memory\nB {b}, H {h}, N {n}, d {d}", "points": sorted(found.values())}
 
 
-def three_digits(value):
-    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
+def roofline(pass_, steps):
+    """Points [step, FLOPs per byte of device memory, TFLOP/s], and the card's ceilings. Bytes and time are what Nsight
+    Compute counted (record.py counters), summed over a step's kernels. FLOPs are those of the definition, 4 B H N^2 d
+    forward and 2.5 times that backward, so a step that computes something twice gets no credit for it. What is still in
+    the L2 cache when a kernel ends is not counted, so a point may lie right of the line at which every tensor moves once."""
+    folder = ROOT / "plots" / "data" / "counters"
+    card = next(card for card in CARDS if (folder / f"{card}-counters.jsonl").exists())
+    lines = rec.lines(folder / f"{card}-counters.jsonl")
+    runs = {step: [kernel["counters"] for kernel in rec.kernels(lines, step, COUNTED)] for step in sorted(steps)}
+    flops = 4.0 * 4 * 16 * LENGTH**2 * DIM * (1.0 if pass_ == "fwd" else 2.5)
+    total = lambda kernels, *names: sum(kernel[name] for kernel in kernels for name in names)
+    points = [[step, flops / total(kernels, "dram__bytes_read.sum", "dram__bytes_write.sum"),
+               flops / total(kernels, "gpu__time_duration.sum") * 1e-3]
+              for step, kernels in runs.items() if kernels and rec.is_chapter(step)]
+    least = flops / least_bytes(4, 16, LENGTH, DIM, pass_ == "bwd")
+    return {"card": CARDS[card], "pass": pass_, "points": points, "least": least} if points else None
 
 
 def bytes_label(value):
@@ -121,26 +132,33 @@ def bytes_label(value):
 # ---- drawing --------------------------------------------------------------------------------------------------------
 
 
+def plain_ticks(axis):
+    """1, 10, 100 instead of powers of ten, with 2 and 5 between where a decade or two is all there is."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if math.log10(high / low) < 2.5 else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def draw_dots(facts, label, words):
     """A dot per step on a logarithmic axis, its value beside it. points: [step, value] or [step, value, least possible]."""
     points, mark = facts["points"], None
     fig, axes = style.figure(height=1.8 + 0.38 * len(points))
     for row, (step, value, *least) in enumerate(points):
-        axes.plot(value, row, marker=style.marker_of(step), color=style.color_of(step), markersize=9, clip_on=False)
+        axes.plot(value, row, **style.looks(step), markersize=9, clip_on=False)
         axes.annotate(label(value), (value, row), xytext=(9, 0), textcoords="offset points", va="center",
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
         for low in least:
             mark, = axes.plot([low] * 2, [row - 0.4, row + 0.4], color=style.INK, linewidth=2)
     low, high = min(point[-1] for point in points), max(point[1] for point in points)
-    axes.set_xscale("log")
-    axes.set_xlim(low / 1.8, high * (high / low * 1.8) ** 0.17)
     axes.set_yticks(range(len(points)), [point[0] for point in points])
-    axes.set_ylim(len(points) - 0.4, -0.6)  # the first step on top
+    axes.set(xscale="log", xlim=(low / 1.8, high * (high / low * 1.8) ** 0.17), xlabel=words, title=facts["title"],
+             ylim=(len(points) - 0.4, -0.6))  # the first step on top
     axes.tick_params(axis="y", length=0)
     axes.grid()
-    axes.set_xlabel(words)
-    axes.set_title(facts["title"])
-    roofline.plain_ticks(axes.xaxis)
+    plain_ticks(axes.xaxis)
     if mark is not None:
         axes.legend([mark], ["each input read once, each output written once"], loc="lower right", edgecolor="white", fontsize=9.5)
         axes.set_xticks([2**power for power in range(18, 31, 3) if low / 1.8 < 2**power])
@@ -159,8 +177,8 @@ def draw_lines(facts, words):
         axes.plot(*zip(*facts["ideal"]), color=style.GREY, linewidth=2.2, zorder=1, label="inputs and outputs")
     common = max((N for N in facts["lengths"] if all(N in dict(points) for points in lines.values())), default=None)
     for step, points in sorted(lines.items(), key=lambda line: -dict(line[1]).get(common, line[1][-1][1])):
-        axes.plot([N for N, _ in points], [value or none for _, value in points], color=style.color_of(step), label=step,
-                  marker=style.marker_of(step), linewidth=2.2, markersize=6.5, clip_on=False, zorder=3)
+        axes.plot([N for N, _ in points], [value or none for _, value in points], **style.looks(step), label=step,
+                  linewidth=2.2, markersize=6.5, clip_on=False, zorder=3)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2 if none else 10)
     axes.set_xticks(facts["lengths"], [str(length) for length in facts["lengths"]])
@@ -171,22 +189,45 @@ def draw_lines(facts, words):
         axes.set_yticks([none] + ticks, ["none"] + [bytes_label(tick) for tick in ticks])
         axes.set_ylim(bottom=none / 2)
     else:
-        roofline.plain_ticks(axes.yaxis)
-    axes.set_xlabel("sequence length N, rows")
-    axes.set_ylabel(words)
-    axes.set_title(facts["title"])
+        plain_ticks(axes.yaxis)
+    axes.set(xlabel="sequence length N, rows", ylabel=words, title=facts["title"])
     axes.grid()
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=10)
     return fig
 
 
+def draw_roofline(facts):
+    (card, peak, bandwidth, measured), least, words = facts["card"], facts["least"], PASSES[facts["pass"]]
+    ridge = peak / bandwidth
+    intensities = [least, ridge] + [intensity for _, intensity, _ in facts["points"]]
+    left, right = min(intensities) / 3, max(intensities) * 4
+    fig, axes = style.figure(height=5.0)
+    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(min(rate for *_, rate in facts["points"]) / 2.5, peak * 2.2))
+    axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color=style.INK, linewidth=1.8,
+              label=f"bound: {bandwidth} TB/s of memory,\n{peak} TFLOP/s of FP32")
+    if measured:
+        axes.plot([measured / bandwidth, right], [measured] * 2, color=style.GREY, linewidth=1.8, linestyle="--",
+                  label=f"FMAs alone, measured:\n{measured} TFLOP/s")
+    axes.axvline(least, color=style.GREY, linewidth=1.4, linestyle=":", zorder=1, label=MOVED[facts["pass"]])
+    for step, intensity, rate in sorted(facts["points"], key=lambda point: -point[2]):
+        axes.plot(intensity, rate, **style.looks(step), markersize=9, zorder=4, linestyle="none",
+                  label=f"{step}: {rate:.2g} TFLOP/s")
+    plain_ticks(axes.xaxis)
+    plain_ticks(axes.yaxis)
+    axes.grid()
+    axes.set(xlabel="FLOPs per byte of device memory", ylabel="TFLOP/s",
+             title=f"What the {words} steps attain, and what bounds them\n{card}, B 4, H 16, N {LENGTH}, d {DIM}")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9.5)
+    return fig
+
+
 def listed(records, rungs):
     """{name: (facts or None, draw)} of the pictures of these records: of chapters, and of their rungs."""
-    dots = lambda facts: draw_dots(facts, lambda ms: f"{three_digits(ms)} ms", "milliseconds, logarithmic (further left is faster)")
-    found = {}
+    axis, found = "milliseconds, logarithmic (further left is faster)", {}
+    dots = lambda facts: draw_dots(facts, lambda ms: rec.number(ms, " ms"), axis)
     for pass_, words in PASSES.items():
         timed = [record for record in records if record.pass_ == pass_ and record.ms]
-        steps = [record for record in timed if is_chapter(record.step)]
+        steps = [record for record in timed if rec.is_chapter(record.step)]
         one_head = [record for record in steps if family(record.shape) == (1, 1, rec.QUOTED.dim, False)]
         found[f"latency_by_step_{pass_}"] = by_step(steps, f"Latency of the {words} pass"), dots
         found[f"latency_by_length_{pass_}"] = (by_length(steps, f"Latency of the {words} pass", lambda record: record.ms),
@@ -209,9 +250,11 @@ def main():
     parser.add_argument("--out", type=Path, default=ROOT / "plots" / "pictures", help="default: plots/pictures")
     parser.add_argument("--check", action="store_true", help="draw nothing; name pictures missing or out of date")
     arguments = parser.parse_args()
+    files = sorted(arguments.recorded.glob("latency/*.jsonl"))
     try:
         own = rec.read([arguments.results]) if arguments.results else []
-        records = own or rec.read(rec.data_files(arguments.recorded))
+        # Of the card that the book shows: H200's where there are any.
+        records = own or rec.read([file for file in files if file.name.startswith("h200-")] or files)
         rungs = own or rec.read(sorted(arguments.recorded.glob("rungs/*.jsonl")))
     except (rec.BadRecord, OSError) as error:
         sys.exit(f"plot.py: {error}")
@@ -219,20 +262,13 @@ def main():
     if not own:
         chosen["traffic_by_step"] = traffic(records), lambda facts: draw_dots(facts, bytes_label, "bytes, logarithmic")
         for pass_ in PASSES:
-            chosen[f"roofline_{pass_}"] = roofline.facts(pass_, {r.step for r in records if r.pass_ == pass_}), roofline.draw
-    pictures = []
-    for name, (facts, draw) in chosen.items():
-        if facts is not None:
-            text = json.dumps(facts)
-            pictures.append(provenance.Picture(
-                arguments.out / f"{name}.png", [__file__, roofline.__file__, provenance.STYLE],
-                lambda path, metadata, draw=draw, text=text: style.save(draw(json.loads(text)), path, metadata), text))
-    if not arguments.check:
-        sys.exit(provenance.update(pictures))
-    orphans = sorted({*arguments.out.glob("*.png")} - {picture.path for picture in pictures})
+            chosen[f"roofline_{pass_}"] = roofline(pass_, {r.step for r in records if r.pass_ == pass_}), draw_roofline
+    pictures = [provenance.Picture(arguments.out / f"{name}.png", [__file__], facts, draw)
+                for name, (facts, draw) in chosen.items() if facts is not None]
+    orphans = sorted({*arguments.out.glob("*.png")} - {picture.path for picture in pictures}) if arguments.check else []
     for path in orphans:
         print(f"{os.path.relpath(path)}: drawn from measurements that are gone", file=sys.stderr)
-    sys.exit(1 if orphans else provenance.check(pictures))
+    sys.exit(1 if orphans else provenance.update(pictures, arguments.check))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Keeps committed pictures up to date without redrawing what has not changed. Standard library only.
 
 A picture remembers what it was made from: its PNG has a text "Source-Hash" with a SHA-256 over the scripts that draw it
-and the facts that they draw. update() draws the pictures whose hash differs; check() draws nothing and names those that
-are missing or out of date. Both return the exit status.
+and the facts that they draw.
 """
 
 import hashlib
 import io
+import json
 import os
 import sys
 from dataclasses import dataclass
@@ -15,49 +15,42 @@ from typing import Callable
 
 KEY = "Source-Hash"
 ROOT = Path(__file__).resolve().parent.parent
-STYLE = ROOT / "plots" / "style.py"
 
 
 @dataclass
 class Picture:
     path: Path
-    inputs: list  # files that decide what it looks like: its script, what that imports
-    draw: Callable  # draw(file, metadata)
-    facts: str = ""  # what it shows, as text
+    inputs: list  # scripts that decide what it looks like
+    facts: object  # what it shows
+    figure: Callable  # from the facts: anything with a Figure's savefig()
 
     def source_hash(self):
         digest = hashlib.sha256()
-        for path in sorted(Path(path).resolve() for path in self.inputs):
+        for path in sorted(map(Path, [*self.inputs, ROOT / "plots" / "style.py"])):
             content = path.read_bytes()
             digest.update(b"%d\n" % len(content) + content)  # without the name: a checkout may lie anywhere
-        digest.update(self.facts.encode())
+        digest.update(json.dumps(self.facts).encode())
         return digest.hexdigest()
 
     def is_up_to_date(self):
-        try:
-            _, _, text = self.path.read_bytes().partition(b"tEXt" + KEY.encode() + b"\0")
-        except OSError:
-            return False
+        _, _, text = (self.path.read_bytes() if self.path.exists() else b"").partition(b"tEXt" + KEY.encode() + b"\0")
         return text[:64] == self.source_hash().encode()
 
-
-def draw(picture):
-    """Written at once when it is complete: an interrupted script leaves no half picture."""
-    image = io.BytesIO()
-    picture.draw(image, {KEY: picture.source_hash(), "Software": None})  # else it holds matplotlib's version
-    picture.path.parent.mkdir(parents=True, exist_ok=True)
-    picture.path.write_bytes(image.getvalue())
-
-
-def update(pictures):
-    for picture in (picture for picture in pictures if not picture.is_up_to_date()):
-        draw(picture)
-        print(f"{os.path.relpath(picture.path)}: drawn")
-    return 0
+    def draw(self):
+        """Written at once when it is complete: an interrupted script leaves no half picture."""
+        image = io.BytesIO()
+        metadata = {KEY: self.source_hash(), "Software": None}  # else it holds matplotlib's version
+        self.figure(self.facts).savefig(image, format="png", metadata=metadata)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_bytes(image.getvalue())
 
 
-def check(pictures):
+def update(pictures, check=False):
+    """Draws those whose hash differs; with `check` only names them. Returns the exit status."""
     stale = [picture for picture in pictures if not picture.is_up_to_date()]
     for picture in stale:
-        print(f"{os.path.relpath(picture.path)}: {'out of date' if picture.path.exists() else 'missing'}", file=sys.stderr)
-    return 1 if stale else 0
+        found = "out of date" if picture.path.exists() else "missing"
+        if not check:
+            picture.draw()
+        print(f"{os.path.relpath(picture.path)}: {found if check else 'drawn'}", file=sys.stderr if check else sys.stdout)
+    return 1 if check and stale else 0

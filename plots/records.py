@@ -3,9 +3,12 @@
 A line of plots/data/latency/*.jsonl is one measurement of one pass of one step at one size, on one card.
 """
 
+import functools
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 
 class BadRecord(Exception):
@@ -25,66 +28,59 @@ class Shape:
         lengths = f"N {self.seq}" if self.seq == self.seq_kv else f"N {self.seq} x {self.seq_kv}"
         return f"B {self.batch}, H {self.heads}, {lengths}, d {self.dim}" + (", causal" if self.causal else "")
 
-    def work(self):
-        return self.batch * self.heads * self.seq * self.seq_kv * self.dim
-
 
 # The size that the book quotes.
 QUOTED = Shape(batch=4, heads=16, seq=4096, seq_kv=4096, dim=64)
 
 
-@dataclass(frozen=True)
-class Record:
-    step: str
-    idea: str
-    device: str
-    pass_: str  # fwd, bwd, both, or det: the deterministic variant of bwd
-    shape: Shape
-    ms: float | None
-    p25: float | None
-    p75: float | None
-    tflops: float | None
-    workspace: int | None
-    details: dict  # the whole line: date, driver, toolkit, commit, clocks
-
-
 def record_of(fields):
-    shape = Shape(*(fields[name] for name in ("batch", "heads", "seq", "seq_kv", "dim", "causal")))
-    numbers = (fields.get(name) for name in ("ms_median", "ms_p25", "ms_p75", "tflops", "workspace_bytes"))
-    pass_ = "det" if fields.get("deterministic") else fields["pass"]
-    return Record(fields["step"], fields.get("idea", ""), fields["device"], pass_, shape, *numbers, fields)
+    """details is the whole line: date, driver, toolkit, commit, clocks. A pass is fwd, bwd, both, or det: bwd's
+    deterministic variant. A number that was not measured is None."""
+    return SimpleNamespace(
+        step=fields["step"], device=fields["device"], pass_="det" if fields.get("deterministic") else fields["pass"],
+        shape=Shape(*(fields[name] for name in ("batch", "heads", "seq", "seq_kv", "dim", "causal"))), details=fields,
+        ms=fields.get("ms_median"), p25=fields.get("ms_p25"), p75=fields.get("ms_p75"), tflops=fields.get("tflops"),
+        workspace=fields.get("workspace_bytes"))
+
+
+@functools.cache
+def lines(path):
+    """Of a file of JSON lines."""
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def kernels(lines, step, options):
+    """What Nsight Compute counted of each launch of a step, in order."""
+    return [line for line in lines if (line["step"], line["options"]) == (step, options)]
+
+
+def number(value, unit=""):
+    """Three significant digits, never an exponent."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0}f}{unit}"
 
 
 def read(paths):
     """The records of the files, in order. The simulated device's are left out: its time is not a GPU's."""
     records = []
     for path in paths:
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        for at, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
             try:
-                record = record_of(json.loads(line))
+                records.append(record_of(json.loads(line)))
             except (ValueError, KeyError, TypeError) as error:
-                raise BadRecord(f"{path}:{number}: not a measurement ({error!r})") from error
-            if record.device != "sim":
-                records.append(record)
-    return records
-
-
-def data_files(folder):
-    """Of the recorded latencies, the files of the card that the book shows: H200's where there are any."""
-    files = sorted(Path(folder).glob("latency/*.jsonl"))
-    return [file for file in files if file.name.startswith("h200-")] or files
+                raise BadRecord(f"{path}:{at}: not a measurement ({error!r})") from error
+    return [record for record in records if record.device != "sim"]
 
 
 def find(records, step, shape, pass_="fwd"):
     """The last such measurement: a later one replaces an earlier one. None when there is none."""
-    for record in reversed(records):
-        if record.step == step and record.shape == shape and record.pass_ == pass_:
-            return record
-    return None
+    return next((line for line in reversed(records) if (line.step, line.shape, line.pass_) == (step, shape, pass_)), None)
 
 
-def steps_of(records, pass_):
-    return sorted({record.step for record in records if record.pass_ == pass_})
+def is_chapter(step):
+    """A chapter's last rung, not one on the way there."""
+    return step[2:3] == "_"
 
 
 def chapters(root):

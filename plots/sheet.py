@@ -3,6 +3,9 @@
 One unit is a tenth of an inch both ways; y grows downwards.
 """
 
+import functools
+from collections import defaultdict, namedtuple
+
 import style
 import traces
 from traces import WARP, WORD
@@ -13,25 +16,32 @@ MARKED = 5  # the lane whose part is picked out
 SECTOR, BANKS, LINE_WORDS = 32, 32, 32  # bytes; banks; words in a 128-byte line
 
 
+def mark(put):
+    """A method of Page that is only noted down at first; savefig() carries it out."""
+    @functools.wraps(put)
+    def note(page, *arguments, **more):
+        if page.axes:
+            return put(page, *arguments, **more)
+        page.marks.append((put.__name__, arguments, more))
+    return note
+
+
 class Page:
-    """80 wide, `height` high, without ticks."""
+    """80 wide, `height` high, with a title, without ticks. Its marks are plain values, which say without matplotlib whether
+    a picture has changed. `depends`: what else it must be drawn again for."""
 
-    def __init__(self, height):
-        self.fig, self.axes = style.figure(height=height / 10)
-        self.fig.set_layout_engine("none")
-        self.axes.set_position((0, 0, 1, 1))
-        self.axes.set_xlim(0, 80)
-        self.axes.set_ylim(height, 0)
-        self.axes.axis("off")
+    def __init__(self, height, title="", depends=""):
+        self.height, self.marks, self.axes = height, [("height", height, depends)], None
+        self.title(1.6, title)
 
+    @mark
     def text(self, x, y, words, size=9.5, **more):
-        more.setdefault("va", "center")
-        more.setdefault("zorder", 9)
-        return self.axes.text(x, y, words, fontsize=size, linespacing=1.35, **more)
+        return self.axes.text(x, y, words, fontsize=size, linespacing=1.35, **{"va": "center", "zorder": 9} | more)
 
     def title(self, y, words, x=1):
         self.text(x, y, words, size=12.5, weight="bold")
 
+    @mark
     def box(self, x, y, width, height, face="none", edge="none", line=0.8, order=1, words="", **more):
         """A rectangle, with words in its middle."""
         from matplotlib.patches import Rectangle
@@ -42,13 +52,16 @@ class Page:
             more.setdefault("color", "white" if face in (NOW, LANE, INK) else INK)
             self.text(x + width / 2, y + height / 2, words, ha="center", **more)
 
+    @mark
     def line(self, xs, ys, color=GREY, width=0.8, order=5, **more):
         self.axes.plot(xs, ys, color=color, linewidth=width, zorder=order, **more)
 
+    @mark
     def arrow(self, start, end, color=INK):
         shape = {"arrowstyle": "-|>", "color": color, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
         self.axes.annotate("", end, start, arrowprops=shape, zorder=8)
 
+    @mark
     def key(self, y, *entries):
         """What the colours mean, in one row: (face, words), or (None, colour, words) for an outline."""
         x = 1.0
@@ -60,29 +73,29 @@ class Page:
             x += 5.6 + extent.width / self.fig.dpi * 10
 
     def matrix(self, x, y, rows, cols, cell, name="", what="", below=""):
-        if name:
-            self.text(x, y - (3.3 if what else 1.4), name, weight="bold")
-        if what:
-            self.text(x, y - 1.3, what)
-        if below:
-            self.text(x, y + rows * cell + 0.9, below, va="top")
+        self.text(x, y - (3.3 if what else 1.4), name, weight="bold")
+        self.text(x, y - 1.3, what)
+        self.text(x, y + rows * cell + 0.9, below, va="top")
         return Matrix(self, x, y, rows, cols, cell)
 
-    def save(self, path, metadata):
-        """Makes sure first that no words are cut off, and none lie on others."""
-        renderer, page, wrong, boxes = self.fig.canvas.get_renderer(), self.fig.bbox, [], []
-        for words in self.axes.texts:
-            if not words.get_text():
-                continue
-            a = words.get_window_extent(renderer)
-            if not (page.x0 <= a.x0 and a.x1 <= page.x1 and page.y0 <= a.y0 and a.y1 <= page.y1):
-                wrong.append(f"cut off: {words.get_text()!r}")
+    def savefig(self, path, **options):
+        """As a Figure's. Makes sure first that no words are cut off, and none lie on others."""
+        self.fig, self.axes = style.figure(height=self.height / 10)
+        self.fig.set_layout_engine("none")
+        self.axes.set(position=(0, 0, 1, 1), xlim=(0, 80), ylim=(self.height, 0))
+        self.axes.axis("off")
+        for name, arguments, more in self.marks[1:]:
+            getattr(self, name)(*arguments, **more)
+        page, boxes = self.fig.bbox, []
+        for words in (words for words in self.axes.texts if words.get_text()):
+            a = words.get_window_extent(self.fig.canvas.get_renderer())
+            inside = page.x0 <= a.x0 and a.x1 <= page.x1 and page.y0 <= a.y0 and a.y1 <= page.y1
+            assert inside, f"cut off: {words.get_text()!r}"
             for other, b in boxes:
-                if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 4:
-                    wrong.append(f"{words.get_text()!r} lies on {other.get_text()!r}")
+                assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 4, \
+                    f"{words.get_text()!r} lies on {other.get_text()!r}"
             boxes.append((words, a))
-        assert not wrong, "\n".join(wrong)
-        style.save(self.fig, path, metadata)
+        self.fig.savefig(path, **options)
 
 
 class Matrix:
@@ -100,12 +113,8 @@ class Matrix:
 
     def fill(self, elements, face, order=3):
         """Colour elements (row, col), runs along a row at once."""
-        ordered = sorted(set(map(tuple, elements)))
-        start = 0
-        for i in range(1, len(ordered) + 1):
-            if i == len(ordered) or ordered[i] != (ordered[i - 1][0], ordered[i - 1][1] + 1):
-                self.rectangle(*ordered[start], 1, i - start, "none", 0, face, order)
-                start = i
+        for run in traces.grouped(set(map(tuple, elements)), lambda a, b: b == (a[0], a[1] + 1)):
+            self.rectangle(*run[0], 1, len(run), "none", 0, face, order)
 
     def rectangle(self, row, col, rows, cols, color=LANE, line=1.6, face="none", order=7):
         self.page.box(self.x + col * self.cell, self.y + row * self.cell, cols * self.cell, rows * self.cell, face, color,
@@ -130,30 +139,29 @@ class Matrix:
             self.page.text(x, y, str(text), size=size, ha="center", color="white" if (row, col) in white else INK)
 
 
-def matrix(name, what, shape, below, now=(), owned=(), lane=(), every=None):
-    """One matrix of a matrix_page(): the cells that are touched now and those that are owned, a frame around each group
-    of one lane's cells, a line after every so many rows."""
-    return {"name": name, "what": what, "shape": shape, "below": below, "now": now, "owned": owned, "lane": lane, "every": every}
+# One matrix of a matrix_page(): the cells that are touched now and those that are owned, a frame around each group of
+# one lane's cells, a line after every so many rows.
+matrix = namedtuple("matrix", "name what shape below now owned lane every", defaults=((), (), (), None))
 
 
-def matrix_page(facts):
-    """facts: {"parts": [[title, matrices side by side], ...], "key": words for NOW, OWNED and the marked lane's frames}."""
-    cell = min((74 - 3.6 * len(of)) / sum(one["shape"][1] for one in of) for _, of in facts["parts"])
-    heights = [7.6 + max(one["shape"][0] * cell + 1.9 * (1 + one["below"].count("\n")) for one in of) for _, of in facts["parts"]]
+def matrix_page(key, *parts):
+    """key: words for NOW, OWNED and the marked lane's frames; each part: a title and matrices side by side."""
+    cell = min((74 - 3.6 * len(of)) / sum(one.shape[1] for one in of) for _, *of in parts)
+    heights = [7.6 + max(one.shape[0] * cell + 1.9 * (1 + one.below.count("\n")) for one in of) for _, *of in parts]
     page, y = Page(2.9 + sum(heights) + 1.9 * len(heights)), 1.6
-    for (title, row), height in zip(facts["parts"], heights):
+    for (title, *row), height in zip(parts, heights):
         page.title(y, title)
         x = 3.0
         for one in row:
-            M = page.matrix(x, y + 6.6, *one["shape"], cell, one["name"], one["what"], one["below"])
-            M.fill(one["owned"], OWNED, order=2)
-            M.fill(one["now"], NOW)
-            for group in one["lane"]:
+            M = page.matrix(x, y + 6.6, *one.shape, cell, one.name, one.what, one.below)
+            M.fill(one.owned, OWNED, order=2)
+            M.fill(one.now, NOW)
+            for group in one.lane:
                 M.bounds(group, line=1.4)
-            M.lines(rows=one["every"])
+            M.lines(rows=one.every)
             x = M.right + 3.6
         y += height + 1.9
-    page.key(y - 0.6, *zip((NOW, OWNED), facts["key"]), (None, LANE, facts["key"][2]))
+    page.key(y - 0.6, *zip((NOW, OWNED), key), (None, LANE, key[2]))
     return page
 
 
@@ -196,7 +204,7 @@ def lane_pattern(page, x, y, cell, place, name_row, name_col):
     """place: [lane's row, lane's column] of 32 lanes; the numbers of the lanes stand where they are."""
     rows, cols = (max(at[i] for at in place) + 1 for i in (0, 1))
     grid = Matrix(page, x, y, rows, cols, cell)
-    grid.fill([(r, c) for r in range(rows) for c in range(cols)], TINT, order=2)
+    grid.fill(product(range(rows), range(cols)), TINT, order=2)
     grid.fill([place[MARKED]], LANE)
     grid.lines(1, 1, "white")
     grid.numbers({tuple(at): lane for lane, at in enumerate(place)}, white=[tuple(place[MARKED])])
@@ -221,15 +229,12 @@ def wavefronts(offsets, size, is_load=True):
         group *= 2
     turns = []
     for first in range(0, WARP, group):
-        words_of_bank, mine = [[] for _ in range(BANKS)], []
+        turns_of_bank, mine = defaultdict(dict), []
         for lane in range(first, first + group):
             for k in range(0 if offsets[lane] is None else size // WORD):
                 word = offsets[lane] // WORD + k
-                words = words_of_bank[word % BANKS]
-                if word not in words:
-                    words.append(word)
-                turn = words.index(word)
-                mine += [{} for _ in range(turn + 1 - len(mine))]
+                turn = turns_of_bank[word % BANKS].setdefault(word, len(turns_of_bank[word % BANKS]))
+                mine += [{}] if turn == len(mine) else []
                 mine[turn].setdefault(word % BANKS, []).append(lane)
         turns += mine
     return turns
@@ -237,10 +242,10 @@ def wavefronts(offsets, size, is_load=True):
 
 def lines_of(offsets, size, array):
     """Global memory: what is moved, and per 128-byte line its name, its words with their lanes, its sectors."""
-    pieces = {}
+    pieces = defaultdict(list)
     for lane, offset in enumerate(offsets):
         if offset is not None:
-            pieces.setdefault(offset // WORD, []).append(lane)
+            pieces[offset // WORD].append(lane)
     sectors = {(word * WORD + k) // SECTOR for word in pieces for k in range(0, size, WORD)}
     rows = [(f"{array}[{LINE_WORDS * line}]", [(word % LINE_WORDS, max(1, size // WORD), lanes) for word, lanes in pieces.items()
                                                if word // LINE_WORDS == line], [n % 4 for n in sectors if n // 4 == line])
@@ -252,14 +257,9 @@ def lines_of(offsets, size, array):
 def turns_of(offsets, size, is_load):
     """Shared memory: the cost, and per wavefront its name and the banks with their lanes."""
     turns, rows = wavefronts(offsets, size, is_load), []
-    for number, turn in enumerate(turns, start=1):
-        runs = []  # neighbouring banks that serve the same lanes
-        for bank, who in sorted(turn.items()):
-            if runs and runs[-1][2] == who and sum(runs[-1][:2]) == bank and bank % 4:
-                runs[-1][1] += 1
-            else:
-                runs.append([bank, 1, who])
-        rows.append((f"wavefront {number}", runs, []))
+    for number, turn in enumerate(turns, start=1):  # neighbouring banks that serve the same lanes are one
+        runs = traces.grouped(turn.items(), lambda a, b: b == (a[0] + 1, a[1]) and b[0] % 4)
+        rows.append((f"wavefront {number}", [(run[0][0], len(run), run[0][1]) for run in runs], []))
     lanes = sum(offset is not None for offset in offsets)
     return f"{lanes} lanes, {size} bytes each: {len(turns)} wavefront{'s' * (len(turns) > 1)} per request", rows
 

@@ -191,7 +191,7 @@ def ladder(book, page, pass_="fwd", size=None):
     """The recorded steps side by side at one size."""
     shape = parse_size(size)[0] if size else rec.QUOTED
     records = book.records()
-    found = [(step, rec.find(records, step, shape, pass_)) for step in rec.steps_of(records, pass_)]
+    found = [(step, rec.find(records, step, shape, pass_)) for step in sorted({line.step for line in records if line.pass_ == pass_})]
     need(found, f"ladder: nothing of {pass_} is recorded")
     first = found[0][1]
     other_type = lambda line: f" ({line.details['dtype']})" if line and line.details["dtype"] != "fp32" else ""

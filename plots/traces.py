@@ -24,14 +24,14 @@ COMPUTED = "computed"  # what holds() says of a word that was stored and not cop
 class Request:
     warp: int
     epoch: int  # barriers of the block before it
-    space: str
-    kind: str  # load, store, atomic, copy
-    bytes: int  # of one lane
-    array: str
-    offsets: list  # of the 32 lanes, in bytes from the array's start; None: a lane that takes no part
-    to: list  # of a copy: where the bytes go, from the start of shared memory
-    place: str  # file:line
-    holds: list  # of shared memory and of copies: per lane (array, element) of its first word
+    kind: str  # load, store, atomic, copy; of a barrier (warp -1) or a warp collective, which has no more than these, its name
+    space: str = ""
+    bytes: int = 0  # of one lane
+    array: str = ""
+    offsets: list = ()  # of the 32 lanes, in bytes from the array's start; None: a lane that takes no part
+    to: list = ()  # of a copy: where the bytes go, from the start of shared memory
+    place: str = ""  # file:line
+    holds: list = ()  # of shared memory and of copies: per lane (array, element) of its first word
 
     def elements(self, lane=None):
         """The 4-byte elements of the array that a lane, or all of them, take, in lane order."""
@@ -45,16 +45,7 @@ class Request:
 
     def source(self):
         """The array whose numbers a shared request reads or writes."""
-        return next((held[0] for held in self.holds or () if held is not None), None)
-
-
-@dataclass
-class Event:
-    """A barrier (warp -1) or a warp collective."""
-
-    warp: int
-    epoch: int
-    what: str
+        return next((held[0] for held in self.holds if held is not None), None)
 
 
 class Launch:
@@ -65,13 +56,12 @@ class Launch:
 
     def events(self, block=None):
         """Of a block, the first that was traced unless it is named."""
-        return self.blocks[block] if block is not None else next(iter(self.blocks.values()))
+        return self.blocks[block or next(iter(self.blocks))]
 
     def requests(self, block=None, source=None, **wanted):
         """The requests of a block whose fields are as wanted; `source` is of what shared memory holds."""
-        return [event for event in self.events(block) if isinstance(event, Request)
-                and all(getattr(event, name) == value for name, value in wanted.items())
-                and source in (None, event.source())]
+        return [event for event in self.events(block) if event.space and source in (None, event.source())
+                and all(getattr(event, name) == value for name, value in wanted.items())]
 
 
 def _events(fields, rows):
@@ -80,12 +70,12 @@ def _events(fields, rows):
     for number, warp, epoch, *rest in rows:
         site = fields["sites"][number]
         if not rest:
-            found.append(Event(warp, epoch, site["kind"]))
+            found.append(Request(warp, epoch, site["kind"]))
             continue
         lanes = [each if isinstance(each, list) else [each] * WARP for each in rest[1:]]
         array = fields["arrays"][rest[0]]
-        request = Request(warp, epoch, site["space"], site["kind"], site["bytes"], array, lanes[0],
-                          lanes[1] if len(lanes) > 1 else None, f'{site["file"]}:{site["line"]}', None)
+        request = Request(warp, epoch, site["kind"], site["space"], site["bytes"], array, lanes[0],
+                          lanes[-1], f'{site["file"]}:{site["line"]}')
         _follow(request, previous.get(warp), content, starts.get(array, 0))
         previous[warp] = request
         found.append(request)
@@ -94,19 +84,19 @@ def _events(fields, rows):
 
 def _follow(request, previous, content, start):
     """Keep `content`, {byte of shared memory: (array, element)}, and say in request.holds what the lanes find there."""
+    word = lambda array, offset: None if offset is None else (array, offset // WORD)
     if request.kind == "copy":
-        request.holds = [None if offset is None else (request.array, offset // WORD) for offset in request.offsets]
-        places = request.to
+        request.holds, places = [word(request.array, offset) for offset in request.offsets], request.to
     elif request.space == "shared":
         places = [None if offset is None else start + offset for offset in request.offsets]
         if request.kind == "load":
-            request.holds = [None if place is None else content.get(place) for place in places]
+            request.holds = [content.get(place) for place in places]
             return
-        request.holds = [None if place is None else (COMPUTED, place // WORD) for place in places]
-        if previous is not None and previous.kind == "load" and previous.space == "global":  # carried by registers
-            request.holds = [None if place is None else ("zero", 0) if offset is None else (previous.array, offset // WORD)
+        request.holds = [word(COMPUTED, place) for place in places]
+        if previous and previous.kind == "load" and previous.space == "global":  # carried by registers
+            request.holds = [None if place is None else word(previous.array, offset) or ("zero", 0)
                              for place, offset in zip(places, previous.offsets)]
-        elif previous is not None and previous.kind == "load" and previous.offsets == request.offsets:
+        elif previous and previous.kind == "load" and previous.offsets == request.offsets:
             request.holds = previous.holds  # changed in place
     else:
         return
@@ -123,10 +113,8 @@ def run(folder, program, options, blocks="0"):
         sys.exit(f"{path} is not there: build it first (cmake --preset sim && cmake --build --preset sim)")
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         words = [str(path), *options.split(), "--no-check", "--trace", file.name, "--trace-blocks", blocks]
-        done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(words)} failed: {done.stderr.strip()}")
-        return read(file.name)
+        done = subprocess.run(words, capture_output=True, text=True)
+        return sys.exit(f"{' '.join(words)} failed: {done.stderr.strip()}") if done.returncode else read(file.name)
 
 
 def read(path):
@@ -190,12 +178,18 @@ def activity(launch, unit, groups=1):
     return epochs
 
 
+def grouped(items, follows):
+    """The items in order, as lists of those that follow on each other."""
+    found = []
+    for item in sorted(items):
+        if found and follows(found[-1][-1], item):
+            found[-1].append(item)
+        else:
+            found.append([item])
+    return found
+
+
 def runs(numbers):
     """0, 1, 2, 7 as "0-2,7"."""
-    parts = []
-    for number in sorted(set(numbers)):
-        if parts and parts[-1][1] == number - 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+    found = grouped(set(numbers), lambda a, b: b == a + 1)
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in found)

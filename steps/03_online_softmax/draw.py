@@ -22,14 +22,14 @@ def who_reads_what(folder):
         elements, sectors = set(request.elements()), {element // 8 for element in request.elements()}
         return f"{array}[{KEY}][{COLUMN}]: {len(elements)} element, {len(sectors)} sector\nfor 32 FMAs", cells(elements, D)
 
-    shape = ROWS, D
-    return {"key": ["touched now", "registers", f"lane {sheet.MARKED}: one query row"], "parts": [
-        ["First: s += Q_reg[c] * K[c] for all columns c of one key", [
-            matrix("Q_reg[64]", "32 query rows, one per lane", shape, "registers: each lane\nhas its own row", *row_per_lane("Q")),
-            matrix("K, global memory", "32 keys x 64", shape, *one_for_all("K"))]],
-        ["Then: O_reg[c] = O_reg[c] * rescale + weight * V[c]", [
-            matrix("O_reg[64]", "32 query rows, one per lane", shape, "registers, with one m and one l\nper lane", *row_per_lane("O")),
-            matrix("V, global memory", "32 keys x 64", shape, *one_for_all("V"))]]]}
+    return sheet.matrix_page(
+        ("touched now", "registers", f"lane {sheet.MARKED}: one query row"),
+        ("First: s += Q_reg[c] * K[c] for all columns c of one key",
+         matrix("Q_reg[64]", "32 query rows, one per lane", (ROWS, D), "registers: each lane\nhas its own row", *row_per_lane("Q")),
+         matrix("K, global memory", "32 keys x 64", (ROWS, D), *one_for_all("K"))),
+        ("Then: O_reg[c] = O_reg[c] * rescale + weight * V[c]",
+         matrix("O_reg[64]", "32 query rows, one per lane", (ROWS, D), "registers, with one m and one l\nper lane", *row_per_lane("O")),
+         matrix("V, global memory", "32 keys x 64", (ROWS, D), *one_for_all("V"))))
 
 
 # Query 3 of the 4 x 4 example in docs/math.md; scale = ln 2, so exp(S) = 2^(Q K^T).
@@ -39,56 +39,43 @@ V = ((1, 0, 2, 0), (0, 3, 0, 1), (4, 0, 0, -2), (0, 1, -1, 5))
 
 
 def key_by_key(_):
-    """Equations 10 to 12, key by key, in exact fractions: what is known after each key, as text."""
-    steps, scores, m, l, o = [], [], None, Fraction(0), (Fraction(0),) * 4
-    for k, v in zip(K, V):
-        s = sum(a * b for a, b in zip(QUERY_3, k))
-        m_new = s if m is None else max(m, s)
-        rescale = Fraction(0) if m is None else Fraction(2) ** (m - m_new)
-        weight = Fraction(2) ** (s - m_new)
-        before = [Fraction(2) ** (score - m) for score in scores]
-        l, o, m = l * rescale + weight, tuple(a * rescale + weight * b for a, b in zip(o, v)), m_new
-        scores.append(s)
-        after = [Fraction(2) ** (score - m) for score in scores]
-        assert sum(after) == l
-        steps.append({"s / ln 2": str(s), "m / ln 2": str(m), "rescale": str(rescale), "weight": str(weight), "l": str(l),
-                      "O, not divided": "(" + ", ".join(map(str, o)) + ")", "before": list(map(str, before)),
-                      "after": list(map(str, after)), "end": ", ".join(str(value / l) for value in o)})
-    return steps
-
-
-def draw_key_by_key(steps):
-    page = Page(47)
+    """Equations 10 to 12, key by key, in exact fractions: what is known after each key."""
+    page = Page(47, "Query 3 of the 4 x 4 example: what its thread knows after each key")
     left, width, bar, tall, foot = 15.0, 16.4, 2.5, 11.0, 19.0
-    page.title(1.6, "Query 3 of the 4 x 4 example: what its thread knows after each key")
     page.text(1, foot - tall / 2, "exp(S - m)\nof the keys\nso far")
-    rows = ("s / ln 2", "m / ln 2", "rescale", "weight", "l", "O, not divided")
-    for row, name in enumerate(rows):
-        page.text(1, foot + 5.0 + 2.9 * row, name, size=11, weight="bold")
     page.text(1, foot + 1.3, "key", color=GREY)
-    for index, step in enumerate(steps):
+    scores, weights, m, l, o = [], [], None, Fraction(0), (Fraction(0),) * 4
+    for index, (k, v) in enumerate(zip(K, V)):
+        scores.append(sum(a * b for a, b in zip(QUERY_3, k)))
+        m_new = max(scores)
+        rescale = Fraction(0) if m is None else Fraction(2) ** (m - m_new)
+        before, weights = weights, [Fraction(2) ** (score - m_new) for score in scores]
+        l, o, m = l * rescale + weights[-1], tuple(a * rescale + weights[-1] * b for a, b in zip(o, v)), m_new
+        assert sum(weights) == l
         x = left + index * width
         page.text(x, 4.6, f"after key {index}", size=11, weight="bold")
         page.line([x, x + 4 * (bar + 0.6) - 0.6], [foot, foot], INK, 1.0)
-        for j, value in enumerate(step["after"]):
-            height, at = float(Fraction(value)) * tall, x + j * (bar + 0.6)
+        for j, value in enumerate(weights):
+            height, at = float(value) * tall, x + j * (bar + 0.6)
             label = height
-            if j < index and step["before"][j] != value:
-                old = float(Fraction(step["before"][j])) * tall
+            if j < index and before[j] != value:
+                old = float(before[j]) * tall
                 page.box(at, foot - old, bar, old, "white", GREY, 1.0)
                 label = old if old - height < 2 else height  # no room between the two heights
             page.box(at, foot - height, bar, height, NOW if j == index else TINT, NOW, order=2)
-            page.text(at + bar / 2, foot - label - 0.9, value, ha="center")
+            page.text(at + bar / 2, foot - label - 0.9, str(value), ha="center")
             page.text(at + bar / 2, foot + 1.3, str(j), ha="center", color=GREY)
-        for row, name in enumerate(rows):
-            changed = name == "rescale" and step[name] not in ("0", "1")
-            page.text(x, foot + 5.0 + 2.9 * row, step[name], size=10 if name[0] == "O" else 11,
-                      color=LANE if changed else INK, weight="bold" if changed else "normal")
-    end = steps[-1]
+        known = {"s / ln 2": scores[-1], "m / ln 2": m, "rescale": rescale, "weight": weights[-1], "l": l,
+                 "O, not divided": f"({', '.join(map(str, o))})"}
+        for row, (name, value) in enumerate(known.items()):
+            y, changed = foot + 5.0 + 2.9 * row, name == "rescale" and value not in (0, 1)
+            if index == 0:
+                page.text(1, y, name, size=11, weight="bold")
+            page.text(x, y, str(value), size=10 if name[0] == "O" else 11, color=LANE if changed else INK,
+                      weight="bold" if changed else "normal")
     page.key(41.6, (NOW, "the new key: its height is weight"), (TINT, "earlier keys"), ("white", "their height before the rescale"))
-    page.text(1, 44.8, f"At the end: O = {end['O, not divided']} / l = ({end['end']})", size=11)
+    page.text(1, 44.8, f"At the end: O = {known['O, not divided']} / l = ({', '.join(str(value / l) for value in o)})", size=11)
     return page
 
 
-PICTURES = {"who_reads_what.png": (who_reads_what, sheet.matrix_page),
-            "key_by_key.png": (key_by_key, draw_key_by_key)}
+PICTURES = who_reads_what, key_by_key

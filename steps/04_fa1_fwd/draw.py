@@ -7,20 +7,15 @@ from sheet import INK, LANE, NOW, OWNED, PALE, SAND, TINT, Page, cells, matrix, 
 TILE, D, SEQ, WARP_SHOWN = 32, 64, 128, 1
 
 
-def run(folder, dim=D):
-    return traces.run(folder, "04_fa1_fwd", f"--heads 1 --seq {SEQ} --dim {dim}")[0]
+run = lambda folder, dim=D: traces.run(folder, "04_fa1_fwd", f"--heads 1 --seq {SEQ} --dim {dim}")[0]
 
 
 def order_of_visits(folder):
-    return traces.visits(run(folder), (0, 0, 0), TILE, D)
-
-
-def draw_order_of_visits(visits):
+    visits = traces.visits(run(folder), (0, 0, 0), TILE, D)
     order = {(i, j): number for number, (i, j, _, _) in enumerate(visits, start=1)}
     now = 2, 1
     reads, writes = visits[order[now] - 1][2:]
-    page = Page(46)
-    page.title(1.6, "One block per head: all query tiles for one key tile, then the next key tile")
+    page = Page(46, "One block per head: all query tiles for one key tile, then the next key tile")
     grid = sheet.visits(page, 1.0, 14.0, 6.0, order, now, kept_rows=False)
     for j in range(4):
         page.text(grid.at(0, j)[0], 12.8, f"{j * TILE} to {j * TILE + TILE - 1}", size=8.5, ha="center")
@@ -41,23 +36,14 @@ def draw_order_of_visits(visits):
 
 def shared_memory(folder):
     """Per head dimension: bytes of the launch, and of each array its first word and how many words are written."""
-    found = {}
-    for dim in (64, 128):
-        words = {}
-        for request in run(folder, dim).requests(space="shared", kind="store"):
-            words.setdefault(request.source(), set()).update(request.elements())
-        parts = sorted([min(of), len(of), "S" if name == traces.COMPUTED else name] for name, of in words.items())
-        found[dim] = [run(folder, dim).dynamic_bytes, parts]
-    return found
-
-
-def draw_shared_memory(facts):
-    page = Page(37)
-    page.title(1.6, "A block's shared memory, drawn to scale")
+    page = Page(37, "A block's shared memory, drawn to scale")
     left, scale = 2.0, 74.0 / (64 << 10)  # 64 KiB are 74 units wide
     faces = {"Q": TINT, "K": OWNED, "V": SAND, "S": "#E8CFE0"}
-    for row, (dim, (total, parts)) in enumerate(facts.items()):
-        y, tall = 8.6 + 12.6 * row, 5.0
+    for dim, y in ((64, 8.6), (128, 21.2)):
+        words, total, tall = {}, run(folder, dim).dynamic_bytes, 5.0
+        for request in run(folder, dim).requests(space="shared", kind="store"):
+            words.setdefault(request.source(), set()).update(request.elements())
+        parts = sorted((min(of), len(of), "S" if name == traces.COMPUTED else name) for name, of in words.items())
         page.text(left, y - 2.0, f"d = {dim}:  {total} bytes", size=11, weight="bold")
         ends = [first for first, _, _ in parts[1:]] + [total // 4]
         for (first, used, name), end in zip(parts, ends):
@@ -66,9 +52,8 @@ def draw_shared_memory(facts):
             page.box(x + wide - padding, y, padding, tall, INK, order=3)
             page.text(x + (wide - padding) / 2, y + 1.6, name, size=11, weight="bold", ha="center")
             page.text(x + (wide - padding) / 2, y + 3.6, f"{4 * (end - first)} B", size=8.5, ha="center")
-            rows = TILE
-            shape = f"{rows} x {used // rows}" if padding == 0 else f"{rows} x ({used // rows} + {(end - first - used) // rows})"
-            page.text(x + 0.4, y + tall + 1.3, shape, size=8.5)
+            cols = f"({used // TILE} + {(end - first - used) // TILE})" if padding else used // TILE
+            page.text(x + 0.4, y + tall + 1.3, f"{TILE} x {cols}", size=8.5)
     for limit, low, words, side in ((48, 28.6, "48 KiB: a launch gets no more by default", "center"),
                                     (64, 31.0, "64 KiB: every card since 7.5 gives as much on request", "right")):
         at = left + limit * 1024 * scale
@@ -97,20 +82,20 @@ def who_reads_what(folder):
     query, lane_column = cells(q.held(lane), D)[0][0], cells(v.held(lane), D)[0][1]
     tile, square = (TILE, D), (TILE, TILE)
     assert rows == keys
-    return {"key": ["touched for one FMA", f"the rest of warp {WARP_SHOWN}'s part", f"lane {lane}"], "parts": [
-        [f"S = Q K^T: lane = query row, a warp computes {every} key", [
-            matrix("Q_smem", "32 queries x 64", tile, f"column {column} of 32 rows:\n32 words in 32 banks, 1 wavefront",
-                   cells(q.held(), D), lane=[product([query], (0, D - 1))]),
-            matrix("K_smem", "32 keys x 64", tile, f"one element of key {key}, for all lanes:\na broadcast, 1 wavefront", [[key, column]]),
-            matrix("S_smem", "query x key", square, f"the sums of key {key},\none per lane", in_S(scores[1]),
-                   sum(map(in_S, scores), []), [in_S(scores[1], lane)])]],
-        [f"O = P V: a warp computes {every} row, lane = column", [
-            matrix("S_smem, now P", "query x key", square, f"one element of\nrow {row}: a broadcast", [[row, now]], product(rows, range(TILE))),
-            matrix("V_smem", "32 keys x 64", tile, f"key {now}, 32 neighbours:\n32 words in 32 banks, 1 wavefront", cells(v.held(), D),
-                   lane=[product((0, TILE - 1), [lane_column])]),
-            matrix("O, global memory", "32 queries x 64", tile, f"the sums of row {row}, one per lane; stored\nafter the tile's last key",
-                   cells(out[2].elements(), D), sum((cells(r.elements(), D) for r in out), []), [cells(out[2].elements(lane), D)])]]]}
+    return sheet.matrix_page(
+        ("touched for one FMA", f"the rest of warp {WARP_SHOWN}'s part", f"lane {lane}"),
+        (f"S = Q K^T: lane = query row, a warp computes {every} key",
+         matrix("Q_smem", "32 queries x 64", tile, f"column {column} of 32 rows:\n32 words in 32 banks, 1 wavefront",
+                cells(q.held(), D), lane=[product([query], (0, D - 1))]),
+         matrix("K_smem", "32 keys x 64", tile, f"one element of key {key}, for all lanes:\na broadcast, 1 wavefront", [[key, column]]),
+         matrix("S_smem", "query x key", square, f"the sums of key {key},\none per lane", in_S(scores[1]),
+                sum(map(in_S, scores), []), [in_S(scores[1], lane)])),
+        (f"O = P V: a warp computes {every} row, lane = column",
+         matrix("S_smem, now P", "query x key", square, f"one element of\nrow {row}: a broadcast", [[row, now]], product(rows, range(TILE))),
+         matrix("V_smem", "32 keys x 64", tile, f"key {now}, 32 neighbours:\n32 words in 32 banks, 1 wavefront", cells(v.held(), D),
+                lane=[product((0, TILE - 1), [lane_column])]),
+         matrix("O, global memory", "32 queries x 64", tile, f"the sums of row {row}, one per lane; stored\nafter the tile's last key",
+                cells(out[2].elements(), D), sum((cells(r.elements(), D) for r in out), []), [cells(out[2].elements(lane), D)])))
 
 
-PICTURES = {"order_of_visits.png": (order_of_visits, draw_order_of_visits), "shared_memory.png": (shared_memory, draw_shared_memory),
-            "who_reads_what.png": (who_reads_what, sheet.matrix_page)}
+PICTURES = order_of_visits, shared_memory, who_reads_what

@@ -5,37 +5,31 @@ import traces
 from sheet import GREY, INK, LANE, NOW, OWNED, PALE, TINT, Matrix, Page, cells, matrix, product
 
 TILE, D, SEQ, WARP_SHOWN, WARPS = 32, 64, 128, 1, 4
-PROGRAM = "05_fa2_fwd"
 
 
 def run(folder, options=f"--seq {SEQ}", blocks="0"):
-    return traces.run(folder, PROGRAM, f"--heads 1 --dim {D} {options}", blocks)[0]
+    return traces.run(folder, "05_fa2_fwd", f"--heads 1 --dim {D} {options}", blocks)[0]
 
 
 def loops_exchanged(folder):
-    before = traces.run(folder, "04_fa1_fwd", f"--heads 1 --seq {SEQ} --dim {D}")[0]
+    before = traces.visits(traces.run(folder, "04_fa1_fwd", f"--heads 1 --seq {SEQ} --dim {D}")[0], (0, 0, 0), TILE, D)
     after = run(folder, blocks="0,1,2,3")
-    return {"04": traces.visits(before, (0, 0, 0), TILE, D),
-            "05": [traces.visits(after, block, TILE, D) for block in sorted(after.blocks)]}
-
-
-def draw_loops_exchanged(facts):
-    page = Page(51)
+    after = [traces.visits(after, block, TILE, D) for block in sorted(after.blocks)]
+    page = Page(51, "04: one block per head")
     y, cell = 18.0, 4.9
-    first = {(i, j): number for number, (i, j, _, _) in enumerate(facts["04"], start=1)}
+    first = {(i, j): number for number, (i, j, _, _) in enumerate(before, start=1)}
     grid = sheet.visits(page, 1.0, y, cell, first, (2, 1), kept_rows=False)
-    page.title(1.6, "04: one block per head")
     page.text(1, 4.4, "outer loop: key tiles; inner loop: query tiles")
-    reads, writes = facts["04"][first[2, 1] - 1][2:]
+    reads, writes = before[first[2, 1] - 1][2:]
     named = lambda arrays: ", ".join(arrays).replace("workspace", "m, l")
     page.text(1, grid.bottom + 2.0, f"each visit: Q, {named(reads)} read; {named(writes)} written\neach key tile: K, V read once\n"
               "at each visit O is divided by l", va="top")
-    own = {(i, j): number for visits in facts["05"] for number, (i, j, _, _) in enumerate(visits, start=1)}
+    own = {(i, j): number for visits in after for number, (i, j, _, _) in enumerate(visits, start=1)}
     x = 40.6
     grid = sheet.visits(page, x, y, cell, own, (1, 2), kept_rows=True)
     page.title(1.6, "05: one block per query tile", x)
     page.text(x, 4.4, "blocks: query tiles; loop: key tiles")
-    reads, writes = facts["05"][1][-1][2:]
+    reads, writes = after[1][-1][2:]
     page.text(x, grid.bottom + 2.0, f"each visit: K, V read\neach query tile: Q read once, {' and '.join([*reads, *writes])} written once\n"
               "at the end O is divided by l", va="top")
     page.text(grid.right + 0.4, y - 1.4, "block", size=8.5, ha="left")
@@ -53,52 +47,48 @@ def who_owns_S(folder):
     rows, key = sorted({row for row, _ in now(q)}), cells(k[0].held(sheet.MARKED), D)[0][0]
     q_requests, k_requests = (round(len(requests) * len(columns) / D) for requests in (q, k))
     both = " and ".join(map(str, columns))
-    return {"key": ["read now", f"registers of warp {WARP_SHOWN}", f"lane {sheet.MARKED}: one key"], "parts": [
-        [f"S = Q K^T: {len(rows)} query rows per warp, one key per lane", [
-            matrix("Q_smem", "32 queries x 64", (TILE, D), f"columns {both} of the warp's rows:\n{q_requests} broadcasts of 8 bytes",
-                   now(q), every=TILE // WARPS),
-            matrix("K_smem", "32 keys x 64", (TILE, D), f"columns {both} of 32 keys:\n{k_requests} requests, 32 banks each", now(k),
-                   lane=[product([key], (0, D - 1))]),
-            matrix(f"S_reg[{len(rows)}]", "query x key", (TILE, TILE), f"{q_requests + k_requests} requests\nfor {len(rows) * len(columns)} FMAs",
-                   owned=product(rows, range(TILE)), lane=[product(rows, [key])], every=TILE // WARPS)]]]}
+    return sheet.matrix_page(
+        ("read now", f"registers of warp {WARP_SHOWN}", f"lane {sheet.MARKED}: one key"),
+        (f"S = Q K^T: {len(rows)} query rows per warp, one key per lane",
+         matrix("Q_smem", "32 queries x 64", (TILE, D), f"columns {both} of the warp's rows:\n{q_requests} broadcasts of 8 bytes",
+                now(q), every=TILE // WARPS),
+         matrix("K_smem", "32 keys x 64", (TILE, D), f"columns {both} of 32 keys:\n{k_requests} requests, 32 banks each", now(k),
+                lane=[product([key], (0, D - 1))]),
+         matrix(f"S_reg[{len(rows)}]", "query x key", (TILE, TILE), f"{q_requests + k_requests} requests\nfor {len(rows) * len(columns)} FMAs",
+                owned=product(rows, range(TILE)), lane=[product(rows, [key])], every=TILE // WARPS)))
 
 
 def who_owns_O(folder):
     launch, key, lane = run(folder), 12, sheet.MARKED
     v = [r for r in launch.requests(warp=WARP_SHOWN, epoch=2, space="shared", source="V") if r.held()[0] // D == key]
-    shuffles = sum(isinstance(e, traces.Event) and e.warp == WARP_SHOWN and e.epoch == 2 and e.what.startswith("__shfl_sync")
-                   for e in launch.events()) // TILE
+    shuffles = sum((e.warp, e.epoch) == (WARP_SHOWN, 2) and e.kind.startswith("__shfl_sync") for e in launch.events()) // TILE
     out = launch.requests(warp=WARP_SHOWN, array="O", kind="store")
     of = lambda lane: sum((cells(r.elements(lane), D) for r in out), [])
     rows, columns = sorted({row for row, _ in of(None)}), sorted({column for _, column in of(lane)})
-    return {"key": ["read now", f"registers of warp {WARP_SHOWN}", f"lane {lane}: {len(columns)} columns"], "parts": [
-        [f"O += P V: the same {len(rows)} query rows per warp, {len(columns)} columns per lane", [
-            matrix(f"S_reg[{len(rows)}], now P", "query x key", (TILE, TILE), f"P of key {key}, from\nlane {key} to all lanes:\n{shuffles} shuffles",
-                   product(rows, [key]), product(rows, range(TILE)), every=TILE // WARPS),
-            matrix("V_smem", "32 keys x 64", (TILE, D), f"key {key}, 64 neighbours:\n{len(v)} requests, 32 banks each",
-                   sum((cells(r.held(), D) for r in v), []), lane=[[[key, column]] for column in columns]),
-            matrix(f"O_reg[{len(rows)}][{len(columns)}]", "32 queries x 64", (TILE, D), f"{len(v)} requests and {shuffles} shuffles, which "
-                   f"the same\nunit serves, for {len(rows) * len(columns)} FMAs", owned=of(None),
-                   lane=[product(rows, [column]) for column in columns], every=TILE // WARPS)]]]}
+    return sheet.matrix_page(
+        ("read now", f"registers of warp {WARP_SHOWN}", f"lane {lane}: {len(columns)} columns"),
+        (f"O += P V: the same {len(rows)} query rows per warp, {len(columns)} columns per lane",
+         matrix(f"S_reg[{len(rows)}], now P", "query x key", (TILE, TILE), f"P of key {key}, from\nlane {key} to all lanes:\n{shuffles} shuffles",
+                product(rows, [key]), product(rows, range(TILE)), every=TILE // WARPS),
+         matrix("V_smem", "32 keys x 64", (TILE, D), f"key {key}, 64 neighbours:\n{len(v)} requests, 32 banks each",
+                sum((cells(r.held(), D) for r in v), []), lane=[[[key, column]] for column in columns]),
+         matrix(f"O_reg[{len(rows)}][{len(columns)}]", "32 queries x 64", (TILE, D), f"{len(v)} requests and {shuffles} shuffles, which "
+                f"the same\nunit serves, for {len(rows) * len(columns)} FMAs", owned=of(None),
+                lane=[product(rows, [column]) for column in columns], every=TILE // WARPS)))
 
 
 # ---- the tiles under a causal mask ----------------------------------------------------------------------------------
 
-SIZES = ((128, 128), (96, 176))
-
 
 def causal_tiles(folder):
-    """Per size, the key tiles that each block visits."""
-    launches = [run(folder, f"--causal --seq {q} --seq-kv {kv}", ",".join(map(str, range(q // TILE)))) for q, kv in SIZES]
-    return [[[j for _, j, _, _ in traces.visits(launch, block, TILE, D)] for block in sorted(launch.blocks)] for launch in launches]
-
-
-def draw_causal_tiles(facts):
+    """The key tiles that each block visits."""
     page, cell, y = Page(49), 0.205, 11.5
-    for (q, kv), visited, x, title in zip(SIZES, facts, (3.8, 38.0), ("As many queries as keys", "Fewer queries than keys")):
+    for q, kv, x, title in ((128, 128, 3.8, "As many queries as keys"), (96, 176, 38.0, "Fewer queries than keys")):
         tiles = -(-kv // TILE)
         M, kinds = Matrix(page, x, y, q, TILE * tiles, cell), []
-        for i, row in enumerate(visited):
+        launch = run(folder, f"--causal --seq {q} --seq-kv {kv}", ",".join(map(str, range(q // TILE))))
+        for i, block in enumerate(sorted(launch.blocks)):
+            row = [j for _, j, _, _ in traces.visits(launch, block, TILE, D)]
             for j in range(tiles):
                 masked = TILE * (j + 1) > min(kv, TILE * i + kv - q + 1)
                 kinds.append("skipped" if j not in row else "masked" if masked else "full")
@@ -126,6 +116,4 @@ def draw_causal_tiles(facts):
     return page
 
 
-PICTURES = {"loops_exchanged.png": (loops_exchanged, draw_loops_exchanged),
-            "who_owns_S.png": (who_owns_S, sheet.matrix_page), "who_owns_O.png": (who_owns_O, sheet.matrix_page),
-            "causal_tiles.png": (causal_tiles, draw_causal_tiles)}
+PICTURES = loops_exchanged, who_owns_S, who_owns_O, causal_tiles

@@ -4,16 +4,13 @@ import re
 
 import sheet
 import traces
-
-
 from provenance import ROOT
 from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells
 
 D, SEQ = 64, 128
 
 
-def run(folder):
-    return traces.run(folder, "06_vectorized", f"--heads 1 --seq {SEQ} --seq-kv {3 * 64} --dim {D}")[-1]
+run = lambda folder: traces.run(folder, "06_vectorized", f"--heads 1 --seq {SEQ} --seq-kv {3 * 64} --dim {D}")[-1]
 
 
 def loads(folder):
@@ -25,27 +22,21 @@ def loads(folder):
 def who_owns_what(folder):
     warp = traces.product(run(folder), "Q", "K", D)[0]
     rows, keys = (sorted({row for lane in warp for row in lane[axis]}) for axis in (0, 1))
-    owned = sorted((row, key) for mine, yours in warp for row in mine for key in yours)
-    assert owned == [(row, key) for row in rows for key in keys], "each score has one lane"
-    return {"shape": [len(rows), len(keys)], "lane": warp[sheet.MARKED], "places": traces.lane_places(warp),
-            "loads": [request.offsets for request in loads(folder)]}
-
-
-def draw_who_owns_what(facts):
-    (rows, keys), (mine, yours), places = facts["shape"], facts["lane"], facts["places"]
+    assert sorted(sum((sheet.product(*of) for of in warp), [])) == sheet.product(rows, keys), "each score has one lane"
+    rows, keys, lane, places = len(rows), len(keys), sheet.MARKED, traces.lane_places(warp)
+    mine, yours = warp[lane]
     down, across = (max(place[axis] for place in places) + 1 for axis in (0, 1))
-    page, cell = Page(55), 0.7
-    page.title(1.6, f"A warp's part of S at d = {D}: {rows} query rows x {keys} keys")
+    page, cell = Page(55, f"A warp's part of S at d = {D}: {rows} query rows x {keys} keys"), 0.7
     S = page.matrix(5, 6.6, rows, keys, cell)
     page.text(S.x - 0.6, 5.2, "key", ha="right")
     for key in range(0, keys, across):
         page.text(S.at(0, key)[0], 5.2, f"{key} to {key + across - 1}", size=8.5)
     page.text(2.4, S.at(rows // 2, 0)[1], "query row", ha="center", rotation=90)
-    S.fill([(r, c) for r in range(down) for c in range(across)], TINT, order=2)
-    S.fill([(row, key) for row in mine for key in yours], LANE)
+    S.fill(sheet.product(range(down), range(across)), TINT, order=2)
+    S.fill(sheet.product(mine, yours), LANE)
     S.lines(1, 1, sheet.PALE, 0.6)
     S.lines(down, across, GREY, 0.9)
-    x, lane = S.right + 1.8, sheet.MARKED
+    x = S.right + 1.8
     step = lambda numbers: f"{numbers[0]} + {numbers[1] - numbers[0]}"
     page.text(x, S.y + 5.5, f"lane {lane}: query rows\n{step(mine)} i, keys {step(yours)} j,\n{len(mine) * len(yours)} scores in its\nregisters", color=LANE)
     page.text(x, S.y + 15.5, f"one pattern of\n{down} x {across} lanes,\n{rows // down} x {keys // across} times")
@@ -53,19 +44,16 @@ def draw_who_owns_what(facts):
     top = 38.4
     page.title(32.6, "The pattern, and the lanes that read one address")
     sheet.lane_pattern(page, 5, top, 2.9, places, "lane_row: bits 4 0", "lane_col: bits 3 2 1 of the lane's number")
-    for row, (name, offsets) in enumerate(zip("QK", facts["loads"])):
-        bit = next(bit for bit in (1, 2) if sheet.pairs_agree(offsets, bit))
+    for row, (name, request) in enumerate(zip("QK", loads(folder))):
+        bit = next(bit for bit in (1, 2) if sheet.pairs_agree(request.offsets, bit))
         page.text(33, top + 3.0 + 5.0 * row, f"load of {name}: lanes i and i^{bit} read one address,\n16 bytes per lane, "
-                  f"{len(sheet.wavefronts(offsets, 16))} wavefronts instead of 4")
-    page.key(53.2, (LANE, f"lane {sheet.MARKED}"), (TINT, f"the first {down} x {across} scores, one per lane"))
+                  f"{len(sheet.wavefronts(request.offsets, 16))} wavefronts instead of 4")
+    page.key(53.2, (LANE, f"lane {lane}"), (TINT, f"the first {down} x {across} scores, one per lane"))
     return page
 
 
 def banks(folder):
-    return loads(folder)[1].offsets
-
-
-def draw_banks(offsets):
+    offsets = loads(folder)[1].offsets
     rows = sorted(set(offsets))
     stride = rows[1] - rows[0]
     plain = [rows[0] + lane % len(rows) * stride for lane in range(32)]
@@ -79,26 +67,20 @@ def timeline(folder):
     launch = run(folder)
     first = traces.epoch_of(launch, "Q", "K")
     keys = 1 + max(key for lane in traces.product(launch, "Q", "K", D)[0] for key in lane[1])
-    return [groups[0] for groups in traces.activity(launch, {"K": D * keys, "V": D * keys})[first : first + 4]]
-
-
-def draw_timeline(epochs):
-    page = Page(25)
-    page.title(1.6, "What is computed and what arrives meanwhile (lengths not to scale)")
+    page = Page(25, "What is computed and what arrives meanwhile (lengths not to scale)")
     x, tall = 12.0, 3.0
     bands = {"computed": 6.4, "K buffer": 11.2, "V buffer": 16.0}
     for name, y in bands.items():
         page.text(1, y + tall / 2, name, weight="bold")
     named = lambda array, tile: f"{array}(j)" if tile == 0 else f"{array}(j+{tile})"
-    for epoch in epochs:
+    for epoch, in traces.activity(launch, {"K": D * keys, "V": D * keys})[first : first + 4]:
         scores = "K" in epoch["read"]
-        width = 19.0 if scores else 13.5
-        parts = [("S = Q K^T", 12.0, NOW), ("softmax", 7.0, OWNED)] if scores else [("O += P V", width, NOW)]
+        parts = [("S = Q K^T", 12.0, NOW), ("softmax", 7.0, OWNED)] if scores else [("O += P V", 13.5, NOW)]
         assert scores == epoch["stored"] and scores != ("V" in epoch["read"])
-        at = x
+        width = 0.0
         for words, wide, face in parts:
-            page.box(at, bands["computed"], wide, tall, face, GREY, 0.9, words=words, size=9)
-            at += wide
+            page.box(x + width, bands["computed"], wide, tall, face, GREY, 0.9, words=words, size=9)
+            width += wide
         for array in "KV":
             band = bands[f"{array} buffer"]
             if array in epoch["read"]:
@@ -128,12 +110,8 @@ ORDERS = {  # of the elements (i, j) of a lane's part of O, for one key
 def order(_):
     """What registers do is in no trace: this picture depends on the code of multiply_columns, comments and spaces apart."""
     code = re.sub(r"//[^\n]*", "", (ROOT / "common" / "device.cuh").read_text(encoding="utf-8"))
-    return "".join(re.search(r" multiply_columns\(.*?\n}\n", code, re.DOTALL).group().split())
-
-
-def draw_order(_):
-    page, cell = Page(36), 2.5
-    page.title(1.6, "O += P V for one key: which FMAs share a factor with the FMA before")
+    code = re.search(r" multiply_columns\(.*?\n}\n", code, re.DOTALL)[0].split()
+    page, cell = Page(36, "O += P V for one key: which FMAs share a factor with the FMA before", depends="".join(code)), 2.5
     for n, (name, visits) in enumerate(ORDERS.items()):
         alone = [at for at, last in zip(visits, [None, *visits]) if last is None or (at[0] != last[0] and at[1] != last[1])]
         O = page.matrix(5.5 + 25.5 * n, 10.2, TM, TN, cell)
@@ -141,7 +119,7 @@ def draw_order(_):
         page.text(O.right, 8.6, f"{len(alone)} of {len(visits)} share no factor", size=9, ha="right")
         page.text(O.x - 1.4, O.at(TM // 2, 0)[1], "P: row i of the lane" if n == 0 else "", ha="center", rotation=90)
         page.text(O.at(0, TN // 2)[0], O.bottom + 1.3, "V: column j of the lane", ha="center")
-        O.fill([(i, j) for i in range(TM) for j in range(TN)], TINT, order=2)
+        O.fill(sheet.product(range(TM), range(TN)), TINT, order=2)
         O.fill(alone, LANE)
         O.lines(1, 1, "white")
         xs, ys = zip(*(O.at(*at) for at in visits))
@@ -152,5 +130,4 @@ def draw_order(_):
     return page
 
 
-PICTURES = {"who_owns_what.png": (who_owns_what, draw_who_owns_what), "banks.png": (banks, draw_banks),
-            "timeline.png": (timeline, draw_timeline), "order.png": (order, draw_order)}
+PICTURES = who_owns_what, banks, timeline, order

@@ -2,10 +2,7 @@
 
 import sheet
 import traces
-
-
-
-from sheet import GREY, INK, NOW, SAND, TINT, Matrix, Page
+from sheet import GREY, INK, NOW, SAND, TINT, Matrix, Page, product
 
 TILE, SIZES = 32, {"N_q": 128, "N_kv": 160, "d": 64}
 SHAPES = {name: ("N_q", "d") for name in ("Q", "dO", "dQ")} | {name: ("N_kv", "d") for name in ("K", "V", "dK", "dV")}
@@ -23,19 +20,14 @@ def products(folder):
         softmax_done = softmax_done or "softmax" in launch.kernel
         if BLOCK not in launch.blocks or "matmul" not in launch.kernel:
             continue
-        loads = launch.requests(BLOCK, space="global", kind="load")
-        parts = []
+        loads, parts = launch.requests(BLOCK, space="global", kind="load"), []
         for requests in (launch.requests(BLOCK, space="global", kind="store"), loads[::2], loads[1::2]):
             name, first = requests[0].array, requests[0].elements()[0]
             if name == "workspace":
                 name = ("P" if softmax_done else "S") if first < pairs else ("dS" if softmax_done else "dP")
             cols, start = SIZES[SHAPES[name][1]], pairs * (name in ("dS", "dP"))
-            tiles = []
-            for request in requests:
-                row, col = divmod(request.elements()[0] - start, cols)
-                if [row // TILE, col // TILE] not in tiles:
-                    tiles.append([row // TILE, col // TILE])
-            parts.append([name, tiles])
+            places = (divmod(request.elements()[0] - start, cols) for request in requests)
+            parts.append([name, list(dict.fromkeys((row // TILE, col // TILE) for row, col in places))])  # each tile once
         transposed = [SHAPES[parts[1][0]][0] != SHAPES[parts[0][0]][0], SHAPES[parts[2][0]][1] != SHAPES[parts[0][0]][1]]
         step = [request.offsets[1] - request.offsets[0] for name in ("A_smem", "B_smem")
                 for request in launch.requests(BLOCK, warp=0, array=name, kind="store")[:1]]
@@ -47,10 +39,10 @@ def operand(page, x, middle, name, tiles, transposed, target=False):
     """A matrix as it stands in the product, with the tiles that the block takes; arrows along the order in memory."""
     rows, cols = (SIZES[size] // TILE for size in SHAPES[name])
     if transposed:
-        rows, cols, tiles = cols, rows, [[col, row] for row, col in tiles]
+        rows, cols, tiles = cols, rows, [at[::-1] for at in tiles]
     M = Matrix(page, x, middle - rows * CELL / 2, rows, cols, CELL)
     if "d" not in SHAPES[name]:
-        M.fill([(r, c) for r in range(rows) for c in range(cols)], SAND, order=2)
+        M.fill(product(range(rows), range(cols)), SAND, order=2)
     M.fill(tiles, INK if target else TINT)
     if not target:
         M.fill([tiles[STEP]], NOW)
@@ -61,10 +53,10 @@ def operand(page, x, middle, name, tiles, transposed, target=False):
     return M
 
 
-def draw_products(found):
+def five_products(folder):
+    found = products(folder)
     assert [one["parts"][0][0] for one in found] == ["S", "dP", "dV", "dK", "dQ"]
-    page = Page(62)
-    page.title(1.6, "Five products by one kernel: each block computes one tile of the left side")
+    page = Page(62, "Five products by one kernel: each block computes one tile of the left side")
     left, half = 2.0, 41.0
     for one, x, middle in zip(found, (left, left + half, left, left + half, left), (10.6, 10.6, 32.2, 32.2, 49.4)):
         (C, c_tiles), (A, a_tiles), (B, b_tiles) = one["parts"]
@@ -96,4 +88,4 @@ def draw_products(found):
     return page
 
 
-PICTURES = {"five_products.png": (products, draw_products)}
+PICTURES = five_products,

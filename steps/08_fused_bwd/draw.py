@@ -2,16 +2,12 @@
 
 import sheet
 import traces
-
-
-
 from sheet import GREY, LANE, NOW, TINT, Matrix, Page, cells, matrix, product
 
 D, SEQ, TILE, WARP_SHOWN, COLUMN = 64, 64, 32, 1, 20
 
 
-def run(folder):
-    return traces.run(folder, "08_fused_bwd", f"--heads 1 --seq {SEQ} --dim {D}")[-1]
+run = lambda folder: traces.run(folder, "08_fused_bwd", f"--heads 1 --seq {SEQ} --dim {D}")[-1]
 
 
 def who_owns_what(folder):
@@ -35,39 +31,35 @@ def who_owns_what(folder):
     queries, keys_64, P = ((n, D), f"{n} queries x {D}"), ((TILE, D), f"{TILE} keys x {D}"), ((n, TILE), "query x key")
     one = lambda name, of, below, now, owned=(), lane=(): matrix(name, of[1], of[0], below, now, owned, lane)
     flat = lambda requests, at=None: sum((cells(r.elements(at), D) for r in requests), [])
-    return {"key": ["touched for one FMA (3: for one sum)", f"warp {WARP_SHOWN}", f"lane {lane}"], "parts": [
-        [f"1. P and dS: warp {WARP_SHOWN} computes rows {rows[0]} and {row}, lane = key", [
-            one("Q_smem, dO_smem", queries, f"row {row}, column {COLUMN}: a broadcast",
-                cells(held(1, "Q", row * D + COLUMN).held(), D), product(rows, range(D))),
-            one("K_smem, V_smem", keys_64, f"column {COLUMN}, one key per lane:\n32 rows in 32 banks",
-                cells(held(1, "K", COLUMN).held(), D), lane=[product([in_P(of_P[1], lane)[0][1]], (0, D - 1))]),
-            one("P_smem, dS_smem", P, f"the sums of row {row},\none per lane", in_P(of_P[1]), product(rows, range(TILE)), [in_P(of_P[1], lane)])]],
-        ["2. dQ += dS K: the same rows, lane = column", [
-            one("dS_smem", P, f"row {row}, key {key}:\na broadcast", [[row, key]], product(rows, range(TILE))),
-            one("K_smem", keys_64, f"key {key}, 32 neighbours", cells(held(2, "K", key * D).held(), D),
-                lane=[product((0, TILE - 1), [column]) for column in columns]),
-            one("dQ_reg", queries, f"the sums of row {row}, in registers\nuntil the last key", flat(dQ[2:3]), product(rows, range(D)),
-                [[at] for at in flat(dQ, lane)])]],
-        [f"3. dV += P^T dO, dK += dS^T Q: warp {WARP_SHOWN} computes {len(keys)} keys, lane = column", [
-            one("P_smem, dS_smem", P, f"key {key} of {len(of_key)} rows:\nto registers, for\nall columns", of_key, product(range(n), keys)),
-            one("dO_smem, Q_smem", queries, f"{len(dO)} rows, one per request:\n{len(dO)} requests of 32 neighbours",
-                sum((cells(r.held(), D) for r in dO), []), lane=[product((0, n - 1), [column]) for column in columns]),
-            one("dV, dK, global memory", keys_64, f"key {key}: then one atomicAdd per lane",
-                flat([r for r in added if key * D in r.elements()]), product(keys, range(D)), [[at] for at in flat(added, lane)])]]]}
+    return sheet.matrix_page(
+        ("touched for one FMA (3: for one sum)", f"warp {WARP_SHOWN}", f"lane {lane}"),
+        (f"1. P and dS: warp {WARP_SHOWN} computes rows {rows[0]} and {row}, lane = key",
+         one("Q_smem, dO_smem", queries, f"row {row}, column {COLUMN}: a broadcast",
+             cells(held(1, "Q", row * D + COLUMN).held(), D), product(rows, range(D))),
+         one("K_smem, V_smem", keys_64, f"column {COLUMN}, one key per lane:\n32 rows in 32 banks",
+             cells(held(1, "K", COLUMN).held(), D), lane=[product([in_P(of_P[1], lane)[0][1]], (0, D - 1))]),
+         one("P_smem, dS_smem", P, f"the sums of row {row},\none per lane", in_P(of_P[1]), product(rows, range(TILE)), [in_P(of_P[1], lane)])),
+        ("2. dQ += dS K: the same rows, lane = column",
+         one("dS_smem", P, f"row {row}, key {key}:\na broadcast", [[row, key]], product(rows, range(TILE))),
+         one("K_smem", keys_64, f"key {key}, 32 neighbours", cells(held(2, "K", key * D).held(), D),
+             lane=[product((0, TILE - 1), [column]) for column in columns]),
+         one("dQ_reg", queries, f"the sums of row {row}, in registers\nuntil the last key", flat(dQ[2:3]), product(rows, range(D)),
+             [[at] for at in flat(dQ, lane)])),
+        (f"3. dV += P^T dO, dK += dS^T Q: warp {WARP_SHOWN} computes {len(keys)} keys, lane = column",
+         one("P_smem, dS_smem", P, f"key {key} of {len(of_key)} rows:\nto registers, for\nall columns", of_key, product(range(n), keys)),
+         one("dO_smem, Q_smem", queries, f"{len(dO)} rows, one per request:\n{len(dO)} requests of 32 neighbours",
+             sum((cells(r.held(), D) for r in dO), []), lane=[product((0, n - 1), [column]) for column in columns]),
+         one("dV, dK, global memory", keys_64, f"key {key}: then one atomicAdd per lane",
+             flat([r for r in added if key * D in r.elements()]), product(keys, range(D)), [[at] for at in flat(added, lane)])))
 
 
 def gathered(folder):
     """Query rows of a block, and how often it adds to each element of dV."""
-    launch = run(folder)
-    rows = {row for r in launch.requests(array="dQ", kind="store") for row, _ in cells(r.elements(), D)}
+    launch, N, key, column = run(folder), 4096, 40, 5
+    rows = len({row for r in launch.requests(array="dQ", kind="store") for row, _ in cells(r.elements(), D)})
     added = [element for r in launch.requests(array="dV", kind="atomic") for element in r.elements()]
-    times = {added.count(element) for element in set(added)}
-    assert len(times) == 1 and len(set(added)) == SEQ * D
-    return [len(rows), times.pop()]
-
-
-def draw_gathered(facts):
-    (rows, times), N, key, column = facts, 4096, 40, 5
+    times, = {added.count(element) for element in set(added)}
+    assert len(set(added)) == SEQ * D
     page, cell = Page(54), 0.62
     strips = [(0, 8.4), (1, 21.0), (N // rows - 1, 36.0)]
     for x, title, gathers in ((1.5, f"This chapter: {rows} rows, one addition", True), (42.0, "Without gathering: one per row", False)):
@@ -103,4 +95,4 @@ def draw_gathered(facts):
     return page
 
 
-PICTURES = {"who_owns_what.png": (who_owns_what, sheet.matrix_page), "gathered.png": (gathered, draw_gathered)}
+PICTURES = who_owns_what, gathered

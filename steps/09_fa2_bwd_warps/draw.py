@@ -1,8 +1,7 @@
-"""Draws the pictures of this chapter from a trace of its last rung, and writes its worked example; plots/draw.py runs it."""
+"""Draws the pictures of this chapter from a trace of its last rung; plots/draw.py runs it."""
 
 import sheet
 import traces
-import worked
 from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells
 
 D, SEQ, SHOWN = 64, 256, 1  # SHOWN: the warp, of those that own a matrix
@@ -15,23 +14,16 @@ def run(folder):
 
 
 def split_of_work(folder):
-    """The sizes of a tile; per traced block, its key tile and the query tiles in order; what each half of a block multiplies."""
+    """The sizes of a tile; a block's key tile and its query tiles in order; what each half of a block multiplies."""
     launch = run(folder)
     rows, keys = (1 + max(row for lanes in traces.product(launch, "Q", "K", D).values() for lane in lanes for row in lane[axis])
                   for axis in (0, 1))
-    walk = []
-    for block in sorted(launch.blocks):
-        copied = lambda array: [r.elements()[0] // D for r in launch.requests(block, array=array, kind="copy", warp=0)]
-        walk.append([copied("K")[0] // keys, sorted({row // rows for row in copied("Q")})])
+    copies = lambda array: launch.requests(max(launch.blocks), array=array, kind="copy", warp=0)
+    copied = lambda array: [r.elements()[0] // D for r in copies(array)]
+    own, visited = copied("K")[0] // keys, sorted({row // rows for row in copied("Q")})
     halves = [[sorted({"Q", "K", "V", "dO"} & set(half["read"])) for half in epoch] for epoch in traces.activity(launch, {}, 2)]
-    return {"tile": [rows, keys], "walk": walk, "halves": [epoch for epoch in halves if any(epoch)][:3]}
-
-
-def draw_split_of_work(facts):
-    (rows, keys), (own, visited) = facts["tile"], facts["walk"][1]
-    assert facts["halves"] == [[["K", "Q"], ["V", "dO"]], [["dO"], ["Q"]], [["K"], ["K"]]]
-    page, tiles = Page(30), SEQ // rows
-    page.title(1.6, "Each block owns one key tile and walks over the query tiles")
+    assert [epoch for epoch in halves if any(epoch)][:3] == [[["K", "Q"], ["V", "dO"]], [["dO"], ["Q"]], [["K"], ["K"]]]
+    page, tiles = Page(30, "Each block owns one key tile and walks over the query tiles"), SEQ // rows
     M = sheet.Matrix(page, 10.0, 8.0, tiles, SEQ // keys, 3.6)
     M.fill([(i, own) for i in visited], OWNED)
     M.fill([(visited[1], own)], NOW, order=4)
@@ -70,7 +62,7 @@ def who_owns_what(folder):
             lanes = found.setdefault(name, {}).setdefault(request.warp, [[] for _ in range(32)])
             for lane, of in enumerate(lanes):
                 of += cells(request.elements(lane), D)
-    facts = {"places": traces.lane_places(traces.product(launch, "Q", "K", D)[0])}
+    facts = {}
     for name, warps in found.items():
         owned = sorted(at for lanes in warps.values() for of in lanes for at in of)
         shape = [owned[-1][0] + 1, owned[-1][1] + 1]
@@ -80,12 +72,7 @@ def who_owns_what(folder):
             rows, cols = zip(*(at for of in lanes for at in of))
             frames.append([warp, min(rows), min(cols), 1 + max(rows) - min(rows), 1 + max(cols) - min(cols)])
         facts[name] = {"shape": shape, "frames": frames, "lane": warps[sorted(warps)[SHOWN]][sheet.MARKED]}
-    return facts
-
-
-def draw_who_owns_what(facts):
-    page, cell, top = Page(60), 0.26, 10.6
-    page.title(1.6, "What a warp owns, and what one of its lanes owns")
+    page, cell, top = Page(60, "What a warp owns, and what one of its lanes owns"), 0.26, 10.6
     for name, twin, down, across, x in (("S", "dP", "query rows", "keys", 3.0), ("dV", "dK", "keys", "columns", 40.5),
                                         ("dQ", None, "query rows", "columns", 61.5)):
         of = facts[name]
@@ -106,7 +93,8 @@ def draw_who_owns_what(facts):
             page.text(x + at * cell + 0.2, top - 0.9, str(at), size=8)
         for at in (0, rows // 2):
             page.text(x - 0.4, top + at * cell + 0.7, str(at), size=8, ha="right")
-    sheet.lane_pattern(page, 7.0, 37.4, 2.4, facts["places"], "lane_row", "lane_col: bits 3 2 1; lane_row: bits 4 0")
+    places = traces.lane_places(traces.product(launch, "Q", "K", D)[0])
+    sheet.lane_pattern(page, 7.0, 37.4, 2.4, places, "lane_row", "lane_col: bits 3 2 1; lane_row: bits 4 0")
     page.text(7.0, 48.6, "S: rows lane_row + 4 i, keys lane_col + 8 j\ndV: keys 4 lane_row + 16 n + 0 to 3, columns 4 lane_col + 32 c + 0 to 3\n"
               "dQ: rows lane_row + 4 i, columns 4 lane_col + 0 to 3", va="top")
     page.key(58.2, (TINT, f"warp {SHOWN}"), (LANE, f"its lane {sheet.MARKED}"))
@@ -130,13 +118,9 @@ def barriers(folder):
     starts = [i for i, epoch in enumerate(epochs) if {"K", "Q"} <= set(epoch[0]["read"])]
     tidy = lambda half: [PRODUCTS.get(",".join(sorted(set(half["read"]) - {"workspace"}))),
                          ("dS" if traces.COMPUTED in half["read"] else "P") if half["stored"] else None, sorted(half["read"]), sorted(half["copied"])]
-    return [[tidy(half) for half in epoch] for epoch in epochs[starts[1] : starts[2]]]
-
-
-def draw_barriers(epochs):
-    page, tall, x = Page(45), 3.2, 13.0
+    epochs = [[tidy(half) for half in epoch] for epoch in epochs[starts[1] : starts[2]]]
+    page, tall, x = Page(45, "One query tile, from barrier to barrier (lengths not to scale)"), 3.2, 13.0
     bands = {"first half": 8.4, "second half": 13.0, "copies": 17.6}
-    page.title(1.6, "One query tile, from barrier to barrier (lengths not to scale)")
     for name, y in bands.items():
         page.text(1, y + tall / 2, name, weight="bold")
     assert len(epochs) == len(RACES)
@@ -167,13 +151,8 @@ def draw_barriers(epochs):
 
 
 def additions(folder):
-    return run(folder).requests(warp=0, array="dQ", kind="atomic")[0].offsets
-
-
-def draw_additions(offsets):
+    offsets = run(folder).requests(warp=0, array="dQ", kind="atomic")[0].offsets
     return sheet.panels([("A warp adds to dQ: one request of 16 bytes per lane", offsets, 16, "dQ", "atomic")])
 
 
-PICTURES = {"split_of_work.png": (split_of_work, draw_split_of_work), "who_owns_what.png": (who_owns_what, draw_who_owns_what),
-            "barriers.png": (barriers, draw_barriers), "additions.png": (additions, draw_additions)}
-also = worked.update
+PICTURES = split_of_work, who_owns_what, barriers, additions

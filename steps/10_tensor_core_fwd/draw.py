@@ -4,12 +4,11 @@ import sheet
 import traces
 from sheet import LANE, TINT, Page
 
-PLAIN, SWIZZLED = "10c_ldmatrix", "10d_swizzle"
 CHOSEN = 13  # the lane whose elements are picked out
 M, N, K = 16, 8, 16
 
 
-def fragments(folder):
+def fragments(_):
     """The lane of each element, by the drawing in common/tensor.cuh; as many elements per lane as it says."""
     lanes = {"A": [[row % 8 * 4 + k % 8 // 2 for k in range(K)] for row in range(M)],
              "B": [[col * 4 + k % 8 // 2 for col in range(N)] for k in range(K)],
@@ -17,16 +16,11 @@ def fragments(folder):
     for name, elements in (("A", 8), ("B", 4), ("C", 4)):
         held = sum(lanes[name], [])
         assert all(held.count(lane) == elements for lane in range(32)), name
-    return lanes
-
-
-def draw_fragments(lanes):
-    page, cell, y = Page(36), 1.55, 5.2
-    page.title(1.6, "The lane that holds each element of A, B and C (m16n8k16)")
+    page, cell, y = Page(36, "The lane that holds each element of A, B and C (m16n8k16)"), 1.55, 5.2
     for name, what, x in (("A", "A: 16 rows, k across", 3), ("B", "B: k down", 34), ("C", "C: 16 rows", 53)):
         rows = lanes[name]
         matrix = page.matrix(x, y, len(rows), len(rows[0]), cell, what)
-        cells = [(r, c) for r in range(len(rows)) for c in range(len(rows[0]))]
+        cells = sheet.product(range(len(rows)), range(len(rows[0])))
         matrix.fill([at for at in cells if rows[at[0]][at[1]] // 4 == CHOSEN // 4], TINT, order=2)
         matrix.fill([at for at in cells if rows[at[0]][at[1]] == CHOSEN], LANE)
         matrix.lines(1, 1, sheet.PALE, 0.6)
@@ -43,14 +37,10 @@ def draw_fragments(lanes):
 
 def banks(folder):
     """The first quadrant of the first ldmatrix, of Q: lanes 0 to 7 name its rows."""
-    return {program: traces.run(folder, program, "--heads 1 --seq 64 --dim 64")[-1].requests(warp=0, kind="ldmatrix")[0].offsets[:8]
-            for program in (PLAIN, SWIZZLED)}
+    launch = lambda program: traces.run(folder, program, "--heads 1 --seq 64 --dim 64")[-1]
+    quadrant = lambda program: launch(program).requests(warp=0, kind="ldmatrix")[0].offsets[:8] + [None] * 24
+    return sheet.panels([("10c: a quadrant, 8 rows of 16 bytes, in a plain tile", quadrant("10c_ldmatrix"), 16, None, "load"),
+                         ("10d: the same quadrant in a swizzled tile", quadrant("10d_swizzle"), 16, None, "load")])
 
 
-def draw_banks(facts):
-    quadrant = lambda program: facts[program] + [None] * 24
-    return sheet.panels([("10c: a quadrant, 8 rows of 16 bytes, in a plain tile", quadrant(PLAIN), 16, None, "load"),
-                         ("10d: the same quadrant in a swizzled tile", quadrant(SWIZZLED), 16, None, "load")])
-
-
-PICTURES = {"fragments.png": (fragments, draw_fragments), "banks.png": (banks, draw_banks)}
+PICTURES = fragments, banks
