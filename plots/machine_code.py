@@ -48,16 +48,12 @@ def innermost_loops(listing, tiling):
             if not any(first <= a and b <= last and (a, b) != (first, last) for a, b in loops)]
 
 
-def operands(code):
-    """The operands of an instruction, the one that it writes first."""
-    return [word.strip() for word in re.sub(r"^@!?U?P\w+\s+", "", code).split(None, 1)[1].split(",")]
-
-
 def reads_three(multiply_adds):
     """How many of them find no factor kept."""
     count, kept = 0, [None] * 3
     for code in multiply_adds:
-        sources = operands(code)[1:4]
+        operands = re.sub(r"^@!?U?P\w+\s+", "", code).split(None, 1)[1]
+        sources = re.split(r"\s*,\s*", operands)[1:4]  # without the one that it writes
         registers = [re.match(r"-?(R\d+)", source)[1] for source in sources]
         count += len({r for r, last in zip(registers, kept) if r != last}) == 3
         kept = [r if source.endswith(".reuse") else None for r, source in zip(registers, sources)]
@@ -67,19 +63,18 @@ def reads_three(multiply_adds):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    listing, lines = disassemble(), []
+    listing, lines = disassemble(), ""
     for dim, tiling in TILINGS.items():
-        loops, products = innermost_loops(listing, tiling), []
-        for loop in loops:
-            multiply_adds = [code for code in loop if code.startswith("FFMA")]
-            if len(multiply_adds) >= MANY:
-                products.append({"instructions": len(loop), "multiply_adds": len(multiply_adds),
-                                 "three_registers": reads_three(multiply_adds)})
-        asked = max(len(loop) for loop in loops if any("LDGSTS.E.BYPASS.128" in code for code in loop))
+        loops = innermost_loops(listing, tiling)
+        multiply_adds = [(loop, [code for code in loop if code.startswith("FFMA")]) for loop in loops]
+        products = [{"instructions": len(loop), "multiply_adds": len(mine), "three_registers": reads_three(mine)}
+                    for loop, mine in multiply_adds if len(mine) >= MANY]
         assert len(products) == 2, "S and O"
-        lines.append({"step": "06_vectorized", "architecture": "sm_90a", "dim": dim, "products": products,
-                      "instructions_to_ask": asked})
-    Path(sys.argv[1]).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        asked = max(len(loop) for loop in loops if any("LDGSTS.E.BYPASS.128" in code for code in loop))
+        line = {"step": "06_vectorized", "architecture": "sm_90a", "dim": dim, "products": products,
+                "instructions_to_ask": asked}
+        lines += json.dumps(line) + "\n"
+    Path(sys.argv[1]).write_text(lines, encoding="utf-8")
 
 
 main()
