@@ -33,7 +33,7 @@ import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "build" / "cuda" / "bin"
-DATA = DATA_OUT = ROOT / "plots" / "data"
+DATA = ROOT / "plots" / "data"
 REFUSED = 2  # a program's exit status
 QUICK_MS = 30  # of B 4, H 16, N 4096, d 64: who is quicker is measured at more sizes
 SLOW_MS = 60  # who takes longer runs less often,
@@ -53,23 +53,15 @@ TRUTH += [f"{size} --deterministic" for size in TRUTH[:2]]
 METERED = TRUTH + [f"{TRUTH[2]} --deterministic"]  # by the simulated device alone
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
 
-L1, STALLED = "l1tex__", "smsp__average_warps_issue_stalled_"
-TRUTH_METRICS = [f"{L1}t_{what}_pipe_lsu_mem_global_op_{op}.sum" for what in ("requests", "sectors") for op in ("ld", "st")]
-TRUTH_METRICS += [f"{L1}t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("red", "atom")]
-TRUTH_METRICS += [f"{L1}data_{what}_mem_shared_op_{op}.sum" for what in ("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu")
-                  for op in ("ld", "st")]
-TRUTH_METRICS += ["launch__registers_per_thread"]
-METRICS = TRUTH_METRICS + [
-    "gpu__time_duration.sum", f"{L1}t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",
-    "smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_st.sum",
-    f"{L1}data_pipe_lsu_wavefronts.sum.pct_of_peak_sustained_elapsed", f"{L1}lsuin_requests.sum", "smsp__inst_executed.sum",
-    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    "sm__warps_active.avg.pct_of_peak_sustained_active", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
-    "dram__bytes_read.sum", "dram__bytes_write.sum", "smsp__inst_executed_op_local_ld.sum",
-    "smsp__inst_executed_op_local_st.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"]
-METRICS += [f"{STALLED}{why}_per_issue_active.ratio" for why in tables.STALLS]
-PEER_METRICS = ["gpu__time_duration.sum", "launch__registers_per_thread", "smsp__inst_executed.sum",
-                "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"]
+# The counters that the tables show, under ncu's names, and a few more.
+SHOWN = {"launch__registers_per_thread" if name == "registers" else name for _, name, _, below in tables.COUNTED["rows"]
+         for name in (name, below) if name}
+REQUESTS = {f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st")}
+TRUTH_METRICS = sorted({name for *_, names in tables.COMPARED for name in names} | REQUESTS | {"launch__registers_per_thread"})
+PEER_METRICS = ["gpu__time_duration.sum", "launch__registers_per_thread", "smsp__inst_executed.sum", tables.FFMA, tables.HMMA]
+METRICS = sorted(SHOWN.union(TRUTH_METRICS, PEER_METRICS, map(tables.stall_counter, tables.STALLS), {
+    "l1tex__lsuin_requests.sum", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
+    "smsp__inst_executed_op_local_ld.sum", "smsp__inst_executed_op_local_st.sum"}))
 
 
 def fail(what):
@@ -82,19 +74,19 @@ def first_line(*command):
 
 
 class Card:
-    """Its name, what every line is stamped with, and its SM clock, which nvidia-smi reports twenty times a second."""
+    """Its name, what every line is stamped with, its SM clock, which nvidia-smi reports twenty times a second, and its files."""
 
-    def __init__(self):
+    def __init__(self, out):
         try:
             device, driver = first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").split(", ")
         except (OSError, subprocess.CalledProcessError, ValueError):
-            sys.exit(no_card("this machine has no CUDA card"))
+            no_card("this machine has no CUDA card")
         model = re.search(r"\b[A-Z]{1,2}\d{1,4}", device)
         self.name = model[0].lower() if model else re.sub(r"\W+", "-", device).lower()
         commit = os.environ.get("COMMIT") or first_line("git", "rev-parse", "--short", "HEAD")
         stamps = {"driver": driver, "commit": commit, "date": datetime.datetime.now(datetime.timezone.utc).date()}
         self.stamps = [word for key, value in stamps.items() for word in ("--stamp", f"{key}={value}")]
-        self.log = tempfile.NamedTemporaryFile("r")
+        self.out, self.unfinished, self.log = out, [], tempfile.NamedTemporaryFile("r")
         self.sampler = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "-i", "0",
                                          "-lms", "50"], stdout=open(self.log.name, "w", encoding="ascii"))
 
@@ -103,10 +95,15 @@ class Card:
         seen = [int(word) for word in self.log.read().split() if word.isdigit()]
         return {"clocks": f"SM {max(seen)} MHz at most" if seen else "unknown"}
 
+    def new_file(self, kind, name):
+        self.unfinished.append(self.out / kind / f"{self.name}-{name}.jsonl.part")
+        self.unfinished[-1].parent.mkdir(parents=True, exist_ok=True)
+        return self.unfinished[-1].open("w", encoding="utf-8")
+
 
 def no_card(why):
     print(f"record.py: {why}", file=sys.stderr)
-    return 3
+    sys.exit(3)
 
 
 def run(command, more=dict):
@@ -119,7 +116,7 @@ def run(command, more=dict):
 
 
 def write(file, *lines):
-    for line in lines:
+    for line in filter(None, lines):
         print(json.dumps(line, separators=(",", ":")), file=file, flush=True)
 
 
@@ -128,15 +125,15 @@ def measure(card, file, step, size, expected_ms=0.0):
     few = ["--repeat", "5", "--warmup", "1"] if expected_ms > SLOW_MS else []
     card.clocks()
     line = run([BIN / step, *options(*size).split(), *few, *card.stamps], card.clocks)
-    write(file, *[line] * bool(line))
+    write(file, line)
     return line or {}
 
 
-# ---- parts: what each takes is a file for each kind of line -------------------------------------------------------------
+# ---- parts ---------------------------------------------------------------------------------------------------------------
 
 
-def latency(card, new_file, _):
-    file = new_file("latency", "steps")
+def latency(card, _):
+    file = card.new_file("latency", "steps")
     for step in rec.chapters(ROOT):
         at = partial(measure, card, file, step)
         ms = 0.0
@@ -158,14 +155,14 @@ def latency(card, new_file, _):
         at((1, 1, 128, 32, "--pass both"))
 
 
-def rungs(card, new_file, _):
-    file = new_file("rungs", "rungs")
+def rungs(card, _):
+    file = card.new_file("rungs", "rungs")
     for step in rec.rungs(ROOT):
         for d in (64, 128):
             measure(card, file, step, (4, 16, 4096, d))
 
 
-def counters(card, new_file, jobs):
+def counters(card, jobs):
     chapters, all_rungs = rec.chapters(ROOT), rec.rungs(ROOT)
     climbed = [step for step in all_rungs if len([other for other in all_rungs if other[:2] == step[:2]]) > 2]
     wide = [(step, size) for step in chapters for size in COUNTED]
@@ -173,7 +170,7 @@ def counters(card, new_file, jobs):
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
     narrow = [(step, size) for step in chapters for size in TRUTH]
     narrow += [(step, size) for step in climbed if step not in chapters for size in TRUTH[:2]]
-    file = new_file("counters", "counters")
+    file = card.new_file("counters", "counters")
     # Counts of the SMs do not change when other programs wait their turn beside; time and traffic to memory do.
     with ThreadPoolExecutor(jobs) as pool:
         for lines in pool.map(lambda pair: count(*pair, TRUTH_METRICS), narrow):
@@ -206,7 +203,7 @@ def profile_program(command, metrics, selection):
     try:
         done = subprocess.run([*ncu, *command], capture_output=True, text=True)
     except OSError:
-        sys.exit(no_card("ncu of Nsight Compute is not on PATH"))
+        no_card("ncu of Nsight Compute is not on PATH")
     names, *kernels = csv.reader(line for line in [*done.stdout.splitlines(), '"ID"'] if line.startswith('"'))
     kernels = [dict(zip(names, row)) for row in kernels[1:-1]]  # the first row holds the units
     number = lambda text: float(text.replace(",", ""))
@@ -216,38 +213,38 @@ def profile_program(command, metrics, selection):
               if re.match(r"[\d.]", fields.get(name, ""))}) for fields in kernels]
 
 
-def bits(card, new_file, _):
-    file = new_file("bits", "bits")
+def bits(card, _):
+    file = card.new_file("bits", "bits")
     for step in rec.chapters(ROOT):
         for more in ("", "--deterministic"):
             for _ in range(2):
                 command = [BIN / step, *options(1, 16, 1024, 64, more).split(), "--pass", "bwd", "--no-time", *card.stamps]
-                write(file, *[line for line in [run(command)] if line])
+                write(file, run(command))
 
 
-def probes(card, new_file, _):
+def probes(card, _):
     for source in sorted(ROOT.glob("**/probes/*.cu")):
         with tempfile.NamedTemporaryFile() as program:
             command = ["nvcc", "-std=c++20", "-O3", "-arch=native", "-o", program.name, source]
             if subprocess.run(command).returncode == 0:
                 program.file.close()
-                print(first_line(program.name), file=new_file("probes", source.stem), flush=True)
+                print(first_line(program.name), file=card.new_file("probes", source.stem), flush=True)
             else:
                 fail(f"{source} does not compile")
 
 
-def peers(card, new_file, _):
+def peers(card, _):
     python = [sys.executable, "-B", ROOT / "tests" / "pytorch" / "time_peers.py", "--json"]
-    recorded = rec.read(file for file in [DATA_OUT / "latency" / f"{card.name}-steps.jsonl"] if file.exists())
+    recorded = rec.read(file for file in [card.out / "latency" / f"{card.name}-steps.jsonl"] if file.exists())
     for pass_, name in (("fwd", "forward"), ("bwd", "backward")):
         quick = [line.step for line in recorded if line.ms and line.ms < QUICK_MS
                  and (line.pass_, line.shape, line.details["dtype"]) == (pass_, rec.QUOTED, "fp32")]
         chosen = ["--steps", ",".join([*quick, *["10x_tf32"] * (pass_ == "fwd")])] if quick else []
         for dtype, steps in (("fp32", chosen), ("bf16", [])):
-            output = new_file("peers", f"{name}-{dtype}").name
+            output = card.new_file("peers", f"{name}-{dtype}").name
             if subprocess.run([*python, output, "--pass", pass_, "--dtype", dtype, *steps]).returncode:
                 fail(f"time_peers.py --pass {pass_} --dtype {dtype}")
-    file = new_file("counters", "peers")
+    file = card.new_file("counters", "peers")
     for d in (64, 128):
         for backend, selection in (("efficient", ["regex:fmha"]), ("math", ["regex:gemm", "--launch-count", "2"])):
             command = [sys.executable, ROOT / "tests" / "pytorch" / "run_peers.py", backend, "4", "16", "1024", str(d)]
@@ -258,36 +255,27 @@ def peers(card, new_file, _):
                            "counters": counted} for name, counted in kernels))
 
 
-def verdicts(card, new_file, _):
-    if subprocess.run([ROOT / "tests" / "sanitize_faults.sh"], stdout=new_file("sanitizer", "verdicts")).returncode:
+def verdicts(card, _):
+    if subprocess.run([ROOT / "tests" / "sanitize_faults.sh"], stdout=card.new_file("sanitizer", "verdicts")).returncode:
         fail("tests/sanitize_faults.sh")
 
 
 PARTS = {part.__name__: part for part in (latency, rungs, counters, bits, probes, peers, verdicts)}
-DEFAULT_PARTS = ["latency", "rungs", "counters", "bits", "probes"]
+DEFAULT_PARTS = list(PARTS)[:-2]
 
 
 def record(arguments):
-    global DATA_OUT
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     arguments = parser.parse_args(arguments)
-    DATA_OUT, card = arguments.out, Card()
-    unfinished = []
-
-    def new_file(kind, name):
-        path = DATA_OUT / kind / f"{card.name}-{name}.jsonl.part"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.append(path)
-        return path.open("w", encoding="utf-8")
-
+    card = Card(arguments.out)
     for part in arguments.parts or DEFAULT_PARTS:
         start = time.monotonic()
-        PARTS[part](card, new_file, arguments.jobs)
-        while unfinished:
-            path = unfinished.pop()
+        PARTS[part](card, arguments.jobs)
+        while card.unfinished:
+            path = card.unfinished.pop()
             path.rename(path.with_suffix(""))
         print(f"{part}: {time.monotonic() - start:.0f} s", flush=True)
     card.sampler.terminate()
@@ -331,14 +319,13 @@ def meter(arguments):
         print("record.py: meter needs the folder of the programs; see record.py --help", file=sys.stderr)
         sys.exit(2)
     programs, path = Path(arguments[check]), DATA / "counters" / "meter.jsonl"
-    recorded = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    recorded = rec.lines(path)
     steps = arguments[check + 1 :] or rec.chapters(ROOT)
     if not check:
         new = [line for step in steps for size in METERED if (line := metered(programs, step, size))]
         kept = [line for line in recorded if line["step"] not in steps]
         with path.open("w", encoding="utf-8") as file:
-            write(file, *sorted(kept + new, key=lambda line: line["step"]))
-        return
+            return write(file, *sorted(kept + new, key=lambda line: line["step"]))
     to_check = [line for line in recorded if line["step"] in steps]
     if not to_check:
         print(f"SKIPPED: nothing is recorded of {', '.join(steps)}")
@@ -365,14 +352,11 @@ def profile(arguments):
         print(label.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:])), sep="  ")
 
 
-def main():
-    arguments = sys.argv[1:]
-    if arguments[:1] in (["meter"], ["profile"]):
-        {"meter": meter, "profile": profile}[arguments[0]](arguments[1:])
-    else:
-        record(arguments)
-    sys.exit(1 if failures else 0)
-
-
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["meter"]:
+        meter(sys.argv[2:])
+    elif sys.argv[1:2] == ["profile"]:
+        profile(sys.argv[2:])
+    else:
+        record(sys.argv[1:])
+    sys.exit(1 if failures else 0)

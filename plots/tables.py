@@ -5,26 +5,15 @@
     tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number that
                          was typed by hand; exit status 1 if there is any
     tables.py --changes  prints how many lines each rung changes of the one before it
+    tables.py --help     prints this and a line for each table
 
-A block stands between two comments, each at the beginning of a line, and ends with <!-- end table -->, diff, code or file:
+A block stands between two comments, each at the beginning of a line, and ends with <!-- end table -->, diff, code, file or output:
 
-    <!-- begin table ladder -->                    the steps' forward passes; also: ladder bwd, ladder fwd B4,H16,N2048,d64
-    <!-- begin table sizes 03_online_softmax -->   one step at every recorded size; also: sizes STEP bwd
-    <!-- begin table rungs 06 -->                  the rungs of a chapter, those beside the chain last
-    <!-- begin table counters 03_online_softmax --> what Nsight Compute counted, a column per kernel; of any rung
-    <!-- begin table counters 06 -->               the same, a column per rung of a chapter: its longest kernel
-    <!-- begin table stalls 06_vectorized -->      what its warps wait for
-    <!-- begin table truth B1,H2,N256,d64 -->      the simulated device's counts beside Nsight Compute's
-    <!-- begin table traffic 03_online_softmax --> what its kernels ask of global memory; also: traffic STEP B1,H2,N200,d40
-    <!-- begin table peers 06_vectorized -->       a step beside PyTorch, timed in one process; also: peers STEP bwd
-    <!-- begin table peer_kernels -->              which units PyTorch's kernels multiply with
-    <!-- begin table trials 06_vectorized 128 -->  tilings tried by hand, one run each, at this d
-    <!-- begin table alternatives 06_vectorized order -->  other ways tried by hand, one run each, in one respect
-    <!-- begin table operands -->                  what an FMA's registers cost; also: memory, machine_code, bits, verdicts
-    <!-- begin table gallery steps -->             the pictures of a folder's pages, with the words that pages show them by
+    <!-- begin table counters 03_online_softmax --> a table and its arguments, in the order in which --help shows them
     <!-- begin diff 01_naive 02_tiled_matmul -->   from one step's kernel file to another's
     <!-- begin code steps/01_naive/naive.cu scores -->  the function `scores` with the comment before it
     <!-- begin file docs/sessions/ncu.txt -->      a whole file
+    <!-- begin output steps/09_fa2_bwd_warps/worked.py -->  what a script prints
 
 A table shows the first card of CARDS that has such records, and says which; `h100` as the last word chooses that card. A
 value within a line is written <!-- n ms:03_online_softmax:B4,H16,N4096,d64 -->1.23 ms<!-- /n --> with these keys, where
@@ -43,6 +32,7 @@ What has not been recorded is a dash. A number that looks measured and stands ou
 line says where it is from and carries <!-- cited -->.
 """
 
+import inspect
 import json
 import math
 import os
@@ -53,12 +43,13 @@ from collections import Counter
 from pathlib import Path
 
 import records as rec
+from records import number
 
 DASH = "-"
 CARDS = ("h200", "h100")
 PASSES = ("fwd", "bwd", "det", "both")
 # A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
-BLOCK = re.compile(r"^<!-- begin (table|diff|code|file) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
+BLOCK = re.compile(r"^<!-- begin (table|diff|code|file|output) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
 INLINE = re.compile(r"<!-- n (\S+) -->(.*?)<!-- /n -->")
 ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
 MEASURED = re.compile(
@@ -75,13 +66,6 @@ def need(condition, message):
 
 
 # ---- numbers as text -----------------------------------------------------------------------------------------------------
-
-
-def number(value, unit=""):
-    """Three significant digits, never an exponent."""
-    if value is None or not math.isfinite(value):
-        return DASH
-    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0}f}{unit}"
 
 
 def size_in_bytes(value):
@@ -127,31 +111,25 @@ def markdown_table(headings, alignments, rows):
 
 class Book:
     def __init__(self, root):
-        self.root, self.wanted, self.used, self.cache = root, None, set(), {}
+        self.root, self.wanted, self.used = root, None, set()
         self.pages = sorted(page for page in [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("steps/*/*.md")]
                             if page.exists())
-        path = root / "plots" / "data" / "counters" / "meter.jsonl"  # of the simulated device, a line per run
-        self.meters = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        self.meters = rec.lines(root / "plots" / "data" / "counters" / "meter.jsonl")  # of the simulated device, a line per run
 
     def lines(self, kind, name="*"):
         """The lines of plots/data/<kind>/<card>-<name>.jsonl, of the card that is wanted or the first that has any."""
         for card in [self.wanted] if self.wanted else CARDS:
-            if (kind, card, name) not in self.cache:
-                files = sorted((self.root / "plots" / "data" / kind).glob(f"{card}-{name}.jsonl"))
-                self.cache[kind, card, name] = [json.loads(line) for file in files for line in file.open(encoding="utf-8")]
-            if self.cache[kind, card, name]:
+            files = sorted((self.root / "plots" / "data" / kind).glob(f"{card}-{name}.jsonl"))
+            if found := [line for file in files for line in rec.lines(file)]:
                 self.used.add(card)
-                return self.cache[kind, card, name]
+                return found
         return []
 
     def records(self, kind="latency"):
         return [rec.record_of(line) for line in self.lines(kind)]
 
     def counters(self, step, options):
-        """Of each kernel, in the order of launch; taken again, the later ones count."""
-        found = [line for line in self.lines("counters", "counters") if (line["step"], line["options"]) == (step, options)]
-        last = {(line["kernel"], sum(line["kernel"] == b["kernel"] for b in found[:at])): line for at, line in enumerate(found)}
-        return list(last.values())
+        return rec.kernels(self.lines("counters", "counters"), step, options)
 
     def kernel_file(self, step):
         found = [*self.root.glob(f"steps/*/{step}.cu"), *self.root.glob(f"steps/{step}/{step[3:]}.cu")]
@@ -222,6 +200,7 @@ def rung_line(book, rung, dim):
 
 
 def rungs(book, page, chapter):
+    """The rungs of a chapter, those beside the chain last."""
     chain, beside = book.chain(chapter)
     before = dict(zip(chain[1:], chain)) | {rung: chain[-1] for rung in beside}
     rows = []
@@ -257,7 +236,7 @@ def peers(book, page, step, pass_="fwd"):
 
 
 def trials(book, page, step, dim):
-    """What was tried while a chapter was written; `what` says what is different."""
+    """Tilings tried by hand, one run each, at one d; `what` says what is different."""
     lines = [line for line in book.lines("trials", step[:2]) if (line["step"], str(line["dim"])) == (step, dim)]
     size = next((f'B {line["batch"]}, H {line["heads"]}, N {line["seq"]}' for line in lines), DASH)
     rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`' if line["tiling"] else DASH, line["what"], number(line["tflops"]),
@@ -266,7 +245,7 @@ def trials(book, page, step, dim):
 
 
 def alternatives(book, page, step, respect):
-    """Milliseconds of the alternatives in one respect, the first one being what the others are compared with."""
+    """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
     times = {}
     for line in book.lines("trials", "orders"):
         if line["step"] == step and respect in line:
@@ -279,51 +258,34 @@ def alternatives(book, page, step, respect):
 # ---- tables of counts ----------------------------------------------------------------------------------------------------------
 
 COUNTERS_AT = "B4,H16,N1024,d64"
-L1, FFMA = "l1tex__", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
-# What a row shows of a kernel's counters: a counter, times a factor, over another; a kernel without it gets a dash.
-COUNTER_ROWS = [
-    ("time, microseconds", "gpu__time_duration.sum", 1e-3, None),
-    ("registers per thread", "registers", 1, None),
-    ("warps resident, % of the most an SM holds", "sm__warps_active.avg.pct_of_peak_sustained_active", 1, None),
-    ("issue slots used, %", "smsp__issue_active.avg.pct_of_peak_sustained_active", 1, None),
-    ("L1 data path busy, %", L1 + "data_pipe_lsu_wavefronts.sum.pct_of_peak_sustained_elapsed", 1, None),
-    ("sectors per global load", L1 + "t_sectors_pipe_lsu_mem_global_op_ld.sum", 1, L1 + "t_requests_pipe_lsu_mem_global_op_ld.sum"),
-    ("sectors per global store", L1 + "t_sectors_pipe_lsu_mem_global_op_st.sum", 1, L1 + "t_requests_pipe_lsu_mem_global_op_st.sum"),
-    ("global load sectors found in L1, %", L1 + "t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct", 1, None),
-    ("wavefronts per shared load", L1 + "data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", 1, "smsp__inst_executed_op_shared_ld.sum"),
-    ("wavefronts per shared store", L1 + "data_pipe_lsu_wavefronts_mem_shared_op_st.sum", 1, "smsp__inst_executed_op_shared_st.sum"),
-    ("FMAs, % of instructions", FFMA, 100 / 32, "smsp__inst_executed.sum"),
-    ("device memory read, MB", "dram__bytes_read.sum", 1e-6, None),
-    ("device memory written, MB", "dram__bytes_write.sum", 1e-6, None),
-]
-STALLS = {
-    "long_scoreboard": "a load from global or local memory",
-    "short_scoreboard": "a load from shared memory",
-    "lg_throttle": "a free place in the queue for global memory",
-    "mio_throttle": "a free place in the queue for shared memory",
-    "barrier": "a barrier",
-    "wait": "a fixed number of cycles",
-    "dispatch_stall": "operands from the register file",
-    "math_pipe_throttle": "a free FMA unit",
-}
+FFMA, HMMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"
+# counters.json has, of Nsight Compute's counters:
+# rows: what a table's row shows of a kernel: a counter, times a factor, over another; a kernel without it gets a dash;
+# stalls: what a warp waits for;
+# compared: a name, the meter's totals, the requests that bound them, and the card's counters. A card counts cp.async and
+# ldmatrix among the loads;
+# causes: why a ratio lies outside, and the steps, kernels and names where it does, at all sizes at which it does.
+COUNTED = json.loads((Path(__file__).parent / "counters.json").read_text(encoding="utf-8"))
+STALLS, COMPARED = COUNTED["stalls"], COUNTED["compared"]
+CAUSES = {tuple(place): cause for cause, places in COUNTED["causes"] for place in places}
 
 
-def stall(counters, name):
+def stall_counter(name):
     """Warps that wait for this, on average, in each cycle that issues an instruction."""
-    return counters.get(f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio", 0)
+    return f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio"
 
 
 def counter_rows(kernels):
     rows = [["", *("`" + k["kernel"].removeprefix("void ") + "`" for k in kernels)]]
-    for label, name, factor, below in COUNTER_ROWS:
+    for label, name, factor, below in COUNTED["rows"]:
         cells = [number(divided(factor * c[name] if name in c else None, c.get(below) if below else 1))
                  for c in (k["counters"] for k in kernels)]
         rows += [[label, *cells]] if set(cells) - {DASH, "0"} else []
-    return [*rows, ["what a warp waits for most", *(STALLS[max(STALLS, key=lambda name: stall(k["counters"], name))] for k in kernels)]]
+    return [*rows, ["what a warp waits for most", *(STALLS[max(STALLS, key=lambda name: k["counters"].get(stall_counter(name), 0))] for k in kernels)]]
 
 
 def counters(book, page, step):
-    """Of a step, a column per kernel; of a chapter's number, a column per rung."""
+    """What Nsight Compute counted: of a step, a column per kernel; of a chapter's number, a column per rung, its longest kernel."""
     if step.isdigit():
         found = [(rung, book.counters(rung, options_of(COUNTERS_AT))) for rung in book.chain(step)[0]]
         kernels = [max(counted, key=lambda k: k["counters"]["gpu__time_duration.sum"]) | {"kernel": rung}
@@ -335,38 +297,15 @@ def counters(book, page, step):
 
 
 def stalls(book, page, step):
-    """Cycles that a warp waits for each instruction issued, the longest first, in the kernel that takes longest."""
+    """What warps wait for: cycles for each instruction issued, the longest first, in the kernel that takes longest."""
     found = [book.counters(step, options_of(COUNTERS_AT.replace("d64", f"d{dim}"))) for dim in (64, 128)]
     longest = [max((k["counters"] for k in kernels), key=lambda c: c["gpu__time_duration.sum"], default={}) for kernels in found]
-    rows = [[f"`{name}`", STALLS[name], *(f"{stall(counters, name):.2f}" for counters in longest)]
-            for name in sorted(STALLS, key=lambda name: -stall(longest[0], name))]
+    rows = [[f"`{name}`", STALLS[name], *(f"{counters.get(stall_counter(name), 0):.2f}" for counters in longest)]
+            for name in sorted(STALLS, key=lambda name: -longest[0].get(stall_counter(name), 0))]
     return ["B 4, H 16, N 1024", "waits for", "d 64", "d 128"], "llrr", rows * all(found)
 
 
-# What is compared: a name, the meter's totals, the requests that bound them, and the card's counters. A card counts
-# cp.async and ldmatrix among the loads.
-COMPARED = [
-    ("global load sectors", ["global_load_sectors", "global_copy_sectors"], "global_load_requests",
-     [L1 + "t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
-    ("global store sectors", ["global_store_sectors"], "global_store_requests", [L1 + "t_sectors_pipe_lsu_mem_global_op_st.sum"]),
-    ("global atomic sectors", ["global_atomic_sectors"], "global_atomic_requests",
-     [L1 + "t_sectors_pipe_lsu_mem_global_op_red.sum", L1 + "t_sectors_pipe_lsu_mem_global_op_atom.sum"]),
-    *((f"shared {name} {what}", [f"shared_{name}_{what}", *[f"shared_ldmatrix_{what}"] * (name == "load")], f"shared_{name}_requests", [f"{L1}data_{counter}_mem_shared_op_{op}.sum"])
-      for what, counter in (("wavefronts", "pipe_lsu_wavefronts"), ("conflicts", "bank_conflicts_pipe_lsu"))
-      for name, op in (("load", "ld"), ("store", "st"))),
-]
 LEAST_RATIO, MOST_RATIO, LEAST_SHARE, SMALL_SHARE = 0.95, 1.05, 0.95, 1e-3
-REDUCTIONS = ("No access of a warp conflicts with itself. The card counts these while additions to dQ are under way: none at these sizes "
-              "without them (--deterministic). How the additions cause them was not found")
-STRAY = "Few in a thousand requests, with and without the additions to dQ, and another number on another card"
-CAUSES = {  # (step, kernel, what): why a ratio lies outside, at all sizes at which it does
-    **{("09_fa2_bwd_warps", f"backward_keys<tiling<{tiling}>, true>", f"shared {op} conflicts"): cause
-       for tiling in ("64, 64, 128", "128, 64, 64") for op, cause in (("load", REDUCTIONS), ("store", STRAY))},
-    **{("11_tensor_core_bwd", f"backward_keys<__nv_bfloat16, tiling<{tiling}>, true>", "shared load conflicts"): REDUCTIONS
-       for tiling in ("64, 128, 128, 8, 4, 4, 4", "128, 64, 128, 8, 2, 4, 2")},
-    ("02_tiled_matmul", "softmax", "global load sectors"):
-        "nvcc unrolls the loop by 4 with the odd rounds first, so that lanes with another count of rounds load apart: the counts fit",
-}
 
 
 def plain_kernel(name):
@@ -407,6 +346,7 @@ def truth_share(book):
 
 
 def truth(book, page, size):
+    """The simulated device's counts beside Nsight Compute's."""
     rows, causes, before = [], [], None
     for run, kernel, what, ours, theirs, agree in comparisons(book):
         if run["options"] != options_of(size) or not ours and not theirs:
@@ -414,7 +354,7 @@ def truth(book, page, size):
         cell, cause = f"{run['step'][:2]} `{kernel}`", None
         if not agree and theirs is not None:
             cause = CAUSES.get((run["step"], kernel, what))
-            need(cause, f"truth: {run['step']} {run['options']}, {kernel}: {what} {ours}, on the card {theirs}; name the cause in CAUSES")
+            need(cause, f"truth: {run['step']} {run['options']}, {kernel}: {what} {ours}, on the card {theirs}; name the cause in counters.json")
             causes += [cause] if cause not in causes else []
         rows.append([cell if cell != before else "", what, str(ours), DASH if theirs is None else str(theirs),
                      f"{ours / theirs:.3f}" if theirs else DASH, f"({causes.index(cause) + 1})" if cause else ""])
@@ -449,7 +389,7 @@ def peer_kernels(book, page):
         products = 1 if "gemm" in name else 5 if "cutlassB" in name else 2
         B, H, N, d = map(int, re.findall(r"\d+", line["options"]))
         needed, counted = products * B * H * N**2 * d, line["counters"]
-        tensor = counted["sm__inst_executed_pipe_tensor_op_hmma.sum"] * TENSOR_FMAS
+        tensor = counted[HMMA] * TENSOR_FMAS
         rows.append([f"'{line['step'].removeprefix('pytorch_')}'", f"`{name}`", str(d), str(products), f"{counted[FFMA] / needed:.2f}",
                      f"{tensor / needed:.2f}", number(2 * needed / counted["gpu__time_duration.sum"] * 1e-3)])
     return ["B 4, H 16, N 1024", "kernel", "d", "products", "on CUDA cores", "on tensor cores", "TFLOP/s"], "llrrrrr", rows
@@ -558,6 +498,15 @@ def whole_file(book, page, file):
     return fenced("", (book.root / file).read_text(encoding="utf-8").splitlines())
 
 
+def output(book, page, script):
+    need((book.root / script).is_file(), f"there is no {script}")
+    return subprocess.run([sys.executable, "-B", script], cwd=book.root, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+# Before a function: comments, which may hold empty lines, and the rest of its declaration.
+BELONGING = re.compile(r"^(?:/\*(?:(?!\*/)[\s\S])*\*/\n|//.*\n|(?!.*[;}]\s*\n)[^#}\n].*\n)*\Z", re.MULTILINE)
+
+
 def code(book, page, file, name):
     """One function or struct, from the comment before it to its closing brace."""
     need((book.root / file).is_file(), f"there is no {file}")
@@ -566,23 +515,20 @@ def code(book, page, file, name):
     starts = [at for at, line in enumerate(lines) if re.match(rf"(?![\s/#*}}]).*\b{re.escape(name)}\(", line)
               and re.match(r"[^;{]*\{", re.sub(r"//.*", "", "\n".join(lines[at : at + 20])))]
     need(starts, f"{file} does not define {name}")
-    start = end = starts[0]
-    while start > 0:  # upward over the rest of the declaration and the comment before it
-        above = lines[start - 1].rstrip()
-        if above.endswith("*/"):  # a comment, which may hold empty lines
-            start -= 1
-            while "/*" not in lines[start] and start > 0:
-                start -= 1
-        elif above.startswith("//") or (above and above[0] not in "#}" and not above.endswith((";", "}"))):
-            start -= 1
-        else:
-            break
-    while end + 1 < len(lines) and not lines[end].startswith("}"):
-        end += 1
+    start = starts[0] - BELONGING.search("".join(line + "\n" for line in lines[: starts[0]]))[0].count("\n")
+    end = next(at for at in range(starts[0], len(lines)) if lines[at].startswith("}"))
     return fenced({".cu": "cuda", ".cuh": "cuda", ".py": "python", ".sh": "bash"}.get(Path(file).suffix, "c"), lines[start : end + 1])
 
 
 # ---- inline values -------------------------------------------------------------------------------------------------------------------
+
+
+VALUES = {  # of the records of one step or of two
+    "ms": lambda line: number(line.ms, " ms"), "p25": lambda line: number(line.p25, " ms"), "p75": lambda line: number(line.p75, " ms"),
+    "tflops": lambda line: number(line.tflops, " TFLOP/s"), "memory": lambda line: size_in_bytes(line.workspace),
+    "peer": lambda line: number(peer_ratio(line)), "ratio": lambda a, b: number(divided(a.ms, b.ms)),
+    "rung": lambda a, b: number(divided(a.ms, b.ms)), "speedup": lambda a, b: number(divided(b.ms, a.ms)),
+}
 
 
 def inline_value(book, key):
@@ -594,9 +540,7 @@ def inline_value(book, key):
         return "{} of {}".format(*truth_share(book))
     if kind == "asked" and len(rest) == 1:
         return next((str(line["instructions_to_ask"]) for line in book.lines("machine_code") if str(line["dim"]) == rest[0]), DASH)
-    fields = {"ms": ("ms", " ms"), "p25": ("p25", " ms"), "p75": ("p75", " ms"), "tflops": ("tflops", " TFLOP/s")}
-    need(len(rest) == 2 and kind in {*fields, "memory", "ratio", "speedup", "rung", "peer"},
-         f'"{key}" is no key; the top of plots/tables.py lists them')
+    need(len(rest) == 2 and kind in VALUES, f'"{key}" is no key; the top of plots/tables.py lists them')
     steps, size = rest[0].split("/"), rest[1]
     need(len(steps) == (2 if kind in ("ratio", "speedup", "rung") else 1), f'"{key}": A/B are two steps, STEP is one')
     for step in steps:
@@ -605,14 +549,7 @@ def inline_value(book, key):
         lines = [rung_line(book, step, int(size)) for step in steps]
     else:
         lines = [rec.find(book.records("peers" if kind == "peer" else "latency"), step, *parse_size(size)) for step in steps]
-    if kind == "memory":
-        return size_in_bytes(lines[0] and lines[0].workspace)
-    if kind == "peer":
-        return number(peer_ratio(lines[0]))
-    if kind in fields:
-        return number(getattr(lines[0], fields[kind][0], None), fields[kind][1])
-    times = [line and line.ms for line in lines]
-    return number(divided(*(reversed(times) if kind == "speedup" else times)))
+    return VALUES[kind](*lines) if all(lines) else DASH
 
 
 # ---- pages ---------------------------------------------------------------------------------------------------------------------------
@@ -639,7 +576,7 @@ class Page:
         return new
 
     def renew_block(self, match):
-        make = {"table": table, "diff": diff, "code": code, "file": whole_file}[match[1]]
+        make = {"table": table, "diff": diff, "code": code, "file": whole_file, "output": output}[match[1]]
         words = match[2].split()
         body = self.renew(match, match[3], lambda: make(self.book, self.path, *words))
         return f"<!-- begin {match[1]} {match[2]} -->\n{body}<!-- end {match[1]} -->"
@@ -660,13 +597,15 @@ class Page:
 
 
 def main():
-    arguments = [word for word in sys.argv[1:] if not word.startswith("--root=")]
-    roots = [word.removeprefix("--root=") for word in sys.argv[1:] if word.startswith("--root=")]
+    arguments = sys.argv[1:]
     if arguments not in ([], ["--check"], ["--changes"]):
-        print(__doc__, file=sys.stdout if arguments == ["--help"] else sys.stderr)
+        out = sys.stdout if arguments == ["--help"] else sys.stderr
+        print(__doc__, file=out)
+        for name, made in TABLES.items():
+            print("   ", name, *list(inspect.signature(made).parameters.values())[2:], "-", made.__doc__, file=out)
         sys.exit(0 if arguments == ["--help"] else 2)
     try:
-        book = Book(Path(roots[0] if roots else Path(__file__).parent.parent).resolve())
+        book = Book(Path(__file__).resolve().parent.parent)
         if arguments == ["--changes"]:
             for chapter in sorted({rung[:2] for rung in rec.rungs(book.root)}):
                 chain, beside = book.chain(chapter)

@@ -1,18 +1,7 @@
-"""The worked example of this chapter, which draw.py writes into its page: the 4 x 4 case of docs/math/attention.md through the block
-loop, in double precision. It stands between two comments, each a line of its own:
+"""Prints the worked example of this chapter, which plots/tables.py writes into its page: the 4 x 4 case of docs/math/attention.md
+through the block loop, in double precision."""
 
-    <!-- worked.py writes: example -->
-    <!-- worked.py: end -->
-"""
-
-import itertools
 import math
-import re
-import sys
-from pathlib import Path
-
-PAGE = Path(__file__).resolve().parent / "worked-example.md"
-SECTION = re.compile(r"^<!-- worked\.py writes: example -->\n(.*?)^<!-- worked\.py: end -->$", re.MULTILINE | re.DOTALL)
 
 # The case of docs/math/attention.md, "A 4 x 4 example, by hand", and a dO.
 Q = [[0, 0, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0], [2, 1, 1, 0]]
@@ -39,22 +28,6 @@ def forward():
     return [[math.fsum(math.exp(s - l) * v[c] for s, v in zip(row, V)) for c in range(d)] for row, l in zip(S, L)], L
 
 
-def check_by_differences(operands, gradients):
-    """Each gradient against the difference of sum(dO o O), whose gradients they are, to both sides of an element."""
-    def loss(q, k, v):
-        weights = [[math.exp(SCALE * dot(row, key)) for key in k] for row in q]
-        return sum(w / math.fsum(of) * dot(dO[i], v[j]) for i, of in enumerate(weights) for j, w in enumerate(of))
-
-    step = 1e-5
-    for which, i, c in itertools.product(range(3), range(N), range(d)):
-        sides = []
-        for sign in (1, -1):
-            moved = [[row[:] for row in operand] for operand in operands]
-            moved[which][i][c] += sign * step
-            sides.append(loss(*moved))
-        assert abs(gradients[which][i][c] - (sides[0] - sides[1]) / (2 * step)) < 1e-8, (which, i, c)
-
-
 def decimal(x):
     text = f"{x:.4f}"
     return "0" if float(text) == 0 else text.rstrip("0").rstrip(".") if float(text) == round(x, 12) else text
@@ -70,6 +43,7 @@ def table(headings, rows, right=()):
 
 
 def example():
+    """Its text, and dQ, dK and dV."""
     O, L = forward()
     D = [dot(dO[i], O[i]) for i in range(N)]
     out = "The preprocess kernel leaves, one line per query row:\n\n"
@@ -99,24 +73,11 @@ def example():
                     lines.append([f"{name} {at}", vector([a - b for a, b in zip(total[at], before)]), vector(total[at]), where])
             out += "\n" + table(["", "added", "sum so far", "which is"], lines)
         out += f"\nBlock {key0 // Bc} writes dV and dK of its keys, and is done.\n"
-    check_by_differences((Q, K, V), (dQ, dK, dV))
     sums = [[math.fsum(m[j][c] for j in range(N)) for c in range(d)] for m in (dK, dV, dO)]
     assert max(map(abs, sums[0])) < 1e-14 and max(abs(a - b) for a, b in zip(sums[1], sums[2])) < 1e-14
     out += f"\nOver all keys dK adds up to {vector(sums[0])}, and dV to {vector(sums[1])}, the sum of the rows of dO.\n"
-    return out
+    return out, (dQ, dK, dV)
 
 
-def update(check):
-    """Bring the page up to date, or only look whether it is. Returns an exit status."""
-    text = PAGE.read_text(encoding="utf-8")
-    if len(SECTION.findall(text)) != 1:
-        print(f"{PAGE}: it has no place for the worked example, or several", file=sys.stderr)
-        return 1
-    section = f"<!-- worked.py writes: example -->\n{example()}<!-- worked.py: end -->"
-    renewed = SECTION.sub(lambda match: section, text)
-    if renewed != text and check:
-        print(f"{PAGE}: the worked example is out of date; run draw.py", file=sys.stderr)
-    elif renewed != text:
-        PAGE.write_text(renewed, encoding="utf-8")
-        print(f"{PAGE}: rewritten")
-    return 1 if check and renewed != text else 0
+if __name__ == "__main__":
+    print(example()[0], end="")
