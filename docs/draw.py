@@ -3,10 +3,7 @@ from index formulas."""
 
 import math
 
-from sheet import GREY, PALE, Page
-
-WARP, BANKS, WORD, SECTOR = 32, 32, 4, 32  # lanes, banks; bytes of a word and of a sector
-BLUE, ORANGE, GREEN, TINT = "#0072B2", "#D55E00", "#009E73", "#BBDDF3"
+from sheet import BANKS, GREY, LANE as ORANGE, NOW as BLUE, OWNED, PALE, SECTOR, TINT, WARP, WORD, Page
 
 
 def box(page, x, y, width, height, face="white", edge=GREY, line=0.8, order=1):
@@ -69,7 +66,7 @@ def sm(_):
         page.text(x + 5.7, 8.6, "up to 16 warps", ha="center")
         box(page, x + 0.8, 10.2, 9.8, 3.4, face=TINT, edge=BLUE)
         page.text(x + 5.7, 11.9, "registers\n64 KiB", ha="center", size=9)
-        box(page, x + 0.8, 14.6, 9.8, 3.6, face="#CDE9DF", edge=GREEN)
+        box(page, x + 0.8, 14.6, 9.8, 3.6, face=OWNED, edge="#009E73")
         page.text(x + 5.7, 16.4, "32 FMA units,\ntensor core", ha="center", size=9)
     box(page, 2.5, 20.6, 49.2, 8.2, face=TINT, edge=BLUE)
     page.text(27.1, 23.0, "L1 cache and shared memory: 256 KiB together", ha="center", weight="bold")

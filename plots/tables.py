@@ -47,10 +47,10 @@ from records import number
 
 DASH = "-"
 CARDS = ("h200", "h100")
-PASSES = ("fwd", "bwd", "det", "both")
+SIZE = re.compile(r"B([1-9]\d*),H([1-9]\d*),N([1-9]\d*),d([1-9]\d*)(?:,M([1-9]\d*))?(,causal)?(?:,(fwd|bwd|det|both))?")
 # A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
 BLOCK = re.compile(r"^<!-- begin (table|diff|code|file|output) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
-INLINE = re.compile(r"<!-- n (\S+) -->(.*?)<!-- /n -->")
+INLINE = re.compile(r"<!-- (n) (\S+) -->(.*?)<!-- /n -->")
 ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
 MEASURED = re.compile(
     r"\d[\d.,]*\s*(?:(?:ms|µs|μs|us|TFLOP/s|TFLOPS|GFLOP/s|TB/s|GB/s)\b|(?:times|x|×)\s+(?:as\s+fast|faster|slower)\b)")
@@ -81,16 +81,10 @@ def divided(a, b):
 
 def parse_size(text):
     """ "B4,H16,N4096,d64,causal" as a Shape and a pass."""
-    values, flags = {}, []
-    for part in text.split(","):
-        match = re.fullmatch(r"([BHNMd])([1-9]\d*)", part)
-        need(match or part in ("causal", *PASSES), f'"{part}" in the size "{text}" is none of B H N M d with a number, causal, '
-             + ", ".join(PASSES))
-        values.update({match[1]: int(match[2])} if match else {})
-        flags += [] if match else [part]
-    need(set("BHNd") <= set(values), f'the size "{text}" does not say B, H, N and d')
-    shape = rec.Shape(*(values[letter] for letter in "BHN"), values.get("M", values["N"]), values["d"], "causal" in flags)
-    return shape, next((flag for flag in flags if flag in PASSES), "fwd")
+    match = SIZE.fullmatch(text)
+    need(match, f'the size "{text}" is not as B4,H16,N4096,d64,M203,causal,bwd, of which the last three may be left out')
+    B, H, N, d, M = map(int, match.group(1, 2, 3, 4, 5 if match[5] else 3))
+    return rec.Shape(B, H, N, M, d, bool(match[6])), match[7] or "fwd"
 
 
 def options_of(size):
@@ -406,10 +400,9 @@ def operands(book, page):
 
 def memory(book, page):
     """What docs/probes/memory.cu measured."""
-    rows = [[f"{words}, latency in cycles", number(line["latency_cycles"][level])] for line in book.lines("probes", "memory")[-1:]
-            for level, words in (("shared", "shared memory"), ("l1", "L1 cache"), ("l2", "L2 cache"), ("dram", "device memory"))]
-    rows += [[f"{words}, TB/s read by all SMs", number(line["bytes_per_second"][level] / 1e12)]
-             for line in book.lines("probes", "memory")[-1:] for level, words in (("l2", "L2 cache"), ("dram", "device memory"))]
+    line, levels = book.lines("probes", "memory")[-1], {"shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache", "dram": "device memory"}
+    rows = [[f"{levels[level]}, latency in cycles", number(line["latency_cycles"][level])] for level in levels]
+    rows += [[f"{levels[level]}, TB/s read by all SMs", number(line["bytes_per_second"][level] / 1e12)] for level in ("l2", "dram")]
     return ["measured", ""], "lr", rows
 
 
@@ -531,7 +524,7 @@ VALUES = {  # of the records of one step or of two
 }
 
 
-def inline_value(book, key):
+def inline_value(book, page, key):
     kind, *rest = key.split(":")
     if kind in ("card", "date", "driver", "toolkit", "commit", "clocks") and len(rest) < 2:
         lines = book.records(*rest)
@@ -563,26 +556,20 @@ class Page:
         self.text = path.read_text(encoding="utf-8")
         self.stale, self.errors = [], []
         self.lint()
-        self.renewed = INLINE.sub(self.renew_inline, BLOCK.sub(self.renew_block, self.text))
+        self.renewed = INLINE.sub(self.renew, BLOCK.sub(self.renew, self.text))
 
-    def renew(self, match, old, make):
+    def renew(self, match):
+        kind, words, old = match.groups()
+        make = {"table": table, "diff": diff, "code": code, "file": whole_file, "output": output, "n": inline_value}[kind]
         try:
-            new = make()
+            new = make(self.book, self.path, *words.split())
         except BadMarker as error:
             self.errors.append(f"{self.name}: {error}")
-            return old
+            return match[0]
         if new != old:
-            self.stale.append(f"{self.name}: {match[1]} {match[2] if match[0].startswith('<!-- b') else ''}".rstrip())
-        return new
-
-    def renew_block(self, match):
-        make = {"table": table, "diff": diff, "code": code, "file": whole_file, "output": output}[match[1]]
-        words = match[2].split()
-        body = self.renew(match, match[3], lambda: make(self.book, self.path, *words))
-        return f"<!-- begin {match[1]} {match[2]} -->\n{body}<!-- end {match[1]} -->"
-
-    def renew_inline(self, match):
-        return f"<!-- n {match[1]} -->{self.renew(match, match[2], lambda: inline_value(self.book, match[1]))}<!-- /n -->"
+            self.stale.append(f"{self.name}: {kind} {words}")
+        start, end = (at - match.start() for at in match.span(3))
+        return match[0][:start] + new + match[0][end:]
 
     def lint(self):
         """Numbers typed by hand and markers without their other half, both looked for outside of what is generated."""
