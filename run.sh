@@ -4,31 +4,7 @@ set -euo pipefail
 invoked_from=$PWD && cd "$(dirname "${BASH_SOURCE[0]}")"
 readonly exit_wrong=1 exit_usage=2 exit_missing=3
 
-usage() {
-    cat <<'TEXT'
-Usage: ./run.sh [options]              build and run the chapters, check them, show a table and draw the plots
-       ./run.sh test                   build and run the tests
-       ./run.sh profile NN [sizes]     what Nsight Compute counts in a step on a card
-       ./run.sh sanitize NN            a step under the four tools of compute-sanitizer on a card
-       ./run.sh new 90_mine --from 01  a step of your own, copied from another step or rung
-       ./run.sh try 06a                a step that you edit beside its committed version, or the rung before: what changed
-       ./run.sh start [05a]            the tasks in exercises/; with a name, its starter goes to work/
-       ./run.sh grade 05a [FILE]       points and reasons for a task; --hint 1, --hidden SEED, --json FILE
-       ./run.sh handout DIR 01 02 b03  a copy of the book for students: these tasks, without their solutions
-       ./run.sh cu FILE.cu [-- ARGS]   compile and run any CUDA program on the simulated device
-
-Options of the main job:
-  --preset sim|cuda   where to run: the simulated device or the card (default: the card when there is one)
-  --steps 01,06b      only these: 01 is all rungs of a chapter, 06b or a name one (default: each chapter's last rung)
-  --quick             one small size per step, and nothing compiled that does not run
-  --batch B  --heads H  --seq N  --seq-kv M  --dim D  --causal
-                      run this one size instead of the usual ones; what is left out keeps its usual value
-
-NN is a number as 06 (the chapter's last rung), 06b, or a name. What is missing is installed through apt, as root or with
-sudo. Everything built goes to build/; the results are in build/<preset>/results.jsonl.
-Exit status: 0 all is well; 1 a step or a test failed; 2 bad usage; 3 something needed is not there; 130 interrupted.
-TEXT
-}
+usage() { cat common/help.txt; }
 
 say() { printf '%s\n' "$*"; }
 die() { # STATUS MESSAGE
