@@ -74,7 +74,7 @@ def first_line(*command):
 
 
 class Card:
-    """Its name, what every line is stamped with, its SM clock, which nvidia-smi reports twenty times a second, and its files."""
+    """Its name, the stamps of each line, its SM clock, which nvidia-smi reports twenty times a second, and its files."""
 
     def __init__(self, out):
         try:
@@ -129,7 +129,7 @@ def measure(card, file, step, size, expected_ms=0.0):
     return line or {}
 
 
-# ---- parts ---------------------------------------------------------------------------------------------------------------
+# ---- parts ----------------------------------------------------------------------------------------------------------
 
 
 def latency(card, _):
@@ -186,9 +186,8 @@ def count(step, size, metrics):
         kernels = profile_program([*program, "--json", json_line.name], metrics, [])
         line = json_line.read()
     if not line or not kernels:
-        if subprocess.run(program, capture_output=True).returncode == REFUSED:
-            return []
-        fail(f"ncu counted nothing of {step} {size}; to see why: ncu {' '.join(map(str, program))}")
+        if subprocess.run(program, capture_output=True).returncode != REFUSED:
+            fail(f"ncu counted nothing of {step} {size}; to see why: ncu {' '.join(map(str, program))}")
         return []
     # The harness computes O and L for a backward pass by a kernel of its own.
     if json.loads(line)["pass"] == "bwd" and kernels[0][0].startswith("void online_softmax<"):
@@ -261,7 +260,6 @@ def verdicts(card, _):
 
 
 PARTS = {part.__name__: part for part in (latency, rungs, counters, bits, probes, peers, verdicts)}
-DEFAULT_PARTS = list(PARTS)[:-2]
 
 
 def record(arguments):
@@ -271,7 +269,7 @@ def record(arguments):
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     arguments = parser.parse_args(arguments)
     card = Card(arguments.out)
-    for part in arguments.parts or DEFAULT_PARTS:
+    for part in arguments.parts or list(PARTS)[:-2]:
         start = time.monotonic()
         PARTS[part](card, arguments.jobs)
         while card.unfinished:

@@ -7,7 +7,7 @@
     tables.py --changes  prints how many lines each rung changes of the one before it
     tables.py --help     prints this and a line for each table
 
-A block stands between two comments, each at the beginning of a line, and ends with <!-- end table -->, diff, code, file or output:
+A block stands between two comments, each at the beginning of a line, and ends with <!-- end table --> and so on:
 
     <!-- begin table counters 03_online_softmax --> a table and its arguments, in the order in which --help shows them
     <!-- begin diff 01_naive 02_tiled_matmul -->   from one step's kernel file to another's
@@ -106,9 +106,8 @@ def markdown_table(headings, alignments, rows):
 class Book:
     def __init__(self, root):
         self.root, self.wanted, self.used = root, None, set()
-        self.pages = sorted(page for page in [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("steps/*/*.md")]
-                            if page.exists())
-        self.meters = rec.lines(root / "plots" / "data" / "counters" / "meter.jsonl")  # of the simulated device, a line per run
+        self.pages = sorted([root / "README.md", *root.glob("docs/**/*.md"), *root.glob("steps/*/*.md")])
+        self.meters = rec.lines(root / "plots/data/counters/meter.jsonl")  # of the simulated device, a line per run
 
     def lines(self, kind, name="*"):
         """The lines of plots/data/<kind>/<card>-<name>.jsonl, of the card that is wanted or the first that has any."""
@@ -162,8 +161,8 @@ def git_diff(book, old, new, *options):
 def ladder(book, page, pass_="fwd", size=None):
     """The recorded steps side by side at one size."""
     shape = parse_size(size)[0] if size else rec.QUOTED
-    records = book.records()
-    found = [(step, rec.find(records, step, shape, pass_)) for step in sorted({line.step for line in records if line.pass_ == pass_})]
+    records = [line for line in book.records() if line.pass_ == pass_]
+    found = [(step, rec.find(records, step, shape, pass_)) for step in sorted({line.step for line in records})]
     need(found, f"ladder: nothing of {pass_} is recorded")
     first = found[0][1]
     other_type = lambda line: f" ({line.details['dtype']})" if line and line.details["dtype"] != "fp32" else ""
@@ -275,11 +274,12 @@ def counter_rows(kernels):
         cells = [number(divided(factor * c[name] if name in c else None, c.get(below) if below else 1))
                  for c in (k["counters"] for k in kernels)]
         rows += [[label, *cells]] if set(cells) - {DASH, "0"} else []
-    return [*rows, ["what a warp waits for most", *(STALLS[max(STALLS, key=lambda name: k["counters"].get(stall_counter(name), 0))] for k in kernels)]]
+    longest = lambda counters: STALLS[max(STALLS, key=lambda name: counters.get(stall_counter(name), 0))]
+    return [*rows, ["what a warp waits for most", *(longest(k["counters"]) for k in kernels)]]
 
 
 def counters(book, page, step):
-    """What Nsight Compute counted: of a step, a column per kernel; of a chapter's number, a column per rung, its longest kernel."""
+    """What Nsight Compute counted: a column per kernel of a step, or per rung of a chapter's number, its longest kernel."""
     if step.isdigit():
         found = [(rung, book.counters(rung, options_of(COUNTERS_AT))) for rung in book.chain(step)[0]]
         kernels = [max(counted, key=lambda k: k["counters"]["gpu__time_duration.sum"]) | {"kernel": rung}
@@ -348,7 +348,7 @@ def truth(book, page, size):
         cell, cause = f"{run['step'][:2]} `{kernel}`", None
         if not agree and theirs is not None:
             cause = CAUSES.get((run["step"], kernel, what))
-            need(cause, f"truth: {run['step']} {run['options']}, {kernel}: {what} {ours}, on the card {theirs}; name the cause in counters.json")
+            need(cause, f"truth: {run['step']} {run['options']}, {kernel}: {what} {ours}, on the card {theirs}; no cause in counters.json")
             causes += [cause] if cause not in causes else []
         rows.append([cell if cell != before else "", what, str(ours), DASH if theirs is None else str(theirs),
                      f"{ours / theirs:.3f}" if theirs else DASH, f"({causes.index(cause) + 1})" if cause else ""])
@@ -372,9 +372,6 @@ def traffic(book, page, step, size="B1,H2,N256,d64"):
             "ratio"], "lrrrrrr", rows
 
 
-TENSOR_FMAS = 16 * 8 * 8  # of a TF32 instruction, mma.m16n8k8
-
-
 def peer_kernels(book, page):
     """FMAs of PyTorch's kernels, in units of those that their products need; TFLOP/s count the needed ones."""
     rows = []
@@ -383,7 +380,7 @@ def peer_kernels(book, page):
         products = 1 if "gemm" in name else 5 if "cutlassB" in name else 2
         B, H, N, d = map(int, re.findall(r"\d+", line["options"]))
         needed, counted = products * B * H * N**2 * d, line["counters"]
-        tensor = counted[HMMA] * TENSOR_FMAS
+        tensor = counted[HMMA] * 16 * 8 * 8  # FMAs of a TF32 instruction, mma.m16n8k8
         rows.append([f"'{line['step'].removeprefix('pytorch_')}'", f"`{name}`", str(d), str(products), f"{counted[FFMA] / needed:.2f}",
                      f"{tensor / needed:.2f}", number(2 * needed / counted["gpu__time_duration.sum"] * 1e-3)])
     return ["B 4, H 16, N 1024", "kernel", "d", "products", "on CUDA cores", "on tensor cores", "TFLOP/s"], "llrrrrr", rows
@@ -400,9 +397,10 @@ def operands(book, page):
 
 def memory(book, page):
     """What docs/probes/memory.cu measured."""
-    line, levels = book.lines("probes", "memory")[-1], {"shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache", "dram": "device memory"}
-    rows = [[f"{levels[level]}, latency in cycles", number(line["latency_cycles"][level])] for level in levels]
-    rows += [[f"{levels[level]}, TB/s read by all SMs", number(line["bytes_per_second"][level] / 1e12)] for level in ("l2", "dram")]
+    levels = {"shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache", "dram": "device memory"}
+    line = book.lines("probes", "memory")[-1]
+    rows = [[f"{levels[level]}, latency in cycles", number(cycles)] for level, cycles in line["latency_cycles"].items()]
+    rows += [[f"{levels[level]}, TB/s read by all SMs", number(rate / 1e12)] for level, rate in line["bytes_per_second"].items()]
     return ["measured", ""], "lr", rows
 
 
@@ -464,8 +462,6 @@ def table(book, page, name=None, *arguments):
         made = TABLES[name](book, page, *(arguments[:-1] if book.wanted else arguments))
     except TypeError as error:
         raise BadMarker(f"{name}: {error}") from error
-    finally:
-        book.wanted = None
     if isinstance(made, str):
         return made
     headings, alignments, rows, *notes = made
@@ -517,15 +513,15 @@ def code(book, page, file, name):
 
 
 VALUES = {  # of the records of one step or of two
-    "ms": lambda line: number(line.ms, " ms"), "p25": lambda line: number(line.p25, " ms"), "p75": lambda line: number(line.p75, " ms"),
-    "tflops": lambda line: number(line.tflops, " TFLOP/s"), "memory": lambda line: size_in_bytes(line.workspace),
-    "peer": lambda line: number(peer_ratio(line)), "ratio": lambda a, b: number(divided(a.ms, b.ms)),
+    "ms": lambda a: number(a.ms, " ms"), "p25": lambda a: number(a.p25, " ms"), "p75": lambda a: number(a.p75, " ms"),
+    "tflops": lambda a: number(a.tflops, " TFLOP/s"), "memory": lambda a: size_in_bytes(a.workspace),
+    "peer": lambda a: number(peer_ratio(a)), "ratio": lambda a, b: number(divided(a.ms, b.ms)),
     "rung": lambda a, b: number(divided(a.ms, b.ms)), "speedup": lambda a, b: number(divided(b.ms, a.ms)),
 }
 
 
 def inline_value(book, page, key):
-    kind, *rest = key.split(":")
+    book.wanted, (kind, *rest) = None, key.split(":")
     if kind in ("card", "date", "driver", "toolkit", "commit", "clocks") and len(rest) < 2:
         lines = book.records(*rest)
         return str(lines[-1].details.get("device" if kind == "card" else kind) or DASH) if lines else DASH
@@ -578,8 +574,7 @@ class Page:
         for at, line in enumerate(outside.split("\n"), start=1):
             for marker in ANY_MARKER.findall(line):
                 self.errors.append(f'{self.name}:{at}: "{marker}" is a marker without its other half, or unknown')
-            measured = MEASURED.search(line)
-            if measured and "<!-- cited -->" not in line:
+            if (measured := MEASURED.search(line)) and "<!-- cited -->" not in line:
                 self.errors.append(f'{self.name}:{at}: "{measured[0]}" was typed by hand; generate or cite it')
 
 

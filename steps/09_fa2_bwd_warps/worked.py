@@ -1,5 +1,5 @@
-"""Prints the worked example of this chapter, which plots/tables.py writes into its page: the 4 x 4 case of docs/math/attention.md
-through the block loop, in double precision."""
+"""Prints the worked example of this chapter, which plots/tables.py writes into its page: the 4 x 4 case of
+docs/math/attention.md through the block loop, in double precision."""
 
 import math
 
@@ -17,10 +17,6 @@ def dot(a, b):
     return math.fsum(x * y for x, y in zip(a, b))
 
 
-def add(rows, at, factor, row):
-    rows[at] = [x + factor * y for x, y in zip(rows[at], row)]
-
-
 def forward():
     """O and L, as the forward pass leaves them."""
     S = [[SCALE * dot(q, k) for k in K] for q in Q]
@@ -34,7 +30,7 @@ def decimal(x):
 
 
 def vector(row):
-    return "(" + ", ".join(decimal(x) for x in row) + ")"
+    return f"({', '.join(map(decimal, row))})"
 
 
 def table(headings, rows, right=()):
@@ -69,7 +65,7 @@ def example():
                 for at in targets:
                     before = total[at]
                     for factor, row in terms(at):
-                        add(total, at, factor, row)
+                        total[at] = [x + factor * y for x, y in zip(total[at], row)]
                     lines.append([f"{name} {at}", vector([a - b for a, b in zip(total[at], before)]), vector(total[at]), where])
             out += "\n" + table(["", "added", "sum so far", "which is"], lines)
         out += f"\nBlock {key0 // Bc} writes dV and dK of its keys, and is done.\n"
