@@ -14,9 +14,8 @@ die() { # STATUS MESSAGE
 have() { command -v "$1" >/dev/null 2>&1; }
 # shellcheck source=common/machine.sh disable=SC1091
 source common/machine.sh
-on_terminal() { [[ -t 1 && ${TERM:-dumb} != dumb && -z ${CI:-} ]]; }
 progress() { # TEXT [keep]: on a terminal in place of the line before; elsewhere only what is to be kept
-    if on_terminal; then printf '\r%.*s\033[K' "$((${COLUMNS:-80} - 1))" "$1"; elif [[ ${2-} ]]; then say "  $1"; fi
+    if [[ -t 1 && ${TERM:-dumb} != dumb && -z ${CI:-} ]]; then printf '\r%.*s\033[K' "$((${COLUMNS:-80} - 1))" "$1"; elif [[ ${2-} ]]; then say "  $1"; fi
 }
 
 unfinished=() # files to remove when the job is interrupted

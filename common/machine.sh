@@ -14,13 +14,10 @@ find_python() {
 have_library() { have gcc && [[ $(gcc -print-file-name="$1") == /* ]]; }
 
 missing_packages() {
+    local pair
     { have gcc && have g++ && have make; } || say build-essential
-    have cmake || say cmake
-    have objcopy || say binutils
-    have patch || say patch
-    have_library libcjson.so || say libcjson-dev
-    have_library libboost_context.so || say libboost-context-dev
-    have_library libdw.so || say libdw-dev
+    for pair in cmake:cmake objcopy:binutils patch:patch; do have "${pair%:*}" || say "${pair#*:}"; done
+    for pair in cjson boost_context:boost-context dw; do have_library "lib${pair%:*}.so" || say "lib${pair#*:}-dev"; done
     have bwrap || [[ ! $job =~ ^(start|grade|test)$ ]] || say bubblewrap
     [[ $job == main || $job == test ]] || return 0
     have_library libcriterion.so || say libcriterion-dev
@@ -64,10 +61,8 @@ need_card() { # WHAT TOOL
 }
 
 choose_preset() {
-    if [[ $preset == cuda ]]; then
-        need_card '--preset cuda' nvcc
-    elif [[ -z $preset ]]; then
-        preset=sim
-        if find_nvcc && have_card; then preset=cuda; fi
-    fi
+    if [[ $preset == cuda ]]; then need_card '--preset cuda' nvcc; fi
+    [[ -z $preset ]] || return 0
+    preset=sim
+    if find_nvcc && have_card; then preset=cuda; fi
 }
