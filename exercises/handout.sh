@@ -58,6 +58,12 @@ for folder in exercises/*_*/; do
     [[ ! -e ${headers[0]} ]] || cp "${headers[@]}" "$part/$folder"
     build/sim/bin/exercise handout "$id" "$part/$folder"
 done
+# A link to what is not handed out becomes its text.
+find "$part" -name '*.md' | while IFS= read -r page; do
+    { grep -oE '\]\([^():]+\.[a-z]+(#[^)]*)?\)' "$page" || true; } | sed -E 's/^..(.*).$/\1/' | sort -u | while IFS= read -r target; do
+        [[ -e $(dirname "$page")/${target%#*} ]] || sed -i -zE "s@!?\[([^][]*)\]\(${target//./\\.}\)@\1@g" "$page"
+    done
+done
 mv "$part" "$to"
 printf '%s holds:\n' "$to"
 printf '  %s\n' "$to"/exercises/*/ "$to"/steps/*/ | sed "s#$to/##"

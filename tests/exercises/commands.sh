@@ -111,6 +111,8 @@ for folder, _, files in os.walk("$work/course"):
             assert hole not in text, (folder, file, name)
 PY
 check 'no hole of a solution is anywhere in the handout'
+find "$work/course" -name '*.md' -print0 | xargs -0 python3 -B tests/docs/check_links.py >"$work/out" 2>"$work/err"
+check 'no link of the handout leads to what is not handed out'
 run handout "$work/first" 01 b01
 ((status == 0)) && [[ -e $work/first/exercises/b01_stops_unless_32_divides_d/starter.cu && ! -e $work/first/steps/01_naive/naive.cu ]]
 check 'handout of the first chapter and a named task'
