@@ -24,7 +24,10 @@ from provenance import ROOT
 
 def pictures_of(script, programs):
     for make in runpy.run_path(str(script))["PICTURES"]:
-        page = make(programs)
+        try:
+            page = make(programs)
+        except (AssertionError, LookupError, StopIteration, ValueError) as error:
+            sys.exit(f"{script.parent.name}: {make.__name__}() cannot draw what this kernel does: {error!r}")
         path = script.parent / ("pictures" if script.parent.name == "docs" else "") / f"{make.__name__}.png"
         yield provenance.Picture(path, [sheet.__file__], page.marks, lambda _, page=page: page)
 

@@ -10,7 +10,8 @@ from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells
 D, SEQ = 64, 128
 
 
-run = lambda folder: traces.run(folder, "06_vectorized", f"--heads 1 --seq {SEQ} --seq-kv {3 * 64} --dim {D}")[-1]
+def run(folder):
+    return traces.run(folder, "06_vectorized", f"--heads 1 --seq {SEQ} --seq-kv {3 * 64} --dim {D}")[-1]
 
 
 def loads(folder):
@@ -99,7 +100,8 @@ def timeline(folder):
 # ---- the order of the FMAs ------------------------------------------------------------------------------------------
 
 TM = TN = 8
-back_and_forth = lambda i: range(TN) if i % 2 == 0 else reversed(range(TN))
+def back_and_forth(i):
+    return range(TN) if i % 2 == 0 else reversed(range(TN))
 ORDERS = {  # of the elements (i, j) of a lane's part of O, for one key
     "four columns at a time,\nall rows": [(i, 4 * t + q) for t in range(TN // 4) for i in range(TM) for q in range(4)],
     "row by row": [(i, j) for i in range(TM) for j in range(TN)],

@@ -7,7 +7,8 @@ from sheet import GREY, LANE, NOW, TINT, Matrix, Page, cells, matrix, product
 D, SEQ, TILE, WARP_SHOWN, COLUMN = 64, 64, 32, 1, 20
 
 
-run = lambda folder: traces.run(folder, "08_fused_bwd", f"--heads 1 --seq {SEQ} --dim {D}")[-1]
+def run(folder):
+    return traces.run(folder, "08_fused_bwd", f"--heads 1 --seq {SEQ} --dim {D}")[-1]
 
 
 def who_owns_what(folder):
