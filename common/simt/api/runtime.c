@@ -71,6 +71,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .streamPrioritiesSupported = 1,
         .concurrentKernels = 1,
         .asyncEngineCount = 1,
+        .cooperativeLaunch = 1,
         .maxThreadsDim = {1024, 1024, 64},
         .maxGridSize = {2147483647, 65535, 65535},
         .multiProcessorCount = (int)sysconf(_SC_NPROCESSORS_ONLN),
@@ -89,14 +90,27 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     case cudaDevAttrMaxThreadsPerBlock: *value = properties.maxThreadsPerBlock; break;
     case cudaDevAttrMaxSharedMemoryPerBlock: *value = SHARED_BYTES_DEFAULT; break;
     case cudaDevAttrMaxBlockDimX: *value = properties.maxThreadsDim[0]; break;
+    case cudaDevAttrMaxBlockDimY: *value = properties.maxThreadsDim[1]; break;
+    case cudaDevAttrMaxBlockDimZ: *value = properties.maxThreadsDim[2]; break;
     case cudaDevAttrMaxGridDimX: *value = properties.maxGridSize[0]; break;
+    case cudaDevAttrMaxGridDimY: *value = properties.maxGridSize[1]; break;
+    case cudaDevAttrMaxGridDimZ: *value = properties.maxGridSize[2]; break;
+    case cudaDevAttrTotalConstantMemory: *value = (int)properties.totalConstMem; break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = properties.regsPerMultiprocessor; break;
+    case cudaDevAttrAsyncEngineCount: *value = properties.asyncEngineCount; break;
     case cudaDevAttrMaxRegistersPerBlock: *value = properties.regsPerBlock; break;
     case cudaDevAttrMaxThreadsPerMultiProcessor: *value = properties.maxThreadsPerMultiProcessor; break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = (int)properties.sharedMemPerMultiprocessor; break;
     case cudaDevAttrManagedMemory:
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrUnifiedAddressing:
+    case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrConcurrentManagedAccess: *value = 1; break;
     case cudaDevAttrComputeMode:
-    case cudaDevAttrCooperativeLaunch:
+    case cudaDevAttrIntegrated:
+    case cudaDevAttrEccEnabled:
+    case cudaDevAttrPageableMemoryAccess:
     case cudaDevAttrMemoryClockRate:
     case cudaDevAttrGlobalMemoryBusWidth: *value = 0; break;
     case cudaDevAttrWarpSize: *value = WARP_SIZE; break;

@@ -225,6 +225,12 @@ static inline void __trap(SIMT_HERE) { simt_trap(file, line); }
 static inline void __brkpt(SIMT_HERE) { simt_trap(file, line); }
 #define __builtin_assume(condition) ((void)0)
 
+/* As the two of simt_math.h: c + the products of four pairs of bytes. */
+static inline int __dp4a(char4 a, char4 b, int c) { return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
+static inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
+    return c + (unsigned)(a.x * b.x) + (unsigned)(a.y * b.y) + (unsigned)(a.z * b.z) + (unsigned)(a.w * b.w);
+}
+
 namespace simt {
 /* The piece of a copy that one thread of `threads` moves, in words as wide as all of it allows. */
 static inline void copy_share(void *to, const void *from, size_t bytes, size_t rank, size_t threads) {
