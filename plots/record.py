@@ -50,7 +50,9 @@ def options(B, H, N, d, more=""):
 TRUTH = [options(1, 2, 256, 64), options(1, 2, 200, 40), options(1, 3, 320, 48, "--seq-kv 192 --causal"),
          options(1, 2, 160, 128), options(1, 2, 130, 59)]
 TRUTH += [f"{size} --deterministic" for size in TRUTH[:2]]
-METERED = TRUTH + [f"{TRUTH[2]} --deterministic"]  # by the simulated device alone
+# By the simulated device alone: tilings of other d, a mask whose corner lies on no tile's.
+METERED = TRUTH + [options(1, 1, 130, 24), options(1, 1, 130, 96), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
+                   *(f"{size} --deterministic" for size in TRUTH[2:4])]
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
 
 # The counters that the tables show, under ncu's names, and a few more.

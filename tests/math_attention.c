@@ -1,5 +1,7 @@
 #include "math_attention.h"
 
+#include "dtype.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -23,6 +25,10 @@ static void softmax(float *S, int keys, int attended) {
     for (int j = 0; j < keys; j++) S[j] = j < attended ? S[j] / sum : 0.0f;
 }
 
+static void round_all(float *values, size_t count, enum dtype dtype) {
+    for (size_t i = 0; i < count; i++) values[i] = rounded_to(values[i], dtype);
+}
+
 static void head_attention(const struct problem *p, const float *Q, const float *K, const float *V, const float *dO,
                            float *O, float *dQ, float *dK, float *dV) {
     size_t d = (size_t)p->d, N_kv = (size_t)p->N_kv;
@@ -33,17 +39,27 @@ static void head_attention(const struct problem *p, const float *Q, const float 
         int last = p->causal ? i + p->N_kv - p->N_q : p->N_kv - 1; /* the last key that query i attends to */
         softmax(P + (size_t)i * N_kv, p->N_kv, last + 1);
     }
-    matmul(O, P, N_kv, 1, V, d, 1, p->N_q, p->d, p->N_kv, 1.0f);
+    float *rounded = malloc((size_t)p->N_q * N_kv * sizeof *rounded);
+    if (rounded == NULL) abort();
+    for (size_t i = 0; i < (size_t)p->N_q * N_kv; i++) rounded[i] = P[i];
+    round_all(rounded, (size_t)p->N_q * N_kv, p->dtype);
+    matmul(O, rounded, N_kv, 1, V, d, 1, p->N_q, p->d, p->N_kv, 1.0f);
+    round_all(O, (size_t)p->N_q * d, p->dtype);
     matmul(dS, dO, d, 1, V, 1, d, p->N_q, p->N_kv, p->d, 1.0f); /* dP first */
     for (int i = 0; i < p->N_q; i++) {
         float *P_row = P + (size_t)i * N_kv, *dS_row = dS + (size_t)i * N_kv, D = 0.0f;
-        for (int j = 0; j < p->N_kv; j++) D += P_row[j] * dS_row[j];
+        for (int j = 0; j < p->N_kv && p->dtype == FP32; j++) D += P_row[j] * dS_row[j];
+        for (size_t c = 0; c < d && p->dtype != FP32; c++) D += dO[(size_t)i * d + c] * O[(size_t)i * d + c];
         for (int j = 0; j < p->N_kv; j++) dS_row[j] = P_row[j] * (dS_row[j] - D);
     }
-    matmul(dV, P, 1, N_kv, dO, d, 1, p->N_kv, p->d, p->N_q, 1.0f);
+    round_all(dS, (size_t)p->N_q * N_kv, p->dtype);
+    matmul(dV, rounded, 1, N_kv, dO, d, 1, p->N_kv, p->d, p->N_q, 1.0f);
     matmul(dQ, dS, N_kv, 1, K, d, 1, p->N_q, p->d, p->N_kv, p->scale);
     matmul(dK, dS, 1, N_kv, Q, d, 1, p->N_kv, p->d, p->N_q, p->scale);
-    free(P), free(dS);
+    round_all(dQ, (size_t)p->N_q * d, p->dtype);
+    round_all(dK, N_kv * d, p->dtype);
+    round_all(dV, N_kv * d, p->dtype);
+    free(P), free(dS), free(rounded);
 }
 
 void math_attention(const struct problem *p, const struct tensors *t) {

@@ -93,6 +93,12 @@ static const struct shape shapes[] = {
     {1, 1, 131, 150, 70, false, 1.7f},
     {1, 1, 83, 118, 36, true, 0.25f},
     {1, 1, 190, 209, 95, true},
+    /* and at the offsets at which a tile is just masked or just not */
+    {1, 1, 130, 192, 64, true},
+    {1, 1, 150, 276, 104, true},
+    {1, 1, 129, 192, 40, true},
+    {1, 1, 190, 192, 80, true},
+    {1, 1, 200, 198, 64, true},
     /* more than 512 rows */
     {1, 1, 640, 600, 34, true},
     {1, 1, 530, 545, 64, true, 0.7f},

@@ -3,6 +3,7 @@
 #include "step_test.h"
 
 #include "dtype.h"
+#include "reference.h"
 #include "simulated.h"
 
 #include <math.h>
@@ -114,6 +115,31 @@ Test(forward, masked_rows, .init = needs_forward) {
         for (size_t c = 0; c < d; c++) cr_assert_eq(run.host[TENSOR_O][r * d + c], 0.0f);
     }
     run_destroy(&run);
+}
+
+/* The maximum of each row grows by `growth`, or up to 5 % more, from one 16 keys to the next: what a kernel summed up before must
+ * be rescaled, however little or much that is. A growth of 1.4 is 17 doublings in 128 keys, and 2.9 in 64: weights of 2^17 would
+ * overflow in fp16. A growth below 0 grows for a kernel that begins with the last keys. */
+Test(forward, growing_maximum, .init = needs_forward) {
+    static const float growths[] = {1e-5f, -1e-5f, 6e-5f, -6e-5f, 1e-3f, -1e-3f, 0.1f, -0.1f,
+                                    0.7f,  -0.7f,  1.4f,  -1.4f,  2.9f,  -2.9f,  11.0f, -11.0f};
+    const int N_q = 33, N_kv = 320;
+    for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
+        for (size_t g = 0; g < sizeof growths / sizeof *growths; g++) {
+            struct problem problem = problem_for(step, &(struct shape){1, 1, N_q, N_kv, 64, false, 0.0f});
+            problem.dtype = dtype;
+            problem.scale = 1.0f;
+            if (step_refuses(step, &problem, all_passes()) != NULL) continue;
+            struct run run = new_run(step, &problem, INPUT_RANDOM);
+            size_t d = (size_t)problem.d;
+            for (size_t i = 0; i < (size_t)N_q * d; i++) run.host[TENSOR_Q][i] = i % d == 0 ? 1.0f + (float)(i / d % 8) / 128.0f : 0.0f;
+            for (size_t i = 0; i < (size_t)N_kv * d; i++)
+                run.host[TENSOR_K][i] = i % d == 0 ? rounded_to(growths[g] * (float)(i / d / 16), dtype) : 0.0f;
+            cr_assert_eq(run_upload(&run), cudaSuccess);
+            forward(&run, step);
+            expect_right(&run, step, false, "forward, growing maximum");
+            run_destroy(&run);
+        }
 }
 
 /* Keys that the mask hides from a query cannot change its output, not even in the last bit. */
@@ -303,6 +329,60 @@ Test(backward, masked_keys, .init = needs_backward) {
             cr_assert_gt(largest, 0.0f, "key %zu", j % 129);
     }
     run_destroy(&run);
+}
+
+/* rows of d elements: each row's error beside the size of the terms that were added for this row alone. */
+static void expect_each_row(const struct run *run, enum tensor tensor, const double *ref, const double *size, const char *what) {
+    size_t d = (size_t)run->problem.d, rows = tensor_elements(&run->problem, tensor) / d;
+    double bound = run->problem.dtype == FP32 ? 1e-5 : 8.0 * unit_roundoff(run->problem.dtype);
+    for (size_t r = 0; r < rows; r++) {
+        double error = 0.0, terms = 0.0;
+        for (size_t c = r * d; c < (r + 1) * d; c++) {
+            error += pow((double)run->host[tensor][c] - ref[c], 2.0);
+            terms += size[c] * size[c];
+        }
+        cr_expect(sqrt(error) <= bound * sqrt(terms), "%s %s, %s: row %zu of %s is off by %.3g of its terms", step->name, what,
+                  describe(&run->problem), r, tensor_table[tensor].name, sqrt(error / terms));
+    }
+}
+
+/* Under a causal mask the first keys have the largest gradients by far, and the last query rows and keys add little to the norm
+ * of a tensor: one more key for a row, or one row less for a key, would pass there. At these sizes a tile's corner lies on the
+ * mask, or just beside it. */
+Test(backward, each_row_of_the_gradients, .init = needs_backward) {
+    static const struct shape list[] = {{1, 1, 130, 128, 64, true}, {1, 1, 66, 64, 128, true},   {1, 1, 128, 129, 64, true},
+                                        {1, 1, 64, 65, 128, true},  {1, 1, 130, 256, 64, true}, {1, 1, 190, 192, 128, true},
+                                        {1, 1, 33, 32, 64, true},   {1, 1, 128, 129, 104, true}, {1, 1, 130, 128, 104, true}};
+    int tested = 0;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct problem problem = problem_for(step, &list[i]);
+        if (step_refuses(step, &problem, all_passes()) != NULL) continue;
+        struct run run = new_run(step, &problem, INPUT_RANDOM);
+        size_t queries = tensor_elements(&problem, TENSOR_Q), keys = tensor_elements(&problem, TENSOR_K),
+               rows = tensor_rows(&problem, TENSOR_Q);
+        double *values = calloc(2 * (queries + queries + keys + keys) + 2 * rows, sizeof *values);
+        cr_assert_not_null(values);
+        double *O = values, *dQ = O + queries, *dK = dQ + queries, *dV = dK + keys, *dQ_size = dV + keys,
+               *dK_size = dQ_size + queries, *dV_size = dK_size + keys, *L = dV_size + keys, *D = L + rows;
+        float *const *in = run.host;
+        reference_forward(&problem, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], O, L);
+        reference_D(&problem, in[TENSOR_dO], O, D);
+        reference_backward_rows(&problem, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL, rows, dQ, dQ_size);
+        reference_backward_keys(&problem, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
+                                tensor_rows(&problem, TENSOR_K), dK, dV, dK_size, dV_size);
+        forward(&run, step);
+        for (int deterministic = 0; deterministic <= (step->backward_deterministic != NULL); deterministic++) {
+            const char *what = deterministic != 0 ? "deterministic backward" : "backward";
+            backward(&run, step, deterministic != 0);
+            expect_each_row(&run, TENSOR_dQ, dQ, dQ_size, what);
+            expect_each_row(&run, TENSOR_dK, dK, dK_size, what);
+            expect_each_row(&run, TENSOR_dV, dV, dV_size, what);
+        }
+        free(values);
+        run_destroy(&run);
+        tested++;
+    }
+    cr_expect_geq(tested, 3);
 }
 
 /* Heads do not mix: another dO in the second head leaves the first one's gradients alone. */
