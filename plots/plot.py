@@ -45,6 +45,12 @@ def family(shape):
     return shape.batch, shape.heads, shape.dim, shape.causal
 
 
+def name(record):
+    """Of a step in a picture: the data type beside it where it is not fp32."""
+    dtype = record.details.get("dtype", "fp32")
+    return record.step + (f" ({dtype})" if dtype != "fp32" else "")
+
+
 def by_step(records, title):
     """Latency at the size that most steps were measured at; among such the one that the book quotes, else the largest."""
     steps_at = defaultdict(set)
@@ -52,7 +58,7 @@ def by_step(records, title):
         steps_at[record.shape].add(record.step)
     work = lambda shape: shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
     shape = max(steps_at, key=lambda shape: (len(steps_at[shape]), shape == rec.QUOTED, work(shape)), default=None)
-    last = {record.step: record.ms for record in records if record.shape == shape}  # a later line replaces an earlier one
+    last = {name(record): record.ms for record in records if record.shape == shape}  # a later line replaces an earlier one
     if len(last) < 2:
         return None
     return {"title": f"{title}\n{records[0].device}, {shape}", "points": sorted(last.items(), key=lambda point: (point[0][:2], point[0][2] == "_", point))}
@@ -69,16 +75,16 @@ def by_length(records, title, value):
     lines = defaultdict(dict)
     for record in records:
         if family(record.shape) == chosen and value(record) is not None:
-            lines[record.step][record.shape.seq] = value(record)
+            lines[name(record)][record.shape.seq] = value(record)
     batch, heads, dim, causal = chosen
     where = f"{records[0].device}, B {batch}, H {heads}, d {dim}" + (", causal" if causal else "")
     return {"title": f"{title}\n{where}", "lengths": sorted(lengths[chosen]), "family": chosen,
             "lines": {step: sorted(points.items()) for step, points in sorted(lines.items())}}
 
 
-def least_bytes(batch, heads, length, dim, backward):
-    """Q K V O in fp32 and L, each once; the backward pass adds dO dQ dK dV."""
-    return 4 * batch * heads * length * ((8 if backward else 4) * dim + 1)
+def least_bytes(batch, heads, length, dim, backward, element=4):
+    """Q K V O in elements of so many bytes and L in fp32, each once; the backward pass adds dO dQ dK dV."""
+    return batch * heads * length * (element * (8 if backward else 4) * dim + 4)
 
 
 def memory(records, title, pass_):
@@ -98,11 +104,13 @@ def memory(records, title, pass_):
 def traffic(records):
     """Per step: bytes in the sectors of all its requests to global memory, and the least that the definition needs."""
     backward = {record.step for record in records if record.pass_ == "bwd"}
+    names = {record.step: name(record) for record in records}
     (b, h, n, d), found = map(int, METERED.split()[1::2]), {}
     for run in rec.lines(ROOT / "plots" / "data" / "counters" / "meter.jsonl"):
         if run["options"] == METERED and rec.is_chapter(run["step"]):
             sectors = sum(access.get("sectors", 0) for kernel in run["meter"] for access in kernel["lines"])
-            found[run["step"]] = run["step"], 32 * sectors, least_bytes(b, h, n, d, run["step"] in backward)
+            shown = names.get(run["step"], run["step"])
+            found[run["step"]] = shown, 32 * sectors, least_bytes(b, h, n, d, run["step"] in backward, 2 if "(" in shown else 4)
     return {"title": f"Bytes that each step requests from global memory\nB {b}, H {h}, N {n}, d {d}", "points": sorted(found.values())}
 
 
@@ -155,7 +163,7 @@ def draw_dots(facts, label, words):
     low, high = min(point[-1] for point in points), max(point[1] for point in points)
     axes.set_yticks(range(len(points)), [point[0] for point in points])
     axes.set(xscale="log", xlim=(low / 1.8, high * (high / low * 1.8) ** 0.17), xlabel=words, title=facts["title"],
-             ylim=(len(points) - 0.4, -0.6))  # the first step on top
+             ylim=(len(points) + (0.5 if mark else -0.4), -0.6))  # the first step on top, below the last one the legend
     axes.tick_params(axis="y", length=0)
     axes.grid()
     plain_ticks(axes.xaxis)
@@ -174,7 +182,7 @@ def draw_lines(facts, words):
     if "ideal" in facts:
         drawn = [value for points in [*lines.values(), facts["ideal"]] for _, value in points if value > 0]
         none = 2.0 ** math.floor(math.log2(min(drawn)) - 2)
-        axes.plot(*zip(*facts["ideal"]), color=style.GREY, linewidth=2.2, zorder=1, label="inputs and outputs")
+        axes.plot(*zip(*facts["ideal"]), color=style.GREY, linewidth=2.2, zorder=1, label="inputs and outputs, fp32")
     common = max((N for N in facts["lengths"] if all(N in dict(points) for points in lines.values())), default=None)
     for step, points in sorted(lines.items(), key=lambda line: -dict(line[1]).get(common, line[1][-1][1])):
         axes.plot([N for N, _ in points], [value or none for _, value in points], **style.looks(step), label=step,
@@ -216,7 +224,7 @@ def draw_roofline(facts):
     plain_ticks(axes.yaxis)
     axes.grid()
     axes.set(xlabel="FLOPs per byte of device memory", ylabel="TFLOP/s",
-             title=f"What the {words} steps attain, and what bounds them\n{card}, B 4, H 16, N {LENGTH}, d {DIM}")
+             title=f"What the {words} steps in fp32 attain, and what bounds them\n{card}, B 4, H 16, N {LENGTH}, d {DIM}")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9.5)
     return fig
 
@@ -237,7 +245,7 @@ def listed(records, rungs):
                                         lambda facts: draw_lines(facts, "bytes"))
         climbed = [record for record in rungs if record.pass_ == pass_ and record.ms]
         for chapter in sorted({record.step[:2] for record in climbed}):
-            mine = [record for record in climbed if record.step.startswith(chapter)]
+            mine = [record for record in climbed if record.step.startswith(chapter) and record.step[2] != "x"]  # those on the chain
             if len({record.step for record in mine}) > 2:
                 found[f"climb_{chapter}"] = by_step(mine, f"Latency of the rungs of chapter {chapter}"), dots
     return found
@@ -262,7 +270,7 @@ def main():
     if not own:
         chosen["traffic_by_step"] = traffic(records), lambda facts: draw_dots(facts, bytes_label, "bytes, logarithmic")
         for pass_ in PASSES:
-            chosen[f"roofline_{pass_}"] = roofline(pass_, {r.step for r in records if r.pass_ == pass_}), draw_roofline
+            chosen[f"roofline_{pass_}"] = roofline(pass_, {r.step for r in records if r.pass_ == pass_ and name(r) == r.step}), draw_roofline
     pictures = [provenance.Picture(arguments.out / f"{name}.png", [__file__], facts, draw)
                 for name, (facts, draw) in chosen.items() if facts is not None]
     orphans = sorted({*arguments.out.glob("*.png")} - {picture.path for picture in pictures}) if arguments.check else []

@@ -4,8 +4,8 @@
 //           (docs/math.md, eq. 10 to 13): the softmax needs no second pass, so each score is used as soon as it is
 //           computed.
 // Costs     O(N) memory, none beyond the outputs; but each thread reads all of K and V.
-// Limiter   Latency: a score is one thread's chain of d FMAs on values just loaded, and the registers that hold a row
-//           of Q and of O leave few warps per SM to hide the latency.
+// Limiter   Latency: a score needs d values just loaded, and the registers that hold a row of Q and of O leave few
+//           warps per SM to hide the latency of these loads.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

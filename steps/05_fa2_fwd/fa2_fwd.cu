@@ -5,7 +5,7 @@
 //           barrier.
 // Costs     O(N) memory, none beyond the outputs. A block reads all keys that its rows attend to. Tiles of keys that no
 //           row attends to are skipped, and only tiles on the diagonal are masked.
-// Limiter   Shared memory and shuffles: about two loads or shuffles per three FMAs.
+// Limiter   Waiting for the tiles of K and V: while one is on its way, its block computes nothing.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

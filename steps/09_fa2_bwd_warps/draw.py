@@ -23,7 +23,7 @@ def split_of_work(folder):
     own, visited = copied("K")[0] // keys, sorted({row // rows for row in copied("Q")})
     halves = [[sorted({"Q", "K", "V", "dO"} & set(half["read"])) for half in epoch] for epoch in traces.activity(launch, {}, 2)]
     assert [epoch for epoch in halves if any(epoch)][:3] == [[["K", "Q"], ["V", "dO"]], [["dO"], ["Q"]], [["K"], ["K"]]]
-    page, tiles = Page(30, "Each block owns one key tile and walks over the query tiles"), SEQ // rows
+    page, tiles = Page(30, "Each block owns one key tile and loops over the query tiles"), SEQ // rows
     M = sheet.Matrix(page, 10.0, 8.0, tiles, SEQ // keys, 3.6)
     M.fill([(i, own) for i in visited], OWNED)
     M.fill([(visited[1], own)], NOW, order=4)

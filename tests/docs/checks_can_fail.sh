@@ -58,6 +58,9 @@ expect 1 'a misspelt word' check_spelling.py 's/computes/conputes/'
 expect 1 'a rejected phrase' check_words.py 's/One thread per query row/A thread a row/'
 expect 1 'threads that see' check_words.py 's/A warp is 32 lanes/The lanes see 32 rows/'
 expect 1 'a value at the beginning of a line' check_words.py 's/^One thread/<!-- n x -->1<!-- \/n --> thread/'
+mkdir -p "$work/steps/01_long"
+for ((i = 0; i < 800; i++)); do echo 'A line of a page, with words.'; done >"$work/steps/01_long/README.md"
+if python3 -B check_words.py "$work/steps/01_long/README.md" >"$work/said"; then echo 'FAILED  a chapter of 800 lines' && failed=1; fi
 expect 1 'a wrong quote' run_commands.py 's/^first$/frist/'
 expect 1 'a quote that lacks a line' run_commands.py '/^third$/d'
 expect 1 'a quote with a line too many' run_commands.py 's/^three$/three\nfour/'
