@@ -139,7 +139,8 @@ int compare(const struct compared *before, const struct compared *yours, struct 
            backward ? "backward" : "forward", problem.heads, problem.N_q, problem.N_kv, problem.d,
            problem.causal ? ", causal" : "");
     printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
-    if (a.program != NULL && b.program != NULL && a.result.ending == FINISHED && b.result.ending == FINISHED) print_rows(&a, &b);
+    if (a.program != NULL && b.program != NULL && a.result.ending == FINISHED && b.result.ending == FINISHED)
+        print_rows(&a, &b);
     if (b.message != NULL) printf("\n%s", b.message);
     if (b.program != NULL && b.result.ending == FINISHED && !b.right)
         printf("  For the elements that are wrong: ./run.sh --steps %s\n", yours->label);

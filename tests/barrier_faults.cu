@@ -204,6 +204,5 @@ template <bool CORRECT> __global__ void grid_sync_in_plain_launch(const int *in,
     cg::this_grid().sync(); // here
 }
 FAULT(grid_sync_in_plain_launch, cudaErrorLaunchFailure, "not launched by cudaLaunchCooperativeKernel()",
-      FIRST(2 * T, in[i % T]),
-      if (CORRECT) launch_cooperative(grid_sync_in_plain_launch<CORRECT>, 2, in, out);
+      FIRST(2 * T, in[i % T]), if (CORRECT) launch_cooperative(grid_sync_in_plain_launch<CORRECT>, 2, in, out);
       else grid_sync_in_plain_launch<CORRECT><<<2, T>>>(in, out))

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* C (rows, cols) = alpha A B, A (rows, depth) with elements A_step and rows A_row apart, B (depth, cols) likewise. */
 static void matmul(float *C, const float *A, size_t A_row, size_t A_step, const float *B, size_t B_row, size_t B_step,
@@ -29,44 +30,62 @@ static void round_all(float *values, size_t count, enum dtype dtype) {
     for (size_t i = 0; i < count; i++) values[i] = rounded_to(values[i], dtype);
 }
 
+static float *floats(size_t count) {
+    float *values = calloc(count, sizeof *values);
+    if (values == NULL) abort();
+    return values;
+}
+
+/* dO is NULL where there is no backward pass. */
 static void head_attention(const struct problem *p, const float *Q, const float *K, const float *V, const float *dO,
                            float *O, float *dQ, float *dK, float *dV) {
-    size_t d = (size_t)p->d, N_kv = (size_t)p->N_kv;
-    float *P = malloc((size_t)p->N_q * N_kv * sizeof *P), *dS = malloc((size_t)p->N_q * N_kv * sizeof *dS);
-    if (P == NULL || dS == NULL) abort();
+    size_t d = (size_t)p->d, N_kv = (size_t)p->N_kv, queries = (size_t)p->N_q * d, keys = N_kv * d,
+           scores = (size_t)p->N_q * N_kv;
+    float *P = floats(scores), *rounded_P = floats(scores), *dS = floats(scores);
     matmul(P, Q, d, 1, K, 1, d, p->N_q, p->N_kv, p->d, p->scale);
     for (int i = 0; i < p->N_q; i++) {
         int last = p->causal ? i + p->N_kv - p->N_q : p->N_kv - 1; /* the last key that query i attends to */
         softmax(P + (size_t)i * N_kv, p->N_kv, last + 1);
     }
-    float *rounded = malloc((size_t)p->N_q * N_kv * sizeof *rounded);
-    if (rounded == NULL) abort();
-    for (size_t i = 0; i < (size_t)p->N_q * N_kv; i++) rounded[i] = P[i];
-    round_all(rounded, (size_t)p->N_q * N_kv, p->dtype);
-    matmul(O, rounded, N_kv, 1, V, d, 1, p->N_q, p->d, p->N_kv, 1.0f);
-    round_all(O, (size_t)p->N_q * d, p->dtype);
-    matmul(dS, dO, d, 1, V, 1, d, p->N_q, p->N_kv, p->d, 1.0f); /* dP first */
-    for (int i = 0; i < p->N_q; i++) {
-        float *P_row = P + (size_t)i * N_kv, *dS_row = dS + (size_t)i * N_kv, D = 0.0f;
-        for (int j = 0; j < p->N_kv && p->dtype == FP32; j++) D += P_row[j] * dS_row[j];
-        for (size_t c = 0; c < d && p->dtype != FP32; c++) D += dO[(size_t)i * d + c] * O[(size_t)i * d + c];
-        for (int j = 0; j < p->N_kv; j++) dS_row[j] = P_row[j] * (dS_row[j] - D);
+    memcpy(rounded_P, P, scores * sizeof *P);
+    round_all(rounded_P, scores, p->dtype);
+    matmul(O, rounded_P, N_kv, 1, V, d, 1, p->N_q, p->d, p->N_kv, 1.0f);
+    round_all(O, queries, p->dtype);
+    if (dO != NULL) {
+        matmul(dS, dO, d, 1, V, 1, d, p->N_q, p->N_kv, p->d, 1.0f); /* dP first */
+        for (int i = 0; i < p->N_q; i++) {
+            float *P_row = P + (size_t)i * N_kv, *dS_row = dS + (size_t)i * N_kv, D = 0.0f;
+            if (p->dtype == FP32)
+                for (int j = 0; j < p->N_kv; j++) D += P_row[j] * dS_row[j];
+            else
+                for (size_t c = (size_t)i * d; c < ((size_t)i + 1) * d; c++) D += dO[c] * O[c];
+            for (int j = 0; j < p->N_kv; j++) dS_row[j] = P_row[j] * (dS_row[j] - D);
+        }
+        round_all(dS, scores, p->dtype);
+        matmul(dV, rounded_P, 1, N_kv, dO, d, 1, p->N_kv, p->d, p->N_q, 1.0f);
+        matmul(dQ, dS, N_kv, 1, K, d, 1, p->N_q, p->d, p->N_kv, p->scale);
+        matmul(dK, dS, 1, N_kv, Q, d, 1, p->N_kv, p->d, p->N_q, p->scale);
+        round_all(dQ, queries, p->dtype);
+        round_all(dK, keys, p->dtype);
+        round_all(dV, keys, p->dtype);
     }
-    round_all(dS, (size_t)p->N_q * N_kv, p->dtype);
-    matmul(dV, rounded, 1, N_kv, dO, d, 1, p->N_kv, p->d, p->N_q, 1.0f);
-    matmul(dQ, dS, N_kv, 1, K, d, 1, p->N_q, p->d, p->N_kv, p->scale);
-    matmul(dK, dS, 1, N_kv, Q, d, 1, p->N_kv, p->d, p->N_q, p->scale);
-    round_all(dQ, (size_t)p->N_q * d, p->dtype);
-    round_all(dK, N_kv * d, p->dtype);
-    round_all(dV, N_kv * d, p->dtype);
-    free(P), free(dS), free(rounded);
+    free(P), free(rounded_P), free(dS);
 }
 
-void math_attention(const struct problem *p, const struct tensors *t) {
-    for (int head = 0; head < p->batch * p->heads; head++) {
-        size_t queries = (size_t)head * (size_t)p->N_q * (size_t)p->d,
-               keys = (size_t)head * (size_t)p->N_kv * (size_t)p->d;
-        head_attention(p, t->Q + queries, t->K + keys, t->V + keys, t->dO + queries, t->O + queries, t->dQ + queries,
-                       t->dK + keys, t->dV + keys);
+struct tensors math_attention(const struct run *run) {
+    const struct problem *p = &run->problem;
+    size_t queries = tensor_elements(p, TENSOR_Q), keys = tensor_elements(p, TENSOR_K);
+    int heads = p->batch * p->heads;
+    struct tensors t = {run->host[TENSOR_Q], run->host[TENSOR_K], run->host[TENSOR_V], .O = floats(queries)};
+    if (run->backward) t.dO = run->host[TENSOR_dO], t.dQ = floats(queries), t.dK = floats(keys), t.dV = floats(keys);
+    for (size_t head = 0; head < (size_t)heads; head++) {
+        size_t q = head * queries / (size_t)heads, k = head * keys / (size_t)heads;
+        if (run->backward)
+            head_attention(p, t.Q + q, t.K + k, t.V + k, t.dO + q, t.O + q, t.dQ + q, t.dK + k, t.dV + k);
+        else
+            head_attention(p, t.Q + q, t.K + k, t.V + k, NULL, t.O + q, NULL, NULL, NULL);
     }
+    return t;
 }
+
+void free_math(struct tensors *t) { free(t->O), free(t->dQ), free(t->dK), free(t->dV); }

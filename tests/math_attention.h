@@ -3,13 +3,14 @@
 #ifndef MATH_ATTENTION_H
 #define MATH_ATTENTION_H
 
-#include "attention.h"
+#include "run.h"
 
 /* S = scale Q K^T, P = softmax(S), O = P V; then dV = P^T dO, dP = dO V^T, dS = P o (dP - rowsum(P o dP)),
  * dQ = scale dS K, dK = scale dS^T Q. Every product, sum and exponential is rounded to fp32, sums are added up in order.
  * With a 16-bit problem->dtype, P, dS and the outputs are rounded to it, once each, and rowsum(P o dP) is rowsum(dO o O) of the
  * rounded O: what a kernel must round that multiplies on tensor cores.
- * Shapes as in struct tensors, on the host. Of `t`, Q K V dO are read, O dQ dK dV written; L is not used. */
-void math_attention(const struct problem *problem, const struct tensors *t);
+ * Of the inputs of a run, on the host: O, and with a backward pass dQ dK dV. L stays NULL. Free it by free_math(). */
+struct tensors math_attention(const struct run *run);
+void free_math(struct tensors *tensors);
 
 #endif

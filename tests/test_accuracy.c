@@ -8,8 +8,7 @@
 #include <criterion/criterion.h>
 
 #include "math_attention.h"
-#include "reference.h"
-#include "run.h"
+#include "oracle.h"
 #include "step_test.h"
 
 #include <math.h>
@@ -57,36 +56,14 @@ static void obeys_rule(enum tensor tensor, const struct run *run, double deviati
               tensor_table[tensor].name, error, math_error, size);
 }
 
-static void *memory(size_t bytes) {
-    void *pointer = malloc(bytes);
-    cr_assert_not_null(pointer);
-    return pointer;
-}
-static float *floats(size_t count) { return memory(count * sizeof(float)); }
-static double *doubles(size_t count) { return memory(count * sizeof(double)); }
-
 static void compare(const struct run *run, double deviation, bool only_dQ) {
-    const struct problem *p = &run->problem;
-    float *const *in = run->host;
-    size_t queries = tensor_elements(p, TENSOR_Q), keys = tensor_elements(p, TENSOR_K), rows = tensor_rows(p, TENSOR_Q);
-
-    struct tensors math = {.Q = in[TENSOR_Q], .K = in[TENSOR_K], .V = in[TENSOR_V], .dO = in[TENSOR_dO]};
-    math.O = floats(queries), math.dQ = floats(queries), math.dK = floats(keys), math.dV = floats(keys);
-    math_attention(p, &math);
-
-    double *O = doubles(queries), *L = doubles(rows), *D = doubles(rows),
-           *size = doubles(queries > keys ? queries : keys);
-    double *dQ = doubles(queries), *dK = doubles(keys), *dV = doubles(keys), *other_size = doubles(keys);
-    reference_forward(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], O, L);
-    reference_D(p, in[TENSOR_dO], O, D);
-    reference_backward_rows(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL, rows, dQ, size);
-    reference_backward_keys(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
-                            tensor_rows(p, TENSOR_K), dK, dV, size, other_size);
-    obeys_rule(TENSOR_dQ, run, deviation, math.dQ, dQ);
-    if (!only_dQ) obeys_rule(TENSOR_dK, run, deviation, math.dK, dK);
-    if (!only_dQ) obeys_rule(TENSOR_dV, run, deviation, math.dV, dV);
-    free(math.O), free(math.dQ), free(math.dK), free(math.dV);
-    free(O), free(L), free(D), free(size), free(dQ), free(dK), free(dV), free(other_size);
+    struct tensors math = math_attention(run);
+    struct oracle oracle = ask_oracle(run);
+    obeys_rule(TENSOR_dQ, run, deviation, math.dQ, oracle.values[TENSOR_dQ]);
+    if (!only_dQ) obeys_rule(TENSOR_dK, run, deviation, math.dK, oracle.values[TENSOR_dK]);
+    if (!only_dQ) obeys_rule(TENSOR_dV, run, deviation, math.dV, oracle.values[TENSOR_dV]);
+    free_math(&math);
+    free_oracle(&oracle);
 }
 
 /* The first `count` problems. */

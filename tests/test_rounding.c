@@ -9,7 +9,7 @@
 #include <criterion/criterion.h>
 
 #include "math_attention.h"
-#include "reference.h"
+#include "oracle.h"
 #include "step_test.h"
 
 #include <math.h>
@@ -23,14 +23,6 @@ static const struct problem problems[] = {
     {.batch = 1, .heads = 1, .N_q = 190, .N_kv = 290, .d = 128, .causal = true},
 };
 
-static void *memory(size_t bytes) {
-    void *pointer = malloc(bytes);
-    cr_assert_not_null(pointer);
-    return pointer;
-}
-static float *floats(size_t count) { return memory(count * sizeof(float)); }
-static double *doubles(size_t count) { return memory(count * sizeof(double)); }
-
 static double root_mean_square(const float *out, const double *ref, size_t count) {
     double sum = 0.0;
     for (size_t i = 0; i < count; i++) sum += ((double)out[i] - ref[i]) * ((double)out[i] - ref[i]);
@@ -41,38 +33,26 @@ static void rounds_no_more(const struct run *run, enum tensor tensor, const floa
     size_t count = tensor_elements(&run->problem, tensor);
     double error = root_mean_square(run->host[tensor], ref, count), least = root_mean_square(math, ref, count);
     if (getenv("PRINT_ERRORS") != NULL)
-        fprintf(stderr, "%s %s, %s: %s off by %.3g, %.3f of math attention\n", step_under_test->name, describe(&run->problem),
-                dtype_names[run->problem.dtype], tensor_table[tensor].name, error, error / least);
-    cr_expect(error <= FACTOR * least, "%s %s, %s: the error of %s is %.3g, and of attention with the roundings that it needs %.3g",
-              step_under_test->name, describe(&run->problem), dtype_names[run->problem.dtype], tensor_table[tensor].name, error,
-              least);
+        fprintf(stderr, "%s %s, %s: %s off by %.3g, %.3f of math attention\n", step_under_test->name,
+                describe(&run->problem), dtype_names[run->problem.dtype], tensor_table[tensor].name, error,
+                error / least);
+    cr_expect(error <= FACTOR * least,
+              "%s %s, %s: the error of %s is %.3g, and of attention with the roundings that it needs %.3g",
+              step_under_test->name, describe(&run->problem), dtype_names[run->problem.dtype],
+              tensor_table[tensor].name, error, least);
 }
 
 static void compare(const struct run *run) {
-    const struct problem *p = &run->problem;
-    float *const *in = run->host;
-    size_t queries = tensor_elements(p, TENSOR_Q), keys = tensor_elements(p, TENSOR_K), rows = tensor_rows(p, TENSOR_Q);
-    float *zeros = calloc(queries, sizeof *zeros);
-    cr_assert_not_null(zeros);
-    struct tensors math = {.Q = in[TENSOR_Q], .K = in[TENSOR_K], .V = in[TENSOR_V], .dO = run->backward ? in[TENSOR_dO] : zeros};
-    math.O = floats(queries), math.dQ = floats(queries), math.dK = floats(keys), math.dV = floats(keys);
-    math_attention(p, &math);
-
-    double *O = doubles(queries), *L = doubles(rows), *D = doubles(rows), *size = doubles(queries > keys ? queries : keys);
-    double *dQ = doubles(queries), *dK = doubles(keys), *dV = doubles(keys), *other_size = doubles(keys);
-    reference_forward(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], O, L);
-    if (step_under_test->forward != NULL) rounds_no_more(run, TENSOR_O, math.O, O);
+    struct tensors math = math_attention(run);
+    struct oracle oracle = ask_oracle(run);
+    if (step_under_test->forward != NULL) rounds_no_more(run, TENSOR_O, math.O, oracle.values[TENSOR_O]);
     if (run->backward) {
-        reference_D(p, in[TENSOR_dO], O, D);
-        reference_backward_rows(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL, rows, dQ, size);
-        reference_backward_keys(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL, tensor_rows(p, TENSOR_K),
-                                dK, dV, size, other_size);
-        rounds_no_more(run, TENSOR_dQ, math.dQ, dQ);
-        rounds_no_more(run, TENSOR_dK, math.dK, dK);
-        rounds_no_more(run, TENSOR_dV, math.dV, dV);
+        rounds_no_more(run, TENSOR_dQ, math.dQ, oracle.values[TENSOR_dQ]);
+        rounds_no_more(run, TENSOR_dK, math.dK, oracle.values[TENSOR_dK]);
+        rounds_no_more(run, TENSOR_dV, math.dV, oracle.values[TENSOR_dV]);
     }
-    free(zeros), free(math.O), free(math.dQ), free(math.dK), free(math.dV);
-    free(O), free(L), free(D), free(size), free(dQ), free(dK), free(dV), free(other_size);
+    free_math(&math);
+    free_oracle(&oracle);
 }
 
 Test(step, rounds_no_more, .init = skip_without_device) {
@@ -85,7 +65,8 @@ Test(step, rounds_no_more, .init = skip_without_device) {
             problem.dtype = dtype;
             struct passes passes = {step_under_test->forward != NULL, step_under_test->backward != NULL, false};
             if (step_refuses(step_under_test, &problem, passes) != NULL) continue;
-            for (int deterministic = 0; deterministic <= (step_under_test->backward_deterministic != NULL); deterministic++) {
+            for (int deterministic = 0; deterministic <= (step_under_test->backward_deterministic != NULL);
+                 deterministic++) {
                 struct run run = new_run(step_under_test, &problem, INPUT_RANDOM);
                 forward(&run, step_under_test);
                 if (step_under_test->backward != NULL) backward(&run, step_under_test, deterministic != 0);

@@ -3,7 +3,7 @@
 #include "step_test.h"
 
 #include "dtype.h"
-#include "reference.h"
+#include "oracle.h"
 #include "simulated.h"
 
 #include <math.h>
@@ -358,27 +358,15 @@ Test(backward, each_row_of_the_gradients, .init = needs_backward) {
         struct problem problem = problem_for(step, &list[i]);
         if (step_refuses(step, &problem, all_passes()) != NULL) continue;
         struct run run = new_run(step, &problem, INPUT_RANDOM);
-        size_t queries = tensor_elements(&problem, TENSOR_Q), keys = tensor_elements(&problem, TENSOR_K),
-               rows = tensor_rows(&problem, TENSOR_Q);
-        double *values = calloc(2 * (queries + queries + keys + keys) + 2 * rows, sizeof *values);
-        cr_assert_not_null(values);
-        double *O = values, *dQ = O + queries, *dK = dQ + queries, *dV = dK + keys, *dQ_size = dV + keys,
-               *dK_size = dQ_size + queries, *dV_size = dK_size + keys, *L = dV_size + keys, *D = L + rows;
-        float *const *in = run.host;
-        reference_forward(&problem, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], O, L);
-        reference_D(&problem, in[TENSOR_dO], O, D);
-        reference_backward_rows(&problem, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL, rows, dQ, dQ_size);
-        reference_backward_keys(&problem, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
-                                tensor_rows(&problem, TENSOR_K), dK, dV, dK_size, dV_size);
+        struct oracle oracle = ask_oracle(&run);
         forward(&run, step);
         for (int deterministic = 0; deterministic <= (step->backward_deterministic != NULL); deterministic++) {
             const char *what = deterministic != 0 ? "deterministic backward" : "backward";
             backward(&run, step, deterministic != 0);
-            expect_each_row(&run, TENSOR_dQ, dQ, dQ_size, what);
-            expect_each_row(&run, TENSOR_dK, dK, dK_size, what);
-            expect_each_row(&run, TENSOR_dV, dV, dV_size, what);
+            for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV; tensor++)
+                expect_each_row(&run, tensor, oracle.values[tensor], oracle.size[tensor], what);
         }
-        free(values);
+        free_oracle(&oracle);
         run_destroy(&run);
         tested++;
     }

@@ -18,8 +18,8 @@ struct async_copy {
     unsigned char *to;
     size_t bytes;
     unsigned char data[16];
-    unsigned group;            /* number of the thread's group, from 0 */
-    const void *mbarrier;      /* with whose phase it arrives; NULL: with its group */
+    unsigned group;       /* number of the thread's group, from 0 */
+    const void *mbarrier; /* with whose phase it arrives; NULL: with its group */
     unsigned phase;
 };
 

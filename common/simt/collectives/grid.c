@@ -6,18 +6,17 @@
 #include "shadow.h"
 
 #include <pthread.h>
-#include <time.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* By the first thread of a block. A fault in another block ends the wait, too: the caller's next wait is its end. */
+/* By the first thread of a block. A fault in another block ends the wait, too, and with it this block. */
 static void wait_for_grid(struct worker *worker, const char *name, const char *file, int line) {
     struct launch *launch = worker->launch;
     int64_t started = atomic_exchange(&worker->block_started_ns, 0); /* who sleeps here is not stuck */
     pthread_mutex_lock(&lock);
     uint64_t round = launch->number;
-    if (++launch->blocks_waiting + launch->blocks_done == launch->blocks && launch->blocks_done == 0) {
+    if (++launch->blocks_waiting == launch->blocks) {
         launch->number++; /* what follows is ordered as by another launch */
         launch->grid_barriers++;
         launch->blocks_waiting = 0;
@@ -31,7 +30,8 @@ static void wait_for_grid(struct worker *worker, const char *name, const char *f
     pthread_mutex_unlock(&lock);
     if (never)
         simt_fail(cudaErrorLaunchFailure,
-                  "barrier not reached: %llu of %llu blocks wait at %s in %s:%d, and the others have returned from the kernel",
+                  "barrier not reached: %llu of %llu blocks wait at %s in %s:%d, and the others have returned from the "
+                  "kernel",
                   (unsigned long long)launch->blocks_waiting, (unsigned long long)launch->blocks, name, file, line);
     if (atomic_load(&launch->failed)) fiber_abandon(worker);
     atomic_store(&worker->block_started_ns, started);
@@ -49,10 +49,11 @@ int simt_is_cooperative(void) { return simt_worker->launch->cooperative; }
 void simt_grid_barrier(const char *name, const char *file, int line) {
     struct worker *worker = simt_worker;
     if (!worker->launch->cooperative)
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s:%d: %s in a kernel that was not launched by cudaLaunchCooperativeKernel(): its blocks run in any order "
-                  "and cannot wait for one another",
-                  file, line, name);
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "%s:%d: %s in a kernel that was not launched by cudaLaunchCooperativeKernel(): its blocks run in any order "
+            "and cannot wait for one another",
+            file, line, name);
     simt_block_barrier(name, 0, file, line);
     if (simt_self->linear == 0) {
         wait_for_grid(worker, name, file, line);

@@ -24,8 +24,12 @@ static struct mbarrier *check(void *address, enum access_kind kind, const char *
                               const void *pc) {
     if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)
         simt_fail(cudaErrorIllegalAddress,
-                  "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", file,
-                  line, what);
+                  "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one",
+                  file, line, what);
+    static const unsigned char never_written[sizeof(struct mbarrier)] = {POISON, POISON, POISON, POISON,
+                                                                         POISON, POISON, POISON, POISON};
+    if (kind == ACCESS_ATOMIC && memcmp(address, never_written, sizeof never_written) == 0)
+        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
     bool metering = simt_worker->metering;
     simt_worker->metering = false;
     simt_check_access(address, sizeof(struct mbarrier), kind, kind == ACCESS_ATOMIC, pc);
@@ -36,8 +40,8 @@ static struct mbarrier *check(void *address, enum access_kind kind, const char *
 void simt_mbarrier_init(void *address, unsigned expected, const char *file, int line) {
     struct mbarrier *barrier = check(address, ACCESS_WRITE, "init()", file, line, __builtin_return_address(0));
     if (expected == 0 || expected > MOST_ARRIVALS)
-        simt_fail(cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible", file, line,
-                  expected, MOST_ARRIVALS);
+        simt_fail(cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible",
+                  file, line, expected, MOST_ARRIVALS);
     *barrier = (struct mbarrier){.expected = expected, .pending = expected};
 }
 
@@ -48,24 +52,15 @@ static void end_phase(struct mbarrier *barrier) {
     barrier->pending = barrier->expected;
 }
 
-/* Memory that nobody has written holds poison, or zeros if no earlier block had it. */
-static bool is_fresh(const void *address) {
-    static const unsigned char poison[sizeof(struct mbarrier)] = {POISON, POISON, POISON, POISON,
-                                                                  POISON, POISON, POISON, POISON};
-    static const unsigned char zeros[sizeof(struct mbarrier)];
-    return memcmp(address, poison, sizeof poison) == 0 || memcmp(address, zeros, sizeof zeros) == 0;
-}
-
 unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const char *what, const char *file, int line) {
     const void *pc = __builtin_return_address(0);
-    if (simt_is_shared(address) && is_fresh(address))
-        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
     struct mbarrier *barrier = check(address, ACCESS_ATOMIC, what, file, line, pc);
     simt_self->place = (struct place){what, file, line};
     simt_self->last_pc = pc;
     if (count == 0 || count > barrier->pending)
         simt_fail(cudaErrorLaunchFailure,
-                  "%s:%d: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() was told?",
+                  "%s:%d: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() "
+                  "was told?",
                   file, line, what, count, barrier->pending, barrier->expected);
     unsigned phase = barrier->phase;
     if (drop) barrier->expected--;

@@ -433,22 +433,25 @@ template <typename... P, size_t... I>
 static inline void launch_pointers(const launcher<P...> &with, void **arguments, std::index_sequence<I...>) {
     with((*(std::remove_reference_t<P> *)arguments[I])...);
 }
+/* No source text names the kernel here: "<" has it looked up by its address. */
+template <typename... P>
+static inline cudaError_t launch_function(config shape, bool cooperative, void (*kernel)(P...), void **arguments) {
+    shape.cooperative = cooperative;
+    launch_pointers(launch(shape, "kernel<>", kernel), arguments, std::index_sequence_for<P...>());
+    return cudaGetLastError();
+}
 } // namespace simt
 
-/* A launch as a function call; a cast of the kernel to void * has been taken off by rewrite.c. No source text names the kernel
- * here: "<" has it looked up by its address. */
+/* A launch as a function call; rewrite.c has taken off a cast of the kernel to void *. */
 template <typename... P>
 static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                           size_t shared = 0, cudaStream_t stream = 0, bool cooperative = false) {
-    simt::config shape(grid, block, shared, stream);
-    shape.cooperative = cooperative;
-    simt::launch_pointers(simt::launch(shape, "kernel<>", kernel), arguments, std::index_sequence_for<P...>());
-    return cudaGetLastError();
+                                           size_t shared = 0, cudaStream_t stream = 0) {
+    return simt::launch_function(simt::config(grid, block, shared, stream), false, kernel, arguments);
 }
 template <typename... P>
 static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
                                                       size_t shared = 0, cudaStream_t stream = 0) {
-    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream, true);
+    return simt::launch_function(simt::config(grid, block, shared, stream), true, kernel, arguments);
 }
 
 #endif

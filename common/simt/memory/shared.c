@@ -29,6 +29,7 @@ bool shared_create(struct worker *worker) {
     worker->shared = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     worker->shared_cells = mmap(NULL, cells_bytes(SHARED_BYTES_MAX), PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    worker->shared_dirty = SHARED_BYTES_MAX; /* the first block, too, finds poison */
     return worker->shared != MAP_FAILED && worker->shared_cells != MAP_FAILED;
 }
 

@@ -1,0 +1,53 @@
+/* The right answers for a run's inputs, in double precision (common/reference.h), and how large the terms of each gradient are. */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include <criterion/criterion.h>
+
+#include "reference.h"
+#include "run.h"
+
+#include <stdlib.h>
+
+struct oracle {
+    double
+        *values[TENSOR_COUNT]; /* O and L; with a backward pass dQ, dK and dV, and the size of their terms; else NULL */
+    double *size[TENSOR_COUNT];
+    double *D;
+};
+
+static inline double *doubles(size_t count) {
+    double *values = calloc(count, sizeof *values);
+    cr_assert_not_null(values);
+    return values;
+}
+
+/* Free it by free_oracle(). */
+static inline struct oracle ask_oracle(const struct run *run) {
+    const struct problem *p = &run->problem;
+    float *const *in = run->host;
+    struct oracle oracle = {.D = doubles(tensor_rows(p, TENSOR_Q))};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (!is_output(tensor) || (is_backward(tensor) && !run->backward)) continue;
+        oracle.values[tensor] = doubles(tensor_elements(p, tensor));
+        oracle.size[tensor] = doubles(tensor_elements(p, tensor));
+    }
+    const double *L = oracle.values[TENSOR_L], *D = oracle.D;
+    reference_forward(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], oracle.values[TENSOR_O], oracle.values[TENSOR_L]);
+    if (!run->backward) return oracle;
+    reference_D(p, in[TENSOR_dO], oracle.values[TENSOR_O], oracle.D);
+    reference_backward_rows(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
+                            tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_dQ], oracle.size[TENSOR_dQ]);
+    reference_backward_keys(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
+                            tensor_rows(p, TENSOR_K), oracle.values[TENSOR_dK], oracle.values[TENSOR_dV],
+                            oracle.size[TENSOR_dK], oracle.size[TENSOR_dV]);
+    return oracle;
+}
+
+static inline void free_oracle(struct oracle *oracle) {
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
+        free(oracle->values[tensor]), free(oracle->size[tensor]);
+    free(oracle->D);
+}
+
+#endif
