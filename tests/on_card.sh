@@ -12,8 +12,14 @@ for step in "$@"; do
         echo "SKIPPED on_card: $programs/$step is not built (cmake --preset cuda && cmake --build --preset cuda)"
         exit 77
     fi
-    "$programs/$step" --no-time --batch 2 --heads 3 --seq 113 --seq-kv 203 --dim 59 --causal
-    "$programs/$step" --no-time --heads 4 --seq 1000 --dim 128 --input large
-    # A step without a deterministic variant refuses it, with exit status 2.
-    "$programs/$step" --no-time --heads 4 --seq 1000 --dim 128 --deterministic || (($? == 2))
+    ran=0
+    for problem in "--batch 2 --heads 3 --seq 113 --seq-kv 203 --dim 59 --causal" "--heads 3 --seq 113 --seq-kv 203 --dim 56 --causal" \
+        "--heads 4 --seq 1000 --dim 128 --input large" "--heads 4 --seq 1000 --dim 128 --deterministic"; do
+        status=0
+        # shellcheck disable=SC2086 # a problem is several words
+        "$programs/$step" --no-time $problem || status=$?
+        ((status == 0 || status == 2)) || exit 1 # 2: the step refuses this d, or has no deterministic pass
+        ((status == 2)) || ran=$((ran + 1))
+    done
+    ((ran >= 2))
 done

@@ -11,6 +11,7 @@
 #include "oracle.h"
 #include "step_test.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,14 +38,15 @@ static double largest_error(const float *out, const double *ref, size_t count) {
     return largest;
 }
 
-static void obeys_rule(enum tensor tensor, const struct run *run, double deviation, const float *math,
-                       const double *ref) {
+/* `more` is added to the bound, in units of the largest element. */
+static void obeys_rule(enum tensor tensor, const struct run *run, double deviation, const float *math, const double *ref,
+                       double more) {
     const struct problem *p = &run->problem;
     size_t count = tensor_elements(p, tensor);
     double size = 0.0;
     for (size_t i = 0; i < count; i++) size = fmax(size, fabs(ref[i]));
     double error = largest_error(run->host[tensor], ref, count), math_error = largest_error(math, ref, count);
-    double bound = 2.0 * math_error + 1e-5 * size;
+    double bound = 2.0 * math_error + (1e-5 + more) * size;
     if (getenv("PRINT_ERRORS") != NULL)
         fprintf(stderr, "%s %d x %d, d %d, deviation %g: %s off by %.3g, math attention by %.3g: %.2f of the bound\n",
                 step_under_test->name, p->N_q, p->N_kv, p->d, deviation, tensor_table[tensor].name, error, math_error,
@@ -59,9 +61,11 @@ static void obeys_rule(enum tensor tensor, const struct run *run, double deviati
 static void compare(const struct run *run, double deviation, bool only_dQ) {
     struct tensors math = math_attention(run);
     struct oracle oracle = ask_oracle(run);
-    obeys_rule(TENSOR_dQ, run, deviation, math.dQ, oracle.values[TENSOR_dQ]);
-    if (!only_dQ) obeys_rule(TENSOR_dK, run, deviation, math.dK, oracle.values[TENSOR_dK]);
-    if (!only_dQ) obeys_rule(TENSOR_dV, run, deviation, math.dV, oracle.values[TENSOR_dV]);
+    double L = 0.0;
+    for (size_t i = 0; i < tensor_rows(&run->problem, TENSOR_L); i++) L = fmax(L, fabs(oracle.values[TENSOR_L][i]));
+    obeys_rule(TENSOR_dQ, run, deviation, math.dQ, oracle.values[TENSOR_dQ], only_dQ ? L * FLT_EPSILON : 0.0);
+    if (!only_dQ) obeys_rule(TENSOR_dK, run, deviation, math.dK, oracle.values[TENSOR_dK], 0.0);
+    if (!only_dQ) obeys_rule(TENSOR_dV, run, deviation, math.dV, oracle.values[TENSOR_dV], 0.0);
     free_math(&math);
     free_oracle(&oracle);
 }
@@ -96,6 +100,8 @@ Test(accuracy, standard_deviation_1, .init = skip_without_device) { accurate(1.0
 Test(accuracy, standard_deviation_2, .init = skip_without_device) { accurate(2.0, PROBLEMS, false); }
 Test(accuracy, standard_deviation_4, .init = skip_without_device) { accurate(4.0, PROBLEMS, false); }
 
-/* Scores of several hundred, where L is rounded by more than the rule leaves for dV. But dQ, a sum of P (dP - D) K, must
- * not suffer from it: an error of D counts as |D| / |dP - D| times as much. */
+/* Scores of several hundred. L is rounded, and chapter 09 rounds L log2(e) once more: each row of P is wrong by a factor 1 + e,
+ * |e| <= 2 * 2^-24 |L|, here 1.5e-4, and so is each row of dQ. This much is added to the rule: chapter 09's dQ is off by 0.095
+ * on the simulated device, by 0.225 on an H200, which rounds S otherwise. It leaves too little for dV. But dQ must not suffer
+ * by more: an error of D would count |D| / |dP - D| times as much. */
 Test(accuracy, standard_deviation_16_dQ, .init = skip_without_device) { accurate(16.0, 1, true); }
