@@ -59,7 +59,7 @@ COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
 SHOWN = {"launch__registers_per_thread" if name == "registers" else name for _, name, _, below in tables.COUNTED["rows"]
          for name in (name, below) if name}
 REQUESTS = {f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st")}
-TRUTH_METRICS = sorted({name for *_, names in tables.COMPARED for name in names} | REQUESTS | {"launch__registers_per_thread"})
+TRUTH_METRICS = sorted({name for *_, names, others in tables.COMPARED for name in names + others} | REQUESTS | {"launch__registers_per_thread"})
 PEER_METRICS = ["gpu__time_duration.sum", "launch__registers_per_thread", "smsp__inst_executed.sum", tables.FFMA, tables.HMMA]
 METRICS = sorted(SHOWN.union(TRUTH_METRICS, PEER_METRICS, map(tables.stall_counter, tables.STALLS), {
     "l1tex__lsuin_requests.sum", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",

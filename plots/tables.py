@@ -309,20 +309,24 @@ def plain_kernel(name):
 
 
 def comparisons(book):
-    """Each kernel's counts beside the card's: the run, kernel, what, the meter's, the card's, whether they agree."""
+    """Each kernel's counts beside the card's: the run, kernel, what, the meter's, the card's, whether they agree: True, the
+    reason why they do in truth, or False."""
     rows = []
     for run in book.meters:
         on_card = book.counters(run["step"], run["options"])
         for kernel in run["meter"]:
             launches = [c["counters"] for c in on_card if plain_kernel(c["kernel"]) == plain_kernel(kernel["kernel"])]
-            for what, totals, requests, names in COMPARED:
+            for what, totals, requests, names, by_others in COMPARED:
                 ours, theirs = sum(kernel["totals"][name] for name in totals), None
                 if len(launches) >= kernel["launches"]:
-                    theirs = sum(launch[name] for launch in launches[-kernel["launches"] :] for name in names)
+                    theirs, others = (sum(launch.get(name, 0) for launch in launches[-kernel["launches"] :] for name in names)
+                                      for names in (names, by_others))
                 if kernel["totals"][requests] or theirs:
                     small = SMALL_SHARE * kernel["totals"][requests]
                     agree = theirs is not None and (LEAST_RATIO * theirs <= ours <= MOST_RATIO * theirs
                                                     or (not ours or not theirs) and abs(ours - theirs) <= small)
+                    if theirs is not None and not agree and LEAST_RATIO * (theirs - others) <= ours <= theirs:
+                        agree = COUNTED["by_others"]
                     rows.append((run, kernel["kernel"], what, ours, theirs, agree))
     return rows
 
@@ -346,8 +350,8 @@ def truth(book, page, size):
         if run["options"] != options_of(size) or not ours and not theirs:
             continue
         cell, cause = f"{run['step'][:2]} `{kernel}`", None
-        if not agree and theirs is not None:
-            cause = CAUSES.get((run["step"], kernel, what))
+        if agree is not True and theirs is not None:
+            cause = agree or CAUSES.get((run["step"], kernel, what))
             need(cause, f"truth: {run['step']} {run['options']}, {kernel}: {what} {ours}, on the card {theirs}; no cause in counters.json")
             causes += [cause] if cause not in causes else []
         rows.append([cell if cell != before else "", what, str(ours), DASH if theirs is None else str(theirs),
