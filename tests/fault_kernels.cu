@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <cuda_pipeline.h>
+
+#include "ptx.cuh"
 extern "C" {
 #include "simulated.h"
 }
@@ -516,6 +518,23 @@ template <bool CORRECT> __global__ void misaligned_float4_shared(const float *in
 }
 FAULT(misaligned_float4_shared, cudaErrorMisalignedAddress, "multiple of 16", FIRST(T, in[i]),
       misaligned_float4_shared<CORRECT><<<1, T>>>((const float *)in, (float *)out))
+
+/* Columns 4 t to 4 t + 3 of a row that does not begin at a multiple of 16 bytes. */
+template <bool CORRECT> __global__ void misaligned_float4_add(const int *in, int *out) {
+    float *sums = (float *)(out + ELEMENTS / 2) + 4 * threadIdx.x;
+    const int *four = in + 4 * threadIdx.x;
+    reduce_add4(sums + (CORRECT ? 0 : 1), make_float4(four[0], four[1], four[2], four[3])); // here
+    for (int i = 0; i < 4; i++) out[4 * threadIdx.x + i] = (int)sums[i], sums[i] = 0.0f;
+}
+FAULT(misaligned_float4_add, cudaErrorMisalignedAddress, "multiple of 16", FIRST(256, in[i]),
+      misaligned_float4_add<CORRECT><<<1, 64>>>(in, out))
+
+template <bool CORRECT> __global__ void misaligned_long_add(const int *in, int *out) {
+    int i = CORRECT ? 2 * (int)threadIdx.x : 2 * (int)threadIdx.x + 1;
+    atomicAdd(reinterpret_cast<unsigned long long *>(out + i), (unsigned long long)in[threadIdx.x]); // here
+}
+FAULT(misaligned_long_add, cudaErrorMisalignedAddress, "multiple of 8",
+      FIRST(2 * T, i % 2 == 0 ? in[i / 2] : in[i / 2] < 0 ? -1 : 0), misaligned_long_add<CORRECT><<<1, T>>>(in, out))
 
 template <bool CORRECT> __global__ void misaligned_float2_load(const float *in, float *out) {
     int t = (int)threadIdx.x;

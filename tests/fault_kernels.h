@@ -69,6 +69,8 @@ struct fault {
     X(misaligned_float4_load)                                                                                          \
     X(misaligned_float4_store)                                                                                         \
     X(misaligned_float4_shared)                                                                                        \
+    X(misaligned_float4_add)                                                                                           \
+    X(misaligned_long_add)                                                                                             \
     X(misaligned_float2_load)                                                                                          \
     X(misaligned_float2_shared)                                                                                        \
     X(unwritten_global)                                                                                                \

@@ -134,6 +134,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
 
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
     if (simt_self == NULL) return; /* host code of the kernel file */
+    if (kind == ACCESS_ATOMIC && (uintptr_t)pointer % bytes != 0) refuse_misaligned((uintptr_t)pointer, bytes, kind, pc);
     judge(simt_self, pointer, bytes, kind, marked, pc);
 }
 
