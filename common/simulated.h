@@ -13,6 +13,7 @@ extern void simt_run_part(unsigned parts) ON_SIMULATED_DEVICE;
 extern void *simt_reserve(size_t bytes) ON_SIMULATED_DEVICE;
 extern unsigned simt_fail_call(unsigned number) ON_SIMULATED_DEVICE;
 extern unsigned long simt_default_stream_uses(void) ON_SIMULATED_DEVICE;
+extern unsigned long simt_waits(void) ON_SIMULATED_DEVICE;
 extern void simt_meter_start(unsigned every) ON_SIMULATED_DEVICE;
 extern void simt_meter_stop(void) ON_SIMULATED_DEVICE;
 extern char *simt_meter_json(void) ON_SIMULATED_DEVICE;

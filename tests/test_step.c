@@ -87,6 +87,16 @@ Test(step, drawn_shapes, .init = skip_without_device) {
     }
 }
 
+/* Every 8th d from 4 on, which the list above leaves out, or every multiple of 8 where the step takes no other. Several tiles of
+ * keys, so that what one tile leaves past d meets the next. */
+Test(step, every_eighth_dimension, .init = skip_without_device) {
+    if (!is_last_rung) cr_skip_test("for last rungs");
+    for (int d = step->d_multiple > 4 ? 8 : 4; d <= MAX_HEAD_DIM; d += 8) {
+        struct problem problem = problem_for(step, &(struct shape){1, 1, 40, 200, d, false, 1.0f});
+        if (problem.d == d && step_refuses(step, &problem, all_passes()) == NULL) compare(&problem, INPUT_RANDOM);
+    }
+}
+
 /* The 4 x 4 example of docs/math.md, which tests/test_reference.c holds to fractions worked by hand. */
 Test(step, example, .init = skip_without_device) {
     if (step_refuses(step, &example_problem, all_passes()) != NULL) cr_skip_test("the step refuses d 4");
@@ -331,10 +341,11 @@ Test(backward, masked_keys, .init = needs_backward) {
     run_destroy(&run);
 }
 
-/* rows of d elements: each row's error beside the size of the terms that were added for this row alone. */
-static void expect_each_row(const struct run *run, enum tensor tensor, const double *ref, const double *size, const char *what) {
+/* rows of d elements: each row's error beside the size of the terms that were added for this row alone, and `times` the usual bound. */
+static void expect_each_row(const struct run *run, enum tensor tensor, const double *ref, const double *size, double times,
+                            const char *what) {
     size_t d = (size_t)run->problem.d, rows = tensor_elements(&run->problem, tensor) / d;
-    double bound = run->problem.dtype == FP32 ? 1e-5 : 8.0 * unit_roundoff(run->problem.dtype);
+    double bound = times * (run->problem.dtype == FP32 ? 1e-5 : 8.0 * unit_roundoff(run->problem.dtype));
     for (size_t r = 0; r < rows; r++) {
         double error = 0.0, terms = 0.0;
         for (size_t c = r * d; c < (r + 1) * d; c++) {
@@ -364,13 +375,107 @@ Test(backward, each_row_of_the_gradients, .init = needs_backward) {
             const char *what = deterministic != 0 ? "deterministic backward" : "backward";
             backward(&run, step, deterministic != 0);
             for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV; tensor++)
-                expect_each_row(&run, tensor, oracle.values[tensor], oracle.size[tensor], what);
+                expect_each_row(&run, tensor, oracle.values[tensor], oracle.size[tensor], 1.0, what);
         }
         free_oracle(&oracle);
         run_destroy(&run);
         tested++;
     }
     cr_expect_geq(tested, 3);
+}
+
+/* Keys whose weights are e^-8, e^-16 ... e^-56 of the others': what they add to the norm of a gradient is nothing, but each row
+ * of dK and dV must be right in itself. A score of -60 is rounded by 60 * 2^-24 = 4e-6 more than once. */
+Test(backward, keys_of_small_weight, .init = needs_backward) {
+    struct problem problem = problem_for(step, &(struct shape){1, 1, 70, 150, 64, false, 1.0f});
+    struct run run = new_run(step, &problem, INPUT_RANDOM);
+    for (size_t i = 0; i < 70; i++) run.host[TENSOR_Q][i * 64] = 4.0f;
+    for (size_t j = 0; j < 150; j++) run.host[TENSOR_K][j * 64] = -16.0f * (float)(j % 8);
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    struct oracle oracle = ask_oracle(&run);
+    forward(&run, step);
+    for (int deterministic = 0; deterministic <= (step->backward_deterministic != NULL); deterministic++) {
+        backward(&run, step, deterministic != 0);
+        for (enum tensor tensor = TENSOR_dK; tensor <= TENSOR_dV; tensor++)
+            expect_each_row(&run, tensor, oracle.values[tensor], oracle.size[tensor], 4.0, "with keys of small weight");
+    }
+    free_oracle(&oracle);
+    run_destroy(&run);
+}
+
+/* All scores far below 0, and one far above the others: O is the value of this key, L its score -2^(2 half + 1), and its dV the sum
+ * of dO. The score is a power of 2, so that it is exact; what L loses where it is multiplied by log2(e), 2^-24 of 2^17, is 1 % of P. */
+static void one_key_of_large_negative_scores(int half, bool is_backward) {
+    enum { N_q = 70, N_kv = 150, KEY = 131 };
+    struct problem problem = problem_for(step, &(struct shape){1, 2, N_q, N_kv, 16, false, 1.0f});
+    problem.scale = 1.0f;
+    struct run run = new_run(step, &problem, INPUT_RANDOM);
+    size_t d = (size_t)problem.d;
+    double score = -ldexp(1.0, 2 * half + 1);
+    for (size_t i = 0; i < 2 * N_q * d; i++) run.host[TENSOR_Q][i] = i % d == 0 ? ldexpf(1.0f, half + 1) : 0.0f;
+    for (size_t i = 0; i < 2 * N_kv * d; i += d) run.host[TENSOR_K][i] = ldexpf(-1.0f, i / d % N_kv == KEY ? half : half + 1);
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    for (size_t row = 0; !is_backward && row < 2 * N_q; row++) {
+        const float *value = run.host[TENSOR_V] + (row / N_q * N_kv + KEY) * d;
+        cr_assert_float_eq((double)run.host[TENSOR_L][row], score, 1e-6 * -score, "L of row %zu is %g", row, (double)run.host[TENSOR_L][row]);
+        for (size_t c = 0; c < d; c++)
+            cr_assert_float_eq((double)run.host[TENSOR_O][row * d + c], (double)value[c], 1e-6 + 2e-2 * fabs((double)value[c]));
+    }
+    for (int deterministic = 0; is_backward && deterministic <= (step->backward_deterministic != NULL); deterministic++) {
+        backward(&run, step, deterministic != 0);
+        for (size_t head = 0; head < 2; head++)
+            for (size_t c = 0; c < d; c++) {
+                double sum = 0.0, terms = 0.0;
+                for (size_t i = 0; i < N_q; i++) {
+                    double dO = (double)run.host[TENSOR_dO][(head * N_q + i) * d + c];
+                    sum += dO, terms += fabs(dO);
+                }
+                cr_assert_float_eq((double)run.host[TENSOR_dV][(head * N_kv + KEY) * d + c], sum, 2e-2 * terms);
+            }
+    }
+    run_destroy(&run);
+}
+Test(forward, large_negative_scores, .init = needs_forward) { one_key_of_large_negative_scores(8, false); }
+Test(backward, large_negative_scores, .init = needs_backward) { one_key_of_large_negative_scores(8, true); }
+
+/* -2^103, about -1e31, is below what kernels write for a masked score, unless it is -inf. The simulated device rounds a product
+ * before it subtracts; a card does not, and what an FMA leaves of 2^103 is no score any more. */
+Test(forward, scores_below_minus_1e30, .init = needs_forward) {
+    if (simt_run_part == NULL) cr_skip_test("the simulated device only");
+    if (usual_dtype(step) == FP16) cr_skip_test("fp16 holds no such factors");
+    one_key_of_large_negative_scores(51, false);
+}
+
+/* NaN in one row of Q, or of dO, stays in this row of O, or of dQ. */
+static void nan_stays(enum tensor input, enum tensor output, int deterministic) {
+    enum { N_q = 70, ROW = 36 };
+    struct run run = small_run(1, 2, N_q, 90, 59, false, INPUT_RANDOM);
+    size_t d = (size_t)run.problem.d, count = tensor_elements(&run.problem, output);
+    double *before = NULL;
+    for (int with_nan = 0; with_nan < 2; with_nan++) {
+        forward(&run, step);
+        for (size_t c = 0; with_nan != 0 && c < d; c++) run.host[input][(N_q + ROW) * d + c] = NAN;
+        if (with_nan != 0) cr_assert_eq(run_upload(&run), cudaSuccess);
+        if (input == TENSOR_dO)
+            backward(&run, step, deterministic != 0);
+        else
+            forward(&run, step);
+        if (with_nan == 0) before = keep(&run, output);
+    }
+    for (size_t i = 0; i < count; i++) {
+        double got = (double)run.host[output][i];
+        if (i / d == N_q + ROW) continue; /* what it gives is the kernel's choice */
+        cr_assert_float_eq(got, before[i], 1e-5 + 0.02 * fabs(before[i]), "%s: element %zu of row %zu of head %zu is %g instead of %g",
+                           step->name, i % d, i / d % N_q, i / d / N_q, got, before[i]);
+    }
+    free(before);
+    run_destroy(&run);
+}
+Test(forward, nan_stays_in_its_row, .init = needs_forward) { nan_stays(TENSOR_Q, TENSOR_O, 0); }
+Test(backward, nan_stays_in_its_row, .init = needs_backward) {
+    for (int deterministic = 0; deterministic <= (step->backward_deterministic != NULL); deterministic++)
+        nan_stays(TENSOR_dO, TENSOR_dQ, deterministic);
 }
 
 /* Heads do not mix: another dO in the second head leaves the first one's gradients alone. */
@@ -395,7 +500,7 @@ Test(backward, heads_apart, .init = needs_backward) {
  * of keys and of rows. */
 Test(backward, one_bit_pattern, .init = needs_backward) {
     if (step->backward_deterministic == NULL) cr_skip_test("no deterministic pass");
-    struct run run = small_run(1, 1, 290, 410, 40, true, INPUT_RANDOM);
+    struct run run = small_run(1, 1, 260, 270, 32, true, INPUT_RANDOM);
     forward(&run, step);
     backward(&run, step, true);
     double *first[] = {keep(&run, TENSOR_dQ), keep(&run, TENSOR_dK), keep(&run, TENSOR_dV)};
@@ -484,8 +589,10 @@ Test(step, on_a_stream, .init = skip_without_device) {
         void *pointer = i == 0 ? run.device.O : run.device.dQ;
         cr_assert_eq(cudaMemset(pointer, 0xff, count * element_bytes(&run.problem, output)), cudaSuccess);
         unsigned long uses = simt_default_stream_uses != NULL ? simt_default_stream_uses() : 0;
+        unsigned long waits = simt_waits != NULL ? simt_waits() : 0;
         cr_assert_eq(passes[i](&run.problem, &run.device, run.workspace, stream), cudaSuccess);
         if (simt_default_stream_uses != NULL) cr_assert_eq(simt_default_stream_uses(), uses, "the default stream was used");
+        if (simt_waits != NULL) cr_assert_eq(simt_waits(), waits, "the pass waits for its kernels");
         cr_assert_eq(cudaStreamSynchronize(stream), cudaSuccess);
         fetch(&run, output, pointer);
         cr_assert(check_values(run.host[output], before, count, 1e-6).ok);
@@ -509,6 +616,21 @@ Test(step, least_shared_memory, .init = with_least_memory) {
     if (simt_shuffle_blocks == NULL) cr_skip_test("a card's shared memory cannot be chosen");
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct problem problem = problem_for(step, &list[i]);
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare(&problem, INPUT_RANDOM);
+    }
+}
+
+/* The current device is the second of two, and has less shared memory than the first. */
+static void on_second_device(void) {
+    setenv("SIMT_DEVICES", "2", 1);
+    with_least_memory();
+    if (simt_run_part != NULL) cr_assert_eq(cudaSetDevice(1), cudaSuccess);
+}
+
+Test(step, current_device, .init = on_second_device) {
+    if (simt_run_part == NULL) cr_skip_test("a card's shared memory cannot be chosen");
+    for (int d = 32; d <= MAX_HEAD_DIM; d *= 2) {
+        struct problem problem = problem_for(step, &(struct shape){1, 1, 33, 40, d, false, 1.0f});
         if (step_refuses(step, &problem, all_passes()) == NULL) compare(&problem, INPUT_RANDOM);
     }
 }
@@ -570,6 +692,35 @@ static void keep_limits(void) {
 }
 Test(step, limits, .init = skip_without_device) { keep_limits(); }
 Test(step, limits_with_least_memory, .init = with_least_memory) { keep_limits(); }
+static void with_99_KiB(void) {
+    setenv("SIMT_SHARED_KIB", "99", 1);
+    skip_without_device();
+}
+static void with_163_KiB(void) {
+    setenv("SIMT_SHARED_KIB", "163", 1);
+    skip_without_device();
+}
+Test(step, limits_with_99_KiB, .init = with_99_KiB) { keep_limits(); }
+Test(step, limits_with_163_KiB, .init = with_163_KiB) { keep_limits(); }
+
+/* The workspace of many heads is as many times that of one, and that of twice the length at least twice as large: also beyond
+ * what 32 bits hold. */
+Test(step, workspace_of_large_problems, .init = skip_without_device) {
+    struct problem problem = problem_for(step, &(struct shape){1, 1, 1 << 16, 1 << 16, MAX_HEAD_DIM, false, 1.0f});
+    if (step_refuses(step, &problem, all_passes()) != NULL) problem.d = 64;
+    size_t before = workspace_bytes_of(step, &problem);
+    for (; problem.N_q <= 1 << 20 && step_refuses(step, &problem, all_passes()) == NULL; problem.N_kv = problem.N_q *= 2) {
+        size_t one_head = workspace_bytes_of(step, &problem);
+        if (problem.N_q > 1 << 16) cr_expect_geq(one_head, before / 1000 * 1999, "%s: %zu bytes", describe(&problem), one_head);
+        before = one_head;
+        for (problem.batch = 16; problem.batch <= 256; problem.batch *= 16) {
+            size_t bytes = workspace_bytes_of(step, &problem), least = (size_t)problem.batch * (one_head / 1000 * 999);
+            if (step_refuses(step, &problem, all_passes()) == NULL)
+                cr_expect_geq(bytes, least, "%s: %zu bytes, and %zu for one head", describe(&problem), bytes, one_head);
+        }
+        problem.batch = 1;
+    }
+}
 
 /* Each call of a pass fails once, and the pass says so. */
 Test(step, launch_that_fails, .init = skip_without_device) {
@@ -593,45 +744,72 @@ Test(step, launch_that_fails, .init = skip_without_device) {
     }
 }
 
-/* More than 2^31 elements in each tensor, and values in the last head only, whose blocks alone run. All other memory is
- * reserved and never touched. */
-Test(step, elements_past_2_31, .init = skip_without_device) {
-    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
-    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, MAX_HEAD_DIM, true, 1.0f});
-    while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;
-    problem.N_q = problem.N_kv = (int)((1ll << 31) / MAX_BATCH_HEADS / problem.d) + 1;
-    cr_assert_null(step_refuses(step, &problem, all_passes()));
-    struct problem last = problem;
-    last.heads = 1;
-    struct run run = new_run(step, &last, INPUT_RANDOM); /* the last head */
+/* A problem of which only the last 1/parts of the blocks run, the last rows of the last head among them; the oracle is asked about
+ * `last`, these rows alone. All memory that they do not need is reserved and never touched. */
+static void compare_last(const struct problem *problem, const struct problem *last, unsigned parts, const char *what) {
+    cr_assert_null(step_refuses(step, problem, all_passes()));
+    struct run run = new_run(step, last, INPUT_RANDOM);
     struct tensors big = {0};
     char *ends[TENSOR_COUNT] = {0};
-    size_t bytes[TENSOR_COUNT] = {0};
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (is_backward(tensor) && step->backward == NULL) continue;
-        bytes[tensor] = tensor_elements(&last, tensor) * element_bytes(&last, tensor);
-        char *memory = simt_reserve(bytes[tensor] * MAX_BATCH_HEADS);
+        size_t bytes = tensor_elements(last, tensor) * element_bytes(last, tensor);
+        size_t all = tensor_elements(problem, tensor) * element_bytes(problem, tensor);
+        char *memory = simt_reserve(all);
         cr_assert_not_null(memory);
         *(void **)(void *)((char *)&big + tensor_table[tensor].offset) = memory;
-        ends[tensor] = memory + bytes[tensor] * (MAX_BATCH_HEADS - 1);
+        ends[tensor] = memory + all - bytes;
         const void *from = *(void **)(void *)((char *)&run.device + tensor_table[tensor].offset);
         if (!is_output(tensor))
-            cr_assert_eq(cudaMemcpy(ends[tensor], from, bytes[tensor], cudaMemcpyDeviceToDevice), cudaSuccess);
+            cr_assert_eq(cudaMemcpy(ends[tensor], from, bytes, cudaMemcpyDeviceToDevice), cudaSuccess);
     }
-    size_t workspace_bytes = workspace_bytes_of(step, &problem);
+    size_t workspace_bytes = workspace_bytes_of(step, problem);
     void *workspace = workspace_bytes > 0 ? simt_reserve(workspace_bytes) : NULL;
     attention_pass *passes[] = {forward_pass(step), step->backward, step->backward_deterministic};
     for (int i = 0; i < 3; i++) {
         if (passes[i] == NULL) continue;
-        simt_run_part(MAX_BATCH_HEADS);
-        cr_assert_eq(passes[i](&problem, &big, workspace, NULL), cudaSuccess);
+        simt_run_part(parts);
+        cr_assert_eq(passes[i](problem, &big, workspace, NULL), cudaSuccess);
         simt_run_part(1);
         cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess);
         for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
             if (!is_output(tensor) || is_backward(tensor) != (i > 0)) continue;
             fetch(&run, tensor, ends[tensor]);
         }
-        expect_right(&run, step, i > 0, "past element 2^31");
+        expect_right(&run, step, i > 0, what);
     }
     cudaDeviceReset(); /* releases all */
+}
+
+/* More than 2^31 elements in each tensor, in many heads. */
+Test(step, elements_past_2_31, .init = skip_without_device) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, MAX_HEAD_DIM, true, 1.0f});
+    while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;
+    problem.N_q = problem.N_kv = (int)((1ll << 31) / MAX_BATCH_HEADS / problem.d) + 1;
+    struct problem last = problem;
+    last.heads = 1;
+    compare_last(&problem, &last, MAX_BATCH_HEADS, "past element 2^31");
+}
+
+/* More than 2^31 rows, and so elements of L. */
+Test(forward, rows_past_2_31, .init = needs_forward) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    if (!is_last_rung) cr_skip_test("for last rungs");
+    int rows = (int)((1ll << 31) / MAX_BATCH_HEADS) + 2;
+    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, rows, 3, 1, false, 1.0f});
+    struct problem last = problem;
+    last.heads = 1;
+    compare_last(&problem, &last, MAX_BATCH_HEADS, "past row 2^31");
+}
+
+/* More than 2^31 pairs of a query and a key in one head, for steps that keep something of each. Only the last query is compared. */
+Test(forward, pairs_past_2_31, .init = needs_forward) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    struct problem problem = problem_for(step, &(struct shape){1, 2, 1 << 20, (1 << 11) + 1, 1, false, 1.0f});
+    while (problem.N_q > 1 << 17 && step_refuses(step, &problem, all_passes()) != NULL) problem.N_q /= 2, problem.N_kv *= 2;
+    if (workspace_bytes_of(step, &problem) < 4 * (1ull << 31)) cr_skip_test("the step keeps nothing of each pair");
+    struct problem last = problem;
+    last.heads = last.N_q = 1;
+    compare_last(&problem, &last, (unsigned)problem.N_q / 64, "past pair 2^31");
 }

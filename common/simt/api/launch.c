@@ -165,7 +165,9 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     if (cooperative != 0) {
         struct cudaDeviceProp properties;
         int per_multiprocessor;
-        cudaGetDeviceProperties(&properties, 0);
+        int device;
+        cudaGetDevice(&device);
+        cudaGetDeviceProperties(&properties, device);
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, (int)(block[0] * block[1] * block[2]),
                                                       dynamic_shared_bytes);
         uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;

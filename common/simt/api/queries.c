@@ -114,7 +114,9 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared) {
     struct cudaDeviceProp properties;
-    cudaGetDeviceProperties(&properties, 0);
+    int device;
+    cudaGetDevice(&device);
+    cudaGetDeviceProperties(&properties, device);
     if (kernel == NULL || threads < 1) return api_remember(cudaErrorInvalidValue);
     int warps = (threads + WARP_SIZE - 1) / WARP_SIZE;
     int by_threads = properties.maxThreadsPerMultiProcessor / (warps * WARP_SIZE);

@@ -34,26 +34,41 @@ cudaError_t cudaGetLastError(void) {
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 
+/* SIMT_DEVICES says how many there are. They share all memory; SIMT_SHARED_KIB is the current one's, the others have 227. */
+static int current_device;
+
 cudaError_t cudaGetDeviceCount(int *count) {
-    *count = 1;
+    const char *text = getenv("SIMT_DEVICES");
+    *count = text != NULL && atoi(text) > 0 ? atoi(text) : 1;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *device) {
-    *device = 0;
+    *device = current_device;
     return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : api_remember(cudaErrorInvalidDevice); }
+static bool is_device(int device) {
+    int count = 0;
+    cudaGetDeviceCount(&count);
+    return device >= 0 && device < count;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    if (!is_device(device)) return api_remember(cudaErrorInvalidDevice);
+    current_device = device;
+    return cudaSuccess;
+}
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {
-    if (device != 0) return api_remember(cudaErrorInvalidDevice);
+    if (!is_device(device)) return api_remember(cudaErrorInvalidDevice);
+    size_t most = device == current_device ? shared_most() : SHARED_BYTES_MAX;
     *properties = (struct cudaDeviceProp){
         .name = "sim",
         .totalGlobalMem = memory_total(),
         .sharedMemPerBlock = SHARED_BYTES_DEFAULT,
-        .sharedMemPerBlockOptin = shared_most(),
-        .sharedMemPerMultiprocessor = shared_most() + 1024,
+        .sharedMemPerBlockOptin = most,
+        .sharedMemPerMultiprocessor = most + 1024,
         .reservedSharedMemPerBlock = 1024,
         .regsPerBlock = 65536,
         .regsPerMultiprocessor = 65536,
@@ -125,7 +140,14 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize(void) { return simt_sticky_error(); }
+static unsigned long waits;
+
+unsigned long simt_waits(void) { return waits; }
+
+cudaError_t cudaDeviceSynchronize(void) {
+    waits++;
+    return simt_sticky_error();
+}
 
 cudaError_t cudaDeviceReset(void) {
     simt_clear_error();
@@ -207,6 +229,7 @@ static cudaError_t copy_memory(void *to, const void *from, size_t bytes, enum cu
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     simt_note_stream(NULL);
+    waits++;
     return copy_memory(to, from, bytes, kind);
 }
 
@@ -260,6 +283,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     (void)stream;
+    waits++;
     return simt_sticky_error();
 }
 
@@ -282,6 +306,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    waits++;
     return event != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidResourceHandle);
 }
 

@@ -349,6 +349,9 @@ unsigned simt_fail_call(unsigned number);
 /* Beyond CUDA: how often work was enqueued on the default stream, cudaMemset() and cudaMemcpy() included. */
 unsigned long simt_default_stream_uses(void);
 
+/* Beyond CUDA: how often the host waited for the device, by cudaMemcpy() or a function that synchronises. */
+unsigned long simt_waits(void);
+
 /* Beyond CUDA: count what kernels do to memory, in one block of every `every`, from now on. */
 void simt_meter_start(unsigned every);
 void simt_meter_stop(void);
