@@ -103,6 +103,7 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     cJSON_AddNumberToObject(line, "workspace_bytes", (double)run->workspace_bytes);
     cJSON_AddNumberToObject(line, "host_seconds", result->host_seconds);
     if (options->meter) {
+        cJSON_AddNumberToObject(line, "calls", (double)simt_calls());
         char *meter = simt_meter_json();
         cJSON_AddItemToObject(line, "meter", cJSON_Parse(meter));
         free(meter);

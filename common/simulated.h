@@ -12,6 +12,7 @@ extern void simt_shuffle_blocks(unsigned seed) ON_SIMULATED_DEVICE;
 extern void simt_run_part(unsigned parts) ON_SIMULATED_DEVICE;
 extern void *simt_reserve(size_t bytes) ON_SIMULATED_DEVICE;
 extern unsigned simt_fail_call(unsigned number) ON_SIMULATED_DEVICE;
+extern unsigned long simt_calls(void) ON_SIMULATED_DEVICE;
 extern unsigned long simt_default_stream_uses(void) ON_SIMULATED_DEVICE;
 extern unsigned long simt_waits(void) ON_SIMULATED_DEVICE;
 extern void simt_meter_start(unsigned every) ON_SIMULATED_DEVICE;

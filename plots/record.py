@@ -51,8 +51,9 @@ TRUTH = [options(1, 2, 256, 64), options(1, 2, 200, 40), options(1, 3, 320, 48, 
          options(1, 2, 160, 128), options(1, 2, 130, 59)]
 TRUTH += [f"{size} --deterministic" for size in TRUTH[:2]]
 # By the simulated device alone: tilings of other d, a mask whose corner lies on no tile's.
-METERED = TRUTH + [options(1, 1, 130, 24), options(1, 1, 130, 96), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
-                   *(f"{size} --deterministic" for size in TRUTH[2:4])]
+METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
+                   *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),
+                   *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic"))]
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
 
 # The counters that the tables show, under ncu's names, and a few more.
@@ -287,8 +288,8 @@ def record(arguments):
 def metered(programs, step, size):
     """What the meter counts in a run; None when the step refuses it. The places of accesses are kept at the first size."""
     # Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side.
-    os.environ["SIMT_THREADS"] = "1"
-    line = run([programs / step, *size.split(), "--meter", "--no-check", "--no-time"])
+    variables, at, numbers = ("SIMT_THREADS=1 " + size).partition(" --")
+    line = run(["env", *variables.split(), programs / step, *(at + numbers).split(), "--meter", "--no-check", "--no-time"])
     if line is None:
         return None
     for kernel in line["meter"]:
@@ -303,13 +304,14 @@ def metered(programs, step, size):
         # Not in the order in which the compiler happened to lay out the code.
         kernel["lines"].sort(key=lambda l: (l["file"], l["line"], l["space"], l["access"], l.get("sample", {}).get("lowest", "")))
         kernel["events"].sort(key=lambda e: (e["file"], e["line"], e["what"]))
-    return {"step": step, "options": size, "meter": line["meter"]}
+    return {"step": step, "options": size, **{key: line[key] for key in ("workspace_bytes", "calls", "meter")}}
 
 
 def sums(line):
     """A compiler of another version may place an access on a neighbouring line, so the sums of each kernel are compared."""
     apart = ("lines", "events", "totals")
-    return {(at, kernel["kernel"], key): value for at, kernel in enumerate(line["meter"])
+    whole = {"kernel": "all of it", "totals": {key: line.get(key) for key in ("workspace_bytes", "calls")}}
+    return {(at, kernel["kernel"], key): value for at, kernel in enumerate([whole, *line["meter"]])
             for key, value in {**kernel, **kernel["totals"]}.items() if key not in apart}
 
 

@@ -26,7 +26,14 @@ unsigned simt_fail_call(unsigned number) {
     return before;
 }
 
-bool api_call_is_to_fail(void) { return calls_to_failure > 0 && --calls_to_failure == 0; }
+static unsigned long calls;
+
+unsigned long simt_calls(void) { return calls; }
+
+bool api_call_is_to_fail(void) {
+    calls++;
+    return calls_to_failure > 0 && --calls_to_failure == 0;
+}
 
 static unsigned long default_stream_uses;
 

@@ -235,6 +235,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
     simt_note_stream(stream);
+    if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
     return copy_memory(to, from, bytes, kind);
 }
 

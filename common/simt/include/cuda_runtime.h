@@ -342,9 +342,12 @@ void simt_run_part(unsigned parts);
  * the address space is too small. What kernels leave unwritten in it is not noticed. cudaFree() releases it. */
 void *simt_reserve(size_t bytes);
 
-/* Beyond CUDA: let launch or cudaMemset number `number` from now on fail (1: the next one; 0: none). Returns the
+/* Beyond CUDA: let launch, cudaMemset or cudaMemcpyAsync number `number` from now on fail (1: the next one; 0: none). Returns the
  * number of calls that were left before the failure set by the previous call. */
 unsigned simt_fail_call(unsigned number);
+
+/* Beyond CUDA: how many launches, calls of cudaMemset and of cudaMemcpyAsync there were. */
+unsigned long simt_calls(void);
 
 /* Beyond CUDA: how often work was enqueued on the default stream, cudaMemset() and cudaMemcpy() included. */
 unsigned long simt_default_stream_uses(void);
