@@ -19,6 +19,15 @@ static inline void skip_without_device(void) {
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) cr_skip_test("no CUDA device");
 }
 
+static inline void needs_forward(void) {
+    skip_without_device();
+    if (step_under_test->forward == NULL) cr_skip_test("no forward pass");
+}
+static inline void needs_backward(void) {
+    skip_without_device();
+    if (step_under_test->backward == NULL) cr_skip_test("no backward pass");
+}
+
 /* The problem of a shape, its d rounded up to what the step takes, in the type that its program runs. */
 static inline struct problem problem_for(const struct step *step, const struct shape *shape) {
     struct problem problem = problem_of(shape);
@@ -86,6 +95,33 @@ static inline void expect_right(const struct run *run, const struct step *step, 
     }
     cr_expect(verdict.ok, "%s %s, %s: not right, or not finite", step->name, what, describe(&run->problem));
     free_verdict(&verdict);
+}
+
+static inline struct run small_run(int batch, int heads, int N_q, int N_kv, int d, bool causal, enum input_kind input) {
+    struct problem problem = problem_for(step_under_test, &(struct shape){batch, heads, N_q, N_kv, d, causal, 0.0f});
+    return new_run(step_under_test, &problem, input);
+}
+
+static inline struct passes all_passes(void) {
+    return (struct passes){step_under_test->forward != NULL, step_under_test->backward != NULL,
+                           step_under_test->backward_deterministic != NULL};
+}
+
+/* All passes of the step on one problem, each against the reference. */
+static inline void compare_passes(const struct problem *problem, enum input_kind input) {
+    struct run run = new_run(step_under_test, problem, input);
+    forward(&run, step_under_test);
+    if (step_under_test->forward != NULL) expect_right(&run, step_under_test, false, "forward");
+    if (step_under_test->backward != NULL) {
+        backward(&run, step_under_test, false);
+        expect_right(&run, step_under_test, true, "backward");
+    }
+    if (step_under_test->backward_deterministic != NULL &&
+        step_under_test->backward_deterministic != step_under_test->backward) {
+        backward(&run, step_under_test, true);
+        expect_right(&run, step_under_test, true, "deterministic backward");
+    }
+    run_destroy(&run);
 }
 
 #endif

@@ -1,0 +1,284 @@
+/* How a step behaves on the device: in any order of blocks, on a stream, with less shared memory, at its limits, and beyond what
+ * 32 bits count. */
+#include "step_test.h"
+
+#include "dtype.h"
+#include "simulated.h"
+
+#include <string.h>
+
+#define step step_under_test
+
+/* The blocks in 20 orders: never accused, always right. */
+Test(step, any_order_of_blocks, .init = skip_without_device) {
+    static const struct shape list[] = {
+        {1, 2, 33, 65, 40, false, 1.0f}, {2, 1, 70, 33, 64, true, 1.0f}, {1, 1, 129, 128, 8, true, 1.0f}};
+    if (simt_shuffle_blocks == NULL) cr_skip_test("a card's order cannot be chosen");
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct problem problem = problem_for(step, &list[i]);
+        if (step_refuses(step, &problem, all_passes()) != NULL) continue;
+        struct run run = new_run(step, &problem, INPUT_RANDOM);
+        for (unsigned seed = 1; seed <= (is_last_rung ? 20 : 3); seed++) {
+            simt_shuffle_blocks(seed);
+            forward(&run, step);
+            if (step->backward != NULL) backward(&run, step, false);
+            expect_right(&run, step, step->backward != NULL, "in another order of blocks");
+            if (step->backward_deterministic == NULL) continue;
+            backward(&run, step, true);
+            expect_right(&run, step, true, "deterministic, in another order of blocks");
+        }
+        run_destroy(&run);
+    }
+}
+
+/* A tensor, or a part of it as large as the run's, from the device. */
+static void fetch(struct run *run, enum tensor tensor, const void *from) {
+    size_t count = tensor_elements(&run->problem, tensor), bytes = count * element_bytes(&run->problem, tensor);
+    uint16_t *packed = malloc(bytes);
+    bool narrow = element_bytes(&run->problem, tensor) == sizeof *packed;
+    cr_assert_eq(cudaMemcpy(narrow ? (void *)packed : run->host[tensor], from, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (size_t i = 0; narrow && i < count; i++) run->host[tensor][i] = unpacked(packed[i], run->problem.dtype);
+    free(packed);
+}
+
+/* On a stream of the caller's, not only on the default one. */
+Test(step, on_a_stream, .init = skip_without_device) {
+    struct run run = small_run(1, 2, 97, 65, 64, true, INPUT_RANDOM);
+    forward(&run, step);
+    cudaStream_t stream = NULL;
+    cr_assert_eq(cudaStreamCreate(&stream), cudaSuccess);
+    attention_pass *passes[] = {step->forward, step->backward, step->backward_deterministic};
+    for (int i = 0; i < 3; i++) {
+        if (passes[i] == NULL) continue;
+        if (i > 0) backward(&run, step, i == 2);
+        enum tensor output = i == 0 ? TENSOR_O : TENSOR_dQ;
+        size_t count = tensor_elements(&run.problem, output);
+        double *before = keep(&run, output);
+        void *pointer = i == 0 ? run.device.O : run.device.dQ;
+        cr_assert_eq(cudaMemset(pointer, 0xff, count * element_bytes(&run.problem, output)), cudaSuccess);
+        unsigned long uses = simt_default_stream_uses != NULL ? simt_default_stream_uses() : 0;
+        unsigned long waits = simt_waits != NULL ? simt_waits() : 0;
+        cr_assert_eq(passes[i](&run.problem, &run.device, run.workspace, stream), cudaSuccess);
+        if (simt_default_stream_uses != NULL) cr_assert_eq(simt_default_stream_uses(), uses, "the default stream was used");
+        if (simt_waits != NULL) cr_assert_eq(simt_waits(), waits, "the pass waits for its kernels");
+        cr_assert_eq(cudaStreamSynchronize(stream), cudaSuccess);
+        fetch(&run, output, pointer);
+        cr_assert(check_values(run.host[output], before, count, 1e-6).ok);
+        free(before);
+    }
+    cr_assert_eq(cudaStreamDestroy(stream), cudaSuccess);
+    run_destroy(&run);
+}
+
+static void with_least_memory(void) {
+    setenv("SIMT_SHARED_KIB", step->compute_capability >= 80 ? "99" : "64", 1); /* of all cards that the step runs on */
+    skip_without_device();
+}
+
+/* The small tilings. */
+Test(step, least_shared_memory, .init = with_least_memory) {
+    static const struct shape list[] = {
+        {1, 2, 97, 131, 34, true, 0.5f}, {1, 1, 150, 187, 66, true}, {1, 1, 64, 64, 64, false},   {2, 1, 33, 70, 32, true},
+        {1, 1, 70, 33, 128, true},       {1, 1, 130, 41, 59, false}, {1, 1, 131, 200, 96, false},
+    };
+    if (simt_shuffle_blocks == NULL) cr_skip_test("a card's shared memory cannot be chosen");
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct problem problem = problem_for(step, &list[i]);
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);
+    }
+}
+
+/* The current device is the second of two, and has less shared memory than the first. */
+static void on_second_device(void) {
+    setenv("SIMT_DEVICES", "2", 1);
+    with_least_memory();
+    if (simt_run_part != NULL) cr_assert_eq(cudaSetDevice(1), cudaSuccess);
+}
+
+Test(step, current_device, .init = on_second_device) {
+    if (simt_run_part == NULL) cr_skip_test("a card's shared memory cannot be chosen");
+    for (int d = 32; d <= MAX_HEAD_DIM; d *= 2) {
+        struct problem problem = problem_for(step, &(struct shape){1, 1, 33, 40, d, false, 1.0f});
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);
+    }
+}
+
+/* ---- limits, and what cannot be run whole: on the simulated device only ----------------------------------------------- */
+
+/* What the launches of a pass say to a problem; no block runs, and no pointer is used. */
+static cudaError_t judge(attention_pass *pass, const struct problem *problem) {
+    simt_run_part(0);
+    cudaError_t error = pass(problem, &(struct tensors){0}, NULL, NULL);
+    simt_run_part(1);
+    cudaGetLastError();
+    return error;
+}
+
+static bool launches(const struct problem *problem) {
+    attention_pass *passes[] = {step->forward, step->backward, step->backward_deterministic};
+    for (int i = 0; i < 3; i++)
+        if (passes[i] != NULL && judge(passes[i], problem) != cudaSuccess) return false;
+    return true;
+}
+
+/* What a step takes it can launch; what it refuses for its length it could not, and it names the limit. */
+static void take_up_to_limit(const char *what, struct problem *problem, int *size, int unit, int largest, bool is_length) {
+    int taken = 0, refused = largest / unit + 1; /* in units */
+    while (refused - taken > 1) {
+        int middle = taken + (refused - taken) / 2;
+        *size = middle * unit;
+        if (step_refuses(step, problem, all_passes()) == NULL)
+            taken = middle;
+        else
+            refused = middle;
+    }
+    *size = taken * unit;
+    cr_expect(launches(problem), "%s: %s does not refuse it, but cannot launch it", describe(problem), step->name);
+    *size = refused * unit;
+    if (*size > largest) return;
+    char number[16];
+    snprintf(number, sizeof number, "%d", taken * unit);
+    const char *reason = step_refuses(step, problem, all_passes());
+    cr_expect_not_null(strstr(reason, number), "%s takes %s %s, and refuses more by \"%s\"", step->name, number, what,
+                       reason);
+    if (is_length) cr_expect_not(launches(problem), "%s could launch %s, which it refuses", step->name, describe(problem));
+}
+
+static void keep_limits(void) {
+    if (simt_run_part == NULL) cr_skip_test("a card runs what it launches");
+    int unit = step->d_multiple > 1 ? step->d_multiple : 1;
+    struct problem one = problem_for(step, &(struct shape){1, 1, 1, 1, unit, false, 1.0f}), problem = one;
+    take_up_to_limit("queries", &problem, &problem.N_q, 1, 1 << 24, true);
+    problem = one;
+    take_up_to_limit("keys", &problem, &problem.N_kv, 1, 1 << 24, true);
+    problem = one;
+    take_up_to_limit("heads", &problem, &problem.heads, 1, MAX_BATCH_HEADS, true);
+    problem = one;
+    take_up_to_limit("columns", &problem, &problem.d, unit, MAX_HEAD_DIM, false);
+    for (problem = one; problem.d <= MAX_HEAD_DIM; problem.d += unit)
+        cr_expect(step_refuses(step, &problem, all_passes()) != NULL || launches(&problem), "d %d", problem.d);
+}
+Test(step, limits, .init = skip_without_device) { keep_limits(); }
+Test(step, limits_with_least_memory, .init = with_least_memory) { keep_limits(); }
+static void with_99_KiB(void) {
+    setenv("SIMT_SHARED_KIB", "99", 1);
+    skip_without_device();
+}
+static void with_163_KiB(void) {
+    setenv("SIMT_SHARED_KIB", "163", 1);
+    skip_without_device();
+}
+Test(step, limits_with_99_KiB, .init = with_99_KiB) { keep_limits(); }
+Test(step, limits_with_163_KiB, .init = with_163_KiB) { keep_limits(); }
+
+/* The workspace of many heads is as many times that of one, and that of twice the length at least twice as large: also beyond
+ * what 32 bits hold. */
+Test(step, workspace_of_large_problems, .init = skip_without_device) {
+    struct problem problem = problem_for(step, &(struct shape){1, 1, 50000, 50000, MAX_HEAD_DIM, false, 1.0f});
+    if (step_refuses(step, &problem, all_passes()) != NULL) problem.d = 64;
+    size_t before = workspace_bytes_of(step, &problem);
+    for (; problem.N_q <= 800000 && step_refuses(step, &problem, all_passes()) == NULL; problem.N_kv = problem.N_q *= 2) {
+        size_t one_head = workspace_bytes_of(step, &problem);
+        if (problem.N_q > 50000) cr_expect_geq(one_head, before / 1000 * 1999, "%s: %zu bytes", describe(&problem), one_head);
+        before = one_head;
+        for (problem.batch = 16; problem.batch <= 4096; problem.batch *= 256) {
+            size_t bytes = workspace_bytes_of(step, &problem), least = (size_t)problem.batch * (one_head / 1000 * 999);
+            if (step_refuses(step, &problem, all_passes()) == NULL)
+                cr_expect_geq(bytes, least, "%s: %zu bytes, and %zu for one head", describe(&problem), bytes, one_head);
+        }
+        problem.batch = 1;
+    }
+}
+
+/* Each call of a pass fails once, and the pass says so. */
+Test(step, launch_that_fails, .init = skip_without_device) {
+    attention_pass *passes[] = {step->forward, step->backward, step->backward_deterministic};
+    struct problem problem = problem_for(step, &(struct shape){1, 1, 33, 33, 64, false, 1.0f});
+    struct problem empty = problem;
+    empty.batch = 0; /* a grid of 0 blocks: an error on a card, too */
+    for (int i = 0; i < 3; i++) {
+        if (passes[i] == NULL) continue;
+        cr_expect_neq(passes[i](&empty, &(struct tensors){0}, NULL, NULL), cudaSuccess, "a grid of 0 blocks");
+        cudaGetLastError();
+        for (unsigned number = 1; simt_fail_call != NULL; number++) {
+            simt_fail_call(number);
+            cudaError_t error = judge(passes[i], &problem);
+            if (simt_fail_call(0) > 0) {
+                cr_assert_gt(number, 1, "the pass makes no call");
+                break;
+            }
+            cr_expect_neq(error, cudaSuccess, "%s: its call number %u failed, and the pass does not say so", step->name, number);
+        }
+    }
+}
+
+/* A problem of which only the last 1/parts of the blocks run, the last rows of the last head among them; the oracle is asked
+ * about `last`, these rows alone. All memory that they do not need is reserved and never touched. */
+static void compare_last(const struct problem *problem, const struct problem *last, unsigned parts, const char *what) {
+    cr_assert_null(step_refuses(step, problem, all_passes()));
+    struct run run = new_run(step, last, INPUT_RANDOM);
+    struct tensors big = {0};
+    char *ends[TENSOR_COUNT] = {0};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (is_backward(tensor) && step->backward == NULL) continue;
+        size_t bytes = tensor_elements(last, tensor) * element_bytes(last, tensor);
+        size_t all = tensor_elements(problem, tensor) * element_bytes(problem, tensor);
+        char *memory = simt_reserve(all);
+        cr_assert_not_null(memory);
+        *(void **)(void *)((char *)&big + tensor_table[tensor].offset) = memory;
+        ends[tensor] = memory + all - bytes;
+        const void *from = *(void **)(void *)((char *)&run.device + tensor_table[tensor].offset);
+        if (!is_output(tensor))
+            cr_assert_eq(cudaMemcpy(ends[tensor], from, bytes, cudaMemcpyDeviceToDevice), cudaSuccess);
+    }
+    size_t workspace_bytes = workspace_bytes_of(step, problem);
+    void *workspace = workspace_bytes > 0 ? simt_reserve(workspace_bytes) : NULL;
+    attention_pass *passes[] = {forward_pass(step), step->backward, step->backward_deterministic};
+    for (int i = 0; i < 3; i++) {
+        if (passes[i] == NULL) continue;
+        simt_run_part(parts);
+        cr_assert_eq(passes[i](problem, &big, workspace, NULL), cudaSuccess);
+        simt_run_part(1);
+        cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess);
+        for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+            if (!is_output(tensor) || is_backward(tensor) != (i > 0)) continue;
+            fetch(&run, tensor, ends[tensor]);
+        }
+        expect_right(&run, step, i > 0, what);
+    }
+    cudaDeviceReset(); /* releases all */
+}
+
+/* More than 2^31 elements in each tensor, in many heads. */
+Test(step, elements_past_2_31, .init = skip_without_device) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, MAX_HEAD_DIM, true, 1.0f});
+    while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;
+    problem.N_q = problem.N_kv = (int)((1ll << 31) / MAX_BATCH_HEADS / problem.d) + 1;
+    struct problem last = problem;
+    last.heads = 1;
+    compare_last(&problem, &last, MAX_BATCH_HEADS, "past element 2^31");
+}
+
+/* More than 2^31 rows, and so elements of L. */
+Test(forward, rows_past_2_31, .init = needs_forward) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    if (!is_last_rung) cr_skip_test("for last rungs");
+    int rows = (int)((1ll << 31) / MAX_BATCH_HEADS) + 2;
+    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, rows, 3, 1, false, 1.0f});
+    struct problem last = problem;
+    last.heads = 1;
+    compare_last(&problem, &last, MAX_BATCH_HEADS, "past row 2^31");
+}
+
+/* More than 2^31 pairs of a query and a key in one head, for steps that keep something of each. Only the last query is
+ * compared. */
+Test(forward, pairs_past_2_31, .init = needs_forward) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    struct problem problem = problem_for(step, &(struct shape){1, 2, 1 << 20, (1 << 11) + 1, 1, false, 1.0f});
+    while (problem.N_q > 1 << 17 && step_refuses(step, &problem, all_passes()) != NULL) problem.N_q /= 2, problem.N_kv *= 2;
+    if (workspace_bytes_of(step, &problem) < 4 * (1ull << 31)) cr_skip_test("the step keeps nothing of each pair");
+    struct problem last = problem;
+    last.heads = last.N_q = 1;
+    compare_last(&problem, &last, (unsigned)problem.N_q / 64, "past pair 2^31");
+}
