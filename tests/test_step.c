@@ -52,6 +52,17 @@ Test(step, other_types, .init = skip_without_device) {
         }
 }
 
+/* TEST_SEED draws others; a failure prints the shape. */
+Test(step, drawn_shapes, .init = skip_without_device) {
+    const char *text = getenv("TEST_SEED");
+    uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : 1;
+    for (unsigned i = 0; i < (is_last_rung ? 12 : 3); i++) {
+        struct shape shape = drawn_shape(seed, i);
+        struct problem problem = problem_for(step, &shape);
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);
+    }
+}
+
 /* Every 8th d from 4 on, which the list above leaves out, or every multiple of 8 where the step takes no other. Several tiles of
  * keys, so that what one tile leaves past d meets the next. */
 Test(step, every_eighth_dimension, .init = skip_without_device) {
