@@ -67,6 +67,7 @@ check 'the meter beside the source' 0 'kept[threadIdx.x] = FACTOR' env SIMT_METE
 check 'the meter as JSON' 0 6 env SIMT_METER=meter.json ./program
 check 'the JSON' 0 'scale.cuh' grep -o 'include/scale.cuh' meter.json
 check 'a wrong seed' 2 'SIMT_SHUFFLE_SEED=x' env SIMT_SHUFFLE_SEED=x ./program
+check 'a wrong number of devices' 2 'SIMT_DEVICES is "2x"' env SIMT_DEVICES=2x ./program
 check 'a file that is not there' 2 'none.cu: no such file' "$nvcc" none.cu
 check 'an option that needs a value' 2 '-o needs a value' "$nvcc" kernel.cu -o
 check 'no file' 2 'usage' "$nvcc" -c

@@ -70,10 +70,12 @@ Test(step, on_a_stream, .init = skip_without_device) {
     run_destroy(&run);
 }
 
-static void with_least_memory(void) {
-    setenv("SIMT_SHARED_KIB", step->compute_capability >= 80 ? "99" : "64", 1); /* of all cards that the step runs on */
+static void with_memory(const char *KiB) {
+    setenv("SIMT_SHARED_KIB", KiB, 1);
     skip_without_device();
 }
+/* The least of all cards that the step runs on. */
+static void with_least_memory(void) { with_memory(step->compute_capability >= 80 ? "99" : "64"); }
 
 /* The small tilings. */
 Test(step, least_shared_memory, .init = with_least_memory) {
@@ -160,14 +162,8 @@ static void keep_limits(void) {
 }
 Test(step, limits, .init = skip_without_device) { keep_limits(); }
 Test(step, limits_with_least_memory, .init = with_least_memory) { keep_limits(); }
-static void with_99_KiB(void) {
-    setenv("SIMT_SHARED_KIB", "99", 1);
-    skip_without_device();
-}
-static void with_163_KiB(void) {
-    setenv("SIMT_SHARED_KIB", "163", 1);
-    skip_without_device();
-}
+static void with_99_KiB(void) { with_memory("99"); }
+static void with_163_KiB(void) { with_memory("163"); }
 Test(step, limits_with_99_KiB, .init = with_99_KiB) { keep_limits(); }
 Test(step, limits_with_163_KiB, .init = with_163_KiB) { keep_limits(); }
 

@@ -39,7 +39,13 @@ static int current_device;
 
 cudaError_t cudaGetDeviceCount(int *count) {
     const char *text = getenv("SIMT_DEVICES");
-    *count = text != NULL && atoi(text) > 0 ? atoi(text) : 1;
+    char *end = NULL;
+    long devices = text != NULL ? strtol(text, &end, 10) : 1;
+    if (text != NULL && (end == text || *end != '\0' || devices < 1 || devices > 64)) {
+        fprintf(stderr, "simulated device: SIMT_DEVICES is \"%s\": it must be 1 to 64\n", text);
+        exit(2);
+    }
+    *count = (int)devices;
     return cudaSuccess;
 }
 
