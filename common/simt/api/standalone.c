@@ -57,6 +57,8 @@ static unsigned number_from(const char *name) {
 static __attribute__((constructor)) void start(void) {
     atexit(at_exit);
     signal(SIGABRT, on_abort);
+    int devices;
+    cudaGetDeviceCount(&devices); /* a wrong SIMT_DEVICES ends the program */
     simt_shuffle_blocks(number_from("SIMT_SHUFFLE_SEED"));
     simt_strict = number_from("SIMT_STRICT") != 0;
     meter = getenv("SIMT_METER");
