@@ -34,8 +34,8 @@ static void compare_shapes(enum input_kind input, int stride) {
 }
 
 Test(step, shapes, .init = skip_without_device) { compare_shapes(INPUT_RANDOM, 1); }
-Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, is_last_rung ? 4 : 3); }
-Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, is_last_rung ? 4 : 3); }
+Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, 5); }
+Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, 5); }
 
 /* The types of elements that the shapes above leave out. The fourth shape's scale, 1e-5, makes an fp16 of scale dS lose bits; the
  * last one's makes each score of the identity 0 or 11.09026, whose power 2^15.9998 is past the largest fp16, if only just. */
@@ -338,7 +338,7 @@ Test(backward, each_row_of_the_gradients, .init = needs_backward) {
                                         {1, 1, 64, 65, 128, true},  {1, 1, 130, 256, 64, true}, {1, 1, 190, 192, 128, true},
                                         {1, 1, 33, 32, 64, true},   {1, 1, 128, 129, 104, true}, {1, 1, 130, 128, 104, true}};
     int tested = 0;
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    for (size_t i = 0; i < sizeof list / sizeof *list; i += is_last_rung ? 1 : 3) {
         struct problem problem = problem_for(step, &list[i]);
         if (step_refuses(step, &problem, all_passes()) != NULL) continue;
         struct run run = new_run(step, &problem, INPUT_RANDOM);
@@ -354,7 +354,7 @@ Test(backward, each_row_of_the_gradients, .init = needs_backward) {
         run_destroy(&run);
         tested++;
     }
-    cr_expect_geq(tested, 3);
+    cr_expect_geq(tested, is_last_rung ? 3 : 1);
 }
 
 /* Keys whose weights are e^-8, e^-16 ... e^-56 of the others': what they add to the norm of a gradient is nothing, but each row
