@@ -20,6 +20,7 @@ refused() { # STATUS ARGUMENTS...: one line on standard error
 }
 
 mkdir "$work/copy" && tar -c --exclude=./build --exclude=./.git . | tar -x -C "$work/copy" && cd "$work/copy" || exit 1
+rm -rf steps/9[0-9]_* # a reader's own
 
 for arguments in --bogus --seq '--seq 0' '--seq 1x' '--dim 129' '--batch 99999999999' '--preset gpu' '--steps' '--steps 77' \
     '--steps 06z' '--steps ,' 'test now' 'profile' 'profile 77' 'profile 02 --steps 01' 'sanitize' 'sanitize 02 now' 'cu' \
