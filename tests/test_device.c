@@ -247,36 +247,45 @@ static void compare_last(const struct problem *problem, const struct problem *la
     cudaDeviceReset(); /* releases all */
 }
 
-/* More elements in each tensor than 32 bits count, signed or not, in many heads. The other rungs: more than 2^31, in a quarter
- * of the time. */
+/* Products of sizes past 2^31, where an int becomes negative, and past 2^32, where an unsigned wraps round as well. Rungs: the
+ * first, in a quarter of the time. */
+static int largest_bits(void) { return is_last_rung ? 32 : 31; }
+
+/* Elements of each tensor, in many heads. */
 Test(step, elements_past_32_bits, .init = skip_without_device) {
     if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
-    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, MAX_HEAD_DIM, true, 1.0f});
-    while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;
-    problem.N_q = problem.N_kv = (int)((1ll << (is_last_rung ? 32 : 31)) / MAX_BATCH_HEADS / problem.d) + 1;
-    struct problem last = problem;
-    last.heads = 1;
-    compare_last(&problem, &last, MAX_BATCH_HEADS, "past element 2^32");
+    for (int bits = 31; bits <= largest_bits(); bits++) {
+        struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, MAX_HEAD_DIM, true, 1.0f});
+        while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;
+        problem.N_q = problem.N_kv = (int)((1ll << bits) / MAX_BATCH_HEADS / problem.d) + 1;
+        struct problem last = problem;
+        last.heads = 1;
+        compare_last(&problem, &last, MAX_BATCH_HEADS, bits == 31 ? "past element 2^31" : "past element 2^32");
+    }
 }
 
-/* More rows, and so elements of L. */
+/* Rows, and so elements of L. */
 Test(forward, rows_past_32_bits, .init = needs_forward) {
     if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
     if (!is_last_rung) cr_skip_test("for last rungs");
-    int rows = (int)((1ll << 32) / MAX_BATCH_HEADS) + 2;
-    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, rows, 3, 1, false, 1.0f});
-    struct problem last = problem;
-    last.heads = 1;
-    compare_last(&problem, &last, MAX_BATCH_HEADS, "past row 2^32");
+    for (int bits = 31; bits <= largest_bits(); bits++) {
+        int rows = (int)((1ll << bits) / MAX_BATCH_HEADS) + 2;
+        struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, rows, 3, 1, false, 1.0f});
+        struct problem last = problem;
+        last.heads = 1;
+        compare_last(&problem, &last, MAX_BATCH_HEADS, bits == 31 ? "past row 2^31" : "past row 2^32");
+    }
 }
 
-/* More pairs of a query and a key in one head, for steps that keep something of each. Only the last query is compared. */
+/* Pairs of a query and a key in one head, for steps that keep something of each. Only the last query is compared. */
 Test(forward, pairs_past_32_bits, .init = needs_forward) {
     if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
-    struct problem problem = problem_for(step, &(struct shape){1, 2, 1 << 20, (1 << 12) + 1, 1, false, 1.0f});
-    while (problem.N_q > 1 << 17 && step_refuses(step, &problem, all_passes()) != NULL) problem.N_q /= 2, problem.N_kv *= 2;
-    if (workspace_bytes_of(step, &problem) < 4 * (1ull << 32)) cr_skip_test("the step keeps nothing of each pair");
-    struct problem last = problem;
-    last.heads = last.N_q = 1;
-    compare_last(&problem, &last, (unsigned)problem.N_q / 64, "past pair 2^32");
+    for (int bits = 31; bits <= largest_bits(); bits++) {
+        struct problem problem = problem_for(step, &(struct shape){1, 2, 1 << 20, (1 << (bits - 20)) + 1, 1, false, 1.0f});
+        while (problem.N_q > 1 << 17 && step_refuses(step, &problem, all_passes()) != NULL) problem.N_q /= 2, problem.N_kv *= 2;
+        if (workspace_bytes_of(step, &problem) < 4 * (1ull << bits)) cr_skip_test("the step keeps nothing of each pair");
+        struct problem last = problem;
+        last.heads = last.N_q = 1;
+        compare_last(&problem, &last, (unsigned)problem.N_q / 64, bits == 31 ? "past pair 2^31" : "past pair 2^32");
+    }
 }
