@@ -4,6 +4,7 @@
  * card too. */
 #include "fault_kernels.h"
 
+#include "processor.h"
 #include "run.h"
 #include "simulated.h"
 
@@ -117,9 +118,12 @@ static void host_must_be_stopped(const struct fault *fault, const int *lines, in
     text[length] = '\0';
     close(ends[0]);
     cr_assert_eq(waitpid(child, &status, 0), child);
+    if (fault->error == SIGNAL_OF_HOST && !DIVISION_TRAPS) cr_skip_test("the processor gives 0");
     cr_assert(fault->error == FAULT_OF_HOST ? WIFEXITED(status) && WEXITSTATUS(status) == 3 : WIFSIGNALED(status), "%s: status %#x\n%s", fault->name, (unsigned)status, text);
-    cr_assert_not_null(strstr(text, fault->says), "%s: no \"%s\" in the report:\n%s", fault->name, fault->says, text);
-    if (strstr(fault->says, "device memory") != NULL)
+    bool of_memory = strstr(fault->says, "device memory") != NULL;
+    const char *says = of_memory && !SIGNAL_TELLS_WRITES ? "the host accesses device memory at" : fault->says;
+    cr_assert_not_null(strstr(text, says), "%s: no \"%s\" in the report:\n%s", fault->name, says, text);
+    if (of_memory)
         cr_assert_not_null(strstr(text, "cudaMemcpy()"), "%s: no advice\n%s", fault->name, text);
     for (int i = 0; i < line_count; i++)
         cr_assert(names_line(text, lines[i]), "%s: line %d is not named:\n%s", fault->name, lines[i], text);
