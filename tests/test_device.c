@@ -109,9 +109,9 @@ Test(step, current_device, .init = on_second_device) {
 
 /* What the launches of a pass say to a problem; no block runs, and no pointer is used. */
 static cudaError_t judge(attention_pass *pass, const struct problem *problem) {
-    simt_run_part(0);
+    simt_run_part(0, 0);
     cudaError_t error = pass(problem, &(struct tensors){0}, NULL, NULL);
-    simt_run_part(1);
+    simt_run_part(1, 0);
     cudaGetLastError();
     return error;
 }
@@ -208,43 +208,67 @@ Test(step, launch_that_fails, .init = skip_without_device) {
     }
 }
 
-/* A problem of which only the last 1/parts of the blocks run, the last rows of the last head among them; the oracle is asked
- * about `last`, these rows alone. All memory that they do not need is reserved and never touched. */
-static void compare_last(const struct problem *problem, const struct problem *last, unsigned parts, const char *what) {
-    cr_assert_null(step_refuses(step, problem, all_passes()));
-    struct run run = new_run(step, last, INPUT_RANDOM);
-    struct tensors big = {0};
-    char *ends[TENSOR_COUNT] = {0};
+/* A problem too large to run whole: one part of its blocks runs, which computes some rows of its last head. The oracle is asked
+ * about these rows alone. All other memory is reserved and never touched. */
+struct part {
+    struct problem problem;
+    unsigned parts, part;
+    bool first; /* the head's first rows, else its last */
+    struct run rows;
+    struct tensors tensors;
+    char *memory[TENSOR_COUNT]; /* of the rows */
+    size_t bytes[TENSOR_COUNT]; /* of the rows */
+    void *workspace;
+};
+
+/* False where the address space is too small. cudaDeviceReset() releases all. */
+static bool reserve(struct part *part, const struct problem *rows) {
+    const struct problem *problem = &part->problem;
+    part->rows = new_run(step, rows, INPUT_RANDOM);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (is_backward(tensor) && step->backward == NULL) continue;
-        size_t bytes = tensor_elements(last, tensor) * element_bytes(last, tensor);
+        size_t bytes = tensor_elements(rows, tensor) * element_bytes(rows, tensor);
         size_t all = tensor_elements(problem, tensor) * element_bytes(problem, tensor);
         char *memory = simt_reserve(all);
-        cr_assert_not_null(memory);
-        *(void **)(void *)((char *)&big + tensor_table[tensor].offset) = memory;
-        ends[tensor] = memory + all - bytes;
-        const void *from = *(void **)(void *)((char *)&run.device + tensor_table[tensor].offset);
+        if (memory == NULL) return false;
+        *(void **)(void *)((char *)&part->tensors + tensor_table[tensor].offset) = memory;
+        size_t heads = (size_t)problem->batch * (size_t)problem->heads;
+        part->memory[tensor] = memory + (part->first ? all / heads * (heads - 1) : all - bytes);
+        part->bytes[tensor] = bytes;
+        const void *from = *(void **)(void *)((char *)&part->rows.device + tensor_table[tensor].offset);
         if (is_output(tensor)) /* NaN, so that what is added to an element that was not zeroed shows */
-            cr_assert_eq(cudaMemset(ends[tensor], 0xff, bytes), cudaSuccess);
+            cr_assert_eq(cudaMemset(part->memory[tensor], 0xff, bytes), cudaSuccess);
         else
-            cr_assert_eq(cudaMemcpy(ends[tensor], from, bytes, cudaMemcpyDeviceToDevice), cudaSuccess);
+            cr_assert_eq(cudaMemcpy(part->memory[tensor], from, bytes, cudaMemcpyDeviceToDevice), cudaSuccess);
     }
     size_t workspace_bytes = workspace_bytes_of(step, problem);
-    void *workspace = workspace_bytes > 0 ? simt_reserve(workspace_bytes) : NULL;
+    part->workspace = workspace_bytes > 0 ? simt_reserve(workspace_bytes) : NULL;
+    return workspace_bytes == 0 || part->workspace != NULL;
+}
+
+/* Run the part and fetch what it computed of the rows. */
+static cudaError_t run_part(struct part *part, attention_pass *pass, bool backward) {
+    simt_run_part(part->parts, part->part);
+    cudaError_t error = pass(&part->problem, &part->tensors, part->workspace, NULL);
+    simt_run_part(1, 0);
+    if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
+        if (is_output(tensor) && is_backward(tensor) == backward) fetch(&part->rows, tensor, part->memory[tensor]);
+    return error;
+}
+
+/* The last head, or the last rows `last` of the only head, in the last of `parts` parts of the blocks. */
+static void compare_last(const struct problem *problem, const struct problem *last, unsigned parts, const char *what) {
+    cr_assert_null(step_refuses(step, problem, all_passes()));
+    struct part part = {.problem = *problem, .parts = parts, .part = parts - 1};
+    cr_assert(reserve(&part, last));
     attention_pass *passes[] = {forward_pass(step), step->backward, step->backward_deterministic};
     for (int i = 0; i < 3; i++) {
         if (passes[i] == NULL) continue;
-        simt_run_part(parts);
-        cr_assert_eq(passes[i](problem, &big, workspace, NULL), cudaSuccess);
-        simt_run_part(1);
-        cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess);
-        for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
-            if (!is_output(tensor) || is_backward(tensor) != (i > 0)) continue;
-            fetch(&run, tensor, ends[tensor]);
-        }
-        expect_right(&run, step, i > 0, what);
+        cr_assert_eq(run_part(&part, passes[i], i > 0), cudaSuccess);
+        expect_right(&part.rows, step, i > 0, what);
     }
-    cudaDeviceReset(); /* releases all */
+    cudaDeviceReset();
 }
 
 /* Products of sizes past 2^31, where an int becomes negative, and past 2^32, where an unsigned wraps round as well. Rungs: the
@@ -289,3 +313,60 @@ Test(forward, pairs_past_32_bits, .init = needs_forward) {
         compare_last(&problem, &last, (unsigned)problem.N_q / 64, bits == 31 ? "past pair 2^31" : "past pair 2^32");
     }
 }
+
+/* Two heads of 2^31 elements each. Under the mask the first queries see few keys and the last keys are seen by few queries:
+ * where a block's work is a tile of these, one part of the blocks is enough. */
+enum { PART_ROWS = 128 };
+static bool right_in_part(struct part *part, attention_pass *pass, bool backward) {
+    struct problem rows = part->problem;
+    rows.heads = 1, rows.N_q = rows.N_kv = PART_ROWS;
+    part->parts = 2 * (unsigned)(part->problem.N_q / PART_ROWS);
+    part->part = part->part == 0 ? part->parts / 2 : part->parts - 1; /* tiles are visited in this order or the other */
+    if (!reserve(part, &rows)) return false;
+    if (backward) { /* it reads O and L of the rows */
+        forward(&part->rows, step);
+        cudaMemcpy(part->memory[TENSOR_O], part->rows.device.O, part->bytes[TENSOR_O], cudaMemcpyDeviceToDevice);
+        cudaMemcpy(part->memory[TENSOR_L], part->rows.device.L, part->bytes[TENSOR_L], cudaMemcpyDeviceToDevice);
+    }
+    if (run_part(part, pass, backward) != cudaSuccess) return false;
+    struct verdict verdict = check_run(&part->rows, backward, 1e15);
+    bool ok = verdict.ok;
+    free_verdict(&verdict);
+    return ok;
+}
+
+/* The head's rows at its other end are zeros, as they were reserved. */
+static bool leaves_other_rows(const struct part *part, bool backward) {
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (!is_output(tensor) || is_backward(tensor) != backward) continue;
+        size_t bytes = part->bytes[tensor], rest = bytes / PART_ROWS * (size_t)part->problem.N_q - bytes;
+        char *there = malloc(bytes);
+        const char *from = part->memory[tensor] + (part->first ? rest : -rest);
+        cr_assert_eq(cudaMemcpy(there, from, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+        bool zeros = there[0] == 0 && memcmp(there, there + 1, bytes - 1) == 0;
+        free(there);
+        if (!zeros) return false;
+    }
+    return true;
+}
+
+static void long_heads(attention_pass *pass, bool backward) {
+    if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
+    if (!is_last_rung) cr_skip_test("for last rungs");
+    struct problem problem = problem_for(step, &(struct shape){1, 2, 1 << 24, 1 << 24, MAX_HEAD_DIM, true, 1.0f});
+    if (step_refuses(step, &problem, all_passes()) != NULL) cr_skip_test("refused");
+    for (unsigned order = 0; order < 2; order++) {
+        struct part few = {.problem = problem, .part = order, .first = !backward};
+        few.problem.N_q = few.problem.N_kv = 4 * PART_ROWS;
+        bool alone = right_in_part(&few, pass, backward) && leaves_other_rows(&few, backward);
+        cudaDeviceReset();
+        if (!alone) continue;
+        struct part part = {.problem = problem, .part = order, .first = !backward};
+        cr_expect(right_in_part(&part, pass, backward), "%s, head 1 of %s", step->name, describe(&problem));
+        cudaDeviceReset();
+        return;
+    }
+    cr_skip_test("no part of the blocks computes just a few rows");
+}
+Test(forward, heads_past_32_bits, .init = needs_forward) { long_heads(step->forward, false); }
+Test(backward, heads_past_32_bits, .init = needs_backward) { long_heads(step->backward, true); }

@@ -15,8 +15,17 @@ static uint64_t launches;
 void simt_shuffle_blocks(unsigned seed) { shuffle_seed = seed; }
 
 unsigned api_parts = 1;
+static unsigned api_part;
 
-void simt_run_part(unsigned parts) { api_parts = parts; }
+void simt_run_part(unsigned parts, unsigned part) {
+    api_parts = parts;
+    api_part = part;
+}
+
+/* blocks * part / api_parts, where the product may need more than 64 bits. */
+static uint64_t first_of_part(uint64_t blocks, unsigned part) {
+    return blocks / api_parts * part + blocks % api_parts * part / api_parts;
+}
 
 static unsigned calls_to_failure;
 
@@ -197,7 +206,8 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .arguments = arguments,
         .arguments_bytes = arguments_bytes,
         .blocks = blocks,
-        .next_block = blocks - blocks / api_parts,
+        .next_block = first_of_part(blocks, api_part),
+        .end_block = first_of_part(blocks, api_part + 1),
         .number = ++launches,
         .after_failure = api_launch_failed,
         .cooperative = cooperative != 0,

@@ -334,9 +334,10 @@ void simt_name_memory(const void *pointer, const char *name, int read_only);
 /* Beyond CUDA: run the blocks of later launches in another order; 0 is the natural one. */
 void simt_shuffle_blocks(unsigned seed);
 
-/* Beyond CUDA, for problems that are too large to run whole: of the blocks of each later launch only the last 1/parts run.
- * 1 runs all; 0 runs none and clears no memory, so that a launch is only judged, and pointers may be NULL. */
-void simt_run_part(unsigned parts);
+/* Beyond CUDA, for problems that are too large to run whole: of `parts` equal parts of the blocks of each later launch
+ * only part number `part` runs, from 0. One part is all; of no parts none runs and no memory is cleared, so that a launch is
+ * only judged, and pointers may be NULL. */
+void simt_run_part(unsigned parts, unsigned part);
 
 /* Beyond CUDA: device memory that holds zeros and takes up room only where it is touched, however much is free. NULL when
  * the address space is too small. What kernels leave unwritten in it is not noticed. cudaFree() releases it. */

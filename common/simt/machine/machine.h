@@ -92,7 +92,8 @@ struct launch {
     void *arguments;
     size_t arguments_bytes;
     uint64_t blocks;
-    _Atomic uint64_t next_block;
+    _Atomic uint64_t next_block; /* to end_block: all, but for simt_run_part() */
+    uint64_t end_block;
     _Atomic bool failed;
     _Atomic bool fenced; /* __threadfence() has been called */
     uint64_t number;     /* of this launch, from 1; one more after each barrier of the grid */

@@ -52,7 +52,7 @@ static void *worker_main(void *data) {
         if (takes_part && fiber_ensure_stacks(worker, launch->threads)) {
             while (!atomic_load(&launch->failed)) {
                 uint64_t number = atomic_fetch_add(&launch->next_block, 1);
-                if (number >= launch->blocks) break;
+                if (number >= launch->end_block) break;
                 scheduler_run_block(worker, (number * launch->step + launch->offset) % launch->blocks);
                 if (launch->cooperative) grid_block_done(worker);
             }
