@@ -376,6 +376,33 @@ Test(backward, keys_of_small_weight, .init = needs_backward) {
     run_destroy(&run);
 }
 
+/* One key has nearly all the weight, but its row of V is 0: O is what all other keys add, however small their weights are. */
+Test(forward, small_weights_add_up, .init = needs_forward) {
+    static const float below[] = {8.0f, 12.0f, 18.0f, 24.0f}; /* the largest score: weights down to 4e-11 */
+    const int N_q = 33, N_kv = 150;
+    for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
+        for (size_t b = 0; b < 2 * sizeof below / sizeof *below; b++) {
+            struct problem problem = problem_for(step, &(struct shape){1, 1, N_q, N_kv, 32, false, 0.0f});
+            problem.dtype = dtype;
+            problem.scale = 1.0f;
+            if (dtype == FP16 || step_refuses(step, &problem, all_passes()) != NULL) continue; /* in fp16 they vanish */
+            struct run run = new_run(step, &problem, INPUT_RANDOM);
+            size_t d = (size_t)problem.d, largest = b % 2 == 0 ? 0 : (size_t)N_kv - 1;
+            for (size_t i = 0; i < (size_t)N_q * d; i++) run.host[TENSOR_Q][i] = i % d == 0 ? 1.0f : 0.0f;
+            for (size_t i = 0; i < (size_t)N_kv * d; i++) {
+                bool here = i / d == largest;
+                run.host[TENSOR_K][i] = i % d == 0 && !here ? -below[b / 2] : 0.0f;
+                if (here) run.host[TENSOR_V][i] = 0.0f;
+            }
+            cr_assert_eq(run_upload(&run), cudaSuccess);
+            forward(&run, step);
+            struct oracle oracle = ask_oracle(&run);
+            expect_each_row(&run, TENSOR_O, oracle.values[TENSOR_O], oracle.values[TENSOR_O], 4.0, "with small weights");
+            free_oracle(&oracle);
+            run_destroy(&run);
+        }
+}
+
 /* All scores far below 0, and one far above the others: O is the value of this key, L its score -2^(2 half + 1), and its dV the
  * sum of dO. The score is a power of 2, so that it is exact; what L loses where it is multiplied by log2(e), 2^-24 of 2^17, is
  * 1 % of P. */
