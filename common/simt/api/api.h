@@ -5,6 +5,11 @@
 #include "cuda_runtime.h"
 #include "report.h"
 
+/* At the head of a call that uses what all host threads share: until it returns, the others wait. May be nested. */
+#define ONE_HOST_THREAD int api_entered __attribute__((cleanup(api_leave), unused)) = api_enter()
+int api_enter(void);
+void api_leave(int *entered);
+
 /* Keep the error for cudaGetLastError(), and return what the call returns: an earlier kernel's failure goes first. */
 cudaError_t api_remember(cudaError_t error);
 extern bool api_launch_failed; /* one was refused since the last cudaDeviceReset() */

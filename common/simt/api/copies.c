@@ -9,6 +9,7 @@
 /* Kernels may read all of it: what the host has written is not known. */
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
     (void)flags;
+    ONE_HOST_THREAD;
     cudaError_t error = cudaMalloc(pointer, bytes);
     if (error == cudaSuccess && *pointer != NULL) memory_share_with_host(*pointer);
     return error;
@@ -22,6 +23,7 @@ cudaError_t cudaFreeHost(void *pointer) { return cudaFree(pointer); }
 
 cudaError_t cudaHostGetDevicePointer(void **pointer, void *host, unsigned flags) {
     (void)flags;
+    ONE_HOST_THREAD;
     *pointer = host;
     return memory_find((uintptr_t)host) != NULL ? cudaSuccess : api_remember(cudaErrorInvalidValue);
 }
@@ -47,14 +49,17 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
 
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device, cudaStream_t stream) {
     (void)device, (void)stream;
+    ONE_HOST_THREAD;
     return memory_contains(pointer, bytes) ? simt_sticky_error() : api_remember(cudaErrorInvalidValue);
 }
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, int device) {
     (void)advice, (void)device;
+    ONE_HOST_THREAD;
     return memory_contains(pointer, bytes) ? simt_sticky_error() : api_remember(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer) {
+    ONE_HOST_THREAD;
     const struct allocation *found = memory_find((uintptr_t)pointer);
     *attributes = (struct cudaPointerAttributes){
         .type = found == NULL            ? cudaMemoryTypeUnregistered
@@ -108,6 +113,7 @@ cudaError_t simt_copy_to_symbol(void *symbol, size_t symbol_bytes, const void *f
                                 enum cudaMemcpyKind kind) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (offset > symbol_bytes || bytes > symbol_bytes - offset) return api_remember(cudaErrorInvalidValue);
+    ONE_HOST_THREAD;
     if (kind == cudaMemcpyDeviceToDevice || memory_find((uintptr_t)from) != NULL)
         return cudaMemcpy((char *)symbol + offset, from, bytes, cudaMemcpyDeviceToHost);
     memcpy((char *)symbol + offset, from, bytes);
@@ -118,6 +124,7 @@ cudaError_t simt_copy_from_symbol(void *to, const void *symbol, size_t symbol_by
                                   enum cudaMemcpyKind kind) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (offset > symbol_bytes || bytes > symbol_bytes - offset) return api_remember(cudaErrorInvalidValue);
+    ONE_HOST_THREAD;
     if (kind == cudaMemcpyDeviceToDevice || memory_find((uintptr_t)to) != NULL)
         return cudaMemcpy(to, (const char *)symbol + offset, bytes, cudaMemcpyHostToDevice);
     memcpy(to, (const char *)symbol + offset, bytes);

@@ -86,6 +86,7 @@ static struct shared_limit *find_limit(const void *kernel) {
 }
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
+    ONE_HOST_THREAD;
     if (kernel == NULL) return api_remember(cudaErrorInvalidDeviceFunction);
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return simt_sticky_error();
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || (size_t)value > shared_most())
@@ -150,6 +151,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     if (simt_self != NULL)
         simt_fail(cudaErrorNotSupported, "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism",
                   name);
+    ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return;
     /* A program that goes on after a launch that failed is told no more: what follows reads what that kernel did not
      * write. As soon as the program has taken note of the error, later launches run. */

@@ -5,14 +5,23 @@
 #include "device_memory.h"
 #include "scheduler.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* The error of the last call that failed without harm, as cudaGetLastError() tells it. */
-static cudaError_t last_error;
+static pthread_mutex_t host_threads = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+/* A kernel that calls the API must not wait for the host thread that launched it. */
+int api_enter(void) { return simt_self == NULL && pthread_mutex_lock(&host_threads) == 0; }
+void api_leave(int *entered) {
+    if (*entered) pthread_mutex_unlock(&host_threads);
+}
+
+/* The error of the host thread's last call that failed without harm, as cudaGetLastError() tells it. */
+static _Thread_local cudaError_t last_error;
 
 cudaError_t api_remember(cudaError_t error) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
@@ -34,8 +43,9 @@ cudaError_t cudaGetLastError(void) {
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 
-/* SIMT_DEVICES says how many there are. They share all memory; SIMT_SHARED_KIB is the current one's, the others have 227. */
-static int current_device;
+/* SIMT_DEVICES says how many there are. They share all memory; SIMT_SHARED_KIB is the current one's, the others have 227.
+ * Each host thread has its current one. */
+static _Thread_local int current_device;
 
 cudaError_t cudaGetDeviceCount(int *count) {
     const char *text = getenv("SIMT_DEVICES");
@@ -156,6 +166,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 }
 
 cudaError_t cudaDeviceReset(void) {
+    ONE_HOST_THREAD;
     simt_clear_error();
     api_launch_failed = false;
     last_error = cudaSuccess;
@@ -176,6 +187,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+    ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (pointer == NULL) return api_remember(cudaErrorInvalidValue);
     *pointer = NULL;
@@ -186,11 +198,13 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes) {
 }
 
 void *simt_reserve(size_t bytes) {
+    ONE_HOST_THREAD;
     scheduler_catch_signals();
     return memory_reserve(bytes);
 }
 
 cudaError_t cudaFree(void *pointer) {
+    ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (pointer == NULL || memory_free(pointer)) return cudaSuccess;
     return api_remember(cudaErrorInvalidValue);
@@ -203,6 +217,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
 }
 
 static cudaError_t copy_memory(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+    ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (bytes == 0) return cudaSuccess;
     const struct allocation *to_allocation = memory_find((uintptr_t)to),
@@ -246,6 +261,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 }
 
 static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
+    ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
     if (bytes == 0 || api_parts == 0) return cudaSuccess;
