@@ -37,6 +37,16 @@ Test(step, shapes, .init = skip_without_device) { compare_shapes(INPUT_RANDOM, 1
 Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, 5); }
 Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, 5); }
 
+/* A scale of 0: all keys that a query attends to weigh the same, and dQ and dK are 0. */
+Test(step, scale_of_zero, .init = skip_without_device) {
+    static const struct shape list[] = {{1, 2, 97, 131, 64, true}, {1, 1, 70, 33, 128, false}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct problem problem = problem_for(step, &list[i]);
+        problem.scale = 0.0f;
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);
+    }
+}
+
 /* The types of elements that the shapes above leave out. The fourth shape's scale, 1e-5, makes an fp16 of scale dS lose bits; the
  * last one's makes each score of the identity 0 or 11.09026, whose power 2^15.9998 is past the largest fp16, if only just. */
 Test(step, other_types, .init = skip_without_device) {
