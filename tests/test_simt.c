@@ -997,7 +997,7 @@ Test(simt_features, part_of_a_grid) {
 
 Test(simt_features, reserved_memory) {
     need_simulated_device();
-    size_t bytes = (size_t)1 << 37; /* qemu-user takes time for each page */
+    size_t bytes = (size_t)1 << LARGE_MEMORY_BITS;
     char *memory = simt_reserve(bytes), last = 1;
     cr_assert_not_null(memory);
     EXPECT_OK(cudaMemcpy(&last, memory + bytes - 1, 1, cudaMemcpyDeviceToHost));
