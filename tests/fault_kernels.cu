@@ -536,6 +536,24 @@ template <bool CORRECT> __global__ void misaligned_long_add(const int *in, int *
 FAULT(misaligned_long_add, cudaErrorMisalignedAddress, "multiple of 8",
       FIRST(2 * T, i % 2 == 0 ? in[i / 2] : in[i / 2] < 0 ? -1 : 0), misaligned_long_add<CORRECT><<<1, T>>>(in, out))
 
+/* __ldg() of what the same thread has stored: ordered by the program, but the cache does not know. */
+template <bool CORRECT> __global__ void cached_read_of_written(const int *in, int *out) {
+    out[threadIdx.x] = in[threadIdx.x];
+    int own = CORRECT ? out[threadIdx.x] : __ldg(out + threadIdx.x); // here
+    out[threadIdx.x] = own + __ldg(in + threadIdx.x);
+}
+FAULT(cached_read_of_written, cudaErrorLaunchFailure, "__ldg() reads", FIRST(T, 2 * in[i]),
+      cached_read_of_written<CORRECT><<<1, T>>>(in, out))
+
+template <bool CORRECT> __global__ void cached_read_of_written_bytes(const int *in, int *out) {
+    signed char *own = (signed char *)(out + T) + threadIdx.x;
+    *own = (signed char)in[threadIdx.x];
+    out[threadIdx.x] = CORRECT ? *own : __ldg(own); // here
+    *own = 0;
+}
+FAULT(cached_read_of_written_bytes, cudaErrorLaunchFailure, "__ldg() reads", FIRST(T, (signed char)in[i]),
+      cached_read_of_written_bytes<CORRECT><<<1, T>>>(in, out))
+
 template <bool CORRECT> __global__ void misaligned_float2_load(const float *in, float *out) {
     int t = (int)threadIdx.x;
     float2 two = *reinterpret_cast<const float2 *>(in + 2 * t + (CORRECT ? 0 : 1)); // here

@@ -71,6 +71,8 @@ struct fault {
     X(misaligned_float4_shared)                                                                                        \
     X(misaligned_float4_add)                                                                                           \
     X(misaligned_long_add)                                                                                             \
+    X(cached_read_of_written)                                                                                          \
+    X(cached_read_of_written_bytes)                                                                                    \
     X(misaligned_float2_load)                                                                                          \
     X(misaligned_float2_shared)                                                                                        \
     X(unwritten_global)                                                                                                \

@@ -128,6 +128,10 @@ enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_FLOAT, SIMT_DOU
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare);
 
+/* __ldg() reads through a cache that does not see what the same kernel stores (CUDA C++ Programming Guide, "Read-Only Data Cache
+ * Load Function"). */
+void simt_check_constant(const void *pointer, size_t bytes);
+
 /* Add four floats to those at a multiple of 16 bytes: one request, four additions. */
 void simt_reduce_add4(float *address, const float operand[4]);
 

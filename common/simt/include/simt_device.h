@@ -200,7 +200,10 @@ template <typename T> static inline T atomicCAS_system(T *address, simt::same<T>
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
 #define SIMT_LOAD(name)                                                                                                \
     template <typename T> static inline T name(const T *address) { return *address; }
-SIMT_LOAD(__ldg)
+template <typename T> static inline T __ldg(const T *address) {
+    simt_check_constant(address, sizeof *address);
+    return *address;
+}
 SIMT_LOAD(__ldcg)
 SIMT_LOAD(__ldca)
 SIMT_LOAD(__ldcs)

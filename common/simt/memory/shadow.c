@@ -306,6 +306,25 @@ static __attribute__((noinline, cold)) void report_pending(uintptr_t address, co
               line, what, copy_line);
 }
 
+void simt_check_constant(const void *pointer, size_t bytes) {
+    const struct allocation *memory = simt_self != NULL ? memory_find((uintptr_t)pointer) : NULL;
+    if (memory == NULL) return; /* the read that follows is judged */
+    size_t offset = (uintptr_t)pointer - memory->start;
+    for (size_t i = offset; i < offset + bytes && i < memory->bytes; i++) {
+        const struct cell *cell = &memory->cells[i / 4];
+        if (cell->split) cell = &byte_cells(memory->cells, memory->bytes, i / 4)[i % 4];
+        if ((cell->write ^ simt_self->stamp) >> STAMP_LAUNCH_SHIFT != 0) continue;
+        char what[200];
+        describe_address(memory->start + i, what, sizeof what);
+        char *line = source_line(__builtin_return_address(0)), *store_line = source_line(absolute_pc(cell->write_pc));
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s: __ldg() reads %s, which this kernel has written at %s: its cache may still hold the old value, "
+                  "so it is "
+                  "for memory that the kernel only reads",
+                  line, what, store_line);
+    }
+}
+
 /* Volatile accesses to shared memory of two lanes of one warp, of which one writes and the other reads. */
 static bool volatile_lanes(uint64_t earlier, uint64_t stamp, bool shared) {
     return shared && stamp_thread(earlier) / WARP_SIZE == stamp_thread(stamp) / WARP_SIZE;
