@@ -389,6 +389,21 @@ Test(backward, keys_of_small_weight, .init = needs_backward) {
     run_destroy(&run);
 }
 
+/* dO of a loss that looks at one column of every third row: the other columns of dV are 0, those of dK are not. */
+Test(backward, sparse_dO, .init = needs_backward) {
+    struct run run = small_run(1, 2, 70, 90, 59, true, INPUT_RANDOM);
+    size_t d = (size_t)run.problem.d;
+    for (size_t i = 0; i < tensor_elements(&run.problem, TENSOR_dO); i++)
+        if (i % d != 2 || i / d % 3 != 0) run.host[TENSOR_dO][i] = 0.0f;
+    cr_assert_eq(run_upload(&run), cudaSuccess);
+    forward(&run, step);
+    for (int deterministic = 0; deterministic <= (step->backward_deterministic != NULL); deterministic++) {
+        backward(&run, step, deterministic != 0);
+        expect_right(&run, step, true, deterministic != 0 ? "deterministic backward, sparse dO" : "backward, sparse dO");
+    }
+    run_destroy(&run);
+}
+
 /* One key has nearly all the weight, but its row of V is 0: O is what all other keys add, however small their weights are. */
 Test(forward, small_weights_add_up, .init = needs_forward) {
     static const float below[] = {8.0f, 10.2f, 12.0f, 18.0f, 24.0f}; /* the largest score: weights down to 4e-11 */
