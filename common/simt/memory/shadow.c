@@ -23,6 +23,7 @@
 #include "device_memory.h"
 #include "report.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -440,16 +441,28 @@ static inline __attribute__((always_inline)) void on_access(struct cell *cell, u
     on_write(cell, address, stamp, kind, marked, shared, pc);
 }
 
+/* Blocks on other workers may access other bytes of the word at this moment: only one of them splits it, and none uses the bytes'
+ * cells before they are filled. */
+static __attribute__((noinline)) void split(struct cell *word, struct cell own[4]) {
+    static atomic_flag busy = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
+    }
+    if (!word->split) {
+        for (int i = 0; i < 4; i++) own[i] = *word;
+        word->read = 0; /* so that no read of the word is settled */
+        atomic_thread_fence(memory_order_release);
+        word->split = 1;
+    }
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+}
+
 /* Some bytes of a word, or all of one that is split. */
 static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, size_t offset, uintptr_t address,
                                                size_t bytes, uint64_t stamp, enum access_kind kind, bool marked,
                                                const void *pc) {
     struct cell *word = &memory->cells[offset / 4], *own = byte_cells(memory->cells, memory->bytes, offset / 4);
-    if (!word->split) {
-        for (int i = 0; i < 4; i++) own[i] = *word;
-        word->split = 1;
-        word->read = 0; /* so that no read of the word is settled */
-    }
+    if (!word->split) split(word, own);
+    atomic_thread_fence(memory_order_acquire);
     simt_worker->access_width = 1;
     for (size_t i = 0; i < bytes; i++)
         on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
