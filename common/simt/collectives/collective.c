@@ -91,13 +91,40 @@ uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, 
     return result;
 }
 
+/* On a card the lanes that took one path are active together. Here each lane runs alone, so the question is put off until no lane
+ * of the warp can come to the same line any more. */
+unsigned simt_active_mask(const char *file, int line) {
+    struct thread *self = simt_self;
+    self->place = (struct place){"__activemask()", file, line};
+    simt_furthest = 0; /* lanes that are active together go on together */
+    simt_worker->warps[self->linear / WARP_SIZE].asking |= 1u << self->linear % WARP_SIZE;
+    fiber_wait(AT_ACTIVE_MASK);
+    return self->mask;
+}
+
+bool collectives_answer_active_mask(struct worker *worker, unsigned first) {
+    struct warp *warp = &worker->warps[first / WARP_SIZE];
+    if (warp->asking == 0) return false;
+    struct thread *lane = &worker->threads[first];
+    const struct place *place = &lane[__builtin_ctz(warp->asking)].place;
+    unsigned active = 0;
+    for (unsigned left = warp->asking; left != 0; left &= left - 1)
+        if (same_place(&lane[__builtin_ctz(left)].place, place)) active |= left & -left;
+    for (unsigned left = active; left != 0; left &= left - 1) {
+        lane[__builtin_ctz(left)].mask = active;
+        lane[__builtin_ctz(left)].state = READY;
+    }
+    warp->asking &= ~active;
+    return true;
+}
+
 void collectives_start_block(struct worker *worker) {
     worker->alive = worker->launch->threads;
     worker->at_barrier = 0;
     for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
         unsigned lanes = worker->launch->threads - first;
         worker->warps[first / WARP_SIZE].live = lanes >= WARP_SIZE ? 0xffffffffu : (1u << lanes) - 1;
-        worker->warps[first / WARP_SIZE].waiting = 0;
+        worker->warps[first / WARP_SIZE].waiting = worker->warps[first / WARP_SIZE].asking = 0;
     }
     async_copies_forget(worker);
 }

@@ -13,6 +13,9 @@ bool all_lanes_take_part(const struct simt_lanes *lanes);
 void collectives_start_block(struct worker *worker);
 /* The thread has returned from the kernel: lanes of its warp may now have all that they wait for. */
 void collectives_thread_done(struct worker *worker, struct thread *thread);
+/* No lane of the warp that begins with thread `first` can go on: if some ask which lanes are active, those at one line go on, and
+ * the answer is true. */
+bool collectives_answer_active_mask(struct worker *worker, unsigned first);
 void async_copies_forget(struct worker *worker); /* that threads of an earlier block left under way */
 /* The running thread's copies that are in no group yet arrive with this phase of the mbarrier; all such of the block do. */
 void async_copies_bind(const void *mbarrier, unsigned phase);

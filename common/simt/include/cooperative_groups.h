@@ -71,7 +71,7 @@ class coalesced_group {
         return result;
     }
 };
-static inline coalesced_group coalesced_threads() { return coalesced_group(simt_active_mask()); }
+static inline coalesced_group coalesced_threads(SIMT_HERE) { return coalesced_group(simt_active_mask(file, line)); }
 
 template <unsigned SIZE, typename Parent = void> class thread_block_tile : public coalesced_group {
     static_assert(SIZE >= 1 && SIZE <= 32 && (SIZE & (SIZE - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");

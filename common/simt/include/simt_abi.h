@@ -14,7 +14,7 @@ struct uint3 {
 };
 
 unsigned simt_lane(void) __attribute__((const));
-unsigned simt_active_mask(void);
+unsigned simt_active_mask(const char *file, int line); /* the lanes that come to this line together */
 void simt_fence(void); /* __threadfence() and __threadfence_block() */
 void simt_give_way(void);
 long long simt_clock(void); /* nanoseconds of this CPU thread */

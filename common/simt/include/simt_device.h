@@ -132,7 +132,7 @@ SIMT_REDUCE(max, int, max_signed)
 SIMT_REDUCE(and, unsigned, and)
 SIMT_REDUCE(or, unsigned, or)
 SIMT_REDUCE(xor, unsigned, xor)
-static inline unsigned __activemask() { return simt_active_mask(); }
+static inline unsigned __activemask(SIMT_HERE) { return simt_active_mask(file, line); }
 
 /* ---- atomics: on global and shared memory; each returns the value before -------------------------------------------- */
 namespace simt {

@@ -71,7 +71,6 @@ bool fiber_ensure_stacks(struct worker *worker, unsigned count) {
 
 _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim;
 unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
-unsigned simt_active_mask(void) { return simt_worker->warps[simt_self->linear / WARP_SIZE].live; }
 
 void simt_fence(void) {
     atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);

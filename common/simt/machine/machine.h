@@ -37,7 +37,7 @@ struct place {
 };
 
 /* FRESH and READY threads can be resumed. AT_LOG: under the meter a thread keeps a log, and stops when it is full. */
-enum thread_state { FRESH, READY, GAVE_WAY, AT_BARRIER, AT_COLLECTIVE, AT_CONDITION, AT_LOG, DONE };
+enum thread_state { FRESH, READY, GAVE_WAY, AT_BARRIER, AT_COLLECTIVE, AT_ACTIVE_MASK, AT_CONDITION, AT_LOG, DONE };
 
 struct thread {
     fcontext_t context;
@@ -67,6 +67,7 @@ struct thread {
 struct warp {
     unsigned live;    /* lanes that exist and have not returned */
     unsigned waiting; /* lanes in state AT_COLLECTIVE */
+    unsigned asking;  /* lanes in state AT_ACTIVE_MASK */
 
     /* Vector clocks: lane b knows of all that lane a did before a's clock reached known_to_all[a], or known[b][a]. */
     uint32_t known_to_all[WARP_SIZE];

@@ -70,6 +70,7 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
                     warp_ran = any_ran = true;
                 }
                 if (!warp_ran && worker->metering) warp_ran = meter_make_room(worker, first, end);
+                if (!warp_ran) warp_ran = collectives_answer_active_mask(worker, first);
             }
         }
         if (!any_ran) {
