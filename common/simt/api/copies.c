@@ -31,11 +31,11 @@ cudaError_t cudaHostGetDevicePointer(void **pointer, void *host, unsigned flags)
 /* The host's own memory stays unknown to kernels. */
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
     (void)pointer, (void)bytes, (void)flags;
-    return simt_sticky_error();
+    return api_remember(cudaErrorNotSupported);
 }
 cudaError_t cudaHostUnregister(void *pointer) {
     (void)pointer;
-    return simt_sticky_error();
+    return api_remember(cudaErrorHostMemoryNotRegistered);
 }
 
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {

@@ -41,6 +41,10 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
         r.bits = old + operand;
         take_new = operation == SIMT_MIN ? operand < old : operand > old;
         break;
+    case SIMT_SIGNED_LONG:
+        r.bits = old + operand;
+        take_new = operation == SIMT_MIN ? (int64_t)operand < (int64_t)old : (int64_t)operand > (int64_t)old;
+        break;
     }
     if (operation == SIMT_ADD) return r.bits;
     return take_new ? operand : old;
@@ -48,7 +52,7 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
 
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare) {
-    bool is_wide = type == SIMT_LONG || type == SIMT_DOUBLE;
+    bool is_wide = type == SIMT_LONG || type == SIMT_SIGNED_LONG || type == SIMT_DOUBLE;
     simt_check_access(address, is_wide ? 8 : 4, ACCESS_ATOMIC, true, __builtin_return_address(0));
     if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) fiber_give_way(); /* perhaps a lock */
     if (is_wide) {

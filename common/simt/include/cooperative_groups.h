@@ -73,7 +73,14 @@ class coalesced_group {
 };
 static inline coalesced_group coalesced_threads(SIMT_HERE) { return coalesced_group(simt_active_mask(file, line)); }
 
-template <unsigned SIZE, typename Parent = void> class thread_block_tile : public coalesced_group {
+template <unsigned SIZE, typename Parent = void> class thread_block_tile;
+template <typename Group> struct simt_tile_size { static constexpr unsigned value = 0; }; /* of a block: not known */
+template <unsigned SIZE, typename Parent> struct simt_tile_size<thread_block_tile<SIZE, Parent>> {
+    static constexpr unsigned value = SIZE;
+};
+
+template <unsigned SIZE, typename Parent> class thread_block_tile : public coalesced_group {
+    static constexpr unsigned PARENT = simt_tile_size<Parent>::value;
     static_assert(SIZE >= 1 && SIZE <= 32 && (SIZE & (SIZE - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
 
   public:
@@ -82,8 +89,10 @@ template <unsigned SIZE, typename Parent = void> class thread_block_tile : publi
     unsigned thread_rank() const { return simt_lane() & (SIZE - 1); }
     static constexpr unsigned size() { return SIZE; }
     static constexpr unsigned num_threads() { return SIZE; }
-    unsigned meta_group_rank() const { return thread_block::thread_rank() / SIZE; }
-    unsigned meta_group_size() const { return (thread_block::size() + SIZE - 1) / SIZE; }
+    unsigned meta_group_rank() const {
+        return (PARENT > 0 ? thread_block::thread_rank() % PARENT : thread_block::thread_rank()) / SIZE;
+    }
+    unsigned meta_group_size() const { return ((PARENT > 0 ? PARENT : thread_block::size()) + SIZE - 1) / SIZE; }
     template <typename T> T shfl(T value, int rank, SIMT_HERE) const {
         return __shfl_sync(mask_, value, rank, SIZE, file, line);
     }

@@ -123,7 +123,7 @@ enum simt_atomic_operation {
     SIMT_INCREMENT,
     SIMT_DECREMENT
 };
-enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_FLOAT, SIMT_DOUBLE };
+enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_SIGNED_LONG, SIMT_FLOAT, SIMT_DOUBLE };
 /* Returns the bits of the value before. */
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare);

@@ -140,6 +140,7 @@ template <typename T> struct atomic_type;
 template <> struct atomic_type<int> { static constexpr simt_atomic_type value = SIMT_INT; };
 template <> struct atomic_type<unsigned> { static constexpr simt_atomic_type value = SIMT_UNSIGNED; };
 template <> struct atomic_type<unsigned long long> { static constexpr simt_atomic_type value = SIMT_LONG; };
+template <> struct atomic_type<long long> { static constexpr simt_atomic_type value = SIMT_SIGNED_LONG; };
 template <> struct atomic_type<float> { static constexpr simt_atomic_type value = SIMT_FLOAT; };
 template <> struct atomic_type<double> { static constexpr simt_atomic_type value = SIMT_DOUBLE; };
 
@@ -222,7 +223,6 @@ static inline unsigned __isGlobal(const void *pointer) { return !simt_is_shared(
 
 /* ---- time, and the end of it: a clock counts for the thread alone, and says nothing about a card ---------------------- */
 static inline long long clock64() { return simt_clock(); }
-static inline unsigned long long globaltimer() { return (unsigned long long)simt_clock(); }
 static inline void __nanosleep(unsigned) { simt_give_way(); }
 static inline void __trap(SIMT_HERE) { simt_trap(file, line); }
 static inline void __brkpt(SIMT_HERE) { simt_trap(file, line); }
