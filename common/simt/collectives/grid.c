@@ -15,15 +15,15 @@ static void wait_for_grid(struct worker *worker, const char *name, const char *f
     struct launch *launch = worker->launch;
     int64_t started = atomic_exchange(&worker->block_started_ns, 0); /* who sleeps here is not stuck */
     pthread_mutex_lock(&lock);
-    uint64_t round = launch->number;
+    uint64_t round = launch->grid_barriers;
     if (++launch->blocks_waiting == launch->blocks) {
-        launch->number++; /* what follows is ordered as by another launch */
+        shadow_next_order(launch); /* what follows is ordered as by another launch */
         launch->grid_barriers++;
         launch->blocks_waiting = 0;
     }
     pthread_cond_broadcast(&changed);
     bool never = false;
-    while (launch->number == round && !atomic_load(&launch->failed) && !never) {
+    while (launch->grid_barriers == round && !atomic_load(&launch->failed) && !never) {
         never = launch->blocks_waiting + launch->blocks_done == launch->blocks;
         if (!never) pthread_cond_wait(&changed, &lock);
     }

@@ -47,6 +47,8 @@ struct thread {
     uintptr_t stack;     /* lowest address */
     const void *last_pc; /* of the latest access: where a thread that has returned was last seen */
     uintptr_t furthest;  /* simt_furthest, while others run */
+    uintptr_t judged;    /* where the latest write of `judged_bytes` went that a hook let pass (hooks/confined.c) */
+    size_t judged_bytes;
 
     struct place place; /* of the barrier, collective or condition that it waits at */
     const struct simt_collective *collective;
@@ -57,7 +59,7 @@ struct thread {
     const struct simt_condition *condition;
     void *condition_data;
 
-    /* For memory/shadow.c: who and when, and how many collectives of its warp it has taken part in, plus one. */
+    /* For memory/shadow.c: who, and when: the block's own time, which collectives of the warp and barriers advance. */
     uint64_t stamp;
     uint32_t clock;
 
@@ -88,7 +90,7 @@ struct launch {
     struct uint3 grid, block;
     unsigned threads; /* in a block */
     size_t dynamic_shared_bytes;
-    size_t shared_limit;           /* static and dynamic together */
+    size_t static_limit;           /* of static shared memory, beside the dynamic part */
     void (*body)(void *arguments); /* what each thread runs */
     void *arguments;
     size_t arguments_bytes;
@@ -97,7 +99,9 @@ struct launch {
     uint64_t end_block;
     _Atomic bool failed;
     _Atomic bool fenced; /* __threadfence() has been called */
-    uint64_t number;     /* of this launch, from 1; one more after each barrier of the grid */
+    _Atomic unsigned bounds; /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
+    uint64_t number;         /* of this launch, from 1 */
+    uint64_t order, first_order; /* memory/stamp.h: of what runs now, and of what ran before its first barrier of the grid */
     bool after_failure;  /* of a launch whose output it may miss: reads of what nobody wrote are not told */
     bool metered;
     uint64_t meter_every;  /* of the blocks, one in so many is metered */
@@ -139,9 +143,9 @@ struct worker {
 
     /* memory/shadow.c */
     struct cell *shared_cells;
+    _Atomic int *sector_lock;     /* of the global cells that it updates at this moment, or NULL */
     uint64_t owner, shared_owner; /* upper bits of the stamps of the block that runs */
-    uint64_t block_serial;
-    unsigned barriers;    /* passed by the block that runs */
+    uint32_t barrier_clock;       /* the clock of all its threads after its last barrier */
     struct barrier_site { /* the places of its barriers, and how often it has passed each */
         const void *pc;
         struct place place;

@@ -9,7 +9,7 @@
  * access less of a word than the whole, its four bytes have cells of their own. */
 struct cell {
     uint64_t write, read; /* stamps of the last write and of the last reads; 0: none */
-    uint32_t write_clock, read_clock;
+    uint32_t write_clock, read_clock; /* of the block's own time, which collectives and barriers advance; 0: long ago */
     uint32_t write_pc; /* relative to the program's start */
     uint32_t read_pc : 31;
     uint32_t split : 1;
@@ -21,7 +21,5 @@ static inline size_t cells_bytes(size_t bytes) { return (bytes + 3) / 4 * 5 * si
 static inline struct cell *byte_cells(struct cell *cells, size_t bytes, size_t word) {
     return cells + (bytes + 3) / 4 + 4 * word;
 }
-
-static const uint64_t WRITTEN_BY_HOST = 4; /* in place of a stamp */
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "cell.h"
 #include "cuda_runtime.h"
+#include "stamp.h"
 
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,12 +49,7 @@ const struct allocation *memory_find(uintptr_t address) {
     return nearest != NULL && address - nearest->start < nearest->bytes ? nearest : NULL;
 }
 
-bool memory_contains(const void *pointer, size_t bytes) {
-    const struct allocation *found = memory_find((uintptr_t)pointer);
-    return found != NULL && bytes <= found->bytes - ((uintptr_t)pointer - found->start);
-}
-
-static void *allocate(size_t bytes, bool reserved) {
+static void *allocate(size_t bytes, bool reserved, enum memory_kind kind, int device) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * page;
     unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -74,7 +69,7 @@ static void *allocate(size_t bytes, bool reserved) {
         return NULL;
     }
     if (!reserved) memset(mapping + page, POISON, mapping_bytes - 2 * page);
-    mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
+    if (kind == DEVICE) mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
     /* Pages of cells that no kernel touches take no memory. */
     size_t cell_bytes = cells_bytes(bytes);
     struct cell *cells =
@@ -86,13 +81,15 @@ static void *allocate(size_t bytes, bool reserved) {
 
     size_t at = count_up_to((uintptr_t)mapping);
     memmove(allocations + at + 1, allocations + at, (allocation_count - at) * sizeof *allocations);
-    allocations[at] = (struct allocation){.start = (uintptr_t)(mapping + page),
+    allocations[at] = (struct allocation){.kind = kind,
+                                          .device = device,
+                                          .start = (uintptr_t)(mapping + page),
                                           .bytes = bytes,
                                           .mapping = mapping,
                                           .mapping_bytes = mapping_bytes,
                                           .serial = next_serial++,
                                           .reserved = reserved,
-                                          .all_written = reserved,
+                                          .all_written = reserved || kind != DEVICE,
                                           .cells = cells,
                                           .cell_bytes = cell_bytes};
     allocation_count++;
@@ -100,14 +97,14 @@ static void *allocate(size_t bytes, bool reserved) {
     return mapping + page;
 }
 
-void *memory_allocate(size_t bytes) {
-    return bytes <= memory_total() - bytes_in_use ? allocate(bytes, false) : NULL;
+void *memory_allocate(size_t bytes, enum memory_kind kind, int device) {
+    return bytes <= memory_total() - bytes_in_use ? allocate(bytes, false, kind, device) : NULL;
 }
 
-void *memory_reserve(size_t bytes) { return allocate(bytes, true); }
+void *memory_reserve(size_t bytes) { return allocate(bytes, true, DEVICE, 0); }
 
 static void set_rights(const struct allocation *allocation, int rights) {
-    if (allocation == NULL || allocation->shared_with_host) return;
+    if (allocation == NULL || allocation->kind != DEVICE) return;
     size_t guard = allocation->start - (uintptr_t)allocation->mapping;
     if (mprotect((void *)allocation->start, allocation->mapping_bytes - 2 * guard, rights) == 0) return;
     perror("simulated device: mprotect");
@@ -173,45 +170,6 @@ bool memory_forget(const void *pointer, int value, size_t bytes) {
     return madvise((void *)found->start, (bytes + 4095) / 4096 * 4096, MADV_DONTNEED) == 0;
 }
 
-void memory_share_with_host(const void *pointer) {
-    struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
-    if (found == NULL) return;
-    memory_open(pointer);
-    found->shared_with_host = found->all_written = true;
-}
-
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data) {
     for (size_t i = 0; i < allocation_count; i++) visit(&allocations[i], data);
-}
-
-/* ---- __device__ and __constant__ variables: a section of the program ---------------------------------------------- */
-
-extern char __start_simt_device[] __attribute__((weak)), __stop_simt_device[] __attribute__((weak));
-
-struct segment_query {
-    uintptr_t address;
-    size_t bytes;
-    bool found;
-};
-
-static int look_for_constant(struct dl_phdr_info *info, size_t size, void *data) {
-    (void)size;
-    struct segment_query *query = data;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        bool constant =
-            (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) == 0) || segment->p_type == PT_GNU_RELRO;
-        if (constant && query->address >= start && query->address + query->bytes <= start + segment->p_memsz)
-            query->found = true;
-    }
-    return 1; /* the first entry is the program; its libraries are not the kernel's */
-}
-
-/* Tables that the compiler made of constants may be read as well; other variables of the host may not. */
-bool memory_is_module_data(uintptr_t address, size_t bytes, bool is_read) {
-    if (address >= (uintptr_t)__start_simt_device && address + bytes <= (uintptr_t)__stop_simt_device) return true;
-    struct segment_query query = {address, bytes, false};
-    if (is_read) dl_iterate_phdr(look_for_constant, &query);
-    return query.found;
 }

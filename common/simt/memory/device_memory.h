@@ -1,4 +1,4 @@
-/* Device memory and shared memory: whose address is this, and what is it called? */
+/* Device memory and shared memory: what is at this address, and what is it called? */
 #ifndef SIMT_DEVICE_MEMORY_H
 #define SIMT_DEVICE_MEMORY_H
 
@@ -6,7 +6,14 @@
 
 enum { POISON = 0xff }; /* what memory starts out with; as a float: NaN; as an int: -1 */
 
+/* What memory an address lies in. LITERAL: what the program never changes, which host and kernels may read. */
+enum memory_kind { HOST, LITERAL, VARIABLE, CONSTANT, MANAGED, PAGE_LOCKED, DEVICE, SHARED, LOCAL };
+static inline bool host_may_access(enum memory_kind kind) { return kind <= LITERAL || kind == MANAGED || kind == PAGE_LOCKED; }
+static inline bool device_may_access(enum memory_kind kind) { return kind > LITERAL; }
+
 struct allocation {
+    enum memory_kind kind; /* MANAGED, PAGE_LOCKED or DEVICE */
+    int device;            /* the current one when it was made */
     uintptr_t start;
     size_t bytes;
     void *mapping; /* with its guard pages */
@@ -15,19 +22,24 @@ struct allocation {
     const char *name;
     bool read_only;        /* an input: no kernel may write it */
     bool reserved;         /* holds zeros where nobody has touched it */
-    bool all_written;      /* the host has filled it as a whole */
-    bool shared_with_host; /* page-locked or managed memory, which the host may touch */
+    bool all_written;      /* the host has filled it as a whole, or may do so at any time */
     struct cell *cells;
     size_t cell_bytes;
 };
 
-void *memory_allocate(size_t bytes); /* NULL when there is not enough; contents are poison */
+/* The one answer to what an address is; all else that asks goes by it. */
+struct memory_place {
+    enum memory_kind kind;
+    const struct allocation *allocation; /* NULL: it is in none */
+    bool whole;                          /* all the bytes that were asked for lie in the same allocation, array or section */
+};
+struct memory_place memory_place(uintptr_t address, size_t bytes);
+
+void *memory_allocate(size_t bytes, enum memory_kind kind, int device); /* poison; NULL when there is not enough */
 void *memory_reserve(size_t bytes);  /* NULL when the address space is too small; zeros that take up no room */
 bool memory_free(void *pointer);
-bool memory_contains(const void *pointer, size_t bytes); /* all inside one allocation */
 void memory_written_by_host(const void *pointer, size_t bytes);
 bool memory_forget(const void *pointer, int value, size_t bytes); /* set a reserved allocation to 0 as a whole; else false */
-void memory_share_with_host(const void *pointer);
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data);
 void memory_free_all(void);
 /* The host has no rights to device memory, so that it cannot take a device pointer for its own: opened for a launch, and
@@ -38,7 +50,6 @@ void memory_open_all(void), memory_close_all(void);
 size_t memory_total(void), memory_in_use(void);
 const struct allocation *memory_find(uintptr_t address);    /* the allocation that holds the byte, or NULL */
 const struct allocation *memory_nearest(uintptr_t address); /* the last one that starts at or before it, or NULL */
-bool memory_is_module_data(uintptr_t address, size_t bytes, bool is_read); /* __device__ and __constant__ variables */
 
 /* ---- shared memory of the block that runs ---- */
 static inline size_t shared_offset_of(const struct worker *worker, uintptr_t address) {

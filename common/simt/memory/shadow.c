@@ -5,104 +5,39 @@
  * which this run happened to execute them:
  *
  *     same thread                     ordered by the program
- *     same block, a barrier between   ordered: their stamps' barrier counts differ
+ *     same block, a barrier between   ordered: the earlier one's clock is below that of the last barrier
  *     same warp, a collective between ordered: by vector clocks of the warp's lanes
  *     other blocks of one launch      never ordered
  *     other launches                  ordered
  *
- * A stamp holds launch (16 bits), block (19), thread (10), barriers passed (16) and three flags. In shared memory a serial
- * number of the block stands for launch and block. The stamp keeps one reader and flags for "others too", as HiRace does
- * (arXiv 2401.04701): constant space, and no reader is forgotten in a way that hides a race.
+ * stamp.h says what a stamp holds. Beside it stands the thread's clock: a collective of its warp advances it, and a barrier sets
+ * all clocks of the block to one that is above all of them. The stamp keeps one reader and flags for "others too", as HiRace
+ * does (arXiv 2401.04701): constant space, and no reader is forgotten in a way that hides a race.
  *
  * Two volatile or atomic accesses do not race with one another, with one exception: in shared memory, volatile accesses of
  * lanes of one warp are ordered by a collective only, as plain ones are. `volatile` once served to exchange values within
  * a warp, whose lanes then moved together; on a card of today they need not.
+ *
+ * Invariant: the members of a cell of global memory are one statement, though blocks on several workers access the word at
+ * the same moment. A worker holds the lock of the word's sector while it judges an access and notes it. Of two such accesses
+ * the second therefore finds all that the first has noted, so no race is missed and every message names its lines. Shared
+ * memory belongs to one worker and needs no lock.
  */
 #include "shadow.h"
 
 #include "device_memory.h"
 #include "report.h"
+#include "sector_lock.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned stamp_thread(uint64_t stamp) { return (unsigned)(stamp >> STAMP_THREAD_SHIFT) & 1023; }
-static unsigned stamp_barrier(uint64_t stamp) { return (unsigned)(stamp >> STAMP_BARRIER_SHIFT) & 0xffff; }
-
-static uint64_t make_stamp(uint64_t owner, unsigned thread, unsigned barrier) {
-    return owner << STAMP_OWNER_SHIFT | (uint64_t)thread << STAMP_THREAD_SHIFT |
-           (uint64_t)(barrier & 0xffff) << STAMP_BARRIER_SHIFT;
-}
-
-static uint64_t owner_of(const struct launch *launch, uint64_t block) {
-    uint64_t launch_bits = launch->number % 0xffff + 1;
-    return launch_bits << 19 | (block & 0x7ffff);
-}
-
-void shadow_start_block(struct worker *worker, uint64_t number) {
-    const struct launch *launch = worker->launch;
-    worker->owner = owner_of(launch, number);
-    worker->shared_owner = ++worker->block_serial & 0x7ffffffff;
-    worker->barriers = 0;
-    worker->barrier_site_count = 0;
-    worker->last_barrier = -1;
-    worker->block_synchronises = false;
-    worker->unwritten.thread = NULL;
-    worker->suspect_count = 0;
-    worker->access_width = 4;
-    for (unsigned i = 0; i < launch->threads; i++) {
-        worker->threads[i].stamp = make_stamp(worker->owner, i, 0);
-        worker->threads[i].clock = 1;
-    }
-    for (unsigned w = 0; w * WARP_SIZE < launch->threads; w++) {
-        struct warp *warp = &worker->warps[w];
-        memset(warp->known_to_all, 0, sizeof warp->known_to_all);
-        if (warp->has_partial) memset(warp->known, 0, sizeof warp->known);
-        warp->has_partial = false;
-    }
-}
-
-/* Counts beyond the table are lost: messages then say less. */
-static void count_barrier(struct worker *worker, const struct thread *last) {
-    enum { ROOM = sizeof worker->barrier_sites / sizeof *worker->barrier_sites };
-    unsigned i = 0;
-    while (i < worker->barrier_site_count && worker->barrier_sites[i].pc != last->last_pc) i++;
-    if (i == worker->barrier_site_count && i < ROOM)
-        worker->barrier_sites[worker->barrier_site_count++] = (struct barrier_site){last->last_pc, last->place, 0};
-    worker->last_barrier = i < ROOM ? (int)i : -1;
-    if (i < ROOM) worker->barrier_sites[i].passed++;
-}
-
-void shadow_barrier(struct worker *worker) {
-    shadow_report_unwritten(worker);
-    worker->barriers++;
-    count_barrier(worker, simt_self);
-    for (unsigned i = 0; i < worker->launch->threads; i++)
-        worker->threads[i].stamp = make_stamp(worker->owner, i, worker->barriers);
-}
-
-void shadow_grid_barrier(struct worker *worker) { worker->owner = owner_of(worker->launch, worker->block_number); }
-
-/* The lanes have met: each knows now what any of them knew. */
-void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes) {
-    for (unsigned left = lanes; left != 0; left &= left - 1) first_lane[__builtin_ctz(left)].clock++;
-    if (lanes == warp->live) {
-        for (unsigned left = lanes; left != 0; left &= left - 1)
-            warp->known_to_all[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
-        return;
-    }
-    warp->has_partial = true;
-    uint32_t joined[WARP_SIZE] = {0};
-    for (unsigned left = lanes; left != 0; left &= left - 1)
-        for (int a = 0; a < WARP_SIZE; a++)
-            if (warp->known[__builtin_ctz(left)][a] > joined[a]) joined[a] = warp->known[__builtin_ctz(left)][a];
-    for (unsigned left = lanes; left != 0; left &= left - 1)
-        joined[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
-    for (unsigned left = lanes; left != 0; left &= left - 1)
-        memcpy(warp->known[__builtin_ctz(left)], joined, sizeof joined);
-}
+/* Where a test lets another worker meet a cell that is not whole (tests/paused_shadow.c). */
+#ifndef SIMT_PAUSE
+#define SIMT_PAUSE(place) ((void)0)
+#endif
 
 /* Does the running thread know that lane `lane` of its own warp did what it did at `clock`? */
 static bool ordered_in_warp(const struct warp *warp, unsigned lane, uint32_t clock, unsigned self_lane) {
@@ -115,8 +50,8 @@ static bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp) {
      * followed here: no accusation on a guess. */
     if (simt_worker->block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
         return false;
-    if (stamp >> STAMP_OWNER_SHIFT != self_stamp >> STAMP_OWNER_SHIFT) return true;
-    if (stamp_barrier(stamp) != stamp_barrier(self_stamp)) return false;
+    if (!same_owner(stamp, self_stamp)) return true;
+    if (simt_in_step || clock < simt_worker->barrier_clock) return false;
     unsigned thread = stamp_thread(stamp), self = stamp_thread(self_stamp);
     if (thread == self) return false;
     if (thread / WARP_SIZE != self / WARP_SIZE) return true;
@@ -129,7 +64,7 @@ static bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t self_stam
     if (simt_worker->block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
         return false;
     if ((stamp & READ_BY_BLOCKS) != 0) return true;
-    if (stamp_barrier(stamp) != stamp_barrier(self_stamp)) return false;
+    if (simt_in_step || clock < simt_worker->barrier_clock) return false;
     if ((stamp & READ_BY_WARPS) != 0) return true;
     if ((stamp & READ_BY_LANES) == 0) return false;
     /* This thread was the last of several lanes to read: has its warp met since? */
@@ -188,13 +123,14 @@ static const char *cause_of(bool same_block, bool same_warp, bool same_line, boo
 static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum access_kind kind, const void *pc,
                                                         uint64_t stamp, uint32_t other_pc, bool other_wrote) {
     char what[200], who[120], rounds[400];
+    unlock_sector(simt_worker);
     describe_address(address, what, sizeof what);
-    bool same_block =
-        stamp >> STAMP_OWNER_SHIFT == simt_worker->owner || stamp >> STAMP_OWNER_SHIFT == simt_worker->shared_owner;
+    bool shared = shared_offset_of(simt_worker, address) < SHARED_BYTES_MAX;
+    bool same_block = stamp_owner(stamp) == (shared ? simt_worker->shared_owner : simt_worker->owner);
     struct uint3 other = index_of(stamp_thread(stamp));
     bool same_warp = same_block && stamp_thread(stamp) / WARP_SIZE == simt_self->linear / WARP_SIZE;
     if (!same_block) {
-        uint64_t number = stamp >> STAMP_OWNER_SHIFT & 0x7ffff;
+        uint64_t number = stamp_block(stamp);
         struct uint3 grid = simt_worker->launch->grid;
         snprintf(who, sizeof who, "thread (%u,%u,%u) of block (%u,%u,%u)", other.x, other.y, other.z,
                  (unsigned)(number % grid.x), (unsigned)(number / grid.x % grid.y),
@@ -268,7 +204,7 @@ void shadow_settle_suspects(struct worker *worker) {
  * and told at the next barrier or the end of the block. */
 static __attribute__((noinline, cold)) void note_unwritten(uintptr_t address, bool shared, const void *pc) {
     struct worker *worker = simt_worker;
-    if (worker->unwritten.thread != NULL || (worker->launch->after_failure && !shared)) return;
+    if (simt_in_step || worker->unwritten.thread != NULL || (worker->launch->after_failure && !shared)) return;
     worker->unwritten.address = address;
     worker->unwritten.pc = pc;
     worker->unwritten.thread = simt_self;
@@ -299,6 +235,7 @@ void shadow_report_unwritten(struct worker *worker) {
 
 static __attribute__((noinline, cold)) void report_pending(uintptr_t address, const void *pc, uint32_t copy_pc) {
     char what[200];
+    unlock_sector(simt_worker);
     describe_address(address, what, sizeof what);
     char *line = source_line(pc), *copy_line = source_line(absolute_pc(copy_pc));
     simt_fail(cudaErrorLaunchFailure,
@@ -312,12 +249,15 @@ void simt_check_constant(const void *pointer, size_t bytes) {
     if (memory == NULL) return; /* the read that follows is judged */
     size_t offset = (uintptr_t)pointer - memory->start;
     for (size_t i = offset; i < offset + bytes && i < memory->bytes; i++) {
-        const struct cell *cell = &memory->cells[i / 4];
-        if (cell->split) cell = &byte_cells(memory->cells, memory->bytes, i / 4)[i % 4];
-        if ((cell->write ^ simt_self->stamp) >> STAMP_LAUNCH_SHIFT != 0) continue;
+        const struct cell *word = &memory->cells[i / 4];
+        if (!same_launch(word->write, simt_self->stamp)) continue; /* of its bytes, too, one at least */
+        lock_sector(simt_worker, memory->start + i);
+        struct cell cell = word->split ? byte_cells(memory->cells, memory->bytes, i / 4)[i % 4] : *word;
+        unlock_sector(simt_worker);
+        if (!same_launch(cell.write, simt_self->stamp)) continue;
         char what[200];
         describe_address(memory->start + i, what, sizeof what);
-        char *line = source_line(__builtin_return_address(0)), *store_line = source_line(absolute_pc(cell->write_pc));
+        char *line = source_line(__builtin_return_address(0)), *store_line = source_line(absolute_pc(cell.write_pc));
         simt_fail(cudaErrorLaunchFailure,
                   "%s: __ldg() reads %s, which this kernel has written at %s: its cache may still hold the old value, "
                   "so it is "
@@ -333,8 +273,7 @@ static bool volatile_lanes(uint64_t earlier, uint64_t stamp, bool shared) {
 
 /* A volatile read is kept where no plain one is that it would hide. */
 static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc) {
-    const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
-    bool same_time = ((cell->read ^ stamp) & ~thread_and_flags) == 0;
+    bool same_time = same_owner(cell->read, stamp) && cell->read_clock >= simt_worker->barrier_clock;
     if (same_time && (cell->read & READ_VOLATILE) == 0) return;
     cell->read = stamp | READ_VOLATILE;
     cell->read_clock = simt_self->clock;
@@ -344,9 +283,7 @@ static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc
 static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool shared,
                            bool all_written, const void *pc) {
     uint64_t write = cell->write;
-    bool same_launch = shared ? write >> STAMP_OWNER_SHIFT == stamp >> STAMP_OWNER_SHIFT
-                              : write >> STAMP_LAUNCH_SHIFT == stamp >> STAMP_LAUNCH_SHIFT;
-    if (same_launch) {
+    if (shared ? same_owner(write, stamp) : same_launch(write, stamp)) {
         if ((write & WRITE_PENDING) != 0) {
             report_pending(address, pc, cell->write_pc);
             return;
@@ -364,15 +301,15 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
         if (shared) note_volatile_read(cell, stamp, pc);
         return;
     }
-    uint64_t read = cell->read, differing = read ^ stamp;
-    const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
-    if (!shared && (read & READ_BY_BLOCKS) != 0 && differing >> STAMP_LAUNCH_SHIFT == 0) return;
+    SIMT_PAUSE(reader_judged);
+    uint64_t read = cell->read;
+    if (!shared && (read & READ_BY_BLOCKS) != 0 && same_launch(read, stamp)) return;
     if (shared && (read & READ_VOLATILE) != 0) {
         cell->read = stamp;
-    } else if ((differing & ~thread_and_flags) == 0) { /* same block, no barrier since */
+    } else if (same_owner(read, stamp) && cell->read_clock >= simt_worker->barrier_clock) {
         if ((read & READ_BY_WARPS) != 0) return;
         unsigned thread = stamp_thread(read), self = stamp_thread(stamp);
-        uint64_t flags = read & 7;
+        uint64_t flags = read & STAMP_FLAGS;
         if (thread / WARP_SIZE != self / WARP_SIZE)
             flags |= READ_BY_WARPS;
         else if (ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], thread % WARP_SIZE, cell->read_clock,
@@ -381,11 +318,12 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
         else if (thread != self)
             flags |= READ_BY_LANES;
         cell->read = stamp | flags;
-    } else if (!shared && differing >> STAMP_LAUNCH_SHIFT == 0 && differing >> STAMP_OWNER_SHIFT != 0) {
+    } else if (!shared && same_launch(read, stamp) && !same_owner(read, stamp)) {
         cell->read = stamp | READ_BY_BLOCKS;
     } else {
         cell->read = stamp;
     }
+    SIMT_PAUSE(reader_stamped);
     cell->read_clock = simt_self->clock;
     cell->read_pc = relative_pc(pc) & INT32_MAX;
 }
@@ -393,8 +331,7 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
 static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
                             bool shared, const void *pc) {
     uint64_t write = cell->write, read = cell->read;
-    unsigned shift = shared ? STAMP_OWNER_SHIFT : STAMP_LAUNCH_SHIFT;
-    if (write >> shift == stamp >> shift) {
+    if (shared ? same_owner(write, stamp) : same_launch(write, stamp)) {
         if ((write & WRITE_PENDING) != 0) {
             report_pending(address, pc, cell->write_pc);
             return;
@@ -406,7 +343,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
             }
         }
     }
-    if (read >> shift == stamp >> shift) {
+    if (shared ? same_owner(read, stamp) : same_launch(read, stamp)) {
         bool was_volatile = shared && (read & READ_VOLATILE) != 0;
         bool races = was_volatile ? kind != ACCESS_ATOMIC && volatile_lanes(read, stamp, shared) &&
                                         unordered(read, cell->read_clock, stamp)
@@ -418,7 +355,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
     }
     /* A plain store that this thread has just made stays one for the others, though an atomic of its own follows. */
     bool after_plain_store =
-        (write & ~(uint64_t)7) == stamp && (write & WRITE_MARKED) == 0 && cell->write_clock == simt_self->clock;
+        (write & ~STAMP_FLAGS) == stamp && (write & WRITE_MARKED) == 0 && cell->write_clock == simt_self->clock;
     uint64_t flags = marked && !after_plain_store ? WRITE_MARKED : 0;
     if (flags != 0 && shared && kind == ACCESS_WRITE) flags |= WRITE_VOLATILE;
     cell->write = stamp | flags;
@@ -436,24 +373,18 @@ static inline __attribute__((always_inline)) void on_access(struct cell *cell, u
     /* An atomic operation reads what it updates. */
     uint64_t write = cell->write;
     if (kind == ACCESS_ATOMIC &&
-        (shared ? write >> STAMP_OWNER_SHIFT != stamp >> STAMP_OWNER_SHIFT : write == 0 && !all_written))
+        (shared ? !same_owner(write, stamp) : write == 0 && !all_written))
         note_unwritten(address, shared, pc);
     on_write(cell, address, stamp, kind, marked, shared, pc);
 }
 
-/* Blocks on other workers may access other bytes of the word at this moment: only one of them splits it, and none uses the bytes'
- * cells before they are filled. */
+/* The bytes of a word have cells of their own from now on. */
 static __attribute__((noinline)) void split(struct cell *word, struct cell own[4]) {
-    static atomic_flag busy = ATOMIC_FLAG_INIT;
-    while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
-    }
-    if (!word->split) {
-        for (int i = 0; i < 4; i++) own[i] = *word;
-        word->read = 0; /* so that no read of the word is settled */
-        atomic_thread_fence(memory_order_release);
-        word->split = 1;
-    }
-    atomic_flag_clear_explicit(&busy, memory_order_release);
+    for (int i = 0; i < 4; i++) own[i] = *word;
+    SIMT_PAUSE(word_copied);
+    word->read = 0; /* so that no read of the word is settled */
+    atomic_thread_fence(memory_order_release); /* bytes_are_settled() holds no lock */
+    word->split = 1;
 }
 
 /* Some bytes of a word, or all of one that is split. */
@@ -462,7 +393,6 @@ static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, si
                                                const void *pc) {
     struct cell *word = &memory->cells[offset / 4], *own = byte_cells(memory->cells, memory->bytes, offset / 4);
     if (!word->split) split(word, own);
-    atomic_thread_fence(memory_order_acquire);
     simt_worker->access_width = 1;
     for (size_t i = 0; i < bytes; i++)
         on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
@@ -470,13 +400,8 @@ static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, si
     if (!only_reads(kind)) word->write = stamp; /* readers of `write` only test whether it is set */
 }
 
-void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
-                   bool marked, const void *pc) {
-    uint64_t stamp = simt_self->stamp;
-    if (memory->shared) {
-        const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
-        stamp = simt_worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & low);
-    }
+static inline void on_words(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes,
+                            uint64_t stamp, enum access_kind kind, bool marked, const void *pc) {
     struct cell *cell = &memory->cells[offset / 4];
     if ((offset | bytes) % 4 == 0) {
         for (; bytes > 0; cell++, offset += 4, address += 4, bytes -= 4)
@@ -493,9 +418,37 @@ void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t addre
     }
 }
 
+/* As shadow_read_is_settled(), for a plain read of some bytes of a word of global memory that is split. */
+static inline bool bytes_are_settled(const struct shadowed *memory, size_t offset, size_t bytes, uint64_t stamp) {
+    const struct cell *word = &memory->cells[offset / 4];
+    if (offset % 4 + bytes > 4 || !word->split) return false;
+    atomic_thread_fence(memory_order_acquire);
+    const struct cell *own = byte_cells(memory->cells, memory->bytes, offset / 4) + offset % 4;
+    for (size_t i = 0; i < bytes; i++)
+        if (!shadow_read_is_settled(&own[i], stamp, simt_worker, simt_self->clock, true, memory->all_written)) return false;
+    return true;
+}
+
+void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
+                   bool marked, const void *pc) {
+    struct worker *worker = simt_worker;
+    uint64_t stamp = simt_self->stamp;
+    if (memory->shared) {
+        on_words(memory, offset, address, bytes, stamp_in_shared(stamp, worker), kind, marked, pc);
+        return;
+    }
+    if (kind == ACCESS_READ && !marked && bytes_are_settled(memory, offset, bytes, stamp)) return;
+    while (bytes > 0) {
+        size_t in_sector = LOCKED_SECTOR - address % LOCKED_SECTOR < bytes ? LOCKED_SECTOR - address % LOCKED_SECTOR : bytes;
+        lock_sector(worker, address);
+        on_words(memory, offset, address, in_sector, stamp, kind, marked, pc);
+        unlock_sector(worker);
+        offset += in_sector, address += in_sector, bytes -= in_sector;
+    }
+}
+
 /* An asynchronous copy into this shared memory begins or ends. */
 void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending) {
-    const uint64_t low = (1ull << STAMP_OWNER_SHIFT) - 1;
     for (size_t word = shared_offset / 4; word < (shared_offset + bytes) / 4; word++) {
         struct cell *cell = &worker->shared_cells[word], *bytes_of = NULL;
         if (cell->split) bytes_of = byte_cells(worker->shared_cells, SHARED_BYTES_MAX, word);
@@ -504,7 +457,7 @@ void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, b
             if (pending) {
                 own->write |= WRITE_PENDING;
             } else {
-                own->write = worker->shared_owner << STAMP_OWNER_SHIFT | (simt_self->stamp & low);
+                own->write = stamp_in_shared(simt_self->stamp, worker);
                 own->write_clock = simt_self->clock;
             }
         }

@@ -3,34 +3,26 @@
 #define SIMT_SHADOW_H
 
 #include "cell.h"
-#include "machine.h"
+#include "stamp.h"
 
 /* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. ACCESS_LDMATRIX: a lane's row of it. */
 enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_LDMATRIX, ACCESS_KINDS };
 static inline bool only_reads(enum access_kind kind) { return kind != ACCESS_WRITE && kind != ACCESS_ATOMIC; }
 
-enum { STAMP_THREAD_SHIFT = 19, STAMP_BARRIER_SHIFT = 3, STAMP_OWNER_SHIFT = 29, STAMP_LAUNCH_SHIFT = 48 };
-/* Flags of a write stamp; marked: atomic or volatile; pending: cp.async under way; volatile: in shared memory only. */
-enum { WRITE_MARKED = 1, WRITE_PENDING = 2, WRITE_VOLATILE = 4 };
-/* Flags of a read stamp: others read it too. In shared memory the last says that the read was volatile. */
-enum { READ_BY_LANES = 1, READ_BY_WARPS = 2, READ_BY_BLOCKS = 4, READ_VOLATILE = 4 };
 /* A plain read that adds nothing to what the word's cell already says, and cannot race: nobody has written the word in
  * this launch (or, with `global` false, no thread of this block since the last barrier), and as many readers are noted
  * already; a word that is split notes none. Nearly all reads are such, so this is the part that must be fast. */
-static inline bool shadow_read_is_settled(const struct cell *cell, uint64_t stamp, uint32_t clock, bool global,
-                                          bool all_written) {
-    const uint64_t thread_and_flags = 1023ull << STAMP_THREAD_SHIFT | 7;
-    uint64_t write = cell->write, read = cell->read, differing = read ^ stamp;
+static inline bool shadow_read_is_settled(const struct cell *cell, uint64_t stamp, const struct worker *worker, uint32_t clock,
+                                          bool global, bool all_written) {
+    uint64_t write = cell->write, read = cell->read;
     if (global) {
-        if ((write ^ stamp) >> STAMP_LAUNCH_SHIFT == 0 || (write == 0 && !all_written)) return false;
-        if ((read & READ_BY_BLOCKS) != 0 && differing >> STAMP_LAUNCH_SHIFT == 0) return true;
+        if (same_launch(write, stamp) || (write == 0 && !all_written)) return false;
+        if ((read & READ_BY_BLOCKS) != 0 && same_launch(read, stamp)) return true;
     } else {
-        const uint64_t barrier = 0xffffull << STAMP_BARRIER_SHIFT;
-        if ((write ^ stamp) >> STAMP_OWNER_SHIFT != 0 || ((write ^ stamp) & barrier) == 0 ||
-            (write & WRITE_PENDING) != 0)
+        if (!same_owner(write, stamp) || cell->write_clock >= worker->barrier_clock || (write & WRITE_PENDING) != 0)
             return false;
     }
-    if ((differing & ~thread_and_flags) == 0 && (read & READ_BY_WARPS) != 0) return true;
+    if ((read & READ_BY_WARPS) != 0 && same_owner(read, stamp) && cell->read_clock >= worker->barrier_clock) return true;
     return read == stamp && cell->read_clock == clock;
 }
 /* An access to `bytes` bytes that begin `offset` bytes into some memory with these cells. */
@@ -41,9 +33,11 @@ struct shadowed {
 };
 void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
                    bool marked, const void *pc);
+/* By the host before a launch, and by the last block to come to a barrier of the grid: what follows is ordered after. */
+void shadow_next_order(struct launch *launch);
 void shadow_start_block(struct worker *worker, uint64_t number);
 void shadow_barrier(struct worker *worker);
-void shadow_grid_barrier(struct worker *worker); /* launch->number has changed */
+void shadow_grid_barrier(struct worker *worker); /* launch->order has changed */
 void shadow_report_unwritten(struct worker *worker);
 void shadow_settle_suspects(struct worker *worker); /* before anything else is stored */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);

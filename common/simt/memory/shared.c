@@ -58,17 +58,15 @@ void *simt_static_shared(const void *declaration, size_t bytes, const char *name
     }
     static_bytes += bytes;
     size_t offset = (worker->shared_used + GAP + GAP - 1) / GAP * GAP;
-    if (static_bytes > SHARED_BYTES_DEFAULT ||
-        static_bytes + worker->launch->dynamic_shared_bytes > worker->launch->shared_limit ||
-        worker->array_count == MAX_STATIC_ARRAYS)
+    if (static_bytes > worker->launch->static_limit || worker->array_count == MAX_STATIC_ARRAYS)
         simt_fail(
             cudaErrorLaunchFailure,
             "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
-            "%zu bytes with the dynamic part: at most %d bytes and %d arrays may be declared, and all of it may "
-            "have %zu bytes (cudaFuncSetAttribute allows more)",
+            "%zu bytes with the dynamic part: at most %zu bytes and %d arrays may be declared beside it (%d bytes are for "
+            "both, unless cudaFuncSetAttribute gives the dynamic part its own)",
             file, line, name, static_bytes, worker->array_count + 1,
-            static_bytes + worker->launch->dynamic_shared_bytes, SHARED_BYTES_DEFAULT, MAX_STATIC_ARRAYS,
-            worker->launch->shared_limit);
+            static_bytes + worker->launch->dynamic_shared_bytes, worker->launch->static_limit, MAX_STATIC_ARRAYS,
+            SHARED_BYTES_DEFAULT);
     worker->arrays[worker->array_count++] =
         (struct static_array){declaration, name, offset, bytes, element_bytes, columns};
     worker->shared_used = offset + bytes;

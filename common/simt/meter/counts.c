@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kernel simt_kernels[MAX_KERNELS];
+struct kernel *simt_kernels;
 int simt_kernel_count;
+static int kernel_room;
 static uint64_t meter_every; /* 0: the meter is off */
 const struct watcher *simt_watcher;
 
@@ -26,6 +27,15 @@ void *meter_allocate(size_t bytes) {
     return memory;
 }
 
+void *meter_grow(void *array, int count, int *room, size_t element_bytes) {
+    if (count < *room) return array;
+    *room = 2 * *room + 16;
+    array = realloc(array, (size_t)*room * element_bytes);
+    if (array != NULL) return array;
+    fputs("simulated device: no memory for the meter\n", stderr);
+    abort();
+}
+
 struct meter *meter_create(void) {
     return meter_allocate(sizeof(struct meter));
 }
@@ -36,8 +46,10 @@ bool meter_is_on(uint64_t *every) {
 }
 
 void meter_start(unsigned every) {
-    for (int i = 0; i < simt_kernel_count; i++) free(simt_kernels[i].meter);
-    memset(simt_kernels, 0, sizeof simt_kernels);
+    for (int i = 0; i < simt_kernel_count; i++) {
+        free(simt_kernels[i].meter->events);
+        free(simt_kernels[i].meter);
+    }
     simt_kernel_count = 0;
     meter_every = every > 0 ? every : 1;
 }
@@ -223,7 +235,8 @@ static void add_event(struct meter *meter, const char *what, const char *file, i
             return;
         }
     }
-    if (meter->event_count < MAX_EVENTS) meter->events[meter->event_count++] = (struct event){what, file, line, count};
+    meter->events = meter_grow(meter->events, meter->event_count, &meter->event_room, sizeof *meter->events);
+    meter->events[meter->event_count++] = (struct event){what, file, line, count};
 }
 
 void meter_event(struct worker *worker, int warp, const char *what, const char *file, int line) {
@@ -267,29 +280,24 @@ struct touched {
     uint64_t read, written;
 };
 
-static bool is_of_launch(uint64_t stamp, const struct launch *launch) {
-    uint64_t bits = stamp >> STAMP_LAUNCH_SHIFT; /* as shadow.c makes them */
-    return bits != 0 && (launch->number % 0xffff + 1 - bits + 0xffff) % 0xffff <= launch->grid_barriers;
-}
-
 static void count_touched(const struct allocation *allocation, void *data) {
     struct touched *touched = data;
     for (size_t i = 0; i < (allocation->bytes + 3) / 4; i++) {
         const struct cell *cell = &allocation->cells[i], *bytes = byte_cells(allocation->cells, allocation->bytes, i);
         bool read = false;
         for (int b = 0; b < (cell->split ? 4 : 1); b++)
-            read |= is_of_launch((cell->split ? &bytes[b] : cell)->read, touched->launch);
+            read |= stamp_is_of((cell->split ? &bytes[b] : cell)->read, touched->launch);
         touched->read += read;
-        touched->written += is_of_launch(cell->write, touched->launch);
+        touched->written += stamp_is_of(cell->write, touched->launch);
     }
 }
 
 static struct kernel *find_kernel(const struct launch *launch) {
     for (int i = 0; i < simt_kernel_count; i++)
         if (simt_kernels[i].code == launch->kernel) return &simt_kernels[i];
-    if (simt_kernel_count == MAX_KERNELS) return NULL;
+    simt_kernels = meter_grow(simt_kernels, simt_kernel_count, &kernel_room, sizeof *simt_kernels);
     struct kernel *kernel = &simt_kernels[simt_kernel_count++];
-    kernel->code = launch->kernel;
+    *kernel = (struct kernel){.code = launch->kernel};
     kernel_name(launch, kernel->name, sizeof kernel->name);
     kernel->meter = meter_allocate(sizeof *kernel->meter);
     return kernel;
@@ -302,10 +310,10 @@ void meter_launch_done(struct launch *launch, struct worker **workers, int count
     struct touched touched = {.launch = launch};
     memory_for_each(count_touched, &touched);
     for (int i = 0; i < count; i++) {
-        if (kernel != NULL) merge(kernel->meter, workers[i]->meter);
+        merge(kernel->meter, workers[i]->meter);
+        free(workers[i]->meter->events);
         memset(workers[i]->meter, 0, sizeof *workers[i]->meter);
     }
-    if (kernel == NULL) return;
     kernel->grid = launch->grid;
     kernel->block = launch->block;
     kernel->launches++;

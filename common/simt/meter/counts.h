@@ -4,7 +4,7 @@
 
 #include "meter.h"
 
-enum { SECTOR = 32, BANKS = 32, SITE_TABLE = 2048, MAX_EVENTS = 64, MAX_KERNELS = 64, MAX_TEXT = 300 };
+enum { SECTOR = 32, BANKS = 32, SITE_TABLE = 2048, MAX_TEXT = 300 };
 
 struct site {
     const void *pc; /* NULL: this place in the table is free */
@@ -26,8 +26,8 @@ struct event {
 
 struct meter {
     struct site sites[SITE_TABLE];
-    struct event events[MAX_EVENTS];
-    int event_count;
+    struct event *events;
+    int event_count, event_room;
     uint64_t barriers, collectives; /* once per block, once per warp */
     size_t shared_bytes;            /* of the block that had the most: static and dynamic */
 };
@@ -41,10 +41,11 @@ struct kernel {
     struct meter *meter;
 };
 
-extern struct kernel simt_kernels[MAX_KERNELS]; /* that were launched under the meter */
+extern struct kernel *simt_kernels; /* that were launched under the meter */
 extern int simt_kernel_count;
 
 void *meter_allocate(size_t bytes); /* zeros; ends the program when there is no memory */
+void *meter_grow(void *array, int count, int *room, size_t element_bytes); /* so that one more fits; the same ending */
 
 /* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,

@@ -247,6 +247,14 @@ static FILE *open_source(const char *name) {
     return fopen(path, "r");
 }
 
+static void print_counted(FILE *out, const struct line *line, bool worst, const char *text) {
+    const struct site *site = line->site;
+    char each[40] = "";
+    if (site->space != SPACE_LOCAL)
+        snprintf(each, sizeof each, "%.2f %c", cost(site) / (double)site->requests, site->space == SPACE_SHARED ? 'w' : 's');
+    fprintf(out, "  %11lu %9s %c%4d  %s\n", (unsigned long)site->requests, each, worst ? '!' : ' ', line->number, text);
+}
+
 /* The lines of one file between the first and the last that the kernel touched, with counts in the margin. */
 static void print_listing(FILE *out, const struct line *lines, int count) {
     for (int first = 0; first < count;) {
@@ -260,19 +268,12 @@ static void print_listing(FILE *out, const struct line *lines, int count) {
             number++;
             if (number + 3 < lines[first].number) continue;
             text[strcspn(text, "\n")] = '\0';
-            bool shown = false;
-            for (; next < end && lines[next].number == number; next++) {
-                const struct site *site = lines[next].site;
-                char each[40] = "";
-                if (site->space != SPACE_LOCAL)
-                    snprintf(each, sizeof each, "%.2f %c", cost(site) / (double)site->requests,
-                             site->space == SPACE_SHARED ? 'w' : 's');
-                fprintf(out, "  %11lu %9s %c%4d  %s\n", (unsigned long)site->requests, each,
-                        is_worst(lines, count, next) ? '!' : ' ', number, shown ? "" : text);
-                shown = true;
-            }
-            if (!shown) fprintf(out, "  %11s %9s  %4d  %s\n", "", "", number, text);
+            if (next == end || lines[next].number != number) fprintf(out, "  %11s %9s  %4d  %s\n", "", "", number, text);
+            for (int shown = next; next < end && lines[next].number == number; next++)
+                print_counted(out, &lines[next], is_worst(lines, count, next), next == shown ? text : "");
         }
+        for (; file == NULL && next < end; next++) /* a program without its source */
+            print_counted(out, &lines[next], is_worst(lines, count, next), "");
         if (file != NULL) fclose(file);
         first = end;
     }

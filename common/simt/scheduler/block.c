@@ -4,15 +4,8 @@
 #include "collectives.h"
 #include "device_memory.h"
 #include "meter.h"
+#include "sector_lock.h"
 #include "shadow.h"
-
-#include <time.h>
-
-int64_t scheduler_now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void start_block(struct worker *worker, uint64_t number) {
     const struct launch *launch = worker->launch;
@@ -43,8 +36,9 @@ static void start_block(struct worker *worker, uint64_t number) {
 void scheduler_run_block(struct worker *worker, uint64_t number) {
     struct launch *launch = worker->launch;
     start_block(worker, number);
-    atomic_store_explicit(&worker->block_started_ns, scheduler_now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&worker->block_started_ns, watchdog_clock_ns(), memory_order_relaxed);
     if (sigsetjmp(worker->escape, 1) != 0) {
+        unlock_sector(worker);
         scheduler_explain_signal(worker);
         simt_self = NULL;
         return;

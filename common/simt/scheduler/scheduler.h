@@ -12,7 +12,7 @@ void simt_run(struct launch *launch);
 void scheduler_catch_signals(void);
 
 /* ---- between this layer's own files ---- */
-int64_t scheduler_now_ns(void);
+int64_t watchdog_clock_ns(void); /* above 0 */
 void scheduler_run_block(struct worker *worker, uint64_t number);
 void scheduler_explain_signal(struct worker *worker);
 

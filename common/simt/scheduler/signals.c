@@ -80,7 +80,7 @@ static void explain_host_signal(int number, const void *pc) {
 static void on_signal(int number, siginfo_t *info, void *data) {
     const ucontext_t *context = data;
     struct worker *worker = simt_worker;
-    if (worker == NULL && number == SIGSEGV && memory_find((uintptr_t)info->si_addr) != NULL) {
+    if (worker == NULL && number == SIGSEGV && memory_place((uintptr_t)info->si_addr, 1).allocation != NULL) {
 #if defined(__x86_64__)
         const char *verb = (context->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? "writes" : "reads";
 #else

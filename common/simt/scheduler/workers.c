@@ -8,6 +8,7 @@
 #include "meter.h"
 #include "report.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,10 +28,30 @@ static struct {
     struct launch *launch;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
-static double watchdog_seconds(void) {
-    const char *text = getenv("SIMT_WATCHDOG_SECONDS");
-    double seconds = text != NULL ? strtod(text, NULL) : 0.0;
-    return seconds > 0.0 ? seconds : 10.0;
+/* The watchdog's clock: wall time, but no more of it than the processors gave to each block that runs, so that a busy
+ * machine stops no kernel; for a kernel that sleeps, at least one part in so many of wall time. */
+enum { SLEEPING_PART = 64 };
+static _Atomic int64_t watchdog_clock = 1;
+int64_t watchdog_clock_ns(void) { return atomic_load_explicit(&watchdog_clock, memory_order_relaxed); }
+
+static int64_t read_clock(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+struct tick {
+    int64_t wall, processor; /* 0: none yet */
+};
+
+static void advance_watchdog_clock(struct tick *last) {
+    struct tick now = {read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
+    int64_t wall = now.wall - last->wall, given = now.processor - last->processor, running = 0;
+    for (int i = 0; i < pool.count; i++) running += atomic_load(&pool.workers[i]->block_started_ns) != 0;
+    if (running > 1) given /= running;
+    if (given < wall / SLEEPING_PART) given = wall / SLEEPING_PART;
+    if (last->wall != 0) atomic_fetch_add(&watchdog_clock, given < wall ? given : wall);
+    *last = now;
 }
 
 static void *worker_main(void *data) {
@@ -77,10 +98,10 @@ static void *reallocate_or_die(void *old, size_t bytes) {
 }
 static void *allocate_or_die(size_t bytes) { return reallocate_or_die(NULL, bytes); }
 
+enum { MOST_WORKERS = 1024 };
 static int wanted_workers(void) {
-    const char *wanted = getenv("SIMT_THREADS");
-    long count = wanted != NULL ? strtol(wanted, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : (int)count;
+    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS, processors < 1 ? 1 : processors > MOST_WORKERS ? MOST_WORKERS : processors);
 }
 
 /* So many that there are `count`; none is at work. */
@@ -110,7 +131,7 @@ enum { LIMITS_OF_BLOCK = 6 };
 
 static void wake_stuck_workers(int64_t limit_ns, uint64_t *progress, int64_t *progress_ns) {
     uint64_t sum = 0;
-    int64_t now = scheduler_now_ns();
+    int64_t now = watchdog_clock_ns();
     for (int i = 0; i < pool.count; i++) sum += atomic_load_explicit(&pool.workers[i]->progress, memory_order_relaxed);
     if (sum != *progress) *progress = sum, *progress_ns = now;
     bool none = now - *progress_ns > limit_ns;
@@ -122,13 +143,14 @@ static void wake_stuck_workers(int64_t limit_ns, uint64_t *progress, int64_t *pr
 }
 
 void simt_run(struct launch *launch) {
-    int64_t limit_ns = (int64_t)(watchdog_seconds() * 1e9);
+    int64_t limit_ns = (int64_t)(simt_setting("SIMT_WATCHDOG_SECONDS", 0.001, 86400, 10) * 1e9);
     if (pool.count_for_blocks == 0) pool.count_for_blocks = wanted_workers();
     start_workers(pool.count_for_blocks);
     if (launch->cooperative) start_workers((int)launch->blocks);
     pthread_mutex_lock(&pool.lock);
     uint64_t progress = 0;
-    int64_t progress_ns = scheduler_now_ns();
+    int64_t progress_ns = watchdog_clock_ns();
+    struct tick last = {0};
     pool.launch = launch;
     pool.busy = pool.count;
     pool.generation++;
@@ -141,7 +163,7 @@ void simt_run(struct launch *launch) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&pool.done, &pool.lock, &until);
+        if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) == ETIMEDOUT) advance_watchdog_clock(&last);
         wake_stuck_workers(limit_ns, &progress, &progress_ns);
     }
     pthread_mutex_unlock(&pool.lock);

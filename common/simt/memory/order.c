@@ -1,0 +1,150 @@
+/* When an access was: the launches' order, and a block's own time, which barriers and collectives advance. shadow.c compares. */
+#define _GNU_SOURCE
+#include "device_memory.h"
+#include "sector_lock.h"
+#include "shadow.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+struct sector_lock sector_locks[SECTOR_LOCKS];
+
+/* ---- orders that run out ------------------------------------------------------------------------------------------------- */
+
+/* Call `age` for the cells of all global memory, for the split words' bytes too. */
+struct aging {
+    void (*age)(struct cell *cell, const struct aging *aging);
+    const struct launch *launch; /* at a barrier of the grid, its own launch */
+    uint64_t stamp;              /* of the block that ages */
+};
+
+static void age_allocation(const struct allocation *memory, void *data) {
+    const struct aging *aging = data;
+    for (size_t word = 0; word < (memory->bytes + 3) / 4; word++) {
+        struct cell *cell = &memory->cells[word];
+        if (simt_worker != NULL) lock_sector(simt_worker, memory->start + 4 * word);
+        aging->age(cell, aging);
+        for (int i = 0; i < 4 && cell->split; i++) aging->age(&byte_cells(memory->cells, memory->bytes, word)[i], aging);
+        if (simt_worker != NULL) unlock_sector(simt_worker);
+    }
+}
+
+/* Launches become "long ago", but for the running one, which becomes number 1. */
+static void age_launches_of(struct cell *cell, const struct aging *aging) {
+    const uint64_t below = (1ull << STAMP_LAUNCH_SHIFT) - 1, first = 1ull << STAMP_LAUNCH_SHIFT;
+    bool write_stays = aging->launch != NULL && stamp_is_of(cell->write, aging->launch);
+    bool read_stays = aging->launch != NULL && stamp_is_of(cell->read, aging->launch);
+    if (cell->write != 0) cell->write = write_stays ? first | (cell->write & below) : WRITTEN_BY_HOST;
+    cell->read = read_stays ? first | (cell->read & below) : 0;
+}
+
+void shadow_next_order(struct launch *launch) {
+    static uint64_t last;
+    bool runs = launch->order != 0;
+    if (last == STAMP_LAUNCH_MAX) {
+        memory_for_each(age_allocation, &(struct aging){age_launches_of, runs ? launch : NULL, 0});
+        last = runs;
+        launch->first_order = 1;
+    }
+    launch->order = ++last;
+    if (!runs) launch->first_order = last;
+}
+
+/* What this block has done becomes "before the last barrier". */
+static void age_clocks_of(struct cell *cell, const struct aging *aging) {
+    if (same_owner(cell->write, aging->stamp)) cell->write_clock = 0;
+    if (same_owner(cell->read, aging->stamp)) cell->read_clock = 0;
+}
+
+static void reset_clocks(struct worker *worker) {
+    worker->barrier_clock = 1;
+    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].clock = 1;
+    for (unsigned w = 0; w * WARP_SIZE < worker->launch->threads; w++) {
+        struct warp *warp = &worker->warps[w];
+        memset(warp->known_to_all, 0, sizeof warp->known_to_all);
+        if (warp->has_partial) memset(warp->known, 0, sizeof warp->known);
+        warp->has_partial = false;
+    }
+}
+
+static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
+    struct aging aging = {age_clocks_of, NULL, stamp_make(worker->owner, 0)};
+    memory_for_each(age_allocation, &aging);
+    aging.stamp = stamp_make(worker->shared_owner, 0);
+    for (size_t i = 0; i < (SHARED_BYTES_MAX + 3) / 4 * 5; i++) age_clocks_of(&worker->shared_cells[i], &aging);
+    reset_clocks(worker);
+}
+
+/* ---- the block's own time -------------------------------------------------------------------------------------------------- */
+
+static void set_stamps(struct worker *worker) {
+    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].stamp = stamp_make(worker->owner, i);
+}
+
+void shadow_start_block(struct worker *worker, uint64_t number) {
+    if (worker->shared_owner == STAMP_SERIAL_MAX) {
+        madvise(worker->shared_cells, cells_bytes(SHARED_BYTES_MAX), MADV_DONTNEED);
+        worker->shared_owner = 0;
+    }
+    worker->shared_owner++;
+    worker->owner = owner_make(worker->launch->order, number);
+    worker->barrier_site_count = 0;
+    worker->last_barrier = -1;
+    worker->block_synchronises = false;
+    worker->unwritten.thread = NULL;
+    worker->suspect_count = 0;
+    worker->access_width = 4;
+    set_stamps(worker);
+    reset_clocks(worker);
+}
+
+/* Counts beyond the table are lost: messages then say less. */
+static void count_barrier(struct worker *worker, const struct thread *last) {
+    enum { ROOM = sizeof worker->barrier_sites / sizeof *worker->barrier_sites };
+    unsigned i = 0;
+    while (i < worker->barrier_site_count && worker->barrier_sites[i].pc != last->last_pc) i++;
+    if (i == worker->barrier_site_count && i < ROOM)
+        worker->barrier_sites[worker->barrier_site_count++] = (struct barrier_site){last->last_pc, last->place, 0};
+    worker->last_barrier = i < ROOM ? (int)i : -1;
+    if (i < ROOM) worker->barrier_sites[i].passed++;
+}
+
+void shadow_barrier(struct worker *worker) {
+    shadow_report_unwritten(worker);
+    count_barrier(worker, simt_self);
+    uint32_t latest = 0;
+    for (unsigned i = 0; i < worker->launch->threads; i++)
+        if (worker->threads[i].clock > latest) latest = worker->threads[i].clock;
+    if (latest == STAMP_CLOCK_MAX) {
+        age_block(worker);
+        return;
+    }
+    worker->barrier_clock = latest + 1;
+    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].clock = worker->barrier_clock;
+}
+
+void shadow_grid_barrier(struct worker *worker) {
+    worker->owner = owner_make(worker->launch->order, worker->block_number);
+    set_stamps(worker);
+}
+
+/* The lanes have met: each knows now what any of them knew. */
+void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes) {
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        if (first_lane[__builtin_ctz(left)].clock == STAMP_CLOCK_MAX) age_block(simt_worker);
+    for (unsigned left = lanes; left != 0; left &= left - 1) first_lane[__builtin_ctz(left)].clock++;
+    if (lanes == warp->live) {
+        for (unsigned left = lanes; left != 0; left &= left - 1)
+            warp->known_to_all[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
+        return;
+    }
+    warp->has_partial = true;
+    uint32_t joined[WARP_SIZE] = {0};
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        for (int a = 0; a < WARP_SIZE; a++)
+            if (warp->known[__builtin_ctz(left)][a] > joined[a]) joined[a] = warp->known[__builtin_ctz(left)][a];
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        joined[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
+    for (unsigned left = lanes; left != 0; left &= left - 1)
+        memcpy(warp->known[__builtin_ctz(left)], joined, sizeof joined);
+}
