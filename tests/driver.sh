@@ -68,6 +68,10 @@ check 'the meter as JSON' 0 6 env SIMT_METER=meter.json ./program
 check 'the JSON' 0 'scale.cuh' grep -o 'include/scale.cuh' meter.json
 check 'a wrong seed' 2 'SIMT_SHUFFLE_SEED=x' env SIMT_SHUFFLE_SEED=x ./program
 check 'a wrong number of devices' 2 'SIMT_DEVICES is "2x"' env SIMT_DEVICES=2x ./program
+for number in SIMT_DEVICES=0 SIMT_DEVICES=1.5 SIMT_THREADS=0 SIMT_THREADS=-1 SIMT_THREADS=9999999999 SIMT_THREADS=nan SIMT_WATCHDOG_SECONDS=-3; do
+    check "$number" 2 "${number%=*} is \"${number#*=}\": it must be" env "$number" ./program
+done
+check 'a meter that cannot be written' 3 'none/meter.json' env SIMT_METER=none/meter.json ./program
 check 'a file that is not there' 2 'none.cu: no such file' "$nvcc" none.cu
 check 'an option that needs a value' 2 '-o needs a value' "$nvcc" kernel.cu -o
 check 'no file' 2 'usage' "$nvcc" -c
@@ -95,5 +99,82 @@ __global__ void outer() { inner<<<1, 1>>>(); }
 int main() { outer<<<1, 1>>>(); }
 EOF
 check 'a launch in a kernel' 3 'no dynamic parallelism' "$nvcc" --run nested.cu
+cat >constant.cu <<'EOF'
+__constant__ int given[4];
+__global__ void k(int *to) { to[threadIdx.x] = given[threadIdx.x]; }
+int main(int argc, char **argv) {
+    int *to;
+    if (argc > 1) cudaGetSymbolAddress((void **)&to, given);
+    else cudaMalloc(&to, sizeof given);
+    k<<<1, 4>>>(to);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+EOF
+check 'a read of __constant__ memory' 0 '' "$nvcc" --run constant.cu
+check 'a write to __constant__ memory' 3 'constant.cu:2: write of 4 bytes to a __constant__ variable' "$nvcc" --run constant.cu -- x
+cat >peers.cu <<'EOF'
+#include <cstdio>
+int main() {
+    cudaDeviceProp p;
+    cudaGetDeviceProperties(&p, 1);
+    int can = 0, host = 8, *a, *b;
+    cudaDeviceCanAccessPeer(&can, 0, 1);
+    printf("%d %d", can, p.deviceOverlap == 1 && p.clockRate > 0 && p.memoryClockRate > 0 && p.memoryBusWidth > 0);
+    for (int i = 0; i < 2; i++) printf(" %d", cudaDeviceEnablePeerAccess(1, 0));
+    for (int i = 0; i < 2; i++) printf(" %d", cudaDeviceDisablePeerAccess(1));
+    cudaMalloc(&a, 4);
+    cudaMemcpy(a, &host, 4, cudaMemcpyHostToDevice);
+    cudaSetDevice(1);
+    cudaMalloc(&b, 4);
+    printf(" %d", cudaMemcpyPeer(b, 1, a, 0, 4));
+    cudaPointerAttributes of[2];
+    cudaPointerGetAttributes(&of[0], a);
+    cudaPointerGetAttributes(&of[1], b);
+    cudaMemcpy(&host, b, 4, cudaMemcpyDeviceToHost);
+    printf(" %d %d %d\n", of[0].device, of[1].device, host);
+}
+EOF
+check 'two devices' 0 '1 1 0 704 0 705 0 0 1 8' env SIMT_DEVICES=2 "$nvcc" --run peers.cu
+
+mkdir -p toolkit/thrust
+echo '#error "the toolkit'"'"'s own"' >toolkit/cuda_runtime.h
+echo 'int vector;' >toolkit/thrust/vector.h
+for option in -I -isystem --include-path; do check "$option of a CUDA toolkit" 0 '' "$nvcc" $option toolkit -c peers.cu -o peers.o; done
+check '-I of a CUDA toolkit' 0 '' "$nvcc" -Itoolkit -c peers.cu -o peers.o
+for line in 1 2 3 9; do # with headers, nothing and lines before it
+    { ((line == 1)) || echo '#include <cstdio>'; for ((i = 2; i < line; i++)); do echo; done; } >refused.cu
+    echo '#include <thrust/vector.h>' >>refused.cu
+    check "a refused include in line $line" 1 "refused.cu:$line: error: #include <thrust/vector.h>" "$nvcc" -Itoolkit -c refused.cu
+done
+
+# An error whose call drops it is told with its line, unless the program asks for it.
+ignored() { # STATEMENT STATUS WORDS [STRICT]
+    printf 'int main() {\n    int h[4] = {0}, *d, *e;\n    cudaMalloc(&d, sizeof h);\n    %s\n    (void)e;\n}\n' "$1" >ignored.cu
+    check "$1" "$2" "$3" env SIMT_STRICT="${4:-0}" "$nvcc" --run ignored.cu
+    [[ $3 ]] || ! grep -q . out || check "$1: silent" 0 'not silent' cat out
+}
+ignored 'cudaMemcpy(d, h, sizeof h, cudaMemcpyDeviceToHost);' 0 'ignored.cu:4: cudaMemcpy() failed with cudaErrorInvalidValue'
+ignored 'cudaMemcpy(d, h, sizeof h, cudaMemcpyDeviceToHost);' 3 'ignored.cu:4: cudaMemcpy()' 1
+ignored 'cudaMemcpy(d, h, 2 * sizeof h, cudaMemcpyHostToDevice);' 0 'ignored.cu:4: cudaMemcpy() failed with cudaErrorInvalidValue'
+ignored 'cudaFree(d); cudaFree(d);' 0 'ignored.cu:4: cudaFree() failed with cudaErrorInvalidValue'
+ignored '{ cudaMalloc(&e, (size_t)1 << 60); }' 0 'ignored.cu:4: cudaMalloc() failed with cudaErrorMemoryAllocation'
+ignored 'cudaFree(h); cudaSetDevice(7); return cudaGetLastError() != cudaErrorInvalidDevice;' 0 'ignored.cu:4: cudaFree() failed'
+ignored 'cudaFree(h); cudaGetLastError();' 0 ''
+ignored 'return cudaFree(h) == cudaSuccess;' 0 ''
+ignored '(void)cudaFree(h);' 0 ''
+ignored 'cudaMemset(d, 0, sizeof h); cudaFree(d);' 0 ''
+
+# The meter names all kernels and all barriers, however many.
+{
+    for ((i = 0; i < 70; i++)); do echo "__global__ void k$i() { __syncthreads(); }"; done
+    echo '__global__ void barriers() {'
+    for ((i = 0; i < 70; i++)); do echo '    __syncthreads();'; done
+    printf '}\nint main() {\n    barriers<<<1, 1>>>();\n'
+    for ((i = 0; i < 70; i++)); do echo "    k$i<<<1, 1>>>();"; done
+    echo '}'
+} >many.cu
+check '71 kernels' 0 '' env SIMT_METER=many.json "$nvcc" --run many.cu
+check 'the 71st kernel' 0 '"k69"' grep -o '"k69"' many.json
+check 'the 70th barrier of a kernel' 0 '"line":141' grep -o '"line":141' many.json
 [[ $failed == 0 ]] && echo 'driver: all as it should be'
 exit "$failed"

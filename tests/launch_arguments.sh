@@ -22,7 +22,8 @@ expect() { # LAUNCH WORDS
 }
 
 expect 'scale<<<1, 32>>>(d, 32, 2.0f);' "an argument of this launch has another type than the kernel's parameter"
+expect 'int zero = 0; scale<<<1, 32>>>(zero, 32, 2.0f);' "an argument of this launch has another type than the kernel's parameter"
 expect 'scale<<<1, 32>>>(x, 32);' 'this launch passes more or fewer arguments than the kernel takes'
 expect 'scale<<<1, 32>>>(x, 32, 2.0f, x);' 'this launch passes more or fewer arguments than the kernel takes'
-errors=$(compile 'scale<<<1, 32>>>(x, 32u, 2); scale<<<1, 32>>>(nullptr, {}, {});')
+errors=$(compile 'scale<<<1, 32>>>(x, 32u, 2); scale<<<1, 32>>>(nullptr, {}, {}); scale<<<1, 32>>>(0, 32, 2);')
 [[ -z $errors && -s launch.o ]] || { printf 'a launch that is right:\n%s\n' "$errors" >&2 && exit 1; }

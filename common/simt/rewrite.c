@@ -4,7 +4,10 @@
  *     kernel<<<grid, block>>>(a, b)      ->  simt::launch(simt::config(grid, block), "kernel", kernel)(a, b)
  *     __shared__ float tile[32][33];     ->  auto &tile = simt::static_shared<float[32][33]>(...);
  *     extern __shared__ float tile[];    ->  float *tile = (float *)simt_dynamic_shared();
+ *     __launch_bounds__(128) k() {       ->  k() { simt_launch_bounds(128);
+ *     cudaFree(p);                       ->  simt::ignored("cudaFree") = cudaFree(p);
  *     __device__ int counter;            ->  __attribute__((section("simt_device"))) int counter;
+ *                                            (or simt_constant or simt_managed, as its words say)
  *
  * A __shared__ declaration outside of any function becomes one at the head of each device function that names the variable.
  * A kernel template whose arguments the launch leaves to be deduced is called from a generic lambda. Text of system headers
@@ -154,9 +157,9 @@ static const char *skip_brackets(const char *p) {
     return end + 1;
 }
 
-/* Past alignas(...) or __attribute__((...)); p itself when neither stands there. */
+/* Past alignas(...), __attribute__((...)) or __launch_bounds__(...); p itself when neither stands there. */
 static const char *skip_attribute(const char *p) {
-    if (!starts_word(p, "alignas") && !starts_word(p, "__attribute__")) return p;
+    if (!starts_word(p, "alignas") && !starts_word(p, "__attribute__") && !starts_word(p, "__launch_bounds__")) return p;
     const char *parenthesis = skip_space(p + strcspn(p, "( \t\n"));
     return *parenthesis == '(' ? skip_brackets(parenthesis) : p;
 }
@@ -186,7 +189,6 @@ static void refuse_header(const char *marker, bool from_system) {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         const char *found = strstr(name, refused[i]);
         if (found == NULL || found > end) continue;
-        line_number--;
         die("#include <%.*s>: the simulated device does not have it", (int)(end - found - 1), found + 1);
     }
 }
@@ -639,6 +641,16 @@ static bool is_device_variable(const char *start, const char *p) {
     return false;
 }
 
+/* The section of such a variable: memory/place.c tells its kind by it. Its words stand before and behind p, in any order. */
+static const char *section_of(const char *start, const char *p) {
+    const char *end = p + strcspn(p, "=;[{(");
+    for (; start < end; start++) {
+        if (starts_word(start, "__constant__")) return "simt_constant";
+        if (starts_word(start, "__managed__")) return "simt_managed";
+    }
+    return "simt_device";
+}
+
 /* ---- inline PTX ------------------------------------------------------------------------------------------------------ */
 
 /* The names that simt_ptx.h defines, from its text, which the program includes before its own. */
@@ -686,10 +698,10 @@ static void emit_ptx_operand(const char *p, const char *end, const struct text *
             if (number >= count) die("inline PTX names an operand %%%ld that is not there", number);
             emit("(%s)", operands[number].data);
             p = past - 1;
-        } else if (*p == '%' && p[1] == '%') {
+        } else if (*p == '%') { /* nvcc takes one of the two %, too */
             size_t length = 0;
             char name[40], word[44];
-            for (p += 2; (is_word(*p) || *p == '.') && length < sizeof name - 1; p++) name[length++] = *p == '.' ? '_' : *p;
+            for (p += p[1] == '%' ? 2 : 1; (is_word(*p) || *p == '.') && length < sizeof name - 1; p++) name[length++] = *p == '.' ? '_' : *p;
             name[length] = '\0';
             snprintf(word, sizeof word, " %s ", name);
             if (strstr(ptx_names.data, word) == NULL)
@@ -716,6 +728,13 @@ static void emit_ptx_instruction(const char *p, const char *end, const struct te
         name[length++] = is_word(*q) ? *q : '_';
     }
     name[length] = '\0';
+    static const char prefix[] = "ldmatrix_sync_aligned_x";
+    enum { PREFIX = sizeof prefix - 1 };
+    if (strncmp(name, prefix, PREFIX) == 0 && strncmp(name + PREFIX + 1, "_m8n8", 5) == 0) { /* either order is PTX */
+        char number = name[PREFIX];
+        memcpy(name + PREFIX - 1, "m8n8_x", 6);
+        name[PREFIX + 5] = number;
+    }
     snprintf(word, sizeof word, " %s ", name);
     if (strstr(ptx_names.data, word) == NULL)
         die("PTX instruction %.*s: the simulated device does not have it", (int)(name_end - p), p);
@@ -846,6 +865,15 @@ static const char *skip_kernel_cast(const char *p) {
     return *p == ')' ? p + 1 : NULL;
 }
 
+/* Is the statement that starts at p (and not before: `declaration`) a call of the API whose result is dropped? */
+static bool is_dropped_call(const char *declaration, const char *p) {
+    if (strncmp(p, "cuda", 4) != 0 || !isupper((unsigned char)p[4]) || p != skip_space(declaration)) return false;
+    while (is_word(*p)) p++;
+    p = skip_space(p);
+    if (*p != '(') return false;
+    return *skip_space(skip_brackets(p)) == ';';
+}
+
 static void rewrite(const char *p) {
     enum { DEEPEST = 1000 };
     static struct {
@@ -854,6 +882,8 @@ static void rewrite(const char *p) {
     } scopes[DEEPEST] = {{NAMESPACE, 0}};
     int depth = 0, parentheses = 0;
     const char *arguments_end = p; /* of the launch that was rewritten last */
+    struct text bounds = {0};   /* the first argument of __launch_bounds__ in this declaration */
+    const char *dropped = NULL; /* the call that is marked as dropped already */
     bool is_system = false, is_device = false;
     const char *declaration = p;      /* where the current declaration or statement starts */
     size_t statement = output.length; /* and where it does in the output */
@@ -888,10 +918,21 @@ static void rewrite(const char *p) {
         } else if (starts_word(p, "__device__") || starts_word(p, "__constant__") || starts_word(p, "__managed__")) {
             past = p + strcspn(p + 2, "_") + 4;
             if (is_device_variable(declaration, past))
-                emit("__attribute__((section(\"simt_device\")))");
+                emit("__attribute__((section(\"%s\")))", section_of(declaration, past));
             else
                 is_device = true;
             p = past;
+        } else if (starts_word(p, "__launch_bounds__")) {
+            past = skip_attribute(p);
+            const char *first = strchr(p, '(') + 1, *comma = find_outside_brackets(first, ",");
+            free(bounds.data);
+            bounds = one_line(first, comma != NULL && comma < past ? comma : past - 1);
+            catch_up(p, past);
+            p = past;
+        } else if (depth > 0 && scopes[depth].kind != NAMESPACE && scopes[depth].kind != CLASS && p != dropped &&
+                   is_dropped_call(declaration, p)) {
+            emit("simt::ignored(\"%.*s\") = ", (int)strcspn(p, "( \t\n"), p);
+            dropped = p; /* what follows is read as it would be without */
         } else if (starts_word(p, "__host__")) {
             p += strlen("__host__");
         } else if (p < arguments_end && starts_word(p, "__null")) { /* NULL, whose type is an integer's */
@@ -935,6 +976,9 @@ static void rewrite(const char *p) {
             scopes[depth].kind = kind;
             scopes[depth].parentheses = parentheses;
             append(&output, p++, 1);
+            if (bounds.data != NULL && (kind == FUNCTION || kind == SHARED_FUNCTION)) emit(" simt_launch_bounds(%s);", bounds.data);
+            free(bounds.data);
+            bounds = (struct text){0};
             declaration = p;
             statement = output.length;
             if (parentheses == 0) is_device = false;
@@ -949,6 +993,8 @@ static void rewrite(const char *p) {
             if (parentheses == 0) is_device = false;
         } else if (*p == ';' && parentheses == 0) {
             if (scopes[depth].kind == NAMESPACE || scopes[depth].kind == CLASS) note_function(declaration, p, false);
+            free(bounds.data); /* of a declaration */
+            bounds = (struct text){0};
             append(&output, p++, 1);
             declaration = p;
             statement = output.length;

@@ -12,6 +12,7 @@ int main() {
     must(cudaGetDeviceProperties(&p, 0), "cudaGetDeviceProperties");
     printf("%d\n", attribute(cudaDevAttrWarpSize) == 32 && attribute(cudaDevAttrMaxBlockDimZ) == 64 && attribute(cudaDevAttrIntegrated) == 0 &&
                        attribute(cudaDevAttrTotalConstantMemory) == 65536 && attribute(cudaDevAttrCooperativeLaunch) == 1 &&
-                       p.cooperativeLaunch == 1 && attribute(cudaDevAttrMultiProcessorCount) == p.multiProcessorCount);
+                       p.cooperativeLaunch == 1 && attribute(cudaDevAttrClockRate) > 0 && attribute(cudaDevAttrMemoryClockRate) > 0 &&
+                       attribute(cudaDevAttrGlobalMemoryBusWidth) > 0 && attribute(cudaDevAttrGpuOverlap) == 1 && attribute(cudaDevAttrMultiProcessorCount) == p.multiProcessorCount);
     return 0;
 }

@@ -3,6 +3,7 @@
 #define SIMT_API_H
 
 #include "cuda_runtime.h"
+#include "device_memory.h"
 #include "report.h"
 
 /* At the head of a call that uses what all host threads share: until it returns, the others wait. May be nested. */
@@ -13,8 +14,12 @@ void api_leave(int *entered);
 /* Keep the error for cudaGetLastError(), and return what the call returns: an earlier kernel's failure goes first. */
 cudaError_t api_remember(cudaError_t error);
 extern bool api_launch_failed; /* one was refused since the last cudaDeviceReset() */
+extern bool api_launch_untold; /* one was refused, and nobody has asked for the error since */
+bool api_tell_ignored(void); /* an error that a call returned, that was dropped, and that nobody has asked for; false: none */
 extern unsigned api_parts;     /* as simt_run_part() says */
+bool api_is_device(int device);
+cudaError_t api_allocate(void **pointer, size_t bytes, enum memory_kind kind);
+cudaError_t api_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 bool api_call_is_to_fail(void); /* counts calls, as simt_fail_call() says */
-bool api_failed_launch_is_unnoticed(void); /* a launch was refused, and nobody has asked for the error since */
 
 #endif

@@ -1,31 +1,24 @@
 /* Memory that the host shares with the device, copies with a pitch, and copies to and from __device__ variables. */
 #include "api.h"
 
-#include "device_memory.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 /* Kernels may read all of it: what the host has written is not known. */
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
     (void)flags;
-    ONE_HOST_THREAD;
-    cudaError_t error = cudaMalloc(pointer, bytes);
-    if (error == cudaSuccess && *pointer != NULL) memory_share_with_host(*pointer);
-    return error;
+    return api_allocate(pointer, bytes, PAGE_LOCKED);
 }
 
 cudaError_t cudaMallocHost(void **pointer, size_t bytes) { return cudaHostAlloc(pointer, bytes, 0); }
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
-    return cudaHostAlloc(pointer, bytes, flags);
+    (void)flags;
+    return api_allocate(pointer, bytes, MANAGED);
 }
-cudaError_t cudaFreeHost(void *pointer) { return cudaFree(pointer); }
 
 cudaError_t cudaHostGetDevicePointer(void **pointer, void *host, unsigned flags) {
     (void)flags;
     ONE_HOST_THREAD;
+    if (memory_place((uintptr_t)host, 1).kind != PAGE_LOCKED) return api_remember(cudaErrorInvalidValue);
     *pointer = host;
-    return memory_find((uintptr_t)host) != NULL ? cudaSuccess : api_remember(cudaErrorInvalidValue);
+    return simt_sticky_error();
 }
 
 /* The host's own memory stays unknown to kernels. */
@@ -47,26 +40,31 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     return cudaFree(pointer);
 }
 
+static cudaError_t need_managed(const void *pointer, size_t bytes) {
+    ONE_HOST_THREAD;
+    struct memory_place place = memory_place((uintptr_t)pointer, bytes);
+    return place.kind == MANAGED && place.whole ? simt_sticky_error() : api_remember(cudaErrorInvalidValue);
+}
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device, cudaStream_t stream) {
     (void)device, (void)stream;
-    ONE_HOST_THREAD;
-    return memory_contains(pointer, bytes) ? simt_sticky_error() : api_remember(cudaErrorInvalidValue);
+    return need_managed(pointer, bytes);
 }
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, int device) {
     (void)advice, (void)device;
-    ONE_HOST_THREAD;
-    return memory_contains(pointer, bytes) ? simt_sticky_error() : api_remember(cudaErrorInvalidValue);
+    return need_managed(pointer, bytes);
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer) {
     ONE_HOST_THREAD;
-    const struct allocation *found = memory_find((uintptr_t)pointer);
+    struct memory_place place = memory_place((uintptr_t)pointer, 1);
     *attributes = (struct cudaPointerAttributes){
-        .type = found == NULL            ? cudaMemoryTypeUnregistered
-                : found->shared_with_host ? cudaMemoryTypeManaged
-                                          : cudaMemoryTypeDevice,
-        .devicePointer = found != NULL ? (void *)pointer : NULL,
-        .hostPointer = found == NULL || found->shared_with_host ? (void *)pointer : NULL,
+        .type = !device_may_access(place.kind) ? cudaMemoryTypeUnregistered
+                : place.kind == MANAGED        ? cudaMemoryTypeManaged
+                : place.kind == PAGE_LOCKED    ? cudaMemoryTypeHost
+                                               : cudaMemoryTypeDevice,
+        .device = place.allocation != NULL ? place.allocation->device : 0,
+        .devicePointer = device_may_access(place.kind) ? (void *)pointer : NULL,
+        .hostPointer = host_may_access(place.kind) ? (void *)pointer : NULL,
     };
     return simt_sticky_error();
 }
@@ -101,32 +99,41 @@ cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, s
     return error;
 }
 
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
+    if (!api_is_device(to_device) || !api_is_device(from_device)) return api_remember(cudaErrorInvalidDevice);
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
-    if (to_device != 0 || from_device != 0) return api_remember(cudaErrorInvalidDevice);
-    return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+    return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, NULL); /* the host need not wait */
 }
 
 /* ---- variables ------------------------------------------------------------------------------------------------------ */
 
-/* The other side may be device memory; a copy through the host's takes the checks of cudaMemcpy() along. */
+/* May `bytes` at `offset` of a variable be copied? `direction` is the one that fits, DeviceToDevice and Default apart. The
+ * variable's side is right then. The other side may be the host's or, with any of these directions, the device's, as on a card. */
+static cudaError_t judge_symbol(const void *symbol, size_t symbol_bytes, const void *other, size_t bytes, size_t offset,
+                                enum cudaMemcpyKind kind, enum cudaMemcpyKind direction) {
+    ONE_HOST_THREAD;
+    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
+    if (kind != direction && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return api_remember(cudaErrorInvalidMemcpyDirection);
+    enum memory_kind variable = memory_place((uintptr_t)symbol, 1).kind;
+    if (variable == HOST || (variable == LITERAL && direction == cudaMemcpyHostToDevice))
+        return api_remember(cudaErrorInvalidSymbol);
+    bool fits = kind != cudaMemcpyDeviceToDevice || device_may_access(memory_place((uintptr_t)other, 1).kind);
+    if (!fits || offset > symbol_bytes || bytes > symbol_bytes - offset) return api_remember(cudaErrorInvalidValue);
+    return cudaSuccess;
+}
+
 cudaError_t simt_copy_to_symbol(void *symbol, size_t symbol_bytes, const void *from, size_t bytes, size_t offset,
                                 enum cudaMemcpyKind kind) {
-    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
-    if (offset > symbol_bytes || bytes > symbol_bytes - offset) return api_remember(cudaErrorInvalidValue);
-    ONE_HOST_THREAD;
-    if (kind == cudaMemcpyDeviceToDevice || memory_find((uintptr_t)from) != NULL)
-        return cudaMemcpy((char *)symbol + offset, from, bytes, cudaMemcpyDeviceToHost);
-    memcpy((char *)symbol + offset, from, bytes);
-    return cudaSuccess;
+    cudaError_t error = judge_symbol(symbol, symbol_bytes, from, bytes, offset, kind, cudaMemcpyHostToDevice);
+    return error != cudaSuccess ? error : api_copy((char *)symbol + offset, from, bytes, cudaMemcpyDefault);
 }
 
 cudaError_t simt_copy_from_symbol(void *to, const void *symbol, size_t symbol_bytes, size_t bytes, size_t offset,
                                   enum cudaMemcpyKind kind) {
-    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
-    if (offset > symbol_bytes || bytes > symbol_bytes - offset) return api_remember(cudaErrorInvalidValue);
-    ONE_HOST_THREAD;
-    if (kind == cudaMemcpyDeviceToDevice || memory_find((uintptr_t)to) != NULL)
-        return cudaMemcpy(to, (const char *)symbol + offset, bytes, cudaMemcpyHostToDevice);
-    memcpy(to, (const char *)symbol + offset, bytes);
-    return cudaSuccess;
+    cudaError_t error = judge_symbol(symbol, symbol_bytes, to, bytes, offset, kind, cudaMemcpyDeviceToHost);
+    return error != cudaSuccess ? error : api_copy(to, (const char *)symbol + offset, bytes, cudaMemcpyDefault);
 }

@@ -1,9 +1,9 @@
 /* Launches: is the shape one that a card would take, in which order do the blocks run, and are they metered? */
 #include "api.h"
 
-#include "device_memory.h"
 #include "meter.h"
 #include "scheduler.h"
+#include "shadow.h"
 #include "trace.h"
 
 #include <stdarg.h>
@@ -102,15 +102,33 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     return simt_sticky_error();
 }
 
+static _Thread_local cudaError_t launch_error; /* of this host thread's last launch */
+bool api_launch_untold;
+
+int simt_launch_error(void) {
+    api_launch_untold = false;
+    return launch_error;
+}
+
 static void __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
     char text[500];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    api_launch_failed = true;
+    api_launch_failed = api_launch_untold = true;
+    launch_error = error;
     simt_report(error, text);
     api_remember(error);
+}
+
+/* Every thread comes here first, so that no thread of the launch has done anything. */
+void simt_launch_bounds(unsigned threads) {
+    struct launch *launch = simt_worker->launch;
+    if (launch->threads <= threads) return;
+    launch->bounds = threads;
+    launch->failed = true;
+    fiber_abandon(simt_worker);
 }
 
 static void refuse_shape(const char *name, const unsigned grid[3], const unsigned block[3]) {
@@ -152,10 +170,14 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         simt_fail(cudaErrorNotSupported, "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism",
                   name);
     ONE_HOST_THREAD;
-    if (simt_sticky_error() != cudaSuccess) return;
+    launch_error = simt_sticky_error();
+    if (launch_error != cudaSuccess) return;
     /* A program that goes on after a launch that failed is told no more: what follows reads what that kernel did not
      * write. As soon as the program has taken note of the error, later launches run. */
-    if (api_launch_failed && cudaPeekAtLastError() != cudaSuccess) return;
+    if (api_launch_untold) {
+        launch_error = cudaPeekAtLastError();
+        return;
+    }
     if (api_call_is_to_fail()) {
         refuse(cudaErrorLaunchOutOfResources, "launch of %s: it fails because simt_fail_call() says so", name);
         return;
@@ -169,7 +191,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         return;
     }
     const struct shared_limit *limit = find_limit(kernel);
-    size_t allowed = limit != NULL && limit->bytes > SHARED_BYTES_DEFAULT ? limit->bytes : SHARED_BYTES_DEFAULT;
+    size_t allowed = limit != NULL ? limit->bytes : SHARED_BYTES_DEFAULT;
     if (dynamic_shared_bytes > allowed) {
         refuse(cudaErrorInvalidValue, "launch of %s: %zu bytes of dynamic shared memory, at most %zu%s", name,
                dynamic_shared_bytes, allowed,
@@ -178,8 +200,13 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
                    : "");
         return;
     }
-    if (api_parts == 0) return;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    if (blocks > STAMP_BLOCKS_MAX) {
+        refuse(cudaErrorNotSupported, "launch of %s: %llu blocks in all: the simulated device tells %llu apart", name,
+               (unsigned long long)blocks, (unsigned long long)STAMP_BLOCKS_MAX);
+        return;
+    }
+    if (api_parts == 0) return;
     if (cooperative != 0) {
         struct cudaDeviceProp properties;
         int per_multiprocessor;
@@ -203,7 +230,9 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .block = {block[0], block[1], block[2]},
         .threads = block[0] * block[1] * block[2],
         .dynamic_shared_bytes = dynamic_shared_bytes,
-        .shared_limit = allowed,
+        .static_limit = limit == NULL                                        ? SHARED_BYTES_DEFAULT - dynamic_shared_bytes
+                        : shared_most() - limit->bytes < SHARED_BYTES_DEFAULT ? shared_most() - limit->bytes
+                                                                              : SHARED_BYTES_DEFAULT,
         .body = run,
         .arguments = arguments,
         .arguments_bytes = arguments_bytes,
@@ -216,10 +245,14 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     };
     choose_order(&launch);
     launch.metered = meter_is_on(&launch.meter_every);
+    shadow_next_order(&launch);
+    if (launch.next_block == launch.end_block) return; /* none is of this part */
     memory_open_all();
     simt_run(&launch);
     memory_close_all();
-    launches = launch.number;
+    if (launch.bounds > 0)
+        refuse(cudaErrorInvalidValue, "launch of %s: %u threads per block, its __launch_bounds__ allow %u", name, launch.threads,
+               launch.bounds);
 }
 
 void simt_meter_start(unsigned every) { meter_start(every); }

@@ -39,7 +39,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     (void)flags;
     return cudaEventCreate(event);
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaStreamWaitEvent(NULL, event, 0); }
 
 cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
 cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
@@ -76,18 +76,29 @@ cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     return simt_sticky_error();
 }
 
+/* All devices share one memory, so that access to a peer changes nothing; what is enabled is noted all the same. */
+static uint64_t peers[64]; /* of each device, a bit for each */
+
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-    *can = 0;
-    return device == 0 && peer == 0 ? simt_sticky_error() : api_remember(cudaErrorInvalidDevice);
+    if (!api_is_device(device) || !api_is_device(peer)) return api_remember(cudaErrorInvalidDevice);
+    *can = device != peer;
+    return simt_sticky_error();
+}
+/* The error is `otherwise` where the current device's access to the peer is not `enabled`, as it must be; else it changes. */
+static cudaError_t change_peer(int peer, bool enabled, cudaError_t otherwise) {
+    ONE_HOST_THREAD;
+    int device;
+    cudaGetDevice(&device);
+    if (!api_is_device(peer)) return api_remember(cudaErrorInvalidDevice);
+    if (device == peer && !enabled) return api_remember(cudaErrorPeerAccessUnsupported);
+    if ((peers[device] >> peer & 1) != enabled) return api_remember(otherwise);
+    peers[device] ^= (uint64_t)1 << peer;
+    return simt_sticky_error();
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-    (void)peer, (void)flags;
-    return api_remember(cudaErrorInvalidDevice);
+    return flags != 0 ? api_remember(cudaErrorInvalidValue) : change_peer(peer, false, cudaErrorPeerAccessAlreadyEnabled);
 }
-cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-    (void)peer;
-    return api_remember(cudaErrorInvalidDevice);
-}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) { return change_peer(peer, true, cudaErrorPeerAccessNotEnabled); }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                         cudaStream_t stream) {

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "api.h"
 
-#include "device_memory.h"
 #include "scheduler.h"
 
 #include <pthread.h>
@@ -29,15 +28,39 @@ cudaError_t api_remember(cudaError_t error) {
     return error;
 }
 
+/* The last call whose result the program dropped although it was an error. */
+static struct {
+    cudaError_t error;
+    const char *call, *file;
+    int line;
+} ignored;
+
+bool api_tell_ignored(void) {
+    if (ignored.error == cudaSuccess) return false;
+    fprintf(stderr, "simulated device: %s:%d: %s() failed with %s, and the program asks for no error\n", ignored.file,
+            ignored.line, ignored.call, cudaGetErrorName(ignored.error));
+    ignored.error = cudaSuccess;
+    return true;
+}
+
+void simt_ignored_error(int error, const char *call, const char *file, int line) {
+    ONE_HOST_THREAD;
+    if (error == cudaSuccess || (cudaError_t)error == simt_sticky_error()) return; /* the latter is told already */
+    if (strcmp(call, "cudaGetLastError") == 0 || strcmp(call, "cudaPeekAtLastError") == 0) return;
+    api_tell_ignored();
+    ignored.error = (cudaError_t)error;
+    ignored.call = call, ignored.file = file, ignored.line = line;
+}
+
 cudaError_t cudaPeekAtLastError(void) { return simt_sticky_error() != cudaSuccess ? simt_sticky_error() : last_error; }
 
 bool api_launch_failed;
 
-bool api_failed_launch_is_unnoticed(void) { return api_launch_failed && cudaPeekAtLastError() != cudaSuccess; }
-
 cudaError_t cudaGetLastError(void) {
     cudaError_t error = cudaPeekAtLastError();
     last_error = cudaSuccess;
+    api_launch_untold = false;
+    ignored.error = cudaSuccess;
     return error;
 }
 
@@ -48,14 +71,7 @@ cudaError_t cudaGetLastError(void) {
 static _Thread_local int current_device;
 
 cudaError_t cudaGetDeviceCount(int *count) {
-    const char *text = getenv("SIMT_DEVICES");
-    char *end = NULL;
-    long devices = text != NULL ? strtol(text, &end, 10) : 1;
-    if (text != NULL && (end == text || *end != '\0' || devices < 1 || devices > 64)) {
-        fprintf(stderr, "simulated device: SIMT_DEVICES is \"%s\": it must be 1 to 64\n", text);
-        exit(2);
-    }
-    *count = (int)devices;
+    *count = (int)simt_setting("SIMT_DEVICES", 1, 64, 1);
     return cudaSuccess;
 }
 
@@ -64,20 +80,20 @@ cudaError_t cudaGetDevice(int *device) {
     return cudaSuccess;
 }
 
-static bool is_device(int device) {
+bool api_is_device(int device) {
     int count = 0;
     cudaGetDeviceCount(&count);
     return device >= 0 && device < count;
 }
 
 cudaError_t cudaSetDevice(int device) {
-    if (!is_device(device)) return api_remember(cudaErrorInvalidDevice);
+    if (!api_is_device(device)) return api_remember(cudaErrorInvalidDevice);
     current_device = device;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {
-    if (!is_device(device)) return api_remember(cudaErrorInvalidDevice);
+    if (!api_is_device(device)) return api_remember(cudaErrorInvalidDevice);
     size_t most = device == current_device ? shared_most() : SHARED_BYTES_MAX;
     *properties = (struct cudaDeviceProp){
         .name = "sim",
@@ -101,6 +117,10 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .concurrentManagedAccess = 1,
         .streamPrioritiesSupported = 1,
         .concurrentKernels = 1,
+        .deviceOverlap = 1,
+        .clockRate = 1980000, /* those of an H100, so that what a program divides by them or prints is no nonsense */
+        .memoryClockRate = 2619000,
+        .memoryBusWidth = 5120,
         .asyncEngineCount = 1,
         .cooperativeLaunch = 1,
         .maxThreadsDim = {1024, 1024, 64},
@@ -132,6 +152,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     case cudaDevAttrMaxRegistersPerBlock: *value = properties.regsPerBlock; break;
     case cudaDevAttrMaxThreadsPerMultiProcessor: *value = properties.maxThreadsPerMultiProcessor; break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = (int)properties.sharedMemPerMultiprocessor; break;
+    case cudaDevAttrGpuOverlap:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrCanMapHostMemory:
     case cudaDevAttrConcurrentKernels:
@@ -141,11 +162,11 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     case cudaDevAttrComputeMode:
     case cudaDevAttrIntegrated:
     case cudaDevAttrEccEnabled:
-    case cudaDevAttrPageableMemoryAccess:
-    case cudaDevAttrMemoryClockRate:
-    case cudaDevAttrGlobalMemoryBusWidth: *value = 0; break;
+    case cudaDevAttrPageableMemoryAccess: *value = 0; break;
+    case cudaDevAttrMemoryClockRate: *value = properties.memoryClockRate; break;
+    case cudaDevAttrGlobalMemoryBusWidth: *value = properties.memoryBusWidth; break;
     case cudaDevAttrWarpSize: *value = WARP_SIZE; break;
-    case cudaDevAttrClockRate: *value = 0; break;
+    case cudaDevAttrClockRate: *value = properties.clockRate; break;
     case cudaDevAttrMultiProcessorCount: *value = properties.multiProcessorCount; break;
     case cudaDevAttrL2CacheSize: *value = properties.l2CacheSize; break;
     case cudaDevAttrComputeCapabilityMajor: *value = properties.major; break;
@@ -168,7 +189,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 cudaError_t cudaDeviceReset(void) {
     ONE_HOST_THREAD;
     simt_clear_error();
-    api_launch_failed = false;
+    api_launch_failed = api_launch_untold = false;
     last_error = cudaSuccess;
     memory_free_all();
     return cudaSuccess;
@@ -186,16 +207,18 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
-cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+cudaError_t api_allocate(void **pointer, size_t bytes, enum memory_kind kind) {
     ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (pointer == NULL) return api_remember(cudaErrorInvalidValue);
     *pointer = NULL;
     if (bytes == 0) return cudaSuccess;
     scheduler_catch_signals(); /* the host may take the pointer for one of its own */
-    *pointer = memory_allocate(bytes);
+    *pointer = memory_allocate(bytes, kind, current_device);
     return *pointer != NULL ? cudaSuccess : api_remember(cudaErrorMemoryAllocation);
 }
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes) { return api_allocate(pointer, bytes, DEVICE); }
 
 void *simt_reserve(size_t bytes) {
     ONE_HOST_THREAD;
@@ -203,12 +226,16 @@ void *simt_reserve(size_t bytes) {
     return memory_reserve(bytes);
 }
 
-cudaError_t cudaFree(void *pointer) {
+static cudaError_t release(void *pointer, bool page_locked) {
     ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
-    if (pointer == NULL || memory_free(pointer)) return cudaSuccess;
-    return api_remember(cudaErrorInvalidValue);
+    if (pointer == NULL) return cudaSuccess;
+    bool is_page_locked = memory_place((uintptr_t)pointer, 1).kind == PAGE_LOCKED;
+    return is_page_locked == page_locked && memory_free(pointer) ? cudaSuccess : api_remember(cudaErrorInvalidValue);
 }
+
+cudaError_t cudaFree(void *pointer) { return release(pointer, false); }
+cudaError_t cudaFreeHost(void *pointer) { return release(pointer, true); }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     *total_bytes = memory_total();
@@ -216,48 +243,40 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     return simt_sticky_error();
 }
 
-static cudaError_t copy_memory(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+/* May a copy whose direction says "device" (or "host") for one of its sides find this there? */
+static bool fits(enum memory_kind kind, bool device) {
+    return device ? device_may_access(kind) : host_may_access(kind);
+}
+
+/* A direction that does not fit the pointers is undefined in CUDA: cards refuse some of these copies, and make others. */
+cudaError_t api_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (bytes == 0) return cudaSuccess;
-    const struct allocation *to_allocation = memory_find((uintptr_t)to),
-                            *from_allocation = memory_find((uintptr_t)from);
-    bool to_device = to_allocation != NULL, from_device = from_allocation != NULL;
-    /* What is shared may stand on either side. */
-    bool to_any = to_device && to_allocation->shared_with_host,
-         from_any = from_device && from_allocation->shared_with_host;
-    bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-    bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    switch (kind) {
-    case cudaMemcpyHostToHost:
-    case cudaMemcpyHostToDevice:
-    case cudaMemcpyDeviceToHost:
-    case cudaMemcpyDeviceToDevice:
-        if ((wants_to != to_device && !to_any) || (wants_from != from_device && !from_any))
-            return api_remember(cudaErrorInvalidValue);
-        break;
-    case cudaMemcpyDefault: break;
-    default: return api_remember(cudaErrorInvalidMemcpyDirection);
-    }
-    if ((to_device && !memory_contains(to, bytes)) || (from_device && !memory_contains(from, bytes)))
+    if ((unsigned)kind > cudaMemcpyDefault) return api_remember(cudaErrorInvalidMemcpyDirection);
+    struct memory_place target = memory_place((uintptr_t)to, bytes), source = memory_place((uintptr_t)from, bytes);
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (to == NULL || from == NULL || target.kind == LITERAL || !target.whole || !source.whole ||
+        (kind != cudaMemcpyDefault && !(fits(target.kind, to_device) && fits(source.kind, from_device))))
         return api_remember(cudaErrorInvalidValue);
     memory_open(to), memory_open(from);
     memcpy(to, from, bytes);
     memory_close(to), memory_close(from);
-    if (to_device) memory_written_by_host(to, bytes);
+    memory_written_by_host(to, bytes);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     simt_note_stream(NULL);
     waits++;
-    return copy_memory(to, from, bytes, kind);
+    return api_copy(to, from, bytes, kind);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
     simt_note_stream(stream);
     if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
-    return copy_memory(to, from, bytes, kind);
+    return api_copy(to, from, bytes, kind);
 }
 
 static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
@@ -265,7 +284,8 @@ static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
     if (bytes == 0 || api_parts == 0) return cudaSuccess;
-    if (!memory_contains(pointer, bytes)) return api_remember(cudaErrorInvalidValue);
+    struct memory_place place = memory_place((uintptr_t)pointer, bytes);
+    if (!place.whole || !device_may_access(place.kind)) return api_remember(cudaErrorInvalidValue);
     if (memory_forget(pointer, value, bytes)) return cudaSuccess;
     memory_open(pointer);
     memset(pointer, value, bytes);

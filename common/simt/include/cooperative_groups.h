@@ -166,53 +166,6 @@ static inline grid_group this_grid() { return grid_group(); }
 
 template <typename Group> static inline void sync(const Group &group, SIMT_HERE) { group.sync(file, line); }
 
-/* ---- operations ---- */
-template <typename T = void> struct plus { T operator()(T a, T b) const { return a + b; } };
-template <typename T = void> struct less { T operator()(T a, T b) const { return b < a ? b : a; } };
-template <typename T = void> struct greater { T operator()(T a, T b) const { return a < b ? b : a; } };
-template <typename T = void> struct bit_and { T operator()(T a, T b) const { return a & b; } };
-template <typename T = void> struct bit_or { T operator()(T a, T b) const { return a | b; } };
-template <typename T = void> struct bit_xor { T operator()(T a, T b) const { return a ^ b; } };
-
-template <typename Group, typename T, typename F>
-static inline T reduce(const Group &group, T value, F operation, SIMT_HERE) {
-    T result = group.shfl(value, 0, file, line);
-    for (unsigned rank = 1; rank < group.size(); rank++)
-        result = operation(result, group.shfl(value, (int)rank, file, line));
-    return result;
-}
-template <typename Group, typename T, typename F>
-static inline T inclusive_scan(const Group &group, T value, F operation, SIMT_HERE) {
-    T sum = value;
-    for (unsigned delta = 1; delta < group.size(); delta *= 2) {
-        T below = group.shfl_up(sum, delta, file, line);
-        if (group.thread_rank() >= delta) sum = operation(below, sum);
-    }
-    return sum;
-}
-template <typename Group, typename T> static inline T inclusive_scan(const Group &group, T value, SIMT_HERE) {
-    return inclusive_scan(group, value, plus<T>(), file, line);
-}
-template <typename Group, typename T, typename F>
-static inline T exclusive_scan(const Group &group, T value, F operation, SIMT_HERE) {
-    T below = group.shfl_up(inclusive_scan(group, value, operation, file, line), 1, file, line);
-    return group.thread_rank() == 0 ? T() : below;
-}
-template <typename Group, typename T> static inline T exclusive_scan(const Group &group, T value, SIMT_HERE) {
-    return exclusive_scan(group, value, plus<T>(), file, line);
-}
-
-/* The group copies, each thread its share, and waits: until all of it is there, or all but the last GROUPS copies. */
-template <typename Group>
-static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
-    simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
-    simt_async_commit();
-}
-template <unsigned GROUPS, typename Group> static inline void wait_prior(const Group &group, SIMT_HERE) {
-    simt_async_wait(GROUPS, file, line);
-    group.sync(file, line);
-}
-template <typename Group> static inline void wait(const Group &group, SIMT_HERE) { wait_prior<0>(group, file, line); }
 template <typename Group, typename F> static inline void invoke_one(const Group &group, F function) {
     if (group.thread_rank() == 0) function();
 }

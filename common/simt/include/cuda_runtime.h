@@ -33,6 +33,7 @@ typedef enum cudaError {
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
+    cudaErrorPeerAccessUnsupported = 217,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
@@ -77,6 +78,7 @@ enum cudaDeviceAttr {
     cudaDevAttrWarpSize = 10,
     cudaDevAttrMaxRegistersPerBlock = 12,
     cudaDevAttrClockRate = 13,
+    cudaDevAttrGpuOverlap = 15,
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrIntegrated = 18,
     cudaDevAttrCanMapHostMemory = 19,
@@ -258,7 +260,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream SIMT_DEFAULT(
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop);
 
-/* Page-locked and managed memory is one kind here: device memory that the host may touch. */
+/* Page-locked and managed memory is device memory here that the host may touch. */
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags SIMT_DEFAULT(cudaMemAttachGlobal));
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags);
@@ -275,6 +277,8 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
                               size_t height, enum cudaMemcpyKind kind, cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device, cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, int device);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
@@ -310,7 +314,7 @@ cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemCon
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 /* By threads and shared memory; the simulated device knows no registers. */
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared);
-/* Refused: blocks run one after the other, so that a grid cannot wait for all of them. */
+/* From C, where the kernel's type is lost, refused; simt_device.h has the one for C++. All blocks run at once. */
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
                                         size_t shared SIMT_DEFAULT(0), cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaProfilerStart(void);
@@ -333,6 +337,11 @@ void simt_name_memory(const void *pointer, const char *name, int read_only);
 
 /* Beyond CUDA: run the blocks of later launches in another order; 0 is the natural one. */
 void simt_shuffle_blocks(unsigned seed);
+
+/* Beyond CUDA: from now on all threads of a block go on in step, access by access, as the warps of a card about do; races
+ * inside of a block and unwritten values are not looked for. For the results and the counts of a kernel in which a race has
+ * been found. */
+void simt_run_in_step(void);
 
 /* Beyond CUDA, for problems that are too large to run whole: of `parts` equal parts of the blocks of each later launch
  * only part number `part` runs, from 0. One part is all; of no parts none runs and no memory is cleared, so that a launch is

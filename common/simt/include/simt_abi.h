@@ -30,9 +30,13 @@ void *simt_static_shared(const void *declaration, size_t bytes, const char *name
                          const char *file, int line);
 
 void simt_note_stream(const void *stream); /* work is enqueued there */
+int simt_launch_error(void); /* a cudaError_t: of this host thread's last launch; the caller returns it */
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
                         size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes);
+
+void simt_launch_bounds(unsigned threads); /* at the head of a kernel: the launch is refused where a block has more */
+void simt_ignored_error(int error, const char *call, const char *file, int line); /* reported, unless the program reads the error */
 
 /* Returns the number of threads whose predicate was not 0. */
 int simt_block_barrier(const char *name, int predicate, const char *file, int line);

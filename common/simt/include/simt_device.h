@@ -8,6 +8,7 @@
 #ifndef SIMT_DEVICE_H
 #define SIMT_DEVICE_H
 
+#include <assert.h>
 #include "simt_abi.h"
 #include "simt_math.h"
 #include "vector_types.h"
@@ -27,9 +28,9 @@
 #define __device__
 #define __host__
 #define __constant__
+#define __launch_bounds__(...)
 #endif
 #define __forceinline__ inline /* a kernel is flattened anyway */
-#define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 #define __maxnreg__(n)
@@ -336,6 +337,15 @@ template <typename T> static inline cudaError_t cudaGetSymbolSize(size_t *bytes,
 }
 
 namespace simt {
+/* rewrite.c puts it before a call of the API whose result is dropped: ignored("cudaFree") = cudaFree(p); */
+struct ignored {
+    const char *call, *file;
+    int line;
+    ignored(const char *name, SIMT_HERE) : call(name), file(file), line(line) {}
+    void operator=(cudaError_t error) const { simt_ignored_error(error, call, file, line); }
+    template <typename T> void operator=(const T &) const {}
+};
+
 struct config {
     dim3 grid, block;
     size_t dynamic_shared_bytes;
@@ -351,6 +361,24 @@ template <typename T, typename Site> static inline T &static_shared(Site, const 
     static const char declaration = 0;
     typedef std::remove_all_extents_t<T> element;
     return *(T *)simt_static_shared(&declaration, sizeof(T), name, sizeof(element), std::extent_v<T, 1>, file, line);
+}
+
+/* memcpy(): as loads and stores of a kernel, as wide as the types of the pointers allow. */
+template <typename T> constexpr size_t alignment() {
+    if constexpr (std::is_void_v<T>)
+        return 1;
+    else
+        return alignof(T);
+}
+template <typename To, typename From> static inline void *copy(To *to, From *from, size_t bytes) {
+    constexpr size_t WIDTH = alignment<To>() < alignment<From>() ? alignment<To>() : alignment<From>();
+    typedef std::conditional_t<WIDTH >= 8, uint64_t, std::conditional_t<WIDTH >= 4, uint32_t, unsigned char>> unit;
+    typedef unit any_unit __attribute__((may_alias));
+    size_t i = 0;
+    for (; i + sizeof(unit) <= bytes; i += sizeof(unit))
+        *(any_unit *)((unsigned char *)to + i) = *(const any_unit *)((const unsigned char *)from + i);
+    for (; i < bytes; i++) ((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
+    return (void *)to;
 }
 
 /* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), "kernel", kernel)(a, b): the arguments convert to the
@@ -402,10 +430,15 @@ template <typename... P> struct launcher {
         requires(sizeof...(A) != sizeof...(P))
     __attribute__((error("this launch passes more or fewer arguments than the kernel takes"))) void
     operator()(A &&...) const;
+    template <typename A, typename Q> static constexpr bool may_be_null = std::is_same_v<A, int> && std::is_pointer_v<Q>;
     template <typename... A>
-        requires(sizeof...(A) == sizeof...(P) && !(std::is_convertible_v<A, P> && ...))
+        requires(sizeof...(A) == sizeof...(P) && !((std::is_convertible_v<A, P> || may_be_null<A, P>) && ...))
     __attribute__((error("an argument of this launch has another type than the kernel's parameter"))) void
     operator()(A &&...) const;
+    /* An int that is not the literal 0, where a pointer must stand: any other function is preferred to this one. */
+    __attribute__((error("an argument of this launch has another type than the kernel's parameter"))) void
+    operator()(...) const
+        requires(sizeof...(P) > 0);
 };
 template <typename... P> static inline launcher<P...> launch(config shape, const char *name, void (*kernel)(P...)) {
     return {shape, name, kernel};
@@ -441,7 +474,7 @@ template <typename... P>
 static inline cudaError_t launch_function(config shape, bool cooperative, void (*kernel)(P...), void **arguments) {
     shape.cooperative = cooperative;
     launch_pointers(launch(shape, "kernel<>", kernel), arguments, std::index_sequence_for<P...>());
-    return cudaGetLastError();
+    return (cudaError_t)simt_launch_error();
 }
 } // namespace simt
 
@@ -456,5 +489,10 @@ static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3
                                                       size_t shared = 0, cudaStream_t stream = 0) {
     return simt::launch_function(simt::config(grid, block, shared, stream), true, kernel, arguments);
 }
+
+#ifdef __CUDACC__
+namespace std { namespace simt { using ::simt::copy; } } /* std::memcpy() */
+#define memcpy(...) simt::copy(__VA_ARGS__)
+#endif
 
 #endif

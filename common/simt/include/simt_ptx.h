@@ -156,10 +156,11 @@ static inline void cp_async_wait_all(SIMT_HERE) {
 }
 
 /* ---- tensor cores ---- */
-template <typename S> static inline void ldmatrix_sync_aligned_m8n8_x1_shared_b16(unsigned &a, S row, SIMT_HERE) {
-    a = simt_ldmatrix(simt_shared_pointer((size_t)row), 1, 0, file, line).r[0];
-}
 #define SIMT_PTX_LDMATRIX(suffix, transposed)                                                                          \
+    template <typename D, typename S>                                                                                  \
+    static inline void ldmatrix_sync_aligned_m8n8_x1##suffix##_shared_b16(D &a, S row, SIMT_HERE) {                    \
+        a = (D)simt_ldmatrix(simt_shared_pointer((size_t)row), 1, transposed, file, line).r[0];                        \
+    }                                                                                                                  \
     template <typename D, typename S>                                                                                  \
     static inline void ldmatrix_sync_aligned_m8n8_x2##suffix##_shared_b16(D &a, D &b, S row, SIMT_HERE) {              \
         simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 2, transposed, file, line);                 \

@@ -24,6 +24,17 @@ void simt_clear_error(void) {
     report[0] = '\0';
 }
 
+double simt_setting(const char *name, double low, double high, double usual) {
+    const char *text = getenv(name);
+    if (text == NULL) return usual;
+    char *end;
+    double value = strtod(text, &end);
+    bool whole = low < 1 || (value >= low && value <= high && value == (double)(long long)value);
+    if (end != text && *end == '\0' && whole && value >= low && value <= high) return value;
+    fprintf(stderr, "simulated device: %s is \"%.100s\": it must be %g to %g\n", name, text, low, high);
+    exit(2);
+}
+
 void simt_report(cudaError_t error, const char *text) {
     snprintf(report, sizeof report, "simulated device: %s\n    %s\n", cudaGetErrorName(error), text);
     fputs(report, stderr);
@@ -79,13 +90,15 @@ void simt_unsupported(const char *what, const char *file, int line) {
 
 /* ---- warnings -------------------------------------------------------------------------------------------------------- */
 
-bool simt_strict = true;
+bool simt_strict = true, simt_in_step;
+
+void simt_run_in_step(void) { simt_in_step = true; }
 
 static struct warning {
     const void *key;
     unsigned long count;
     char *text;
-} warnings[256];
+} *warnings;
 static size_t warning_count;
 
 bool simt_warned(const void *key) {
@@ -112,7 +125,9 @@ void simt_warn(const void *key, const char *format, ...) {
     pthread_mutex_lock(&lock);
     bool told = false;
     for (size_t i = 0; i < warning_count; i++) told = told || warnings[i].key == key; /* by another CPU thread just now */
-    if (!told && warning_count < sizeof warnings / sizeof *warnings) {
+    struct warning *grown = told ? NULL : realloc(warnings, (warning_count + 1) * sizeof *warnings);
+    if (grown != NULL) {
+        warnings = grown;
         fprintf(stderr, "simulated device: warning %s\n", text);
         warnings[warning_count++] = (struct warning){key, 1, strdup(text)};
     }

@@ -9,12 +9,19 @@
  * does not return; called from the scheduler it does. */
 void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The environment's number `name`, `usual` where it is not set; a whole one where `low` is 1 or more. What is no number from
+ * `low` to `high` ends the program: one line, and exit status 2. */
+double simt_setting(const char *name, double low, double high, double usual);
+
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);
 
 /* What a card tolerates is a fault (strict, the default), or is told and lets the kernel go on. Each place, `key`, is told
  * once and counted: simt_warned() counts it and says whether it has been told. */
 extern bool simt_strict;
+/* After simt_run_in_step(): neither races inside of a block nor unwritten values are looked for, and every basic
+ * block, and every access that may be part of a race, lets the other threads come as far. */
+extern bool simt_in_step;
 bool simt_warned(const void *key);
 void simt_warn(const void *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void simt_list_warnings(void); /* to standard error; nothing when there are none */
