@@ -433,7 +433,7 @@ template <bool CORRECT> __global__ void tail_read_shared(const int *in, int *out
     __syncthreads();
     if (t < T - (CORRECT ? 1 : 0)) out[t] = tile[t + 1] - in[t]; // here
 }
-FAULT(tail_read_shared, cudaErrorIllegalAddress, "tile[128]", FIRST(T - 1, in[i + 1] - in[i]),
+FAULT(tail_read_shared, cudaErrorIllegalAddress, "index 128 is out of bounds", FIRST(T - 1, in[i + 1] - in[i]),
       tail_read_shared<CORRECT><<<1, T>>>(in, out))
 
 template <bool CORRECT> __global__ void tail_write_shared(const int *in, int *out) {
@@ -444,7 +444,7 @@ template <bool CORRECT> __global__ void tail_write_shared(const int *in, int *ou
     __syncthreads();
     out[t] = tile[t];
 }
-FAULT(tail_write_shared, cudaErrorIllegalAddress, "write of 4 bytes out of bounds", FIRST(T, i > 0 ? in[i - 1] : 0),
+FAULT(tail_write_shared, cudaErrorIllegalAddress, "index 128 is out of bounds", FIRST(T, i > 0 ? in[i - 1] : 0),
       tail_write_shared<CORRECT><<<1, T>>>(in, out))
 
 template <bool CORRECT> __global__ void tail_read_dynamic(const int *in, int *out) {
@@ -471,7 +471,7 @@ template <bool CORRECT> __global__ void negative_index_shared(const int *in, int
     __syncthreads();
     if (t >= (CORRECT ? 1 : 0)) out[t] = in[t] - tile[t - 1]; // here
 }
-FAULT(negative_index_shared, cudaErrorIllegalAddress, "read of 4 bytes out of bounds",
+FAULT(negative_index_shared, cudaErrorIllegalAddress, "index -1 is out of bounds",
       FIRST(T, i > 0 ? in[i] - in[i - 1] : 0), negative_index_shared<CORRECT><<<1, T>>>(in, out))
 
 template <bool CORRECT> __global__ void wrong_row_stride(const int *in, int *out) {

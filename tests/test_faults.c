@@ -174,6 +174,31 @@ static void must_hold(const struct fault *fault) {
     }
 }
 
+/* ---- past a fault -------------------------------------------------------------------------------------------------- */
+
+/* In step, a barrier that is missing does no harm; a race between blocks stays a fault. */
+Test(faults, run_past_in_step) {
+    static const struct fault *const past[] = {
+        &fault_store_then_read_static,  &fault_store_then_read_dynamic,      &fault_read_then_overwrite_static,
+        &fault_tile_reused_in_loop_static, &fault_transpose_without_barrier, &fault_tree_reduction_without_barrier,
+        &fault_stencil_without_barrier, &fault_half_warp_without_syncwarp};
+    simt_run_in_step();
+    for (size_t k = 0; k < sizeof past / sizeof *past; k++) {
+        struct arrays arrays;
+        int got[ELEMENTS];
+        make_arrays(&arrays);
+        past[k]->launch(arrays.in, arrays.out);
+        cr_assert_eq(cudaDeviceSynchronize(), cudaSuccess, "%s\n%s", past[k]->name, report());
+        cr_assert_eq(cudaMemcpy(got, arrays.out, sizeof got, cudaMemcpyDeviceToHost), cudaSuccess);
+        for (int i = 0; i < ELEMENTS; i++)
+            cr_assert_eq(got[i], past[k]->expected(arrays.host_in, i), "%s: element %d", past[k]->name, i);
+    }
+    struct arrays arrays;
+    make_arrays(&arrays);
+    fault_blocks_write_read.launch(arrays.in, arrays.out);
+    cr_assert_eq(cudaDeviceSynchronize(), fault_blocks_write_read.error);
+}
+
 /* ---- what messages say ------------------------------------------------------------------------------------------- */
 
 TestSuite(messages, .init = need_simulated_device, .timeout = 60);

@@ -39,7 +39,7 @@ static void need_simulated_device(void) {
 }
 
 TestSuite(simt_features, .init = need_device, .timeout = 60);
-TestSuite(simt_errors, .init = need_simulated_device, .timeout = 15);
+TestSuite(simt_errors, .init = need_simulated_device, .timeout = 60); /* the watchdog counts processor time */
 
 #define EXPECT_ERROR(call, error) expect_error((call), (error), #call, __LINE__)
 #define EXPECT_OK(call) expect_error((call), cudaSuccess, #call, __LINE__)
@@ -835,6 +835,19 @@ Test(simt_features, events) {
     cr_assert(elapsed >= 0.0f && elapsed < 60e3f, "%g ms", elapsed);
     EXPECT_OK(cudaEventDestroy(start));
     EXPECT_OK(cudaEventDestroy(stop));
+}
+
+Test(simt_features, a_query_is_no_wait) {
+    if (simt_waits == NULL) cr_skip_test("needs the simulated device");
+    cudaEvent_t event = NULL;
+    EXPECT_OK(cudaEventCreate(&event));
+    EXPECT_OK(cudaEventRecord(event, NULL));
+    unsigned long waits = simt_waits();
+    EXPECT_OK(cudaEventQuery(event));
+    EXPECT_OK(cudaStreamQuery(NULL));
+    cr_assert_eq(simt_waits(), waits, "a query counts as a wait");
+    EXPECT_OK(cudaEventSynchronize(event));
+    cr_assert_eq(simt_waits(), waits + 1, "a wait does not count");
 }
 
 Test(simt_features, events_not_recorded) {

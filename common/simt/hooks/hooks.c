@@ -49,6 +49,12 @@ static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, cons
     simt_fail(cudaErrorLaunchFailure, "%s: write to %s, an input that kernels may only read", line, where);
 }
 
+static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const void *pc) {
+    char *line = source_line(pc);
+    simt_fail(cudaErrorLaunchFailure, "%s: write of %zu bytes to a __constant__ variable, which only the host may write",
+              line, bytes);
+}
+
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
 
 static inline unsigned site_of(const void *pc) { return (unsigned)((uintptr_t)pc >> 1) % SITES; }
@@ -56,8 +62,9 @@ static inline unsigned site_of(const void *pc) { return (unsigned)((uintptr_t)pc
 /* Find the allocation that a site accesses and remember it; false when the access is none of global memory's business. */
 static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t address, size_t bytes,
                                                 enum access_kind kind, const void *pc) {
-    const struct allocation *found = memory_find(address);
-    if (found != NULL && bytes <= found->bytes - (address - found->start)) {
+    struct memory_place place = memory_place(address, bytes);
+    const struct allocation *found = place.allocation;
+    if (found != NULL && place.whole) {
         worker->site_cache[site_of(pc)] =
             (struct site_memory){found->start, found->bytes, found->cells, found->all_written, found->read_only};
         return true;
@@ -67,7 +74,11 @@ static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t
     if (kind == ACCESS_READ && offset < worker->launch->arguments_bytes &&
         offset + bytes <= worker->launch->arguments_bytes)
         return false;
-    if (found == NULL && memory_is_module_data(address, bytes, kind == ACCESS_READ)) return false;
+    bool variable = place.kind == VARIABLE || place.kind == MANAGED;
+    if (place.whole && (variable || place.kind == CONSTANT || (place.kind == LITERAL && kind == ACCESS_READ))) {
+        if (place.kind == CONSTANT && !only_reads(kind)) refuse_constant(bytes, pc);
+        return false;
+    }
     refuse(address, bytes, kind, pc);
     return false;
 }
@@ -84,7 +95,7 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
     enum memory_space space = SPACE_GLOBAL;
     if (shared_offset < SHARED_BYTES_MAX) {
         if (!shared_contains(worker, shared_offset, bytes)) return false;
-        stamp = worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & ((1ull << STAMP_OWNER_SHIFT) - 1));
+        stamp = stamp_in_shared(stamp, worker);
         cells = &worker->shared_cells[shared_offset / 4];
         global = false;
         space = SPACE_SHARED;
@@ -96,7 +107,7 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
         all_written = memory->all_written;
     }
     for (size_t word = 0; word < bytes / 4; word++)
-        if (!shadow_read_is_settled(&cells[word], stamp, self->clock, global, all_written)) return false;
+        if (!shadow_read_is_settled(&cells[word], stamp, worker, self->clock, global, all_written)) return false;
     self->last_pc = pc;
     if (worker->metering) meter_access(address, bytes, ACCESS_READ, space, pc);
     return true;
@@ -108,6 +119,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     uintptr_t address = (uintptr_t)pointer;
     enum memory_space space = SPACE_GLOBAL;
     self->last_pc = pc;
+    if (!only_reads(kind) && address - self->stack >= STACK_BYTES) self->judged = address, self->judged_bytes = bytes;
     if (worker->suspect_count > 0) shadow_settle_suspects(worker);
     if (marked) worker->block_synchronises = true;
     size_t shared_offset = shared_offset_of(worker, address);
@@ -148,6 +160,7 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
         if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 &&                                                        \
             is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                          \
             return;                                                                                                    \
+        if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                   \
         judge(self, pointer, bytes, kind, marked, __builtin_return_address(0));                                        \
         if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                \
     }
@@ -172,6 +185,10 @@ void __tsan_write_range(void *pointer, size_t bytes) {
     simt_check_access(pointer, bytes, ACCESS_WRITE, false, __builtin_return_address(0));
 }
 
+static __attribute__((noinline, cold)) void let_others_follow(void) {
+    if (simt_self != NULL) fiber_wait(GAVE_WAY);
+}
+
 /* g++ -fsanitize-coverage=trace-pc calls it at the head of each basic block. Where paths part and meet again cannot be
  * told from accesses alone: the end of a loop's body may have none. Loops without any access call it too, so it does
  * as little as can be. */
@@ -179,6 +196,7 @@ void __sanitizer_cov_trace_pc(void) {
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     simt_last_block = pc;
     if (pc > simt_furthest) simt_furthest = pc;
+    if (__builtin_expect(simt_in_step, 0)) let_others_follow();
 }
 
 void __tsan_init(void);

@@ -1,0 +1,94 @@
+# confine.awk FILE.s: g++'s assembly of a kernel file (x86-64, AT&T syntax), made into code that acts as device code only.
+# Software fault isolation (Wahbe et al. 1993): whatever the source says, each store that may reach anything but the
+# function's own frame, and each call through a pointer, is judged at run time by hooks/confined.c just before it happens.
+# What g++ does not make of device code, it refuses, with the line of the source. So it needs to trust g++ only for the
+# order of instructions, not for what its sanitizers leave out.
+function refuse(why) {
+    printf "%s:%d: error: %s\n", file[at_file], at_line, why >"/dev/stderr"
+    failed = 1
+    exit 1
+}
+# The address of an operand, once so many bytes have been pushed.
+function moved(operand, bytes) {
+    if (operand !~ /\(%rsp/) return operand
+    return (operand ~ /^\(/ ? bytes : bytes "+") operand
+}
+function judged(hook, load) { print "\tpushq\t%rdi\n\tpushfq\n" load "\tcall\tsimt_confined_" hook "\n\tpopfq\n\tpopq\t%rdi" }
+function store(operand, bytes) { judged("store" bytes, "\tleaq\t" moved(operand, 16) ", %rdi\n") }
+# How many bytes an instruction stores; 0: none; -1: not known.
+function stored(name) {
+    if (name ~ /^(cmp|test|bt|push|nop|u?comis|i?mul|i?div|fld|fild|f(add|sub|mul|div|i?com)|prefetch)/) return 0
+    if (name ~ /^set/) return 1
+    if (name ~ /^(movss|movd|fsts|fstps|fistl|fistpl|fnstcw|stmxcsr)$/ || name ~ /^cvt[a-z0-9]*ss$/) return name == "fnstcw" ? 2 : 4
+    if (name ~ /^(mov(sd|lps|hps|lpd|hpd)|fst(p?)l|fistp?ll|fistpq)$/) return 8
+    if (name ~ /^(mov([au]p[sd]|dq[au])|fstpt)$/) return 16
+    if (name !~ /^(mov|add|sub|inc|dec|and|or|xor|neg|not|sal|sar|shl|shr|adc|sbb|rol|ror)(abs)?[bwlq]$/) return -1
+    return substr("1 2 4 8", 2 * index("bwlq", substr(name, length(name))) - 1, 1)
+}
+function last_comma(text) { return match(text, /, [^,]*$/) ? RSTART + 1 : 0 }
+function directive(name, rest,    words) {
+    if (name == ".file" && rest ~ /^[1-9]/) file[rest + 0] = substr(rest, index(rest, "\"") + 1, length(rest) - index(rest, "\"") - 1)
+    if (name == ".loc") { split(rest, words, " "); at_file = words[1]; at_line = words[2] }
+    if (name == ".section" && rest ~ /^\.init_array\.00099,/) { skipping = 1; return } # __tsan_init()
+    if (name ~ /^\.(section|text|data|bss)$/) skipping = 0
+    if (skipping) return
+    if (name == ".text" || rest ~ /^\.text/ && name == ".section") { print "\t.section\tsimt_confined,\"ax\",@progbits"; return }
+    if (name == ".section" && rest ~ /^\.(init|fini|preinit|ctors|dtors)/) refuse("this code would run before or after the program")
+    if (name == ".section" && rest !~ /^(\.rodata|\.data\.rel\.(ro|local)|\.debug_|\.note\.|\.(bss|data)[.,]|simt_(device|constant))/)
+        refuse("section " rest " is none of a kernel's")
+    if (name == ".section" && rest ~ /^[^,]*,"[^"]*x/) refuse("only .text holds code")
+    if (name == ".globl" && rest !~ /^step_/ || name == ".weak") return # of no concern to the program around it
+    if (name == ".type" && rest ~ /^_GLOBAL__sub_/) refuse("this code would run before or after the program")
+    if (name == ".type" && rest ~ /@(gnu_unique|tls)_object$/) refuse("it keeps data between launches, in " substr(rest, 1, index(rest, ",") - 1))
+    if (name == ".type" && rest !~ /, @(function|object)$/) refuse(rest " is no symbol of a kernel")
+    if (name == ".type" && rest ~ /@function$/ && rest ~ /^([^_.]|_[^Zs.])/) refuse("function " substr(rest, 1, index(rest, ",") - 1) " takes another's place")
+    if (name !~ /^\.(file|loc|section|data|bss|cfi_[a-z_]+|globl|hidden|type|size|align|p2align|balign|string|ascii|byte|value|long|quad|[us]leb128|zero|set|local|comm|ident)$/)
+        refuse("directive " name " is none of a kernel's")
+    print
+}
+function control(name, operand) {
+    if (name ~ /^j/ && operand ~ /^\*/) refuse("device code jumps through a pointer")
+    if (operand ~ /^\*/) judged("call", "\tmovq\t" moved(substr(operand, 2), 16) ", %rdi\n")
+    if (operand ~ /^cuda/) judged("host", "")
+    if (match(operand, /^(printf|sincosf?|frexpf?|modff?|remquof?)(@PLT)?$/)) sub(/\t[a-z]+(@PLT)?$/, "\tsimt_confined_" operand)
+    print
+}
+FNR == 1 { split("", file) }
+/^[A-Za-z0-9_.$]+:$/ || /^$/ { if (!skipping) print; if (/^[^.]/) pushes = -1; next }
+/^\t\./ { directive($1, substr($0, index($0, $1) + length($1) + 1)); next }
+skipping { next }
+/^#|;|^[^\t]/ { refuse("assembly that g++ does not make of device code: " $0) }
+{
+    name = $1
+    rest = substr($0, index($0, $1) + length($1) + 1)
+    repeated = name == "rep"
+    if (repeated) { name = rest; rest = "" }
+    if (name ~ /^(call|jmp|j[a-z]+)$/) { control(name, rest); next }
+    if (name == "notrack" || name ~ /^(lock|repn?[ez]|sys|int|iret|hlt|[ls][gil]dt|wr|rd[fgm]|xchg|xadd|cmpxchg|xsave|xrstor|fxrstor|std$|in[bwl]|out|enter|stac)/ && name != "int3")
+        refuse("instruction " name " is none of a kernel's")
+    if (name ~ /^(stos|movs)[bwlq]?$/ && rest == "") {
+        size = substr("1 2 4 8", 2 * index("bwlq", substr(name, 5)) - 1, 1)
+        judged(repeated ? "range" size : "store" size, "")
+        print
+        next
+    }
+    if (repeated) refuse("instruction rep " name " is none of a kernel's")
+    # The last operand is what an instruction writes.
+    target = match(rest, /[^ ,]*\([^()]*\)$/) ? substr(rest, RSTART) : substr(rest, 1 + last_comma(rest))
+    if (name == "pushq" && pushes >= 0 && rest ~ /^%/) pushes++
+    else if (name == "movq" && rest == "%rsp, %rbp") pushes = 0
+    else if (pushes >= 0) { saved = pushes; pushes = -1 }
+    if (target ~ /^%[re]?bpl?$/ && !(name ~ /^(push|pop)q$/ || name rest == "movq%rsp, %rbp")) refuse("the frame pointer is changed")
+    if (target ~ /^%[re]?spl?$/ && !(name ~ /^(add|sub|and|cmp)q$/ && rest ~ /^\$/ || name == "leaq" && rest ~ /^-?[0-9]*\(%r[bs]p\), / || name == "cmpq"))
+        refuse("a local array of variable size, or a local variable aligned to more than 16 bytes")
+    if (target !~ /^[%$]/ || target ~ /^%fs:/) {
+        size = target == "" || name ~ /^lea/ ? 0 : stored(name)
+        if (size != 0 && target ~ /^%fs:/) refuse("a write to a built-in variable")
+        if (size < 0) refuse("instruction " name " is none of a kernel's")
+        offset = target + 0
+        own = target ~ /^-[0-9]+\(%rbp\)$/ && offset >= -4096 && offset + size <= -8 * saved
+        if (size > 0 && !own && !(name == "orq" && target == "(%rsp)")) store(target, size)
+    }
+    print
+}
+END { exit failed }

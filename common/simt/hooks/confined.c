@@ -1,0 +1,138 @@
+/* What code compiled by simt-nvcc --confined asks before it stores, calls through a pointer or calls the host's functions
+ * (confined/confine.awk). It may store what a hook has just judged, and to its own stack frames, less what a return reads;
+ * its own frames are those whose code lies in the section simt_confined, up to the simulated device or the program that
+ * called it. So it holds for the host's part of a kernel file, too, where no hook judges anything.
+ *
+ * These functions keep all registers but the flags, which their caller keeps: a store is no call to the compiler. */
+#include "cuda_runtime.h"
+#include "hooks.h"
+#include "report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __x86_64__
+#define GENERAL __attribute__((target("general-regs-only")))
+#define KEEPS_REGISTERS GENERAL __attribute__((no_caller_saved_registers))
+
+extern const char __start_simt_confined[] __attribute__((weak)), __stop_simt_confined[] __attribute__((weak));
+
+GENERAL static inline bool is_confined(uintptr_t code) {
+    return code >= (uintptr_t)__start_simt_confined && code < (uintptr_t)__stop_simt_confined;
+}
+
+static __attribute__((noinline, cold, force_align_arg_pointer, noreturn)) void refuse(const char *what, const void *pc) {
+    char *line = source_line(pc);
+    if (simt_self != NULL) simt_fail(cudaErrorIllegalAddress, "%s: %s", line, what);
+    fprintf(stderr, "%s: %s, in host code\n", line, what);
+    exit(3);
+}
+
+struct frame { /* where a frame pointer points */
+    const struct frame *caller;
+    uintptr_t return_address;
+};
+
+/* `frame`: of the function that stores; it must be the innermost one, of which the stack pointer is `lowest`. */
+GENERAL static inline bool is_own_frame(uintptr_t address, size_t bytes, const struct frame *frame, uintptr_t lowest) {
+    enum { SAVED_REGISTERS = 5 * 8 }; /* of the outermost frame: they belong to its caller */
+    if (address < lowest) return false;
+    while ((uintptr_t)frame + sizeof *frame <= address && is_confined(frame->return_address)) frame = frame->caller;
+    size_t kept = is_confined(frame->return_address) ? 0 : SAVED_REGISTERS;
+    return address + bytes <= (uintptr_t)frame - kept && address + bytes > address;
+}
+
+GENERAL static inline void check_store(uintptr_t address, size_t bytes, const struct frame *own) {
+    const struct thread *self = simt_self;
+    if (self != NULL && address - self->judged < self->judged_bytes && bytes <= self->judged_bytes - (address - self->judged))
+        return;
+    if (!is_own_frame(address, bytes, own->caller, (uintptr_t)(own + 1)))
+        refuse("a store past the end of a local array, or through a pointer that leads nowhere", (void *)own->return_address);
+}
+
+#define STORE(bytes)                                                                                                   \
+    KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address);                                                \
+    KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address) {                                               \
+        check_store(address, bytes, __builtin_frame_address(0));                                                       \
+    }                                                                                                                  \
+    KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                       \
+    KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {      \
+        (void)rsi, (void)rdx;                                                                                          \
+        if (rcx > 0) check_store(rdi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));       \
+    }
+STORE(1)
+STORE(2)
+STORE(4)
+STORE(8)
+STORE(16)
+
+/* A function whose address is taken begins with endbr64. */
+KEEPS_REGISTERS void simt_confined_call(uintptr_t code);
+KEEPS_REGISTERS void simt_confined_call(uintptr_t code) {
+    static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    const struct frame *own = __builtin_frame_address(0);
+    bool begins = is_confined(code);
+    for (size_t i = 0; i < sizeof endbr64; i++) begins = begins && ((const unsigned char *)code)[i] == endbr64[i];
+    if (!begins) refuse("a call through a pointer that is no function of this file", (void *)own->return_address);
+}
+
+KEEPS_REGISTERS void simt_confined_host(void);
+KEEPS_REGISTERS void simt_confined_host(void) {
+    const struct frame *own = __builtin_frame_address(0);
+    if (simt_self != NULL) refuse("device code calls the runtime API", (void *)own->return_address);
+}
+
+/* ---- functions of the C library that store through pointers ---- */
+
+static void check_result(void *pointer, size_t bytes, const struct frame *own) {
+    uintptr_t address = (uintptr_t)pointer;
+    if (simt_self != NULL && address - simt_self->stack >= STACK_BYTES)
+        simt_check_access(pointer, bytes, ACCESS_WRITE, false, (void *)own->return_address);
+    else
+        check_store(address, bytes, own);
+}
+
+#define WITH_RESULT(type, name, parameter, result_type, ...)                                                           \
+    type simt_confined_##name(parameter, result_type *result);                                                         \
+    type simt_confined_##name(parameter, result_type *result) {                                                        \
+        check_result(result, sizeof *result, __builtin_frame_address(0));                                              \
+        return name(__VA_ARGS__, result);                                                                              \
+    }
+#define COMMA ,
+WITH_RESULT(float, frexpf, float x, int, x)
+WITH_RESULT(double, frexp, double x, int, x)
+WITH_RESULT(float, modff, float x, float, x)
+WITH_RESULT(double, modf, double x, double, x)
+WITH_RESULT(float, remquof, float x COMMA float y, int, x, y)
+WITH_RESULT(double, remquo, double x COMMA double y, int, x, y)
+
+void simt_confined_sincosf(float x, float *sine, float *cosine);
+void simt_confined_sincosf(float x, float *sine, float *cosine) {
+    check_result(sine, sizeof *sine, __builtin_frame_address(0));
+    check_result(cosine, sizeof *cosine, __builtin_frame_address(0));
+    *sine = sinf(x), *cosine = cosf(x);
+}
+void simt_confined_sincos(double x, double *sine, double *cosine);
+void simt_confined_sincos(double x, double *sine, double *cosine) {
+    check_result(sine, sizeof *sine, __builtin_frame_address(0));
+    check_result(cosine, sizeof *cosine, __builtin_frame_address(0));
+    *sine = sin(x), *cosine = cos(x);
+}
+
+int simt_confined_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int simt_confined_printf(const char *format, ...) {
+    for (const char *at = format; (at = strchr(at, '%')) != NULL; at++) {
+        at += 1 + strspn(at + 1, "-+ #0'I*.$123456789hlLqjztZ");
+        if (*at == 'n') refuse("printf() with %n, which a card does not have", __builtin_return_address(0));
+        if (*at == '\0') break;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    int written = vprintf(format, arguments);
+    va_end(arguments);
+    return written;
+}
+#endif
