@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_REFUSED = 4 };
+enum { EXIT_REFUSED = 4, METERED = 1, IN_STEP = 2 };
 
 extern const struct step submitted_step; /* which the linker equates with the struct step of the kernel file */
 
-/* child DTYPE BATCH HEADS N_q N_kv d CAUSAL SCALE INPUT SEED BACKWARD METER
+/* child DTYPE BATCH HEADS N_q N_kv d CAUSAL SCALE INPUT SEED BACKWARD HOW, where HOW is METERED, IN_STEP, their sum or 0
  * child: prints what its struct step does as a rule: BACKWARD DTYPE */
 int main(int argc, char **argv) {
     if (argc == 1) return printf("%d %d\n", submitted_step.forward == NULL, usual_dtype(&submitted_step)) < 0;
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
                               .d = values[6],
                               .causal = values[7] != 0,
                               .scale = strtof(argv[8], NULL)};
-    bool backward = values[11] != 0, meter = values[12] != 0;
+    bool backward = values[11] != 0, meter = (values[12] & METERED) != 0;
     const struct step *step = &submitted_step;
     const char *refused = step_refuses(step, &problem, (struct passes){.forward = !backward, .backward = backward});
     if (refused != NULL) {
@@ -39,6 +39,7 @@ int main(int argc, char **argv) {
     if (results == NULL) return 2;
     struct run run;
     cudaError_t error = run_create(&run, step, &problem, (enum input_kind)values[9], strtoull(argv[10], NULL, 10));
+    if ((values[12] & IN_STEP) != 0) simt_run_in_step();
     if (error == cudaSuccess && meter && !backward) simt_meter_start(1);
     if (error == cudaSuccess) error = run_forward(&run, step);
     if (error == cudaSuccess && backward) {

@@ -2,11 +2,14 @@
 #include "grade.h"
 
 #include "expected.h"
+#include "output.h"
+#include "process.h"
 #include "reference.h"
 #include "submission.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <regex.h>
 #include <stdarg.h>
@@ -23,6 +26,7 @@ struct item {
     enum part part;
     char name[160];
     double score, most;
+    bool passed;
     char output[MAX_TEXT];
 };
 
@@ -30,7 +34,7 @@ struct grading {
     const struct task *task;
     struct item items[MAX_ITEMS];
     int item_count;
-    char build[MAX_TEXT], note[400], advice[600];
+    char build[MAX_TEXT], note[600], advice[600];
     bool costs_as_recorded; /* each count is what task.json says of a solution */
 };
 
@@ -339,6 +343,37 @@ static int draw_shapes(const struct task *task, uint64_t seed, struct shape *sha
     return task->shape_count;
 }
 
+/* After a fault the kernel runs once more, past it and in step, and its result counts: the fault itself is paid for once.
+ * Not where the task is to find a fault, nor without a program: where a run takes too long. */
+static void judge_past_fault(const struct task *task, const struct shape *shape, const char *program, uint64_t seed,
+                             struct judged *judged) {
+    static const char below[] = "the device found a fault: see below";
+    judged->text[0] = '\0';
+    say(judged->text, "%s\n", below);
+    if (program == NULL || *task->id == 'b') return;
+    struct submission_run again = run_submission(program, &shape->problem, shape->input, seed, task->backward, IN_STEP);
+    struct judged past = judge(task, shape, &again);
+    free_submission_run(&again);
+    if (!past.finished) return;
+    *judged = past;
+    judged->text[0] = '\0';
+    say(judged->text, "%s; past the fault the result is %s\n%s", below, past.right ? "right" : "wrong:", past.text);
+}
+
+/* As long as a result is wrong, a submission earns half of the points at most. */
+static void cap_points(struct grading *grading) {
+    const double *points = grading->task->points;
+    double half = (points[CORRECT] + points[FAULTS] + points[COST]) / 2, results = 0.0, rest = 0.0;
+    for (int i = 0; i < grading->item_count; i++)
+        *(grading->items[i].part == CORRECT ? &results : &rest) += grading->items[i].score;
+    if (results + rest <= half) return;
+    for (int i = 0; i < grading->item_count; i++)
+        if (grading->items[i].part == CORRECT) grading->items[i].score *= fmax(0.0, half - rest) / results;
+    size_t used = strlen(grading->note);
+    snprintf(grading->note + used, sizeof grading->note - used,
+             "%sa result is wrong: until all are right, half of the points is the most", used > 0 ? "; " : "");
+}
+
 static void grade_shapes(struct grading *grading, const char *program, uint64_t seed, bool hidden, bool *all_right,
                          bool *any_fault) {
     const struct task *task = grading->task;
@@ -370,21 +405,23 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
         judged[i] = judge(task, &shapes[i], &result);
         if (result.printed != NULL && !printed) printed = true, show_printed(judged[i].text, result.printed);
         free_submission_run(&result);
-        if (!judged[i].finished && time(NULL) - began >= 4) slow++;
+        bool is_slow = !judged[i].finished && time(NULL) - began >= 4;
+        slow += is_slow;
         struct item *item = add_item(grading, CORRECT, name, task->points[CORRECT] / count);
-        item->score = judged[i].right ? item->most : 0.0;
         if (!judged[i].finished) *any_fault = true;
         if (!judged[i].finished && *fault == '\0') say(fault, "in the problem \"%s\":\n%.3600s", name, judged[i].text);
-        snprintf(item->output, sizeof item->output, "%s",
-                 judged[i].finished  ? judged[i].text
-                 : judged[i].faulted ? "the device found a fault: see below\n"
-                                     : judged[i].text);
+        if (judged[i].faulted)
+            judge_past_fault(task, &shapes[i], is_slow ? NULL : program, seed + (uint64_t)i, &judged[i]);
+        item->score = judged[i].right ? item->most : 0.0;
+        item->passed = judged[i].right;
+        memcpy(item->output, judged[i].text, sizeof item->output);
         any_right = any_right || judged[i].right;
         *all_right = *all_right && judged[i].right;
     }
     struct item *item =
         add_item(grading, FAULTS, "no race, bad access, unwritten value or lost barrier", task->points[FAULTS]);
-    item->score = any_right && !*any_fault ? item->most : 0.0;
+    item->passed = any_right && !*any_fault;
+    item->score = item->passed ? item->most : 0.0;
     snprintf(item->output, sizeof item->output, "%s",
              *any_fault  ? fault
              : any_right ? ""
@@ -407,30 +444,33 @@ static const char *not_done_by_kernels(const struct task *task, const cJSON *met
     return NULL;
 }
 
-static void grade_cost(struct grading *grading, const char *program, uint64_t seed, bool deserves) {
+static void grade_cost(struct grading *grading, const char *program, uint64_t seed, bool deserves, bool any_fault) {
     const struct task *task = grading->task;
     struct submission_run result = {0};
-    const char *why = NULL;
-    if (!deserves) {
-        why = "not judged: results first\n";
-    } else {
-        result = run_submission(program, &task->metered.problem, task->metered.input, seed, task->backward, true);
+    const char *why = deserves ? NULL : "not judged: results first\n";
+    bool spoiled = false; /* by the fault that it has run past */
+    if (deserves) {
+        result = run_submission(program, &task->metered.problem, task->metered.input, seed, task->backward,
+                                METERED | (any_fault ? IN_STEP : 0));
         struct judged judged = judge(task, &task->metered, &result);
+        spoiled = any_fault && !judged.right;
         why = !judged.right ? "not judged: the metered run is wrong\n" : not_done_by_kernels(task, result.meter);
     }
     for (int i = 0; i < task->budget_count; i++) {
         const struct budget *budget = &task->budgets[i];
         struct item *item = add_item(grading, COST, budget->what, task->points[COST] / task->budget_count);
         double yours = why == NULL ? count_of(result.meter, budget->count) : NAN;
-        item->score = yours <= budget->at_most ? item->most : 0.0;
+        bool lost_barrier = any_fault && strcmp(budget->count, "barriers") == 0;
+        item->passed = yours <= budget->at_most && !lost_barrier;
+        item->score = item->passed ? item->most : 0.0;
         say(item->output, "%s: %.0f; a good solution: %.0f; limit: %.0f", budget->naive_is, budget->naive,
             budget->solution, budget->at_most);
-        if (why == NULL) say(item->output, "; yours: %.0f", yours);
+        if (why == NULL) say(item->output, "; yours: %.0f%s", yours, lost_barrier ? ", with a fault" : "");
         if (yours != budget->solution) grading->costs_as_recorded = false;
         say(item->output, "\n%s", why == NULL ? "" : why);
     }
-    if (deserves && why != NULL) { /* right results elsewhere, but not by the kernels' own work in every run */
-        for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0;
+    if (deserves && why != NULL && !spoiled) { /* right results elsewhere, but not by the kernels' own work in every run */
+        for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0, grading->items[i].passed = false;
         snprintf(grading->note, sizeof grading->note, "%.*s", (int)strcspn(why, "\n"), why);
     }
     if (result.run.problem.d > 0) free_submission_run(&result);
@@ -467,13 +507,13 @@ static void print_report(FILE *to, const struct grading *grading, const char *fi
     if (grading->note[0] != '\0') fprintf(to, "  note: %s\n", grading->note);
     if (grading->build[0] != '\0') fprintf(to, "\nNot accepted:\n%s", grading->build);
     for (int part = 0; part < PARTS; part++) {
-        if (task->points[part] <= 0.0) continue;
+        if (task->points[part] <= 0.0 || grading->item_count == 0) continue;
         fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)),
                 task->points[part]);
         for (int i = 0; i < grading->item_count; i++) {
             const struct item *item = &grading->items[i];
             if ((int)item->part != part) continue;
-            fprintf(to, "  %-7s %s\n", item->score >= item->most ? "ok" : "MISSED", item->name);
+            fprintf(to, "  %-7s %s\n", item->passed ? "ok" : "MISSED", item->name);
             char text[MAX_TEXT];
             memcpy(text, item->output, sizeof text);
             for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
@@ -515,7 +555,7 @@ static cJSON *to_json(const struct grading *grading, enum report kind) {
     for (int i = 0; i < grading->item_count; i++) {
         const struct item *item = &grading->items[i];
         cJSON *test = cJSON_CreateObject();
-        bool full = item->score >= item->most;
+        bool full = item->passed;
         cJSON_AddStringToObject(test, "name", item->name);
         if (kind == EXERCISM) {
             cJSON_AddStringToObject(test, "status", full ? "pass" : "fail");
@@ -532,21 +572,16 @@ static cJSON *to_json(const struct grading *grading, enum report kind) {
     return json;
 }
 
-/* Under another name first, so that the file is whole or not there. */
 static void write_json(const struct grading *grading, enum report kind, const char *path) {
     cJSON *json = to_json(grading, kind);
-    char *text = cJSON_Print(json), part[1024];
-    cJSON_Delete(json);
-    if (strcmp(path, "-") == 0) {
-        puts(text);
-    } else {
-        snprintf(part, sizeof part, "%s.part", path);
-        FILE *file = fopen(part, "w");
-        if (file == NULL || fprintf(file, "%s\n", text) < 0 || fclose(file) != 0 || rename(part, path) != 0) {
-            fprintf(stderr, "run.sh: cannot write %s\n", path);
-            exit(3);
-        }
+    char *text = cJSON_Print(json);
+    struct output output;
+    bool written = output_open(&output, path) && fprintf(output.file, "%s\n", text) > 0;
+    if (output.file == NULL || !output_close(&output) || !written) {
+        fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
+        exit(3);
     }
+    cJSON_Delete(json);
     free(text);
 }
 
@@ -563,10 +598,13 @@ static void grade_text(struct grading *grading, const char *submission, const st
     if (program != NULL) {
         bool all_right, any_fault;
         grade_shapes(grading, program, options->seed, options->hidden, &all_right, &any_fault);
-        grade_cost(grading, program, options->seed, all_right && !any_fault);
+        grade_cost(grading, program, options->seed, all_right, any_fault);
+        if (!all_right) cap_points(grading);
     }
     if (program != NULL) unlink(program);
     free(text), free(program), free(message);
+    clean(grading->build), clean(grading->note); /* they quote the submission, and may be cut in a character */
+    for (int i = 0; i < grading->item_count; i++) clean(grading->items[i].output);
 }
 
 double grade(const struct task *task, const char *submission, const struct grade_options *options) {
@@ -592,6 +630,14 @@ static char *on_one_line(const char *text) {
     return words;
 }
 
+/* The points for numbers of barriers, which a fault costs too. */
+static double of_barriers(const struct task *task) {
+    double points = 0.0;
+    for (int i = 0; i < task->budget_count; i++)
+        if (strcmp(task->budgets[i].count, "barriers") == 0) points += task->points[COST] / task->budget_count;
+    return points;
+}
+
 bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why,
               size_t room) {
     static struct grading grading;
@@ -607,6 +653,12 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
         if (!lost && (expected->loses & 1u << part) != 0)
             as_said = false, snprintf(why, room, "it lost no points for %s", names[part]);
     }
+    double score = sum_of(&grading, PARTS, false), most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    bool all_right = sum_of(&grading, CORRECT, false) >= task->points[CORRECT] - 1e-9;
+    if (!all_right && score > most / 2 + 1e-9)
+        as_said = false, snprintf(why, room, "a result is wrong, and it has more than half of the points");
+    if (all_right && sum_of(&grading, FAULTS, false) == 0.0 && score < most - task->points[FAULTS] - of_barriers(task) - 1e-9)
+        as_said = false, snprintf(why, room, "a fault alone cost it %.1f points", most - score);
     if (expected->loses_some && sum_of(&grading, PARTS, false) >= sum_of(&grading, PARTS, true) - 1e-9)
         as_said = false, snprintf(why, room, "it scored full points");
     if (grading.build[0] != '\0') as_said = false, snprintf(why, room, "it does not compile");

@@ -2,10 +2,6 @@
 # ./run.sh try, start, grade, handout and new. Sourced by run.sh, which defines die, choose_one, install_missing and the steps.
 # shellcheck disable=SC2154,SC1091
 
-step_file() { # NAME
-    if [[ $1 == [0-9][0-9][a-z]_* ]]; then echo steps/"${1:0:2}"_*/"$1.cu"; else echo "steps/$1/${1:3}.cu"; fi
-}
-
 abilities() { # NAME: what two steps must share to be compared
     grep -oE '\.(for|back)ward =|\.dtypes' "$(step_file "$1")"
 }
@@ -48,6 +44,7 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
         if ! git show "HEAD:./$file" >"$other_file" 2>/dev/null || cmp -s "$other_file" "$file"; then
             for name in "${all_steps[@]}"; do
                 [[ $name != "$step" ]] || break
+                [[ -e $(step_file "$name") ]] || continue
                 ! grep -q '\.beside =' "$(step_file "$name")" || continue
                 if [[ $(abilities "$name") == "$(abilities "$step")" ]]; then before=$name; fi
             done
@@ -68,7 +65,19 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
 }
 
 start_job() { build_grader && exec build/sim/bin/exercise start "$@"; }
-grade_job() { build_grader && exec build/sim/bin/exercise grade "$@"; }
+grade_job() {
+    build_grader
+    [[ " $* " == *' --all '* || " $* " == *' --csv '* ]] || exec build/sim/bin/exercise grade "$@"
+    have python3 || die "$exit_missing" 'grade --all needs python3'
+    exec python3 -B exercises/class.py "$invoked_from" "$@"
+}
 
-handout_job() { build_grader && source exercises/handout.sh; }
+handout_job() {
+    have python3 || die "$exit_missing" 'handout needs python3'
+    [[ -e exercises/handout.py ]] || die "$exit_missing" 'a handout cannot make another: exercises/handout.py is not here'
+    python3 -B exercises/handout.py --check "$invoked_from" "$@"
+    build_grader
+    compile sim "${all_steps[@]}" >&2 || die "$exit_wrong" 'a step does not compile; see build/sim/build.log'
+    exec python3 -B exercises/handout.py "$invoked_from" "$@"
+}
 new_job() { source steps/new.sh; }

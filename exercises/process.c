@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include "folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,10 +22,13 @@ static double seconds_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void limit(int resource, rlim_t most) { setrlimit((__rlimit_resource_t)resource, &(struct rlimit){most, most}); }
+void limit(int resource, unsigned long most) { setrlimit((__rlimit_resource_t)resource, &(struct rlimit){most, most}); }
 
-static _Noreturn void become(const char *const argv[], struct limits limits, int results, int output) {
+static _Noreturn void become(const char *const argv[], struct limits limits, int results, int output, pid_t parent) {
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    signal(SIGPIPE, SIG_DFL);
     int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
@@ -30,14 +36,47 @@ static _Noreturn void become(const char *const argv[], struct limits limits, int
     int kept = 3;
     if (results >= 0 && results != 3) dup2(results, 3);
     if (results >= 0) fcntl(3, F_SETFD, 0), kept = 4;
-    for (int fd = kept; fd < 256; fd++) close(fd);
+    if (close_range((unsigned)kept, ~0u, 0) != 0)
+        for (int fd = kept; fd < 256; fd++) close(fd);
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, (rlim_t)limits.cpu_seconds);
+    limit(RLIMIT_CPU, (unsigned long)limits.cpu_seconds);
     limit(RLIMIT_FSIZE, 256u << 20);
     if (limits.address_bytes > 0) limit(RLIMIT_AS, limits.address_bytes);
-    execvp(argv[0], (char *const *)(uintptr_t)argv);
+    if (limits.enter != NULL) limits.enter(argv, limits.with);
+    char *const *variables = (char *const *)(uintptr_t)limits.environment;
+    execvpe(argv[0], (char *const *)(uintptr_t)argv, variables != NULL ? variables : environ);
     fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
     _exit(127);
+}
+
+/* The length of the UTF-8 character that begins here; 0 where none does, or a control character of the second kind. */
+static size_t character(const unsigned char *at) {
+    size_t length = *at < 0x80                  ? 1
+                    : *at >= 0xc2 && *at < 0xe0 ? 2
+                    : *at >= 0xe0 && *at < 0xf0 ? 3
+                    : *at >= 0xf0 && *at < 0xf5 ? 4
+                                                : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    bool overlong = (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xf0 && at[1] < 0x90);
+    bool no_character =
+        (*at == 0xed && at[1] >= 0xa0) || (*at == 0xf4 && at[1] >= 0x90) || (*at == 0xc2 && at[1] < 0xa0);
+    return overlong || no_character ? 0 : length;
+}
+
+char *clean(char *text) {
+    for (unsigned char *at = (unsigned char *)text; *at != '\0';) {
+        size_t length = character(at);
+        if (length == 0 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f) *at = '?', length = 1;
+        at += length;
+    }
+    return text;
+}
+
+char *clean_name(const char *name) {
+    char *text = clean(strdup(name));
+    for (char *at = text; (at = strpbrk(at, "\"\\\n\t")) != NULL;) *at = '?';
+    return text;
 }
 
 /* Read until the program closes its end, a limit is met or time is over. */
@@ -58,11 +97,13 @@ static void collect(int from, struct limits limits, struct outcome *outcome) {
         if (outcome->too_long) break;
     }
     outcome->output[length < limits.output_bytes ? length : limits.output_bytes] = '\0';
+    clean(outcome->output);
 }
 
 static pid_t running; /* the group to end when this program is interrupted */
 static void on_signal(int number) {
     if (running > 0) kill(-running, SIGKILL);
+    leave_folder();
     _exit(128 + number);
 }
 
@@ -76,8 +117,8 @@ struct outcome run_program(const char *const argv[], struct limits limits, int r
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) become(argv, limits, results, ends[1]);
+    pid_t parent = getpid(), child = fork();
+    if (child == 0) become(argv, limits, results, ends[1], parent);
     close(ends[1]);
     if (child < 0) {
         close(ends[0]);
@@ -85,6 +126,7 @@ struct outcome run_program(const char *const argv[], struct limits limits, int r
     }
     setpgid(child, child);
     running = child;
+    watch_group(child);
     collect(ends[0], limits, &outcome);
     if (outcome.timed_out || outcome.too_long) kill(-child, SIGKILL);
     int status = 0;
@@ -92,6 +134,7 @@ struct outcome run_program(const char *const argv[], struct limits limits, int r
     }
     kill(-child, SIGKILL); /* what it left behind */
     running = 0;
+    watch_group(0);
     close(ends[0]);
     outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return outcome;

@@ -1,7 +1,9 @@
 #include "submission.h"
 
+#include "folder.h"
 #include "process.h"
 #include "task.h"
+#include "wall.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,28 +15,41 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { EXIT_REFUSED = 4, COMPILE_SECONDS = 25, COMPILE_CPU_SECONDS = 10, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
+enum { EXIT_REFUSED = 4, COMPILE_SECONDS = 60, COMPILE_CPU_SECONDS = 10, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
 
-static const struct limits compile_limits = {COMPILE_SECONDS, COMPILE_CPU_SECONDS, (size_t)4 << 30, MESSAGE_BYTES};
-
-/* Where programs are built: elsewhere for somebody who cannot write to the build folder. */
-static const char *scratch_folder(void) {
-    const char *chosen = getenv("EXERCISES_FOLDER");
-    return chosen != NULL && *chosen != '\0' ? chosen : BUILD "/submissions";
-}
+static const struct limits compile_limits = {
+    .seconds = COMPILE_SECONDS, .cpu_seconds = COMPILE_CPU_SECONDS, .address_bytes = (size_t)4 << 30, .output_bytes = MESSAGE_BYTES};
 
 /* ---- what it may call ----------------------------------------------------------------------------------------------- */
 
-/* The functions of <math.h> and of the simulated device, which the headers' device functions compile to. cuda*: of the
- * host part, which is ours; the lexer keeps these names out of the holes. */
-static bool may_call(const char *name) {
-    static const char *const prefixes[] = {"__tsan_", "simt_", "cuda"};
+/* For tests: the protections that the list EXERCISES_WITHOUT names are off, to show what each of them stops. */
+bool is_off(const char *protection) {
+#ifndef __x86_64__
+    if (strcmp(protection, "machine") == 0) return true; /* confine.awk reads the assembly of x86-64 only */
+#endif
+    const char *list = getenv("EXERCISES_WITHOUT");
+    return list != NULL && strstr(list, protection) != NULL;
+}
+
+static bool is_word_of(const char *name, const char *text) {
+    size_t length = strlen(name);
+    for (const char *at = text; text != NULL && (at = strstr(at, name)) != NULL; at++)
+        if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
+            !(isalnum((unsigned char)at[length]) || at[length] == '_'))
+            return true;
+    return false;
+}
+
+/* `abi`: the header that declares what compiled kernels call of the simulated device. The functions of <math.h>, to which
+ * the headers' device functions compile; the runtime API as far as the host parts of tasks use it. */
+static bool may_call(const char *name, const char *abi) {
+    static const char *const prefixes[] = {"__tsan_", "__ubsan_handle_", "simt_confined"};
     static const char words[] =
         " _GLOBAL_OFFSET_TABLE_ __gxx_personality_v0 _Unwind_Resume __sanitizer_cov_trace_pc __stack_chk_fail"
         " threadIdx blockIdx blockDim gridDim warpSize printf puts putchar __assert_fail"
+        " cudaGetLastError cudaFuncSetAttribute cudaGetDevice cudaDeviceGetAttribute cudaMemsetAsync"
         " acosf asinf atanf atan2f cbrtf ceilf copysignf cosf coshf erff erfcf expf exp2f exp10f expm1f fabsf fdimf "
         "floorf fmaf"
         " fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf log2f log10f log1pf lrintf nearbyintf powf rintf roundf "
@@ -42,33 +57,47 @@ static bool may_call(const char *name) {
         " sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp exp2 log log2 fma fmax fmin fabs sqrt pow floor ceil ";
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
-    char wanted[128];
-    snprintf(wanted, sizeof wanted, " %.100s ", name);
-    return strstr(words, wanted) != NULL;
+    return is_word_of(name, words) || (strncmp(name, "simt_", 5) == 0 && is_word_of(name, abi));
 }
 
-/* What the object file calls and keeps, against what device code may: NULL, or the reason to refuse it. */
+/* NULL, or why a kernel file may not define or call a symbol: `kind` is nm's letter. */
+static const char *why_refused(char kind, const char *name, const char *section, const char *abi) {
+    static const char *const replaced[] = {"_Znw", "_Zna", "_Zdl", "_Zda"}; /* operator new and delete */
+    static const char *const constant[] = {"simt_constant", ".data.rel.ro", ".rodata", ".data.rel.local.DW.ref."};
+    bool known = strncmp(name, "step_", 5) == 0 || strncmp(name, "DW.ref.", 7) == 0, kept = strchr("BbDdCGgSsVv", kind) != NULL;
+    for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
+        kept = kept && strncmp(section, constant[i], strlen(constant[i])) != 0;
+    if (kind == 'U') return may_call(name, abi) ? NULL : "it calls %s, which is no function of kernels";
+    if (strncmp(name, "_GLOBAL__sub_I", 14) == 0) return "it runs code before the program begins";
+    if (strchr("tTWrRdDbBVnaNpgGsSC", kind) == NULL) return "%s is no symbol of a kernel";
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+        if (strncmp(name, replaced[i], 4) == 0) return "%s takes another's place";
+    if (kept) return "it keeps data between launches, in %s";
+    if (strchr("TWR", kind) != NULL && strncmp(name, "_Z", 2) != 0 && !known) return "%s takes another's place";
+    return NULL;
+}
+
+/* What the object file calls, defines and keeps, against what device code may: NULL, or the reason to refuse it. */
 static char *refuse_object(const char *object) {
-    const char *const command[] = {"nm", "-C", object, NULL}, *const raw[] = {"nm", object, NULL};
+    const char *const command[] = {"nm", "-Cfsysv", object, NULL}, *const raw[] = {"nm", "-fsysv", object, NULL};
     struct outcome names = run_program(raw, compile_limits, -1), readable = run_program(command, compile_limits, -1);
     char *reason = NULL, *rest = names.output, *rest_readable = readable.output;
+    char *abi = read_text("common/simt/include/simt_abi.h");
     if (names.status != 0 || names.too_long || readable.too_long) reason = strdup("nm cannot read the object file");
     for (char *line; reason == NULL && (line = strsep(&rest, "\n")) != NULL;) {
-        char *shown = strsep(&rest_readable, "\n"), kind, name[256];
-        bool undefined = sscanf(line, " U %255s", name) == 1;
-        if (undefined && !may_call(name)) {
-            shown = shown == NULL ? name : shown + strspn(shown, " U");
-            if (asprintf(&reason, "it calls %s, which is no function of kernels", shown) < 0) abort();
-        }
-        if (undefined || sscanf(line, "%*x %c %255s", &kind, name) != 2) continue;
-        if (strncmp(name, "_GLOBAL__sub_I", 14) == 0) reason = strdup("it runs code before the program begins");
-        if (strchr("BbDdCSsuVv", kind) != NULL && strncmp(name, "step_", 5) != 0 && strncmp(name, "DW.ref.", 7) != 0)
-            if (asprintf(&reason, "it keeps data between launches, in %s", shown + strcspn(shown, "bBdDcCsSuvV") + 2) <
-                0)
-                abort();
+        char *shown = strsep(&rest_readable, "\n"), kind, name[1024], section[64] = "";
+        if (sscanf(line, "%1023[^| ] |%*[^|]| %c |%*[^|]|%*[^|]|%*[^|]|%63s", name, &kind, section) < 2) continue;
+        const char *why = why_refused(kind, name, section, abi);
+        if (why == NULL) continue;
+        shown = shown == NULL ? name : strsep(&shown, "|");
+        for (char *end = shown + strlen(shown); end > shown && end[-1] == ' ';) *--end = '\0';
+        reason = malloc(strlen(why) + 4096);
+        if (reason == NULL) abort();
+        snprintf(reason, strlen(why) + 4096, why, shown);
     }
     free(names.output);
     free(readable.output);
+    free(abi);
     return reason;
 }
 
@@ -117,11 +146,14 @@ static bool find_symbol(const char *text, char *name, size_t room) {
     return length > 0;
 }
 
-/* Messages name the lines of the file that the reader edits. */
+/* Messages name the lines of the file that the reader edits. A name ends neither the directive nor its string. */
 static bool write_text(const char *path, const char *shown, const char *text) {
     FILE *file = fopen(path, "w");
     if (file == NULL) return false;
-    bool written = fprintf(file, "#line 1 \"%s\"\n%s", shown, text) > 0;
+    char *name = clean_name(shown);
+    fchmod(fileno(file), 0644); /* the compiler may be another user */
+    bool written = fprintf(file, "#line 1 \"%s\"\n%s", name, text) > 0;
+    free(name);
     return fclose(file) == 0 && written;
 }
 
@@ -142,16 +174,35 @@ static char *first_errors(struct outcome outcome) {
     return kept;
 }
 
-/* Programs of earlier calls are kept for ten minutes. */
-static void forget_programs(void) {
-    char pattern[600];
-    snprintf(pattern, sizeof pattern, "%s/*", scratch_folder());
-    glob_t found = {0};
-    struct stat file;
-    glob(pattern, 0, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        if (stat(found.gl_pathv[i], &file) == 0 && time(NULL) - file.st_mtime > 600) unlink(found.gl_pathv[i]);
-    globfree(&found);
+/* What a compiler behind the wall needs of the project: no kernel, no task. */
+static char **files_of_compiler(const char *kernel_folder) {
+    static const char *const fixed[] = {BUILD "/bin/simt-nvcc",          BUILD "/lib/simt/config",  BUILD "/lib/simt/flags",
+                                        BUILD "/lib/simt/simt_rewrite",  BUILD "/lib/simt/include", BUILD "/lib/simt/confined", CHILD_LIBRARY,
+                                        HARNESS_LIBRARY,                 SIMT_LIBRARY};
+    enum { FIXED = sizeof fixed / sizeof *fixed };
+    char here[4096], pattern[600];
+    snprintf(pattern, sizeof pattern, "%s/*.cuh", kernel_folder);
+    glob_t headers = {0};
+    glob("common/*.cuh", 0, NULL, &headers);
+    glob("common/*.h", GLOB_APPEND, NULL, &headers);
+    glob(pattern, GLOB_APPEND, NULL, &headers);
+    char **files = calloc(headers.gl_pathc + FIXED + 1, sizeof *files);
+    if (files == NULL || getcwd(here, sizeof here) == NULL) abort();
+    for (size_t i = 0; i < FIXED; i++) files[i] = strdup(fixed[i]);
+    for (size_t i = 0; i < headers.gl_pathc; i++)
+        if (asprintf(&files[FIXED + i], "%s/%s", here, headers.gl_pathv[i]) < 0) abort();
+    globfree(&headers);
+    return files;
+}
+
+static struct outcome run_compiler(const char *const argv[], const char *kernel_folder, bool confined) {
+    if (!confined) return run_program(argv, compile_limits, -1);
+    char **files = files_of_compiler(kernel_folder);
+    const struct confinement confinement = {(const char *const *)files, own_folder(), true};
+    struct outcome outcome = run_behind_wall(argv, compile_limits, -1, &confinement);
+    for (size_t i = 0; files[i] != NULL; i++) free(files[i]);
+    free(files);
+    return outcome;
 }
 
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message) {
@@ -162,13 +213,13 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         *message = strdup("there is no struct step in it");
         return NULL;
     }
-    mkdir(scratch_folder(), 0777);
-    snprintf(base, sizeof base, "%s/%016" PRIx64, scratch_folder(), fingerprint(text, shown, kernel_folder));
-    if (confined)
-        snprintf(base + strlen(base), sizeof base - strlen(base), ".%d", (int)getpid()); /* one grading's own */
+    snprintf(base, sizeof base, "%s/submission", own_folder()); /* one grading's own */
+    if (!confined)
+        snprintf(base, sizeof base, "%s/%016" PRIx64, scratch_folder(), fingerprint(text, shown, kernel_folder));
     char *program = strdup(base);
-    if (access(program, X_OK) == 0) return program;
-    forget_programs();
+    if (!confined && access(program, X_OK) == 0) return program;
+    forget_old();
+    snprintf(base, sizeof base, "%s/part", own_folder());
     snprintf(source, sizeof source, "%s.cu", base);
     snprintf(object, sizeof object, "%s.o", base);
     snprintf(include, sizeof include, "-I%s", kernel_folder);
@@ -178,60 +229,43 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         exit(3);
     }
     const char *const compile[] = {
-        BUILD "/bin/simt-nvcc",      "-c",       "-std=c++20", "-w",   "-Xcompiler", "-g1",  "-fmax-errors=4",
-        "-fdiagnostics-color=never", "-Icommon", include,      source, "-o",         object, NULL};
-    char part[680];
-    snprintf(part, sizeof part, "%s.%d", base, (int)getpid());
-    const char *const link[] = {"c++",          object,
+        BUILD "/bin/simt-nvcc", "-c", "-std=c++20", "-w", "-Xcompiler", "-g1", "-fmax-errors=4",
+        "-fdiagnostics-color=never", "-Icommon", include, source, "-o", object,
+        "-include", "cooperative_groups.h", /* a hole cannot include it, and what stands outside the holes is ours */
+        confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fmax-errors=4",
+        confined && !is_off("machine") ? "--confined" : NULL, NULL};
+    const char *const link[] = {CXX_COMPILER,   object,
                                 define,         "-o",
-                                part,           "-Wl,--start-group",
+                                base,           "-Wl,--gc-sections,--start-group",
                                 CHILD_LIBRARY,  HARNESS_LIBRARY,
                                 SIMT_LIBRARY,   "-Wl,--end-group",
                                 LINK_LIBRARIES, NULL};
-    struct outcome outcome = run_program(compile, compile_limits, -1);
+    struct outcome outcome = run_compiler(compile, kernel_folder, confined);
     if (outcome.status != 0 || outcome.too_long) *message = first_errors(outcome);
     free(outcome.output);
-    if (*message == NULL && confined) *message = refuse_object(object);
+    if (*message == NULL && confined && !is_off("objects")) *message = refuse_object(object);
     if (*message == NULL) {
-        outcome = run_program(link, compile_limits, -1);
+        outcome = run_compiler(link, kernel_folder, confined);
         if (outcome.status != 0) *message = strdup(outcome.output);
         free(outcome.output);
     }
     unlink(object);
     unlink(source);
-    if (*message == NULL && rename(part, program) == 0) return program;
+    if (*message == NULL && rename(base, program) == 0) return program;
     free(program);
     return NULL;
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------------------ */
 
-/* bubblewrap: the file system read-only, an empty /tmp, no network, no other processes. */
-#define SANDBOX                                                                                                        \
-    "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all",            \
-        "--die-with-parent", "--new-session"
-
-bool sandbox_works(void) {
-    static int works = -1;
-    if (works < 0) {
-        const char *const command[] = {SANDBOX, "true", NULL};
-        struct outcome outcome = run_program(command, (struct limits){10, 10, 0, MESSAGE_BYTES}, -1);
-        works = outcome.status == 0;
-        free(outcome.output);
-    }
-    return works;
-}
-
 /* With so many numbers as arguments, or with none. */
 static struct outcome run_guarded(const char *program, char numbers[][32], int number_count, int results) {
-    const char *argv[40] = {SANDBOX, "--ro-bind", program, program, program}; /* it may lie in /tmp itself */
-    int count = 0;
-    if (!sandbox_works()) argv[0] = program, argv[1] = NULL;
-    while (argv[count] != NULL) count++;
-    for (int i = 0; i < number_count; i++) argv[count++] = numbers[i];
-    setenv("SIMT_WATCHDOG_SECONDS", "5", 1);
-    setenv("SIMT_THREADS", "1", 1); /* blocks run in one order, so that a report is the same each time */
-    return run_program(argv, (struct limits){RUN_SECONDS, RUN_SECONDS, (size_t)16 << 30, MESSAGE_BYTES}, results);
+    const char *argv[16] = {program}, *const files[] = {program, NULL};
+    for (int i = 0; i < number_count; i++) argv[1 + i] = numbers[i];
+    const struct confinement confinement = {files, NULL, false};
+    const struct limits limits = {
+        .seconds = RUN_SECONDS, .cpu_seconds = RUN_SECONDS, .address_bytes = (size_t)16 << 30, .output_bytes = MESSAGE_BYTES};
+    return run_behind_wall(argv, limits, results, &confinement);
 }
 
 void describe_submission(const char *program, bool *backward, enum dtype *dtype) {
@@ -264,7 +298,8 @@ static bool read_results(FILE *file, struct submission_run *result, bool backwar
 }
 
 struct submission_run run_submission(const char *program, const struct problem *p, enum input_kind input, uint64_t seed,
-                                     bool backward, bool meter) {
+                                     bool backward, unsigned how) {
+    bool meter = (how & METERED) != 0;
     struct submission_run result = {.run = {.problem = *p, .input = input, .backward = backward, .simulated = true}};
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (is_backward(tensor) && !backward) continue;
@@ -274,7 +309,7 @@ struct submission_run run_submission(const char *program, const struct problem *
     }
     char numbers[12][32];
     const long long values[12] = {p->dtype,  p->batch, p->heads, p->N_q,          p->N_kv,  p->d,
-                                  p->causal, 0,        input,    (long long)seed, backward, meter};
+                                  p->causal, 0,        input,    (long long)seed, backward, how};
     for (int i = 0; i < 12; i++) snprintf(numbers[i], sizeof numbers[i], "%lld", values[i]);
     snprintf(numbers[7], sizeof numbers[7], "%.9g", (double)p->scale);
 

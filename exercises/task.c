@@ -1,17 +1,21 @@
 #include "task.h"
 
 #include "lexer.h"
+#include "submission.h"
 #include "process.h"
+#include "schema.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_BYTES = 1 << 20, EXIT_USAGE = 2, EXIT_BROKEN = 3 };
@@ -26,9 +30,17 @@ static _Noreturn void broken(const struct task *task, const char *format, ...) {
     exit(EXIT_BROKEN);
 }
 
-char *read_text(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return NULL;
+static char *read_regular(const char *path, int flags) {
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags); /* it does not wait for a pipe */
+    if (descriptor < 0) return NULL;
+    bool regular = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+    FILE *file = regular ? fdopen(descriptor, "rb") : NULL;
+    if (file == NULL) {
+        close(descriptor);
+        errno = S_ISDIR(status.st_mode) ? EISDIR : ENODEV;
+        return NULL;
+    }
     char *text = calloc(1, MOST_BYTES + 2);
     size_t length = text == NULL ? 0 : fread(text, 1, MOST_BYTES + 1, file);
     bool failed = ferror(file) != 0;
@@ -39,6 +51,19 @@ char *read_text(const char *path) {
         return NULL;
     }
     return text;
+}
+
+char *read_text(const char *path) { return read_regular(path, 0); }
+char *read_submission(const char *path) { return read_regular(path, O_NOFOLLOW); }
+
+const char *why_unreadable(int error) {
+    return error == EILSEQ   ? "it holds zero bytes"
+           : error == EFBIG  ? "it is too large: a kernel file has at most 1 MB"
+           : error == ELOOP  ? "it is a symbolic link: give the file itself"
+           : error == ENODEV ? "it is no regular file"
+           : error == EISDIR ? "it is a folder"
+           : error == ENOENT ? "No such file or directory; ./run.sh start makes it"
+                             : strerror(error);
 }
 
 static bool write_file(const char *path, const char *text) {
@@ -160,16 +185,15 @@ static char *after_patch(const struct task *task, const char *kernel, const char
     char beside[512];
     snprintf(beside, sizeof beside, "%s/%s", task->folder, patch);
     if (strchr(patch, '/') == NULL) patch = beside;
-    char to[] = "/tmp/exercise-XXXXXX"; /* patch writes beside its output, and the book may be read-only */
-    int file = mkstemp(to);
-    if (file >= 0) close(file);
-    const char *const command[] = {"patch", "-s", "-f", "--read-only=ignore", "-r", "-", "-o", to, kernel, patch, NULL};
+    char *file = realpath(kernel, NULL), *change = realpath(patch, NULL);
+    if (file == NULL || change == NULL) broken(task, "%s: %s", file == NULL ? kernel : patch, strerror(errno));
+    /* patch writes beside its output, and the book may be read-only. */
+    const char *const command[] = {"patch", "-d", "/tmp", "-s", "-f", "--read-only=ignore", "-r", "-", "-o", "-", file, change, NULL};
     struct outcome outcome = run_program(command, (struct limits){.seconds = 10, .cpu_seconds = 10, .output_bytes = MOST_BYTES}, -1);
-    char *text = outcome.status == 0 ? read_text(to) : NULL;
-    unlink(to);
-    if (text == NULL) broken(task, "%s does not apply to %s", patch, kernel);
-    free(outcome.output);
-    return text;
+    free(file);
+    free(change);
+    if (outcome.status != 0 || outcome.too_long) broken(task, "%s does not apply to %s", patch, kernel);
+    return outcome.output;
 }
 
 /* The variant's replacements, each of a text that is there once. */
@@ -200,7 +224,7 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
         return;
     }
     const char *name = text_of(json, "kernel"), *change = text_of(json, "broken");
-    if (name == NULL) broken(task, "task.json names no kernel");
+    if (name == NULL) broken(task, "task.json: kernel: a string is expected");
     bool beside = strchr(name, '/') == NULL;
     snprintf(path, sizeof path, "%s%s%s", beside ? task->folder : "", beside ? "/" : "", name);
     char *kernel = read_text(path), *start = NULL, *answer = kernel;
@@ -216,16 +240,20 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     task->solution = with_markers(task, json, kernel, answer);
 }
 
+/* So that nobody reads a handout's hints by accident: rot13, which undoes itself. */
+static char *rot13(const char *text) {
+    char *turned = strdup(text);
+    for (char *c = turned; *c != '\0'; c++)
+        if (isalpha((unsigned char)*c)) *c = (char)((*c | 32) < 'n' ? *c + 13 : *c - 13);
+    return turned;
+}
+
 /* ---- task.json ------------------------------------------------------------------------------------------------------ */
 
-static struct shape to_shape(const struct task *task, const cJSON *json) {
+static struct shape to_shape(const cJSON *json) {
     const cJSON *sizes = cJSON_GetObjectItem(json, "size");
     int n[4];
-    for (int i = 0; i < 4; i++) {
-        const cJSON *number = cJSON_GetArrayItem(sizes, i);
-        if (!cJSON_IsNumber(number)) broken(task, "a size is not [heads, N_q, N_kv, d]");
-        n[i] = number->valueint;
-    }
+    for (int i = 0; i < 4; i++) n[i] = cJSON_GetArrayItem(sizes, i)->valueint;
     struct shape shape = {.what = text_of(json, "what"), .input = INPUT_RANDOM};
     shape.problem = (struct problem){.batch = 1, .heads = n[0], .N_q = n[1], .N_kv = n[2], .d = n[3]};
     shape.problem.causal = cJSON_IsTrue(cJSON_GetObjectItem(json, "causal"));
@@ -239,26 +267,25 @@ static struct shape to_shape(const struct task *task, const cJSON *json) {
 }
 
 static void read_lists(struct task *task, const cJSON *json, const cJSON *budgets, const cJSON *usual) {
-    const cJSON *item, *list = cJSON_GetObjectItem(json, "shapes"), *hint;
+    const cJSON *item, *list = cJSON_GetObjectItem(json, "shapes"), *hint, *hidden;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "holes")) {
-        if (task->hole_count == MAX_HOLES) broken(task, "more than %d holes", MAX_HOLES);
         struct hole *hole = &task->holes[task->hole_count++];
         hole->what = text_of(item, "what");
         int k = 0;
         cJSON_ArrayForEach(hint, cJSON_GetObjectItem(item, "hints")) if (k < HINTS) hole->hints[k++] =
             strdup(cJSON_GetStringValue(hint));
+        cJSON_ArrayForEach(hidden, cJSON_GetObjectItem(item, "hints_rot13")) if (k < HINTS) hole->hints[k++] =
+            rot13(cJSON_GetStringValue(hidden));
     }
     const char *kind = cJSON_IsString(list) ? list->valuestring : task->backward ? "backward" : "forward";
     if (!cJSON_IsArray(list)) list = cJSON_GetObjectItem(usual, kind);
     cJSON_ArrayForEach(item, list) {
-        if (task->shape_count == MAX_SHAPES) broken(task, "more than %d shapes", MAX_SHAPES);
-        task->shapes[task->shape_count++] = to_shape(task, item);
+        task->shapes[task->shape_count++] = to_shape(item);
     }
     item = cJSON_GetObjectItem(json, "metered");
-    task->metered = to_shape(task, item != NULL ? item : cJSON_GetArrayItem(cJSON_GetObjectItem(usual, "metered"), 0));
+    task->metered = to_shape(item != NULL ? item : cJSON_GetArrayItem(cJSON_GetObjectItem(usual, "metered"), 0));
     if (budgets == NULL) budgets = cJSON_GetObjectItem(json, "budgets");
     cJSON_ArrayForEach(item, budgets) {
-        if (task->budget_count == MAX_BUDGETS) broken(task, "more than %d budgets", MAX_BUDGETS);
         task->budgets[task->budget_count++] = (struct budget){.count = text_of(item, "count"),
                                                               .what = text_of(item, "what"),
                                                               .naive_is = text_of(item, "naive_is"),
@@ -267,22 +294,25 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
                                                               .at_most = number_of(item, "at_most", NAN)};
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "wrong")) {
-        if (task->wrong_count == MAX_WRONG) broken(task, "more than %d wrong fillings", MAX_WRONG);
         struct wrong *wrong = &task->wrong[task->wrong_count++];
         *wrong = (struct wrong){.patch = text_of(item, "patch"), .says = text_of(item, "says")};
         const char *loses = text_of(item, "loses");
         static const char *const names[PARTS] = {"results", "faults", "cost"};
         for (int part = 0; part < PARTS; part++)
             if (loses != NULL && strstr(loses, names[part]) != NULL) wrong->loses |= 1u << part;
-        if (wrong->patch == NULL || wrong->loses == 0) broken(task, "a wrong filling has no patch, or loses nothing");
+        if (wrong->loses == 0) broken(task, "task.json: wrong: loses: results, faults or cost is expected");
     }
-    if (task->hole_count == 0 || task->shape_count == 0) broken(task, "task.json lists no holes or no shapes");
+    if (task->shape_count == 0) broken(task, "task.json: shapes: %s is no list of shapes.json", kind);
 }
 
-static cJSON *read_json(const struct task *task, const char *path) {
+static cJSON *read_json(const char *path, enum object object) {
     char *text = read_text(path);
-    cJSON *json = text == NULL ? NULL : cJSON_Parse(text);
-    if (json == NULL) broken(task, "%s cannot be read as JSON", path);
+    cJSON *json = text == NULL ? NULL : cJSON_ParseWithLength(text, strlen(text));
+    const char *wrong = json == NULL ? text == NULL ? why_unreadable(errno) : "JSON is expected" : what_is_wrong(json, object);
+    if (wrong != NULL) {
+        fprintf(stderr, "exercises: %s: %s\n", path, wrong);
+        exit(EXIT_BROKEN);
+    }
     free(text);
     return json;
 }
@@ -300,19 +330,16 @@ struct task read_task(const char *id, int variant, const char *patch) {
     const char *name = found.gl_pathv[0] + strlen("exercises/");
     task.id = strndup(name, strcspn(name, "_"));
     task.folder = strndup(found.gl_pathv[0], strlen(found.gl_pathv[0]) - strlen("/task.json"));
-    cJSON *json = read_json(&task, found.gl_pathv[0]), *usual = read_json(&task, "exercises/shapes.json");
+    cJSON *json = read_json(found.gl_pathv[0], TASK), *usual = read_json("exercises/shapes.json", SHAPES);
     task.title = text_of(json, "title");
     task.next = text_of(json, "next");
     const char *pass = text_of(json, "pass");
     task.backward = pass != NULL && strcmp(pass, "bwd") == 0;
     task.d_multiple = (int)number_of(json, "d_multiple", 1);
     task.d_most = (int)number_of(json, "d_most", MAX_HEAD_DIM);
+    if (task.d_multiple > task.d_most) broken(&task, "task.json: d_most: at least d_multiple is expected");
     const cJSON *points = cJSON_GetObjectItem(json, "points");
-    for (int part = 0; part < PARTS; part++) {
-        const cJSON *number = cJSON_GetArrayItem(points, part);
-        if (!cJSON_IsNumber(number)) broken(&task, "task.json: points are not three numbers");
-        task.points[part] = number->valuedouble;
-    }
+    for (int part = 0; part < PARTS; part++) task.points[part] = cJSON_GetArrayItem(points, part)->valuedouble;
     const cJSON *variants = cJSON_GetObjectItem(json, "variants"), *chosen = cJSON_GetArrayItem(variants, variant - 1);
     task.variants = cJSON_GetArraySize(variants);
     if (variant < 0 || variant > task.variants) {
@@ -337,11 +364,20 @@ bool write_handout(const char *id, const char *to) {
     char path[600];
     struct task task = read_task(id, 0, NULL);
     snprintf(path, sizeof path, "%s/task.json", task.folder);
-    cJSON *json = read_json(&task, path), *hole;
-    static const char *const secret[] = {"kernel", "broken", "wrong", "variants", "from", "before", "starter"};
+    cJSON *json = read_json(path, TASK), *hole;
+    static const char *const secret[] = {"kernel", "broken", "wrong", "variants", "from", "before", "starter", "hints"};
     for (size_t i = 0; i < 4; i++) cJSON_DeleteItemFromObject(json, secret[i]);
-    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) for (size_t i = 4; i < sizeof secret / sizeof *secret;
-                                                                      i++) cJSON_DeleteItemFromObject(hole, secret[i]);
+    int number_of_hole = 0;
+    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
+        for (size_t i = 4; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
+        cJSON *hints = cJSON_AddArrayToObject(hole, "hints_rot13");
+        const char *const *texts = task.holes[number_of_hole++].hints;
+        for (int k = 0; k < HINTS && texts[k] != NULL; k++) {
+            char *text = rot13(texts[k]);
+            cJSON_AddItemToArray(hints, cJSON_CreateString(text));
+            free(text);
+        }
+    }
     cJSON *variants = cJSON_AddArrayToObject(json, "variants");
     bool written = true;
     for (int variant = 0; variant <= task.variants; variant++) {
@@ -425,7 +461,7 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         int line = 1;
         for (const char *c = submission; c < theirs.begin; c++) line += *c == '\n';
         char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
-        bool fine = is_device_code(hole, line, why, room);
+        bool fine = is_off("scan") || is_device_code(hole, line, why, room);
         append(&text, at, (size_t)(ours.begin - at));
         append_text(&text, hole);
         free(hole);

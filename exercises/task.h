@@ -59,6 +59,11 @@ void list_tasks(void);
  * hole holds what is not device code of its own. `note`: what else the reader should know, or "". */
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room);
 
-char *read_text(const char *path); /* NULL, and errno, when it cannot be read; at most 1 MB */
+/* A regular file of at most 1 MB without zero bytes. NULL, and the reason in errno, where it is not one. */
+char *read_text(const char *path);
+
+/* The same of a file that somebody hands in, which must not be a link: it could name what only the grader may read. */
+char *read_submission(const char *path);
+const char *why_unreadable(int error);
 
 #endif

@@ -15,17 +15,18 @@ step=${steps[0]}
 source=$(step_file "$step")
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+part=steps/.$name.part # the folder is whole or not there
+trap 'rm -rf "$work" "$part"' EXIT
 find "$(dirname "$source")" -maxdepth 1 -name '*.cuh' -exec cp {} "$work" \;
 # The symbol, .name and .idea; why the copied rung stands beside the chain says nothing about this step.
 sed -zE -e "s/\bstep_$step\b/step_$name/g" -e "s/(\.name = )\"[^\"]*\"/\1\"$name\"/" \
     -e "s/(\.idea =)(\s*\"[^\"]*\")+/\1 \"${name:3}, begun as a copy of $step\"/" -e 's/\s*\.beside =(\s*"[^"]*")+,//' \
-    "$source" >"$work/${name:3}.cu"
+    "$source" >"$work/${name:3}.cu" || die "$exit_missing" "cannot write $work/${name:3}.cu"
 for needed in "step_$name" ".name = \"$name\"" ".idea = \"${name:3}, begun"; do
     grep -qF "$needed" "$work/${name:3}.cu" || die "$exit_usage" "$source has not the form that a step has: no $needed came of it"
 done
 chmod 755 "$work"
-cp -r "$work" "steps/$name"
+{ cp -r "$work" "$part" && mv -T "$part" "steps/$name"; } 2>/dev/null || die "$exit_missing" "cannot write steps/$name"
 cat <<TEXT
 steps/$name/${name:3}.cu is a copy of $source. To edit: the kernels in it, and .idea, which tables show.
 Run it, checked:       ./run.sh --steps ${name:0:2}

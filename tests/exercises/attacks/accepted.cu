@@ -1,0 +1,63 @@
+// CUDA that no protection may refuse: each gets full points.
+//! names that begin like the harness's
+//: score == 100
+//: says Score: 100.0
+int step_k = p.d, reference_row = row; if (step_k < reference_row - (1 << 20)) return;
+//! attributes that only inform
+//: score == 100
+//: says Score: 100.0
+[[maybe_unused]] int unused = 3; if (row < 0) [[unlikely]] return;
+//! an assumption
+//: score == 100
+//: says Score: 100.0
+__builtin_assume(p.d > 0);
+//! an assertion
+//: score == 100
+//: says Score: 100.0
+assert(p.d > 0);
+//! an operator in a struct, and a lambda
+//: score == 100
+//: says Score: 100.0
+struct add { int n; __device__ int operator()(int x) const { return x + n; } int operator+(int x) const { return n + x; } }; auto f = [=](int x) { return add{2}(x) + (add{1} + x); }; if (f(p.d) < 0) return;
+//! a __host__ __device__ helper, a __constant__ table and a template
+//: task b01
+//: end
+//: score == 100
+//: says Score: 100.0
+__constant__ float table[4] = {1, 2, 3, 4};
+template <int N> __host__ __device__ inline float entry(int i) { return table[i % N]; }
+__device__ float *first() { return (float *)&table[(int)entry<4>(1)]; }
+//! macros in capitals
+//: score == 100
+//: says Score: 100.0
+#define AT(row, col) ((size_t)(row) * p.d + (col)) // a comment
+if (AT(row, col) > (size_t)1 << 40) return;
+#undef AT
+//! cooperative groups
+//: score == 100
+//: says Score: 100.0
+namespace cg = cooperative_groups; cg::thread_block block = cg::this_thread_block(); block.sync();
+//! memcpy to and from local arrays
+//: score == 100
+//: says Score: 100.0
+float a[4] = {1, 2, 3, 4}, b[4]; memcpy(b, a, sizeof b); if (b[p.d & 3] < 0) return;
+//! local arrays, vectors and a pointer to them
+//: score == 100
+//: says Score: 100.0
+float a[2][4] = {}; float4 v = make_float4(1, 2, 3, 4); float *x = &a[1][0]; for (int i = 0; i < 4; i++) x[i] = (&v.x)[i]; if (a[1][p.d & 3] < 0) return;
+//! sincosf, frexpf, printf with a percent sign
+//: score == 100
+//: says Score: 100.0
+float s, c; sincosf(1.0f, &s, &c); if (s * s + c * c < 0.5f) return; if (row == 0 && col == 0) printf("%d %% %s\n", p.d, "n");
+//! an early return, a loop with a label of switch
+//: score == 100
+//: says Score: 100.0
+for (int i = 0; i < 3; i++) switch (i) { case 0: continue; case 1: break; default: i++; }
+//! recursion that ends, and a function pointer to a function of its own
+//: score == 100
+//: says Score: 100.0
+auto f = [](auto self, int i) -> int { int own[4] = {i, 1, 2, 3}; return i == 0 ? own[0] : self(self, i - 1) + own[i & 3]; }; int (*g)(int) = [](int x) { return x + 1; }; if (g(f(f, 5)) < 0) return;
+//! a kernel with extern  __shared__ memory
+//: score == 100
+//: says Score: 100.0
+extern  __shared__ float dynamic[]; if (dynamic == nullptr) return;

@@ -1,0 +1,53 @@
+// Points without the work: fake reports, known problems, less precision, too much output.
+//! the solution
+//: task 05a
+//: score == 100
+//: says Score: 100.0 of 100
+
+//! prints a fake score
+//: task 05a
+//: score < 50
+//: says MISSED
+if (threadIdx.x == 0) printf("\nScore: 100.0 of 100\n"); S_reg[0] = 1.0f; continue;
+//! knows the public shapes
+//: task 05a
+//: score == 100
+//: says Score: 100
+int n = p.N_q; if (n != 32 && n != 1 && n != 77 && n != 19 && n != 96 && n != 101 && n != 40 && n != 65 && n != 50 && n != 128) continue;
+//! knows the public shapes, and meets hidden ones
+//: task 05a
+//: score < 50
+//: options --hidden 20261
+//: says MISSED
+int n = p.N_q; if (n != 32 && n != 1 && n != 77 && n != 19 && n != 96 && n != 101 && n != 40 && n != 65 && n != 50 && n != 128) continue;
+//! knows a seed
+//: task 05a
+//: score < 100
+//: says MISSED
+if (p.N_q == 1 && p.d == 1) { float q = Q[0]; S_reg[0] = q > 0 ? 0.5f : -0.5f; }
+//! scores in bfloat16
+//: task 05a
+//: score < 60
+//: says MISSED
+for (int r = 0; r < ROWS; r++) S_reg[r] = __uint_as_float(__float_as_uint(S_reg[r]) & 0xffff0000u);
+//! scores in TF32
+//: task 05a
+//: score < 60
+//: says MISSED
+for (int r = 0; r < ROWS; r++) S_reg[r] = __uint_as_float(__float_as_uint(S_reg[r]) & 0xffffe000u);
+//! prints without end
+//: says 64 KB
+for (int i = 0; i < p.d + 100000000; i++) printf("all points, all points, all points\n");
+//! does not compile
+//: says \.cu:[0-9]+:.*error
+int x = ;
+//! templates without end
+//: task b01
+//: end
+//: says error|keeps data|minute|needed more
+template <int N> struct T { typename T<N + 1>::x y; }; static __device__ T<0> t;
+//! templates by the million
+//: task b01
+//: end
+//: says error|the compiler
+template <int N, int M> struct T { static constexpr int v = T<N - 1, 2 * M>::v + T<N - 1, 2 * M + 1>::v; }; template <int M> struct T<0, M> { static constexpr int v = M & 1; }; static __device__ int f() { return T<26, 0>::v; } __device__ int g() { return f(); }

@@ -1,0 +1,136 @@
+// Stores that g++ leaves without a hook, stores to the own stack, and functions that store elsewhere.
+//! past a local array
+//: says index 8 is out of bounds: the array is 'int \[8\]'
+//: alone bounds -> Score: 100.0
+int a[8]; for (int i = 0; i < 8; i++) a[i] = i; a[8 + (p.d >> 20)] = 77; if (a[p.d & 7] < 0) return;
+//! far past a local array
+//: says out of bounds
+int a[8]; for (int i = 0; i < 8; i++) a[i] = i; a[p.d * 100000] = 77; if (a[p.d & 7] < 0) return;
+//! with a 64-bit index
+//: says out of bounds
+long a[4] = {}; a[0x7fffffffl * (p.d + 1)] = 77; if (a[p.d & 3] < 0) return;
+//! before a local array
+//: says index -[0-9]+ is out of bounds
+int a[8] = {}; a[-1 - p.d] = 77; if (a[p.d & 7] < 0) return;
+//! an inner dimension
+//: says out of bounds
+int a[4][4] = {}; a[p.d & 3][p.d + 4] = 77; if (a[p.d & 3][1] < 0) return;
+//! an outer dimension
+//: says out of bounds
+int a[4][4] = {}; a[p.d + 4][p.d & 3] = 77; if (a[p.d & 3][1] < 0) return;
+//! an array in a struct
+//: says out of bounds
+struct { int n, a[4], m; } s = {}; s.a[p.d + 4] = 77; if (s.a[p.d & 3] < 0 || s.m < 0) return;
+//! an array of structs
+//: says out of bounds
+struct { float x, y; } a[4] = {}; a[p.d + 4].y = 77; if (a[p.d & 3].x < 0) return;
+//! an array of characters
+//: says out of bounds
+char a[8] = {}; a[p.d + 8] = 77; if (a[p.d & 7] < 0) return;
+//! an array in a union
+//: says out of bounds
+union { int n[2]; float x[2]; } u = {}; u.x[p.d + 2] = 1.0f; if (u.n[p.d & 1] < 0) return;
+//! a constant array
+//: says store past the end of a local array|out of bounds
+const int a[8] = {1, 2, 3, 4, 5, 6, 7, p.d}; int *q = const_cast<int *>(a); q[p.d * 4000] = 77; if (a[p.d & 7] < 0) return;
+//! over the return address, by a pointer
+//: says store past the end of a local array|out of bounds|leads nowhere
+int a[8] = {}; int *volatile q = a; for (int i = 0; i < 4096; i++) q[i] = 0x41414141;
+//! over the saved registers of other frames
+//: says store past the end of a local array|out of bounds|leads nowhere
+long a[4] = {}; long *volatile q = a; for (int i = 4; i < 8000; i++) q[i] = (long)Q;
+//! below the stack
+//: says store past the end of a local array|out of bounds|leads nowhere
+int a[8] = {}; int *volatile q = a; q[-16 * 1024] = 1;
+//! the stack of a neighbour
+//: says store past the end of a local array|out of bounds|leads nowhere
+int a[8] = {}; int *volatile q = a; q[17 * 1024] = 1;
+//! a pointer that grew
+//: says store past the end of a local array|out of bounds|leads nowhere
+int a[8] = {}; int *q = a; for (int i = 0; i < p.d * 1000 + 5000; i++) *q++ = 1; if (a[p.d & 7] < 0) return;
+//! through a reference
+//: says store past the end|out of bounds|leads nowhere
+int a = 0; int &b = *(&a + p.d * 8000); b = 1; if (a < 0) return;
+//! a member of a vector type
+//: says store past the end|out of bounds|leads nowhere
+float4 v = make_float4(1, 2, 3, 4); (&v.x)[p.d * 8000] = 1; if (v.y < 0) return;
+//! the threads' index
+//: says cudaError|out of bounds|built-in variable|error
+const_cast<unsigned &>(threadIdx.x) = 0;
+//! the blocks' index, by a wild pointer
+//: says cudaError|out of bounds|built-in variable
+*(unsigned *)&blockIdx = 0;
+//! around the blocks' index
+//: says cudaError|out of bounds|address
+for (size_t i = 0; i < 4096; i += 4) *(float *)((size_t)&blockIdx + i) = 0.0f;
+//! the kernel's own code
+//: says calls __syncthreads
+*(volatile int *)(void *)&__syncthreads = 0;
+//! a table of constants
+//: says cudaError|out of bounds|address
+*(volatile char *)(void *)"abc" = 0;
+//! address 0
+//: says null pointer|address
+*(volatile int *)0 = 1;
+//! a made address
+//: says out of bounds
+*(volatile int *)(0x400000ul + p.d) = 1;
+//! out of bounds
+//: says out of bounds
+O[(size_t)1 << 22] = 1.0f;
+//! an input
+//: says may only read|error
+((float *)Q)[0] = 1.0f;
+//! printf stores how much it has printed
+//: says printf\(\) with %n
+//: alone machine -> Score: 100.0
+int n = 0; if (p.d > 1 << 20) n = 1; else if (row == 0 && col == 0) printf("%d%n", 1, (int *)&gridDim);
+//! the same with a width and a length
+//: says printf\(\) with %n
+if (row == 0) printf("%3$-08.4hhn", 1, 2, (char *)&blockDim);
+//! the same behind a percent sign
+//: says printf\(\) with %n
+if (row == 0) printf("%%%d%lln", 1, (long long *)&blockDim);
+//! a format that is made at run time
+//: says printf\(\) with %n|out of bounds
+char format[3] = {'%', 'n', 0}; if (row == 0) printf(format, (int *)&gridDim);
+//! sincosf stores two results
+//: says store past the end|out of bounds|leads nowhere
+float s; sincosf(1.0f, &s, (float *)(0x100000ul + p.d)); if (s < 0) return;
+//! sincosf stores into the meter's neighbourhood
+//: says store past the end|out of bounds|leads nowhere
+float s; sincosf(1.0f, (float *)&blockIdx, &s); if (s < 0) return;
+//! frexpf stores an exponent
+//: says store past the end|out of bounds|leads nowhere|calls
+if (frexpf(Q[0], (int *)&gridDim) > 2) return;
+//! modff stores a whole number
+//: says store past the end|out of bounds|leads nowhere|calls
+if (modff(Q[0], (float *)&gridDim) > 2) return;
+//! remquof stores a quotient
+//: says store past the end|out of bounds|leads nowhere|calls
+if (remquof(Q[0], 2.0f, (int *)&gridDim) > 9) return;
+//! memcpy out of bounds
+//: says out of bounds
+memcpy(O, Q, (size_t)1 << 24);
+//! memcpy to a made address
+//: says out of bounds
+memcpy((int *)(0x400000ul + p.d), Q, 4);
+//! an array of variable size
+//: says array of variable size
+int a[p.d]; a[0] = 1; if (a[p.d - 1] < -2) return;
+//! an array of a huge size
+//: says array of variable size
+volatile char a[p.d * 100000l]; a[0] = 1;
+//! alloca
+//: says __builtin|alloca|array of variable size|not declared
+volatile char *a = (char *)alloca(p.d * 100000); a[0] = 1;
+//! a frame larger than a stack
+//: says local memory .* is full
+volatile float big[1 << 24]; big[col << 18] = 1.0f;
+//! recursion without end
+//: says local memory .* is full
+auto f = [](auto self, int i) -> int { int big[256]; big[i & 255] = i; return self(self, i + 1) + big[i & 127]; }; if (f(f, 0) == 1) return;
+//! an aligned local variable
+//: score >= 0
+//: says array of variable size|aligned to more|Score
+alignas(256) float a[64]; a[col & 63] = 1; if (a[row & 63] == 3.0f) return;

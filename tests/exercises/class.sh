@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# ./run.sh grade TASK --all FOLDER --csv FILE: a class of odd files and names, interrupted and resumed, its CSV and its pairs.
+# In the checkout, whose grader is built.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0 class=$work/class csv="$work/the grades.csv"
+check() { # WHAT, after a command whose success decides
+    if (($? == 0)); then echo "ok      $1"; else echo "FAILED  $1" && tail -n 40 "$work/out" "$work/err" | sed 's/^/    /' && failed=1; fi
+}
+grade() { status=0 && ./run.sh grade 05a --all "$class" --csv "$csv" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?; }
+refused() { # STATUS ARGUMENTS...
+    status=0 && ./run.sh grade "${@:2}" >"$work/out" 2>"$work/err" </dev/null || status=$?
+    ((status == $1)) && [[ $(wc -l <"$work/err") == 1 && ! -s $work/out && ! -e $csv && ! -e $csv.reports ]]
+    check "grade ${*:2}: exit status $status, one line"
+}
+look() { # PYTHON: with rows by student, and marked, a set of pairs
+    python3 - "$csv" "$1" >"$work/out" 2>&1 <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="", encoding="utf-8")))
+print(*rows, sep="\n")
+rows = {row["student"]: row for row in rows}
+pairs = list(csv.DictReader(open(sys.argv[1] + ".reports/pairs.csv", newline="", encoding="utf-8")))
+print(*pairs, sep="\n")
+marked = {tuple(sorted((pair["student"], pair["other"]))) for pair in pairs if pair["marked"] == "yes"}
+assert eval(sys.argv[2]), sys.argv[2]
+PY
+    check "$1"
+}
+fill() { # FILLING FILE: the starter with this in its hole
+    python3 - "$work/task/starter.cu" "$1" "$2" <<'PY'
+import re, sys
+starter, filling = (open(name).read() for name in sys.argv[1:3])
+open(sys.argv[3], "w").write(re.sub(r"(// >>> Hole 1:[^\n]*\n).*?([ \t]*// <<< End)", lambda hole: hole[1] + filling + hole[2], starter, flags=re.DOTALL))
+PY
+}
+
+mkdir "$work/task" "$class"
+build/sim/bin/exercise handout 05a "$work/task" || exit 1
+refused 2 05a --all "$class"
+refused 2 05a --csv "$csv"
+refused 2 05a --all "$class" --csv "$csv"
+refused 2 05a --all "$class" --csv "$csv" --bogus
+refused 2 05a --all "$class" --csv "$csv" --hidden x
+refused 2 99z --all "$class" --csv "$csv"
+refused 3 05a --all "$work/none" --csv "$csv"
+refused 3 05a --all "$class/" --csv "$work/none/grades.csv" --all "$work/none"
+
+for filling in tests/exercises/class/*.txt tests/exercises/correct/05a_*.txt; do
+    [[ ! -e $filling ]] || { sed '/^\/\/ ----/d' "$filling" >"$work/filling" && fill "$work/filling" "$class/$(basename "$filling" .txt).cu"; }
+done
+independent=$(find "$class" -name '*.cu' | wc -l)
+sed -e 's/\bscaled\b/x1/g; s/\bbefore\b/x2/g; s/\bshrink\b/x3/g; s/\bcolumn\b/x4/g' -e 's/ = /  =  /' "$class/one_row_at_a_time.cu" >"$class/copied.cu"
+build/sim/bin/exercise solution 05a >"$class/the book.cu"
+cp "$class/the book.cu" "$class/Jörg \"the\" O'Neil.cu"
+cp "$work/task/starter.cu" "$class/"$'two\nlines.cu'
+mkdir "$class/nothing" "$class/two" "$class/Zoë, B"
+cp "$work/task/starter.cu" "$class/Zoë, B/05a.cu"
+cp "$work/task/starter.cu" "$class/two/a.cu" && cp "$work/task/starter.cu" "$class/two/b.cu"
+ln -s "$work/task/starter.cu" "$class/link.cu"
+mkfifo "$class/fifo.cu"
+head -c 2000000 /dev/zero >"$class/large.cu"
+printf 'x\0y' >"$class/zero.cu"
+: >"$class/empty.cu"
+
+# Killed in the middle, then interrupted in the middle, then resumed.
+setsid ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null &
+for ((i = 0; i < 600; i++)); do [[ -e $csv && $(wc -l <"$csv") -ge 3 ]] && break; sleep 0.1; done
+kill -KILL -- -"$!"
+wait "$!" 2>/dev/null
+python3 -c 'import csv, sys; rows = list(csv.reader(open(sys.argv[1], newline=""))); assert len(rows) > 1 and len(set(map(len, rows))) == 1' "$csv"
+check 'a killed run leaves a whole CSV'
+cp "$csv" "$work/killed.csv"
+ls "$csv".reports/*.txt >"$work/before"
+touch -d '2001-01-01' "$csv".reports/*.txt
+setsid timeout -s INT 1 ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null
+[[ $(grep -c interrupted "$work/err") == 1 && $(grep -c . "$work/err") == 1 ]]
+check 'an interrupted run says so'
+grade --hidden 7
+((status == 0)) && [[ $(wc -l <"$work/out") == 1 ]]
+check "goes on; exit status $status, one line"
+mapfile -t before <"$work/before"
+((${#before[@]} > 0)) && [[ -z $(find "${before[@]}" -newermt 2002-01-01) ]]
+check 'what had been graded is not graded again'
+
+look 'len(rows) == '"$((independent + 12))"
+look 'all(row["score"] == "100.0" and row["results"] == "60.0" and row["faults"] == row["cost"] == "20.0" for name, row in rows.items() if name.split(".")[0] in ("one_row_at_a_time", "helper_function", "copied", "the book"))'
+look 'rows["Jörg \"the\" O'"'"'Neil"]["score"] == "100.0" and rows["Zoë, B"]["score"] == rows["two\\x0alines"]["score"] == "0.0"'
+look 'all(rows[name]["status"] == "not graded" and rows[name]["note"] for name in ("nothing", "two", "link", "fifo", "large", "zero"))'
+look 'rows["empty"]["status"] == "graded" and "Hole 1" in rows["empty"]["note"]'
+look 'marked == {("copied", "one_row_at_a_time")}'
+reports=("$csv".reports/*.txt)
+((${#reports[@]} == independent + 6)) && [[ -z $(find "$csv.reports" -name '.*' -type f) ]]
+check 'one report per student, and nothing else'
+
+touch -d '2001-01-01' "$csv".reports/*.txt
+echo '// a later version' >>"$class/copied.cu"
+grade --hidden 7
+[[ $(find "$csv.reports" -name '*.txt' -newermt 2002-01-01 | wc -l) == 1 ]]
+check 'a changed file is graded again, and only that'
+echo 'other,columns' >"$csv" && grade --hidden 7
+((status == 2)) && [[ $(cat "$csv") == 'other,columns' && $(wc -l <"$work/err") == 1 ]]
+check "a CSV of something else stays as it is; exit status $status"
+exit "$failed"
