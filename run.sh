@@ -33,8 +33,10 @@ find_steps() {
     local folder file name
     for folder in steps/[0-9][0-9]_*/; do
         name=$(basename "$folder")
-        for file in "$folder${name:0:2}"[a-z]_*.cu; do [[ -e $file ]] && all_steps+=("$(basename "$file" .cu)"); done
-        [[ -e $folder${name:3}.cu ]] && all_steps+=("$name") last_rungs+=("$name")
+        for file in "$folder${name:0:2}"[a-z]_*.cu "$folder$compiled/${name:0:2}"[a-z]_*.o; do
+            [[ -e $file ]] && file=${file##*/} && all_steps+=("${file%.*}")
+        done
+        [[ -e $folder${name:3}.cu || -e $folder$compiled/$name.o ]] && all_steps+=("$name") last_rungs+=("$name")
     done
     ((${#last_rungs[@]} > 0)) || [[ $job =~ ^(start|grade|handout)$ ]] || die $exit_missing 'no steps in steps/'
 }
@@ -56,10 +58,15 @@ choose_steps() { # LIST: fills `steps` in the ladder's order, each once
     ((${#steps[@]} > 0)) || die $exit_usage '--steps names no step'
 }
 
+step_file() { # NAME
+    if [[ $1 == [0-9][0-9][a-z]_* ]]; then echo steps/"${1:0:2}"_*/"$1.cu"; else echo "steps/$1/${1:3}.cu"; fi
+}
+
 choose_one() { # NN: of a number, the chapter's last rung
     [[ ${1:--} != -* && $1 != *,* ]] || die $exit_usage "$job takes one step, as 02 or 06b"
     choose_steps "$1"
     steps=("${steps[-1]}")
+    [[ -e $(step_file "${steps[0]}") ]] || die $exit_usage "${steps[0]} is here as a program only, without its source"
 }
 
 parse_options() {
@@ -165,7 +172,7 @@ main_job() {
     ((${#steps[@]} > 0)) || steps=("${last_rungs[@]}")
     install_missing
     choose_preset
-    if [[ $preset == sim && -z $quick ]] && find_nvcc; then
+    if [[ $preset == sim && -z $quick ]] && ! in_handout && find_nvcc; then
         say 'A CUDA toolkit is here but no card is used: all is compiled for the card too (--quick leaves this out)'
         wanted=("${steps[@]}") && build cuda "${steps[@]}" && steps=("${wanted[@]}")
     fi
@@ -215,6 +222,7 @@ test_job() {
     for name in "${presets[@]}"; do
         log=build/$name/ctest.log selected=()
         [[ ${CI-} ]] || { selected=(-L quick) && export TEST_PROGRAMS=quick_programs; }
+        [[ ! ${TEST_WITHOUT-} ]] || selected+=(-E "$TEST_WITHOUT") # a regular expression of names, for tests/fresh.sh
         compile "$name" "${TEST_PROGRAMS:-test_programs}" || true # what does not compile fails its own tests
         ctest --preset "$name" "${selected[@]}" --no-tests=error --parallel 2 2>&1 | tee "$log" || status=$exit_wrong
         summary+=("ctest, $name: $(grep -E 'tests passed|No tests' "$log" | tail -n 1)")
@@ -252,10 +260,18 @@ sanitize_job() { # STEP
     exec tests/sanitize.sh build/cuda/bin "${steps[0]}"
 }
 
+build_simt_nvcc() { # its time of birth: an edit during the build is newer
+    local built=build/sim/simt-nvcc.built
+    if [[ -x build/sim/bin/simt-nvcc && -e $built && ! $(find common/simt CMakeLists.txt CMakePresets.json -newer $built -print -quit) ]]; then return; fi
+    install_missing >&2
+    mkdir -p build/sim && : >$built.part
+    compile sim simt simt_rewrite >&2 || die $exit_wrong 'the simulated device does not compile; see build/sim/build.log'
+    mv $built.part $built
+}
+
 cu_job() { # FILE.cu [-- ARGS]: simt-nvcc takes more
     (($# > 0)) || die $exit_usage 'cu needs a file, as in ./run.sh cu hello.cu -- its arguments'
-    install_missing >&2
-    compile sim simt simt_rewrite >&2 || die $exit_wrong 'the simulated device does not compile; see build/sim/build.log'
+    build_simt_nvcc
     PATH="$PWD/build/sim/bin:$PATH"
     cd "$invoked_from" && exec simt-nvcc --run "$@"
 }

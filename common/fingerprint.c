@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILES = 32, MAX_PATH = 1000 };
+enum { MAX_PATH = 1000 };
 
 static uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-static char seen[MAX_FILES][MAX_PATH];
+static char **seen;
 static int seen_count;
 static char *const *folders;
 static int folder_count;
@@ -98,8 +98,8 @@ static void add_tokens(const char *path, const char *text) {
 static void add_file(const char *path) {
     for (int i = 0; i < seen_count; i++)
         if (strcmp(seen[i], path) == 0) return;
-    if (seen_count == MAX_FILES) return;
-    snprintf(seen[seen_count++], MAX_PATH, "%s", path);
+    seen = realloc(seen, ((size_t)seen_count + 1) * sizeof *seen);
+    if (seen == NULL || (seen[seen_count++] = strdup(path)) == NULL) fail(path);
     char *text = read_file(path);
     add_tokens(path, text);
     free(text);

@@ -1,5 +1,6 @@
 /* O and L for the steps that have a backward pass only. It belongs to the harness and not to the ladder, so that no edit
- * of a forward chapter changes what a backward chapter starts from. One thread per query row, online softmax. */
+ * of a forward chapter changes what a backward chapter starts from. One thread per query row, which visits the keys twice:
+ * for the maximum m, then for l and O. It is the softmax as it is defined, and no chapter's kernel. */
 #include "attention.h"
 
 #include <cuda_bf16.h>
@@ -10,9 +11,18 @@
 
 constexpr int ROWS = 64; /* query rows, and threads, per block */
 
+/* Scaled after the sum, as in the backward steps: their P = exp(S - L) needs the same S. */
+template <int D, class T> static __device__ float score(const float (&Q_reg)[D], const T *K, const problem &p) {
+    float s = 0.0f;
+#pragma unroll
+    for (int c = 0; c < D; c++)
+        if (c < p.d) s += Q_reg[c] * (float)K[c];
+    return p.scale * s;
+}
+
 /* D >= d: a thread keeps its rows of Q and O, padded with zeros to D columns, in registers. */
 template <int D, class T>
-static __global__ void online_softmax(const T *Q, // (heads, N_q, d)
+static __global__ void two_passes(const T *Q, // (heads, N_q, d)
                                       const T *K, // (heads, N_kv, d)
                                       const T *V, // (heads, N_kv, d)
                                       T *O,       // (heads, N_q, d)
@@ -30,20 +40,15 @@ static __global__ void online_softmax(const T *Q, // (heads, N_q, d)
 #pragma unroll
     for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? (float)Q[c] : 0.0f;
     int keys = attended_keys(p, row);
-    for (int key = 0; key < keys; key++, K += p.d, V += p.d) {
-        float s = 0.0f; // scaled after the sum, as in the backward steps: their P = exp(S - L) needs the same S
-#pragma unroll
-        for (int c = 0; c < D; c++)
-            if (c < p.d) s += Q_reg[c] * (float)K[c];
-        s *= p.scale;
-        float m_new = fmaxf(m, s), rescale = expf(m - m_new), weight = expf(s - m_new);
-        m = m_new;
-        float term = weight - lost * rescale, sum = l * rescale + term;
-        lost = (sum - l * rescale) - term;
+    for (int key = 0; key < keys; key++) m = fmaxf(m, score<D>(Q_reg, K + (size_t)key * p.d, p));
+    for (int key = 0; key < keys; key++) {
+        float weight = expf(score<D>(Q_reg, K + (size_t)key * p.d, p) - m);
+        float term = weight - lost, sum = l + term;
+        lost = (sum - l) - term;
         l = sum;
 #pragma unroll
         for (int c = 0; c < D; c++)
-            if (c < p.d) O_reg[c] = O_reg[c] * rescale + weight * (float)V[c];
+            if (c < p.d) O_reg[c] += weight * (float)V[(size_t)key * p.d + c];
     }
 #pragma unroll
     for (int c = 0; c < D; c++)
@@ -53,7 +58,7 @@ static __global__ void online_softmax(const T *Q, // (heads, N_q, d)
 
 template <class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
     dim3 blocks(ceil_div(p->N_q, ROWS), p->batch * p->heads);
-    auto kernel = p->d <= 32 ? online_softmax<32, T> : p->d <= 64 ? online_softmax<64, T> : online_softmax<128, T>;
+    auto kernel = p->d <= 32 ? two_passes<32, T> : p->d <= 64 ? two_passes<64, T> : two_passes<128, T>;
     kernel<<<blocks, ROWS, 0, stream>>>((const T *)t->Q, (const T *)t->K, (const T *)t->V, (T *)t->O, t->L, *p);
     return cudaGetLastError();
 }

@@ -1,6 +1,7 @@
 #include "harness.h"
 
 #include "options.h"
+#include "output.h"
 #include "result.h"
 #include "run.h"
 #include "simulated.h"
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,12 +72,22 @@ static void refuse_older_card(const struct step *step) {
 }
 
 /* Opened before the run, so that a name that cannot be written costs nothing. */
-static FILE *open_output(const struct step *step, const char *option, const char *name, const char *mode) {
-    if (name == NULL) return NULL;
-    if (strcmp(name, "-") == 0) return stdout;
-    FILE *file = fopen(name, mode);
-    if (file == NULL) usage_error(step->name, "--%s: cannot write %s: %s", option, name, strerror(errno));
+static void open_trace(const struct step *step, const struct options *options, struct output *trace) {
+    if (options->trace != NULL && !output_open(trace, options->trace))
+        usage_error(step->name, "--trace: cannot write %s: %s", options->trace, strerror(errno));
+}
+
+/* One line is added to the file. */
+static FILE *open_json(const struct step *step, const struct options *options) {
+    if (options->json == NULL) return NULL;
+    FILE *file = strcmp(options->json, "-") == 0 ? stdout : fopen(options->json, "a");
+    if (file == NULL) usage_error(step->name, "--json: cannot write %s: %s", options->json, strerror(errno));
     return file;
+}
+
+static int not_written(const struct step *step, const char *option, const char *name) {
+    fprintf(stderr, "%s: --%s: writing to %s failed: %s\n", step->name, option, name, strerror(errno));
+    return EXIT_DEVICE;
 }
 
 /* ---- readable report -------------------------------------------------------------------------------------------------- */
@@ -248,10 +260,7 @@ static int run_and_report(const struct step *step, const char *kernel, const str
     }
     if (json != NULL && error == cudaSuccess) {
         char *text = json_line(step, kernel, run, options, &result);
-        if (text == NULL || !write_line(json, text)) {
-            fprintf(stderr, "%s: --json: writing to %s failed\n", step->name, options->json);
-            status = EXIT_DEVICE;
-        }
+        if (text == NULL || !write_line(json, text)) status = not_written(step, "json", options->json);
         free(text);
     }
     free_verdict(&result.verdict);
@@ -271,14 +280,17 @@ int harness_main(const struct step *step, const char *program, const char *kerne
     refuse_older_card(step);
     refuse_too_large(step, &options.problem);
     refuse_on_card(step, &options);
-    FILE *json = open_output(step, "json", options.json, "a"), *trace = open_output(step, "trace", options.trace, "w");
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write that fails */
+    FILE *json = open_json(step, &options);
+    struct output trace = {NULL};
+    open_trace(step, &options, &trace);
 
     struct run run;
     error = run_create(&run, step, &options.problem, options.input, options.seed);
-    if (error != cudaSuccess) return device_failed(step, "making the inputs", error);
-    int status = run_and_report(step, kernel, &options, &run, trace, json);
-    run_destroy(&run);
-    if (trace != NULL && trace != stdout) fclose(trace);
+    int status = error != cudaSuccess ? device_failed(step, "making the inputs", error)
+                                      : run_and_report(step, kernel, &options, &run, trace.file, json);
+    if (error == cudaSuccess) run_destroy(&run);
+    if (trace.file != NULL && !output_close(&trace)) status = not_written(step, "trace", options.trace);
     if (json != NULL && json != stdout) fclose(json);
     return status;
 }

@@ -60,9 +60,12 @@ need_card() { # WHAT TOOL
     have_card || die "$exit_missing" "$1 needs a CUDA card, and this machine has none"
 }
 
+compiled=compiled-$(uname -m) # in a handout for students, the folders of rungs that are there without their source
+in_handout() { compgen -G "steps/*/$compiled" >/dev/null; }
+
 choose_preset() {
     if [[ $preset == cuda ]]; then need_card '--preset cuda' nvcc; fi
     [[ -z $preset ]] || return 0
     preset=sim
-    if find_nvcc && have_card; then preset=cuda; fi
+    if ! in_handout && find_nvcc && have_card; then preset=cuda; fi
 }

@@ -9,6 +9,7 @@
 
 extern void simt_name_memory(const void *pointer, const char *name, int read_only) ON_SIMULATED_DEVICE;
 extern void simt_shuffle_blocks(unsigned seed) ON_SIMULATED_DEVICE;
+extern void simt_run_in_step(void) ON_SIMULATED_DEVICE;
 extern void simt_run_part(unsigned parts, unsigned part) ON_SIMULATED_DEVICE;
 extern void *simt_reserve(size_t bytes) ON_SIMULATED_DEVICE;
 extern unsigned simt_fail_call(unsigned number) ON_SIMULATED_DEVICE;

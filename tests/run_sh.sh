@@ -72,6 +72,12 @@ status=0
 run cu "$work/own.cu" -- 21 22 || status=$?
 ((status == 3)) && grep -q 'own.cu' "$work/err"
 check "and is stopped where it reaches past its array; exit status $status"
+! grep -q '^Building' "$work/err"
+check 'the second time without a build'
+touch common/simt/scheduler/workers.c
+run cu "$work/own.cu" -- 21 || true
+grep -q '^Building' "$work/err"
+check 'after an edit of the device with one'
 
 run --quick --steps 90,02
 check 'a step of the reader runs'

@@ -32,7 +32,7 @@ static struct result run_program(const char *step, const char *arguments) {
     cr_assert_not_null(mkdtemp(directory));
     snprintf(out, sizeof out, "%s/out", directory);
     snprintf(err, sizeof err, "%s/err", directory);
-    snprintf(command, sizeof command, "%s/%s %s >%s 2>%s", PROGRAMS, step, arguments, out, err);
+    snprintf(command, sizeof command, "'%s/%s' %s >%s 2>%s", PROGRAMS, step, arguments, out, err);
     int status = system(command);
     cr_assert(WIFEXITED(status), "%s %s was killed by signal %d", step, arguments, WTERMSIG(status));
     result.status = WEXITSTATUS(status);
