@@ -86,7 +86,7 @@ def load(path=None):
 class Library:
     def __init__(self, path):
         if not Path(path).exists():
-            raise LibraryMissing(f"{path} is not built: cmake --preset cuda && cmake --build --preset cuda")
+            raise LibraryMissing(f"{path} is not built: cmake --preset cuda && cmake --build --preset cuda --target attention_steps")
         try:
             self.functions = ctypes.CDLL(str(path))
         except OSError as error:

@@ -10,7 +10,7 @@ skip() {
 }
 nvidia-smi -L >/dev/null 2>&1 || skip "this machine has no CUDA card"
 [[ -e $ATTENTION_STEPS_LIBRARY ]] ||
-    skip "$ATTENTION_STEPS_LIBRARY is not built (cmake --preset cuda && cmake --build --preset cuda)"
+    skip "$ATTENTION_STEPS_LIBRARY is not built (cmake --preset cuda && cmake --build --preset cuda --target attention_steps)"
 # A PyTorch that is there but broken is not skipped: its import fails below.
 python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2>/dev/null ||
     skip "python3 here has no torch"
