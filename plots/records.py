@@ -6,6 +6,7 @@ A line of plots/data/latency/*.jsonl is one measurement of one pass of one step 
 import functools
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,18 @@ from types import SimpleNamespace
 
 class BadRecord(Exception):
     """A line that cannot be used; the message names file and line."""
+
+
+class BadMarker(Exception):
+    """A marker that asks for what there is not."""
+
+
+def need(condition, message):
+    if not condition:
+        raise BadMarker(message)
+
+
+SIZE = re.compile(r"B([1-9]\d*),H([1-9]\d*),N([1-9]\d*),d([1-9]\d*)(?:,M([1-9]\d*))?(,causal)?(?:,(fwd|bwd|det|both))?")
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,21 @@ class Shape:
 
 # The size that the book quotes.
 QUOTED = Shape(batch=4, heads=16, seq=4096, seq_kv=4096, dim=64)
+
+
+def parse_size(text):
+    """ "B4,H16,N4096,d64,causal" as a Shape and a pass."""
+    match = SIZE.fullmatch(text)
+    need(match, f'the size "{text}" is not as B4,H16,N4096,d64,M203,causal,bwd, of which the last three may be left out')
+    B, H, N, d, M = map(int, match.group(1, 2, 3, 4, 5 if match[5] else 3))
+    return Shape(B, H, N, M, d, bool(match[6])), match[7] or "fwd"
+
+
+def options_of(size):
+    shape, pass_ = parse_size(size)
+    keys = f" --seq-kv {shape.seq_kv}" * (shape.seq_kv != shape.seq)
+    return (f"--batch {shape.batch} --heads {shape.heads} --seq {shape.seq} --dim {shape.dim}{keys}" + " --causal" * shape.causal
+            + " --deterministic" * (pass_ == "det"))
 
 
 def record_of(fields):

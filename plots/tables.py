@@ -22,11 +22,19 @@ backward pass), ,det (its deterministic variant) or ,both:
 
     ms:STEP:SIZE  p25:STEP:SIZE  p75:STEP:SIZE  tflops:STEP:SIZE  memory:STEP:SIZE    with their units
     ratio:A/B:SIZE  speedup:A/B:SIZE    A's time divided by B's; B's time divided by A's
+    pair:A/B:SIZE       the time of A's forward pass and B's backward pass together
     rung:A/B:DIM        the time of the rung A divided by that of B, at the size of the rungs' tables
+    percent:STEP:SIZE   the step's rate in % of cuDNN's (fp32: of PyTorch's fused kernel's), in one process
+    percent:STEP/math:SIZE   the same in % of another backend of PyTorch
     peer:STEP:SIZE      the time of PyTorch's fused kernel ('efficient', 'flash' in 16 bits) divided by the step's, in one process
     asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks     of the recorded latencies; card:peers and so on of another kind
     truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
+
+A sentence that says why a time is what it is has a marker beside it, which the records must bear out:
+
+    <!-- why COUNTER OP VALUE STEP SIZE -->     <!-- why issue_active < 60 10d_swizzle B4,H16,N1024,d64,bf16 -->
+    <!-- why trial NAME OP VALUE STEP SIZE -->  <!-- why trial halves < 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16 -->
 
 What has not been recorded is a dash. A number that looks measured and stands outside of markers is an error, unless its
 line says where it is from and carries <!-- cited -->.
@@ -42,27 +50,19 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import causes
 import records as rec
-from records import number
+from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, stall_counter, stalls_of
+from records import BadMarker, need, number, options_of, parse_size
 
 DASH = "-"
 CARDS = ("h200", "h100")
-SIZE = re.compile(r"B([1-9]\d*),H([1-9]\d*),N([1-9]\d*),d([1-9]\d*)(?:,M([1-9]\d*))?(,causal)?(?:,(fwd|bwd|det|both))?")
 # A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
 BLOCK = re.compile(r"^<!-- begin (table|diff|code|file|output) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
 INLINE = re.compile(r"<!-- (n) (\S+) -->(.*?)<!-- /n -->")
 ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
 MEASURED = re.compile(
     r"\d[\d.,]*\s*(?:(?:ms|µs|μs|us|TFLOP/s|TFLOPS|GFLOP/s|TB/s|GB/s)\b|(?:times|x|×)\s+(?:as\s+fast|faster|slower)\b)")
-
-
-class BadMarker(Exception):
-    """A marker that asks for what there is not."""
-
-
-def need(condition, message):
-    if not condition:
-        raise BadMarker(message)
 
 
 # ---- numbers as text -----------------------------------------------------------------------------------------------------
@@ -77,21 +77,6 @@ def size_in_bytes(value):
 
 def divided(a, b):
     return a / b if a is not None and b else None
-
-
-def parse_size(text):
-    """ "B4,H16,N4096,d64,causal" as a Shape and a pass."""
-    match = SIZE.fullmatch(text)
-    need(match, f'the size "{text}" is not as B4,H16,N4096,d64,M203,causal,bwd, of which the last three may be left out')
-    B, H, N, d, M = map(int, match.group(1, 2, 3, 4, 5 if match[5] else 3))
-    return rec.Shape(B, H, N, M, d, bool(match[6])), match[7] or "fwd"
-
-
-def options_of(size):
-    shape, pass_ = parse_size(size)
-    keys = f" --seq-kv {shape.seq_kv}" * (shape.seq_kv != shape.seq)
-    return (f"--batch {shape.batch} --heads {shape.heads} --seq {shape.seq} --dim {shape.dim}{keys}" + " --causal" * shape.causal
-            + " --deterministic" * (pass_ == "det"))
 
 
 def markdown_table(headings, alignments, rows):
@@ -137,7 +122,7 @@ class Book:
 
     def changed_lines(self, old, new):
         """Added plus deleted."""
-        return sum(map(int, git_diff(self, old, new, "--numstat").split()[:2]))
+        return sum(line.startswith(("<", ">")) for line in compared(self, old, new).splitlines())
 
     def chain(self, chapter):
         """The rungs of a chapter in order, the last one being the chapter's own, and those beside the chain."""
@@ -147,12 +132,25 @@ class Book:
         return [rung for rung in rungs if rung not in beside], beside
 
 
-def git_diff(book, old, new, *options):
+def compared(book, old, new, *options):
+    """What `diff` of diffutils prints for two kernel files: it is on every Debian, where git need not be."""
     paths = [book.kernel_file(step).relative_to(book.root) for step in (old, new)]
-    command = ["git", "diff", "--no-index", "--no-color", "--no-ext-diff", *options, "--", *paths]
-    done = subprocess.run(command, cwd=book.root, capture_output=True, text=True)
-    need(done.returncode < 2, f"git diff of {old} and {new}: {done.stderr}")
+    labels = [f"--label={side}/{path}" for side, path in zip("ab", paths)]
+    done = subprocess.run(["diff", *options, *labels, *paths], cwd=book.root, capture_output=True, text=True)
+    need(done.returncode < 2, f"diff of {old} and {new}: {done.stderr}")
     return done.stdout
+
+
+# What PyTorch has for a data type; the best fused kernel among them, and its name in a heading.
+PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("flash", "cudnn")}
+BEST = {"fp32": ("efficient", "% of PyTorch's fused kernel"), "fp16": ("cudnn", "% of cuDNN"), "bf16": ("cudnn", "% of cuDNN")}
+
+
+def percent(book, line, backend=None):
+    """A record's rate, of the rate of a backend of PyTorch (the best one) at the same size, data type and pass."""
+    dtype = line and line.details["dtype"]
+    theirs = line and rec.find(book.records("peers"), f"pytorch_{backend or BEST[dtype][0]}", line.shape, line.pass_)
+    return f"{100 * theirs.ms / line.ms:.0f} %" if theirs and theirs.details["dtype"] == dtype else DASH
 
 
 # ---- tables of times ---------------------------------------------------------------------------------------------------------
@@ -168,9 +166,10 @@ def ladder(book, page, pass_="fwd", size=None):
     other_type = lambda line: f" ({line.details['dtype']})" if line and line.details["dtype"] != "fp32" else ""
     rows = [[f"[{step}]({os.path.relpath(book.root / 'steps' / step / 'README.md', page.parent)})",
              book.says(step, "idea") + other_type(line),
-             number(line and line.ms, " ms"), number(divided(first and first.ms, line and line.ms), "x"),
-             number(line and line.tflops), size_in_bytes(line and line.workspace)] for step, line in found]
-    return [str(shape), "idea", "latency", f"speedup over {found[0][0][:2]}", "TFLOP/s", "extra memory"], "llrrrr", rows
+             number(line and line.ms, " ms"), DASH if other_type(line) else number(divided(first and first.ms, line and line.ms), "x"),
+             number(line and line.tflops), percent(book, line), size_in_bytes(line and line.workspace)] for step, line in found]
+    return [str(shape), "idea", "latency", f"speedup over {found[0][0][:2]}", "TFLOP/s",
+            "% of PyTorch's fused kernel; in 16 bits, of cuDNN", "extra memory"], "llrrrrr", rows
 
 
 def shapes_of(lines):
@@ -201,12 +200,11 @@ def rungs(book, page, chapter):
         lines = [rung_line(book, rung, dim) for dim in (64, 128)]
         idea = book.says(rung, "idea") + f" ({book.says(rung, 'beside')})" * (rung in beside)
         rows.append([f"`{rung}`", idea, str(book.changed_lines(before[rung], rung)) if rung in before else DASH,
-                     *(cell for line in lines for cell in (number(line and line.ms, " ms"), number(line and line.tflops)))])
-    return ["B 4, H 16, N 4096", "idea", "changed lines", "d 64", "TFLOP/s", "d 128", "TFLOP/s"], "llrrrrr", rows
-
-
-# What PyTorch has for a data type; the first one is what a step's time is compared with.
-PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("flash", "cudnn")}
+                     *(cell for line in lines for cell in (number(line and line.ms, " ms"), number(line and line.tflops),
+                                                           percent(book, line)))])
+    types = [line.details["dtype"] for rung in chain[-1:] + beside if (line := rung_line(book, rung, 64))]
+    best = "; ".join(dict.fromkeys(BEST[dtype][1] + " (fp32)" * (dtype != types[0]) for dtype in types))
+    return ["B 4, H 16, N 4096", "idea", "changed lines", "d 64", "TFLOP/s", best, "d 128", "TFLOP/s", best], "llrrrrrrr", rows
 
 
 def peer_ratio(line):
@@ -223,9 +221,9 @@ def peers(book, page, step, pass_="fwd"):
     for shape in shapes_of(mine):
         ours, *theirs = (rec.find(lines, name, shape, pass_) for name in (step, *(f"pytorch_{name}" for name in backends)))
         rows.append([str(shape), number(ours.ms, " ms"), number(ours.tflops), *(number(line and line.ms, " ms") for line in theirs),
-                     number(peer_ratio(ours))])
-    name = step.split("_")[0]
-    return (["size", name, "TFLOP/s", *(f"PyTorch '{backend}'" for backend in backends), f"'{backends[0]}' / {name}"], "lrrrrr", rows)
+                     percent(book, ours)])
+    return (["size", step.split("_")[0], "TFLOP/s", *(f"PyTorch '{backend}'" for backend in backends),
+             f"% of '{BEST[ours.details['dtype']][0]}'"], "lrrrrr", rows)
 
 
 def trials(book, page, step, dim):
@@ -234,6 +232,10 @@ def trials(book, page, step, dim):
     size = next((f'B {line["batch"]}, H {line["heads"]}, N {line["seq"]}' for line in lines), DASH)
     rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`' if line["tiling"] else DASH, line["what"], number(line["tflops"]),
              number(line["tflops_causal"])] for line in lines]
+    if lines and (dtype := lines[0].get("dtype")):  # the best library's kernel, which did not run in the trials' process
+        shape = [rec.Shape(*(lines[0][key] for key in ("batch", "heads", "seq", "seq", "dim")), causal) for causal in (False, True)]
+        best = [rec.find(book.records("peers"), f"pytorch_{BEST[dtype][0]}", one, lines[0]["pass"]) for one in shape]
+        rows.append([DASH, f"{BEST[dtype][1][5:]}, in another process", *(number(line and line.tflops) for line in best)])
     return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
 
 
@@ -250,22 +252,8 @@ def alternatives(book, page, step, respect):
 
 # ---- tables of counts ----------------------------------------------------------------------------------------------------------
 
-COUNTERS_AT = "B4,H16,N1024,d64"
-FFMA, HMMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"
-# counters.json has, of Nsight Compute's counters:
-# rows: what a table's row shows of a kernel: a counter, times a factor, over another; a kernel without it gets a dash;
-# stalls: what a warp waits for;
-# compared: a name, the meter's totals, the requests that bound them, and the card's counters. A card counts cp.async and
-# ldmatrix among the loads;
-# causes: why a ratio lies outside, and the steps, kernels and names where it does, at all sizes at which it does.
-COUNTED = json.loads((Path(__file__).parent / "counters.json").read_text(encoding="utf-8"))
-STALLS, COMPARED = COUNTED["stalls"], COUNTED["compared"]
+COMPARED = COUNTED["compared"]
 CAUSES = {tuple(place): cause for cause, places in COUNTED["causes"] for place in places}
-
-
-def stall_counter(name):
-    """Warps that wait for this, on average, in each cycle that issues an instruction."""
-    return f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio"
 
 
 def counter_rows(kernels):
@@ -274,16 +262,14 @@ def counter_rows(kernels):
         cells = [number(divided(factor * c[name] if name in c else None, c.get(below) if below else 1))
                  for c in (k["counters"] for k in kernels)]
         rows += [[label, *cells]] if set(cells) - {DASH, "0"} else []
-    longest = lambda counters: STALLS[max(STALLS, key=lambda name: counters.get(stall_counter(name), 0))]
-    return [*rows, ["what a warp waits for most", *(longest(k["counters"]) for k in kernels)]]
+    return [*rows, ["what a warp waits for most", *(STALLS[stalls_of(k["counters"])[0]] for k in kernels)]]
 
 
 def counters(book, page, step):
     """What Nsight Compute counted: a column per kernel of a step, or per rung of a chapter's number, its longest kernel."""
     if step.isdigit():
         found = [(rung, book.counters(rung, options_of(COUNTERS_AT))) for rung in book.chain(step)[0]]
-        kernels = [max(counted, key=lambda k: k["counters"]["gpu__time_duration.sum"]) | {"kernel": rung}
-                   for rung, counted in found if counted]
+        kernels = [max(counted, key=lambda k: k["counters"][TIME]) | {"kernel": rung} for rung, counted in found if counted]
     else:
         kernels = book.counters(step, options_of(COUNTERS_AT))
     headings, *rows = counter_rows(kernels)
@@ -292,11 +278,10 @@ def counters(book, page, step):
 
 def stalls(book, page, step):
     """What warps wait for: cycles for each instruction issued, the longest first, in the kernel that takes longest."""
-    found = [book.counters(step, options_of(COUNTERS_AT.replace("d64", f"d{dim}"))) for dim in (64, 128)]
-    longest = [max((k["counters"] for k in kernels), key=lambda c: c["gpu__time_duration.sum"], default={}) for kernels in found]
+    longest = [longest_kernel(book, step, options_of(COUNTERS_AT.replace("d64", f"d{dim}"))) for dim in (64, 128)]
     rows = [[f"`{name}`", STALLS[name], *(f"{counters.get(stall_counter(name), 0):.2f}" for counters in longest)]
-            for name in sorted(STALLS, key=lambda name: -longest[0].get(stall_counter(name), 0))]
-    return ["B 4, H 16, N 1024", "waits for", "d 64", "d 128"], "llrr", rows * all(found)
+            for name in stalls_of(longest[0])]
+    return ["B 4, H 16, N 1024", "waits for", "d 64", "d 128"], "llrr", rows * all(longest)
 
 
 LEAST_RATIO, MOST_RATIO, LEAST_SHARE, SMALL_SHARE = 0.95, 1.05, 0.95, 1e-3
@@ -454,7 +439,7 @@ def gallery(book, page, folder="steps"):
     return "\n" + text
 
 
-TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, counters, stalls, truth, traffic,
+TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, counters, limits, stalls, truth, traffic,
                                                        peer_kernels, operands, memory, machine_code, bits, verdicts, gallery)}
 
 
@@ -482,8 +467,7 @@ def fenced(language, lines):
 
 
 def diff(book, page, old, new):
-    lines = git_diff(book, old, new, "-U3").splitlines()
-    return fenced("diff", [re.sub(r"^(@@ .* @@).*", r"\1", line) for line in lines[2:]])
+    return fenced("diff", compared(book, old, new, "-U3").splitlines())
 
 
 def whole_file(book, page, file):
@@ -533,6 +517,13 @@ def inline_value(book, page, key):
         return "{} of {}".format(*truth_share(book))
     if kind == "asked" and len(rest) == 1:
         return next((str(line["instructions_to_ask"]) for line in book.lines("machine_code") if str(line["dim"]) == rest[0]), DASH)
+    if kind == "pair" and len(rest) == 2:
+        pair = [rec.find(book.records(), step, parse_size(rest[1])[0], pass_) for step, pass_ in zip(rest[0].split("/"), ("fwd", "bwd"))]
+        return number(sum(line.ms for line in pair), " ms") if len(pair) == 2 and all(pair) else DASH
+    if kind == "percent" and len(rest) == 2:
+        step, _, backend = rest[0].partition("/")
+        book.kernel_file(step)
+        return percent(book, rec.find(book.records("peers"), step, *parse_size(rest[1])), backend)
     need(len(rest) == 2 and kind in VALUES, f'"{key}" is no key; the top of plots/tables.py lists them')
     steps, size = rest[0].split("/"), rest[1]
     need(len(steps) == (2 if kind in ("ratio", "speedup", "rung") else 1), f'"{key}": A/B are two steps, STEP is one')
@@ -556,6 +547,7 @@ class Page:
         self.text = path.read_text(encoding="utf-8")
         self.stale, self.errors = [], []
         self.lint()
+        self.weigh()
         self.renewed = INLINE.sub(self.renew, BLOCK.sub(self.renew, self.text))
 
     def renew(self, match):
@@ -570,6 +562,15 @@ class Page:
             self.stale.append(f"{self.name}: {kind} {words}")
         start, end = (at - match.start() for at in match.span(3))
         return match[0][:start] + new + match[0][end:]
+
+    def weigh(self):
+        """The causes that the page gives, against the records."""
+        for match in causes.WHY.finditer(self.text):
+            try:
+                causes.check(self.book, match[1].split())
+            except BadMarker as error:
+                at = self.text.count("\n", 0, match.start()) + 1
+                self.errors.append(f"{self.name}:{at}: why {' '.join(match[1].split())}: {error}")
 
     def lint(self):
         """Numbers typed by hand and markers without their other half, both looked for outside of what is generated."""
@@ -586,7 +587,7 @@ def main():
     arguments = sys.argv[1:]
     if arguments not in ([], ["--check"], ["--changes"]):
         out = sys.stdout if arguments == ["--help"] else sys.stderr
-        print(__doc__, file=out)
+        print(__doc__, causes.__doc__, sep="\n", file=out)
         for name, made in TABLES.items():
             print("   ", name, *list(inspect.signature(made).parameters.values())[2:], "-", made.__doc__, file=out)
         sys.exit(0 if arguments == ["--help"] else 2)

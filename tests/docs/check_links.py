@@ -6,38 +6,20 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from pages import FENCE, ROOT, pages, shown
+from pages import ROOT, outside_fences, pages, shown
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 
 
 def without_code(text):
-    lines, inside = [], None
-    for line in text.split("\n"):
-        match = FENCE.match(line)
-        if inside is None and match:
-            inside = match[2]
-        elif inside is not None:
-            inside = None if line.strip() == inside else inside
-        else:
-            lines.append(re.sub(r"`[^`]*`", lambda code: " " * len(code[0]), line))
-            continue
-        lines.append("")
-    return lines
+    return [re.sub(r"`[^`]*`", lambda code: " " * len(code[0]), line) for line in outside_fences(text)]
 
 
 @lru_cache
 def anchors(path):
     """As GitHub makes them of headings: lower case, spaces to hyphens, no other signs; a repeated one gets a number."""
-    found, seen, inside = set(), {}, None
-    for line in path.read_text(encoding="utf-8").split("\n"):
-        match = FENCE.match(line)
-        if inside is None and match:
-            inside = match[2]
-            continue
-        if inside is not None:
-            inside = None if line.strip() == inside else inside
-            continue
+    found, seen = set(), {}
+    for line in outside_fences(path.read_text(encoding="utf-8")):
         found.update(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", line))
         heading = re.match(r"#{1,6}\s+(.*?)\s*#*$", line)
         if heading:

@@ -10,7 +10,12 @@ right() {
     cat <<'PAGE'
 # A page
 
-One thread per query row computes a [sum](other.md#a-heading). A warp is 32 lanes.
+One thread per query row computes a [sum](other.md#a-heading). A warp is 32 lanes. Chapters 01, 02 and 06 compute, and
+`06a_register_tile` of `steps/06_vectorized/` too.
+
+| what | chapter |
+|---|---|
+| the sum | 01 |
 
 ```console
 $ printf 'first\nsecond 123\nthird\n'
@@ -51,13 +56,18 @@ expect() { # WANTED-STATUS WHAT CHECK [SED-SCRIPT]
 }
 
 printf '# Other\n\n## A heading\n' >"$work/other.md"
-for check in check_links.py check_spelling.py check_words.py run_commands.py; do expect 0 "$check accepts a right page" "$check"; done
+for check in check_links.py check_names.py check_spelling.py check_words.py run_commands.py; do expect 0 "$check accepts a right page" "$check"; done
 expect 1 'a link to a file that is not there' check_links.py 's/other\.md/another.md/'
 expect 1 'a link to a heading that is not there' check_links.py 's/#a-heading/#no-heading/'
+expect 1 'a file that is not there' check_names.py 's/`steps\/06_vectorized/`steps\/06_scalar/'
+expect 1 'a rung that is not there' check_names.py 's/06a_register_tile/06q_register_tile/'
+expect 1 'a chapter that is not there' check_names.py 's/02 and 06/02 and 66/'
+expect 1 'a chapter that is not there, in a table' check_names.py 's/sum \| 01/sum | 61/'
 expect 1 'a misspelt word' check_spelling.py 's/computes/conputes/'
 expect 1 'a rejected phrase' check_words.py 's/One thread per query row/A thread a row/'
 expect 1 'threads that see' check_words.py 's/A warp is 32 lanes/The lanes see 32 rows/'
 expect 1 'a value at the beginning of a line' check_words.py 's/^One thread/<!-- n x -->1<!-- \/n --> thread/'
+expect 1 'a cause at the beginning of a line' check_words.py 's/^One thread/<!-- why x < 1 y z --> One thread/'
 mkdir -p "$work/steps/01_long"
 for ((i = 0; i < 800; i++)); do echo 'A line of a page, with words.'; done >"$work/steps/01_long/README.md"
 if python3 -B check_words.py "$work/steps/01_long/README.md" >"$work/said"; then echo 'FAILED  a chapter of 800 lines' && failed=1; fi
@@ -67,4 +77,52 @@ expect 1 'a quote with a line too many' run_commands.py 's/^three$/three\nfour/'
 expect 1 'a command that fails' run_commands.py 's/-lt/-gt/'
 expect 1 'a command without its reason' run_commands.py '/not run/d'
 expect 1 'commands in a fence without a language' run_commands.py 's/^```sh$/```/; s/there-is-no-such-program/.\/run.sh --quick/'
+
+# The causes that a page gives, against the records: plots/tables.py on a page with one marker.
+(cd ../.. && cp -r --parents plots/*.py plots/counters.json plots/data steps/*/*.cu "$work")
+weighs() { # WANTED-STATUS WHAT MARKER
+    local status=0
+    printf '# A page\n\nWarps wait. %s\n' "<!-- why $3 -->" >"$work/README.md"
+    python3 -B "$work/plots/tables.py" --check >"$work/said" 2>&1 || status=$?
+    if ((status == $1)) && { ((status == 0)) || grep -q "README.md:3: why $3: ${4:-}" "$work/said"; }; then
+        echo "ok      $2 (exit status $status)"
+    else
+        echo "FAILED  $2: exit status $status, expected $1"
+        cat "$work/said"
+        failed=1
+    fi
+}
+at=B4,H16,N1024,d64
+weighs 0 'a cause that the counters bear out' "issue_active < 60 10d_swizzle $at,bf16"
+weighs 0 'a quotient of counters' "data_pipe_lsu_wavefronts_mem_shared_op_ld/inst_executed_op_shared_ld < 2 09_fa2_bwd_warps $at"
+weighs 0 'the largest stall' "largest_stall = wait 10d_swizzle $at"
+weighs 0 'a counter beside that of another step' "inst_executed.sum < 0.7*10f_rows 10g_interior $at"
+weighs 0 'a time' 'ms > 09b_tiles_of_S_dP 09c_tiles_of_dV_dK B4,H16,N4096,d64'
+weighs 0 'a trial' 'trial halves < 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16'
+weighs 1 'a cause that the counters refute' "issue_active > 60 10d_swizzle $at,bf16" 'recorded is'
+weighs 1 'another largest stall' "largest_stall = barrier 10d_swizzle $at" 'recorded is wait'
+weighs 1 'a time that is shorter' 'ms < 09b_tiles_of_S_dP 09c_tiles_of_dV_dK B4,H16,N4096,d64' 'recorded is'
+weighs 1 'a trial that was faster' 'trial halves > 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16' 'recorded is'
+weighs 1 'a counter that is not recorded' "no_instruction < 1 10d_swizzle $at" '"no_instruction" names no recorded counter'
+weighs 1 'a counter that is not named clearly' "inst_executed < 1 10d_swizzle $at" '"inst_executed" names '
+weighs 1 'a step that there is not' "issue_active < 60 10q_none $at" 'there is no kernel file'
+weighs 1 'a size that is not recorded' 'issue_active < 60 10d_swizzle B4,H16,N77,d64' 'no counters of'
+weighs 1 'another data type' "issue_active < 60 10d_swizzle $at,fp16" 'no fp16 of'
+weighs 1 'a trial that there is not' 'trial no-such < 1 11_tensor_core_bwd B4,H32,N4096,d64' '0 trials'
+weighs 1 'a marker without a step' 'issue_active < 60' 'not COUNTER OP VALUE STEP SIZE'
+sed -Ei '/"10d_swizzle"/s/("smsp__issue_active.avg.pct_of_peak_sustained_active":)[0-9.]+/\194.8/' "$work/plots/data/counters/h200-counters.jsonl"
+weighs 1 'a record that has changed' "issue_active < 60 10d_swizzle $at,bf16" 'recorded is 94.8'
+
+# What limits each rung: check_limits.py on chapter 10's page with one thing wrong.
+limits() { # WANTED-STATUS WHAT SED-SCRIPT
+    local status=0 page=steps/10_tensor_core_fwd/README.md
+    sed -E "$3" ../../$page >"$work/$page"
+    ((!$1)) || ! cmp -s ../../$page "$work/$page" || { echo "FAILED $2: the page was not changed" && failed=1; }
+    python3 -B check_limits.py "$work/$page" >"$work/said" || status=$?
+    if ((status == $1)); then echo "ok      $2 (exit status $status)"; else echo "FAILED  $2: exit status $status, expected $1" && failed=1; fi
+}
+limits 0 'a chapter that says what limits it' ''
+limits 1 'a chapter without the section' 's/^## What limits it/## Limits/'
+limits 1 'a rung without an entry' 's/^- \*\*10d: /- **/'
+limits 1 'a cause without a marker' '/what limits the$/{n; s/<!-- why [^>]*-->//}'
 exit "$failed"

@@ -1,9 +1,10 @@
 """The book's pages, for the checks beside this file. Standard library only."""
 
+import os
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(os.environ.get("BOOK_ROOT") or Path(__file__).resolve().parent.parent.parent).resolve()  # BOOK_ROOT: a handout
 FENCE = re.compile(r"^( *)(```+|~~~+)\s*([\w-]*)\s*$")
 
 
@@ -40,23 +41,26 @@ def blocks(text):
     return found
 
 
+def outside_fences(text):
+    """The lines of a page, those of fenced blocks empty."""
+    lines, inside = [], None
+    for line in text.split("\n"):
+        match = FENCE.match(line)
+        if inside is None and not match:
+            lines.append(line)
+            continue
+        inside = match[2] if inside is None else None if line.strip() == inside else inside
+        lines.append("")
+    return lines
+
+
 def prose(text):
     """The text with everything blanked that is not prose; line numbers stay."""
 
     def blank(match):
         return re.sub(r"[^\n]", " ", match[0])
 
-    lines, inside = text.split("\n"), None
-    for number, line in enumerate(lines):
-        match = FENCE.match(line)
-        if inside is None and match:
-            inside = match[2]
-            lines[number] = ""
-        elif inside is not None:
-            if line.strip() == inside:
-                inside = None
-            lines[number] = ""
-    text = "\n".join(lines)
+    text = "\n".join(outside_fences(text))
     for pattern in (r"<!-- begin (?:diff|code|file).*?<!-- end \w+ -->", r"<!--.*?-->", r"\$\$.*?\$\$", r"``[^`].*?``", r"`[^`\n]*(?:\n[^`\n]+)?`",
                     r"\$[^$\n]+\$", r"^    .*$", r"\]\([^)\n]*\)", r"https?://\S+", r"<[^>\n]*>"):
         text = re.sub(pattern, blank, text, flags=re.DOTALL | re.MULTILINE if ".*?" in pattern else re.MULTILINE)
