@@ -185,7 +185,12 @@ void __tsan_write_range(void *pointer, size_t bytes) {
     simt_check_access(pointer, bytes, ACCESS_WRITE, false, __builtin_return_address(0));
 }
 
-static __attribute__((noinline, cold)) void let_others_follow(void) {
+static __attribute__((noinline)) void go_further(intptr_t pc) {
+    if (!simt_in_step) {
+        simt_furthest = pc;
+        return;
+    }
+    if (pc > -simt_furthest) simt_furthest = -pc; /* below 0: every basic block comes here */
     if (simt_self != NULL) fiber_wait(GAVE_WAY);
 }
 
@@ -193,10 +198,9 @@ static __attribute__((noinline, cold)) void let_others_follow(void) {
  * told from accesses alone: the end of a loop's body may have none. Loops without any access call it too, so it does
  * as little as can be. */
 void __sanitizer_cov_trace_pc(void) {
-    uintptr_t pc = (uintptr_t)__builtin_return_address(0);
-    simt_last_block = pc;
-    if (pc > simt_furthest) simt_furthest = pc;
-    if (__builtin_expect(simt_in_step, 0)) let_others_follow();
+    intptr_t pc = (intptr_t)__builtin_return_address(0);
+    simt_last_block = (uintptr_t)pc;
+    if (pc > simt_furthest) go_further(pc);
 }
 
 void __tsan_init(void);

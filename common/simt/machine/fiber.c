@@ -11,7 +11,8 @@ extern fcontext_t make_fcontext(void *stack_top, size_t bytes, void (*entry)(str
 
 _Thread_local struct worker *simt_worker;
 _Thread_local struct thread *simt_self;
-_Thread_local uintptr_t simt_furthest, simt_last_block;
+_Thread_local intptr_t simt_furthest;
+_Thread_local uintptr_t simt_last_block;
 
 static void fiber_main(struct transfer from) {
     simt_worker->scheduler = from.from;

@@ -46,7 +46,7 @@ struct thread {
     unsigned linear;     /* x fastest, then y, z: consecutive numbers make a warp */
     uintptr_t stack;     /* lowest address */
     const void *last_pc; /* of the latest access: where a thread that has returned was last seen */
-    uintptr_t furthest;  /* simt_furthest, while others run */
+    intptr_t furthest;   /* simt_furthest, while others run */
     uintptr_t judged;    /* where the latest write of `judged_bytes` went that a hook let pass (hooks/confined.c) */
     size_t judged_bytes;
 
@@ -191,8 +191,9 @@ struct worker {
 extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
 extern _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim; /* of the running thread; constants to a kernel */
 extern _Thread_local struct thread *simt_self;   /* NULL outside a kernel */
-/* The furthest basic block that the running thread has entered since its last access, or since it met other lanes. */
-extern _Thread_local uintptr_t simt_furthest;
+/* The furthest basic block that the running thread has entered since its last access, or since it met other lanes; after
+ * simt_run_in_step() its negative, so that the hook of basic blocks makes one comparison for both. */
+extern _Thread_local intptr_t simt_furthest;
 extern _Thread_local uintptr_t simt_last_block; /* the basic block that was entered last */
 
 extern const char __executable_start[]; /* by the linker */

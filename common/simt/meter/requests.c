@@ -2,6 +2,8 @@
  * logs are put together where lanes meet. */
 #include "counts.h"
 
+#include <stdlib.h>
+
 enum { LOG_SIZE = 32 };
 
 /* Accesses of one thread that are not yet counted: a ring. */
@@ -25,7 +27,8 @@ void meter_start_block(struct worker *worker) {
 void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc) {
     struct log *log = log_of(simt_self);
     if (log->length == LOG_SIZE) fiber_wait(AT_LOG);
-    uint32_t via = simt_furthest > (uintptr_t)pc ? relative_pc((const void *)simt_furthest) : 0;
+    const void *furthest = (const void *)labs(simt_furthest);
+    uint32_t via = furthest > pc ? relative_pc(furthest) : 0;
     simt_furthest = 0;
     log->entries[(log->start + log->length++) % LOG_SIZE] =
         (struct access){address, relative_pc(pc), via, 0, (uint16_t)bytes, (uint8_t)kind, (uint8_t)space};
