@@ -15,6 +15,15 @@ function moved(operand, bytes) {
 }
 function judged(hook, load) { print "\tpushq\t%rdi\n\tpushfq\n" load "\tcall\tsimt_confined_" hook "\n\tpopfq\n\tpopq\t%rdi" }
 function store(operand, bytes) { judged("store" bytes, "\tleaq\t" moved(operand, 16) ", %rdi\n") }
+# A load, unless it is of the own frame, of a name, or of the built-in variables by theirs. One byte stands for all: g++ takes
+# at most 16 at once, as a card does.
+function load(operand,    segment) {
+    if (operand ~ /^%st\(/) return
+    if (operand ~ /^(-?[1-3]?[0-9]?[0-9]?[0-9])?\(%r[bs]p\)$/ || operand ~ /^[A-Za-z_.$][A-Za-z0-9_.$@]*(\+[0-9][0-9]?)?\(%rip\)$/) return
+    if (operand ~ /^%fs:((0|40)|(threadIdx|block(Idx|Dim)|gridDim)@tpoff(\+[48])?)$/) return
+    segment = sub(/^%fs:/, "", operand) ? "\taddq\t%fs:0, %rdi\n" : ""
+    judged("load", "\tleaq\t" moved(operand, 16) ", %rdi\n" segment)
+}
 # How many bytes an instruction stores; 0: none; -1: not known.
 function stored(name) {
     if (name ~ /^(cmp|test|bt|push|nop|u?comis|i?mul|i?div|fld|fild|f(add|sub|mul|div|i?com)|prefetch)/) return 0
@@ -69,6 +78,7 @@ skipping { next }
     if (name ~ /^(stos|movs)[bwlq]?$/ && rest == "") {
         size = substr("1 2 4 8", 2 * index("bwlq", substr(name, 5)) - 1, 1)
         judged(repeated ? "range" size : "store" size, "")
+        if (name ~ /^movs/) judged(repeated ? "from" size : "load", repeated ? "" : "\tmovq\t%rsi, %rdi\n")
         print
         next
     }
@@ -81,6 +91,10 @@ skipping { next }
     if (target ~ /^%[re]?bpl?$/ && !(name ~ /^(push|pop)q$/ || name rest == "movq%rsp, %rbp")) refuse("the frame pointer is changed")
     if (target ~ /^%[re]?spl?$/ && !(name ~ /^(add|sub|and|cmp)q$/ && rest ~ /^\$/ || name == "leaq" && rest ~ /^-?[0-9]*\(%r[bs]p\), / || name == "cmpq"))
         refuse("a local array of variable size, or a local variable aligned to more than 16 bytes")
+    if (name !~ /^(lea|nop|prefetch)/ && match(rest, /[^ ,]*\([^()]*\)|%fs:[^ ,]+|^[^ ,%$(]+/)) {
+        from = substr(rest, RSTART, RLENGTH)
+        if (from != target || stored(name) == 0) load(from)
+    }
     if (target !~ /^[%$]/ || target ~ /^%fs:/) {
         size = target == "" || name ~ /^lea/ ? 0 : stored(name)
         if (size != 0 && target ~ /^%fs:/) refuse("a write to a built-in variable")

@@ -1,7 +1,8 @@
 /* What code compiled by simt-nvcc --confined asks before it stores, calls through a pointer or calls the host's functions
  * (confined/confine.awk). It may store what a hook has just judged, and to its own stack frames, less what a return reads;
  * its own frames are those whose code lies in the section simt_confined, up to the simulated device or the program that
- * called it. So it holds for the host's part of a kernel file, too, where no hook judges anything.
+ * called it. So it holds for the host's part of a kernel file, too, where no hook judges anything. A kernel may load what a
+ * hook has just judged, so counted, and what is no access on a card: the thread's stack and what a launch hands over.
  *
  * These functions keep all registers but the flags, which their caller keeps: a store is no call to the compiler. */
 #include "cuda_runtime.h"
@@ -68,6 +69,39 @@ STORE(2)
 STORE(4)
 STORE(8)
 STORE(16)
+
+extern const char __executable_start[], _end[]; /* the linker's: the program with its constants */
+
+GENERAL static inline bool lies_in(uintptr_t address, size_t bytes, const void *begin, size_t size) {
+    return address - (uintptr_t)begin < size && bytes <= size - (address - (uintptr_t)begin);
+}
+
+GENERAL static inline void check_load(uintptr_t address, size_t bytes, const struct frame *own) {
+    const struct thread *self = simt_self;
+    if (self == NULL) return; /* the host has no rights to device memory */
+    if (lies_in(address, bytes, (void *)self->seen, self->seen_bytes)) return;
+    if (lies_in(address, bytes, (void *)self->stack, STACK_BYTES)) return;
+    if (lies_in(address, bytes, __executable_start, (size_t)(_end - __executable_start))) return;
+    const struct launch *launch = simt_worker->launch;
+    if (lies_in(address, bytes, launch->arguments, launch->arguments_bytes)) return;
+    const struct uint3 *const built_in[] = {&threadIdx, &blockIdx, &blockDim, &gridDim};
+    for (int i = 0; i < 4; i++)
+        if (lies_in(address, bytes, built_in[i], sizeof *built_in[i])) return;
+    refuse("a load through a pointer that leads nowhere, or that the meter cannot see", (void *)own->return_address);
+}
+
+KEEPS_REGISTERS void simt_confined_load(uintptr_t address);
+KEEPS_REGISTERS void simt_confined_load(uintptr_t address) { check_load(address, 1, __builtin_frame_address(0)); }
+#define FROM(bytes)                                                                                                    \
+    KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                        \
+    KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {       \
+        (void)rdi, (void)rdx;                                                                                          \
+        if (rcx > 0) check_load(rsi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));        \
+    }
+FROM(1)
+FROM(2)
+FROM(4)
+FROM(8)
 
 /* A function whose address is taken begins with endbr64. */
 KEEPS_REGISTERS void simt_confined_call(uintptr_t code);

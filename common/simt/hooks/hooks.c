@@ -109,6 +109,7 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
     for (size_t word = 0; word < bytes / 4; word++)
         if (!shadow_read_is_settled(&cells[word], stamp, worker, self->clock, global, all_written)) return false;
     self->last_pc = pc;
+    self->seen = address, self->seen_bytes = bytes;
     if (worker->metering) meter_access(address, bytes, ACCESS_READ, space, pc);
     return true;
 }
@@ -119,6 +120,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     uintptr_t address = (uintptr_t)pointer;
     enum memory_space space = SPACE_GLOBAL;
     self->last_pc = pc;
+    self->seen = address, self->seen_bytes = bytes;
     if (!only_reads(kind) && address - self->stack >= STACK_BYTES) self->judged = address, self->judged_bytes = bytes;
     if (worker->suspect_count > 0) shadow_settle_suspects(worker);
     if (marked) worker->block_synchronises = true;
@@ -175,14 +177,26 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-/* Structs of other sizes, and copies that g++ folds. */
+/* Structs of other sizes, and copies that g++ folds: a card moves 16 bytes per instruction at most, each at a multiple of
+ * their number. */
+static void judge_range(void *pointer, size_t bytes, enum access_kind kind, const void *pc) {
+    struct thread *self = simt_self;
+    uintptr_t address = (uintptr_t)pointer, any = address | bytes | 16;
+    if (self == NULL) return;
+    size_t piece = any & -any;
+    for (size_t at = 0; at < bytes; at += piece) judge(self, (char *)pointer + at, piece, kind, false, pc);
+    /* As a whole: the instructions that follow are g++'s choice. */
+    self->seen = address, self->seen_bytes = bytes;
+    bool outside = address - self->stack >= STACK_BYTES && address + bytes - 1 - self->stack >= STACK_BYTES;
+    if (!only_reads(kind) && outside) self->judged = address, self->judged_bytes = bytes;
+}
 void __tsan_read_range(void *pointer, size_t bytes);
 void __tsan_read_range(void *pointer, size_t bytes) {
-    simt_check_access(pointer, bytes, ACCESS_READ, false, __builtin_return_address(0));
+    judge_range(pointer, bytes, ACCESS_READ, __builtin_return_address(0));
 }
 void __tsan_write_range(void *pointer, size_t bytes);
 void __tsan_write_range(void *pointer, size_t bytes) {
-    simt_check_access(pointer, bytes, ACCESS_WRITE, false, __builtin_return_address(0));
+    judge_range(pointer, bytes, ACCESS_WRITE, __builtin_return_address(0));
 }
 
 static __attribute__((noinline)) void go_further(intptr_t pc) {

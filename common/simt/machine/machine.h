@@ -49,6 +49,8 @@ struct thread {
     intptr_t furthest;   /* simt_furthest, while others run */
     uintptr_t judged;    /* where the latest write of `judged_bytes` went that a hook let pass (hooks/confined.c) */
     size_t judged_bytes;
+    uintptr_t seen; /* the latest access of `seen_bytes` that a hook has let pass */
+    size_t seen_bytes;
 
     struct place place; /* of the barrier, collective or condition that it waits at */
     const struct simt_collective *collective;

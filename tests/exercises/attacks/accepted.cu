@@ -61,3 +61,9 @@ auto f = [](auto self, int i) -> int { int own[4] = {i, 1, 2, 3}; return i == 0 
 //: score == 100
 //: says Score: 100.0
 extern  __shared__ float dynamic[]; if (dynamic == nullptr) return;
+//! structs by value, tables and arrays with values
+//: score == 100
+//: says Score: 100.0
+struct S { float x[8]; int n; }; static const float table[4] = {1, 2, 3, 4}; S s = {{1, 2, 3, 4, 5, 6, 7, 8}, p.d};
+float (*volatile f)(S, const float *) = [](S s, const float *t) { return s.x[s.n & 7] + t[s.n & 3]; }; int a[40] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
+if (f(s, table) + a[p.d % 40] < 0) return;

@@ -51,3 +51,8 @@ template <int N> struct T { typename T<N + 1>::x y; }; static __device__ T<0> t;
 //: end
 //: says error|the compiler
 template <int N, int M> struct T { static constexpr int v = T<N - 1, 2 * M>::v + T<N - 1, 2 * M + 1>::v; }; template <int M> struct T<0, M> { static constexpr int v = M & 1; }; static __device__ int f() { return T<26, 0>::v; } __device__ int g() { return f(); }
+//! structs of 128 bytes as one request
+//: task 06a
+//: score == 80
+//: says MISSED  requests to load
+struct R { float x[32]; }; for (int c = 0; c < D; c += 2) { R r = *(const R *)&Q_smem[c / 32 * 32]; if (r.x[c & 31] == 12345) break; }

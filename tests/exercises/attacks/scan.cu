@@ -167,9 +167,13 @@ __asm__("nop");
 //! a name for the assembler
 //: says __asm__: inline assembly
 int stop() __asm__("simt_meter_stop");
-//! an attribute switches the detectors off
+//! an attribute switches the checks of indices off
 //: says attributes
 //: alone scan -> Score: 100.0
+auto quiet = [](int i) __attribute__((no_sanitize("bounds"))) { int a[4] = {i, 1, 2, 3}; return a[i & 7]; }; if (quiet(p.d | 5) == 12345) return;
+//! an attribute switches the detectors off
+//: says attributes
+//: alone scan machine -> Score: 100.0
 auto quiet = [&](int i) __attribute__((no_sanitize("thread"))) { return Q[i]; }; if (quiet(0) == 12345.0f) return;
 //! the same by a standard attribute
 //: says attributes
