@@ -1,5 +1,7 @@
 /* Atomic operations on global and shared memory. */
+#include "cuda_runtime.h"
 #include "hooks.h"
+#include "report.h"
 
 #include <string.h>
 
@@ -50,10 +52,20 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
     return take_new ? operand : old;
 }
 
+/* Of a card's memories two have atomic operations. On the thread's own stack one could reach a return address here. */
+static void check_cell(const void *address, size_t bytes, const void *pc) {
+    if (simt_self != NULL && (uintptr_t)address - simt_self->stack < STACK_BYTES)
+        simt_fail(cudaErrorIllegalAddress,
+                  "%s: atomic operation on a local variable: a card has them on global and "
+                  "shared memory only",
+                  source_line(pc));
+    simt_check_access(address, bytes, ACCESS_ATOMIC, true, pc);
+}
+
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare) {
     bool is_wide = type == SIMT_LONG || type == SIMT_SIGNED_LONG || type == SIMT_DOUBLE;
-    simt_check_access(address, is_wide ? 8 : 4, ACCESS_ATOMIC, true, __builtin_return_address(0));
+    check_cell(address, is_wide ? 8 : 4, __builtin_return_address(0));
     if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) fiber_give_way(); /* perhaps a lock */
     if (is_wide) {
         uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
@@ -70,7 +82,7 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
 }
 
 void simt_reduce_add4(float *address, const float operand[4]) {
-    simt_check_access(address, 4 * sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));
+    check_cell(address, 4 * sizeof *address, __builtin_return_address(0));
     for (int i = 0; i < 4; i++) {
         uint32_t *cell = (uint32_t *)(void *)&address[i], old = __atomic_load_n(cell, __ATOMIC_RELAXED), bits;
         memcpy(&bits, &operand[i], sizeof bits);

@@ -134,3 +134,6 @@ auto f = [](auto self, int i) -> int { int big[256]; big[i & 255] = i; return se
 //: score >= 0
 //: says array of variable size|aligned to more|Score
 alignas(256) float a[64]; a[col & 63] = 1; if (a[row & 63] == 3.0f) return;
+//! an atomic operation over the return address
+//: says atomic operation on a local variable
+long a[1] = {}; long *q = a + 2; for (int i = 0; i < 8; i++) atomicExch((unsigned long long *)(q + i), 0x4141ull);
