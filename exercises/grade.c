@@ -444,6 +444,27 @@ static const char *not_done_by_kernels(const struct task *task, const cJSON *met
     return NULL;
 }
 
+/* What a budget limits, whichever instruction moves the bytes: a load may be an asynchronous copy, an ldmatrix or an atomic
+ * operation that adds 0, a store an atomic exchange. A backward pass may have to add to global memory. */
+static double cost_of(const struct task *task, const cJSON *meter, const char *count) {
+    static const char *const alike[][3] = {{"global_load_", "global_copy_", "global_atomic_"},
+                                           {"global_store_", "global_atomic_", NULL},
+                                           {"shared_load_", "shared_ldmatrix_", "shared_atomic_"},
+                                           {"shared_store_", "shared_atomic_", NULL}};
+    double sum = count_of(meter, count);
+    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
+        size_t length = strlen(alike[i][0]);
+        for (int k = 1; k < 3 && strncmp(count, alike[i][0], length) == 0 && alike[i][k] != NULL; k++) {
+            if (task->backward && strcmp(alike[i][k], "global_atomic_") == 0) continue;
+            char name[64];
+            snprintf(name, sizeof name, "%s%s", alike[i][k], count + length);
+            double more = count_of(meter, name);
+            if (!isnan(more)) sum += more;
+        }
+    }
+    return sum;
+}
+
 static void grade_cost(struct grading *grading, const char *program, uint64_t seed, bool deserves, bool any_fault) {
     const struct task *task = grading->task;
     struct submission_run result = {0};
@@ -459,7 +480,7 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
     for (int i = 0; i < task->budget_count; i++) {
         const struct budget *budget = &task->budgets[i];
         struct item *item = add_item(grading, COST, budget->what, task->points[COST] / task->budget_count);
-        double yours = why == NULL ? count_of(result.meter, budget->count) : NAN;
+        double yours = why == NULL ? cost_of(task, result.meter, budget->count) : NAN;
         bool lost_barrier = any_fault && strcmp(budget->count, "barriers") == 0;
         item->passed = yours <= budget->at_most && !lost_barrier;
         item->score = item->passed ? item->most : 0.0;

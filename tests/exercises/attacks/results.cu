@@ -56,3 +56,14 @@ template <int N, int M> struct T { static constexpr int v = T<N - 1, 2 * M>::v +
 //: score == 80
 //: says MISSED  requests to load
 struct R { float x[32]; }; for (int c = 0; c < D; c += 2) { R r = *(const R *)&Q_smem[c / 32 * 32]; if (r.x[c & 31] == 12345) break; }
+//! loads as asynchronous copies
+//: task 02a
+//: score < 100
+//: says MISSED  sectors of global loads
+__shared__ float more[TILE * TILE]; for (int k = 0; k < depth; k++) __pipeline_memcpy_async(&more[threadIdx.y * TILE + threadIdx.x], A, 4);
+__pipeline_commit(); __pipeline_wait_prior(0);
+//! loads as atomic operations
+//: task 02a
+//: score < 100
+//: says MISSED  wavefronts of shared loads
+__shared__ unsigned more; if (threadIdx.x + threadIdx.y == 0) more = 0; __syncthreads(); for (int k = 0; k < depth; k++) if (atomicOr(&more, 0u) != 0) return;
