@@ -444,6 +444,26 @@ static int line_changed(const struct task *task, const char *submission) {
     return 0;
 }
 
+/* A macro ends with its hole where the starter has its name, too: what stands outside the holes is ours. Other holes keep the
+ * rest. `line`: of the text that follows. */
+static void end_macros(char **text, const char *hole, const char *starter, int line) {
+    bool any = false;
+    for (const char *at = hole; *at != '\0'; at = line_end(at)) {
+        const char *word = line_start(at);
+        if (*word != '#' || strncmp(word = line_start(word + 1), "define", 6) != 0) continue;
+        word = line_start(word + 6);
+        size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        if (length == 0 || memmem(starter, strlen(starter), word, length) == NULL) continue;
+        append_text(text, "#undef ");
+        append(text, word, length);
+        append_text(text, "\n");
+        any = true;
+    }
+    char directive[32];
+    snprintf(directive, sizeof directive, "#line %d\n", line);
+    if (any) append_text(text, directive);
+}
+
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room) {
     char *text = NULL;
     const char *at = task->starter;
@@ -464,6 +484,8 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         bool fine = is_off("scan") || is_device_code(hole, line, why, room);
         append(&text, at, (size_t)(ours.begin - at));
         append_text(&text, hole);
+        for (const char *c = hole; *c != '\0'; c++) line += *c == '\n';
+        if (!is_off("macros")) end_macros(&text, hole, task->starter, line);
         free(hole);
         at = ours.end;
         if (!fine) return NULL;

@@ -186,25 +186,32 @@ step_01_naive.forward(&p, nullptr, nullptr, 0);
 //! host code by a macro that the host part uses, over the host's stack
 //: task b01
 //: end
-//: says in host code
-//: alone machine -> no results|ended|Score
+//: score == 100
+//: says Score: 100.0
+//: alone macros -> in host code
 static int store(int n) { int a[8] = {}; int *volatile q = a; for (int i = 0; i < 1 << 16; i++) q[i] = n; return a[n & 7] == 3 ? 33 : 32; }
 #define BLOCK_X store(77)
 //! host code by a macro, to a made address
 //: task b01
 //: end
-//: says in host code
+//: score == 100
+//: says Score: 100.0
+//: alone macros -> in host code
 static int store(long to) { *(volatile int *)to = 1; return 32; }
 #define BLOCK_X store(0x400000)
 //! host code by a macro, into device memory
 //: task b01
 //: end
-//: says in host code|error
+//: score == 100
+//: says Score: 100.0
+//: alone macros -> in host code|error
 static int store(float *O) { O[0] = 1; return 32; }
 #define BLOCK_X store(t->O)
 //! host code that calls through a pointer
 //: task b01
 //: end
-//: says a call through a pointer that is no function
+//: score == 100
+//: says Score: 100.0
+//: alone macros -> a call through a pointer that is no function
 static int call(const void *to) { ((void (*)())to)(); return 32; }
 #define BLOCK_X call(t)
