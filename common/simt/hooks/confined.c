@@ -158,14 +158,21 @@ void simt_confined_sincos(double x, double *sine, double *cosine) {
 
 int simt_confined_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int simt_confined_printf(const char *format, ...) {
-    for (const char *at = format; (at = strchr(at, '%')) != NULL; at++) {
-        at += 1 + strspn(at + 1, "-+ #0'I*.$123456789hlLqjztZ");
-        if (*at == 'n') refuse("printf() with %n, which a card does not have", __builtin_return_address(0));
+    char text[1024]; /* a copy, which vprintf() cannot write over while it reads */
+    size_t length = strnlen(format, sizeof text);
+    if (length == sizeof text)
+        refuse("printf() with a format of more than 1023 characters", __builtin_return_address(0));
+    memcpy(text, format, length);
+    text[length] = '\0';
+    for (const char *at = text; (at = strchr(at, '%')) != NULL; at++) {
+        at += 1 + strspn(at + 1, "-+ #0'*.123456789hlLqjzt");
         if (*at == '\0') break;
+        if (strchr("diouxXeEfFgGaAcsp%", *at) == NULL) /* %n too, of which the C library knows several spellings */
+            refuse("printf() with %n or another conversion that a card does not have", __builtin_return_address(0));
     }
     va_list arguments;
     va_start(arguments, format);
-    int written = vprintf(format, arguments);
+    int written = vprintf(text, arguments);
     va_end(arguments);
     return written;
 }

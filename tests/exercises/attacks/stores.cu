@@ -137,3 +137,6 @@ alignas(256) float a[64]; a[col & 63] = 1; if (a[row & 63] == 3.0f) return;
 //! an atomic operation over the return address
 //: says atomic operation on a local variable
 long a[1] = {}; long *q = a + 2; for (int i = 0; i < 8; i++) atomicExch((unsigned long long *)(q + i), 0x4141ull);
+//! printf with a spelling of %n that newer C libraries know
+//: says printf\(\) with %n
+if (row == 0) printf("%w32n", (int *)&blockDim);
