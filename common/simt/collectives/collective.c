@@ -13,6 +13,15 @@
 
 static struct thread *first_lane_of(struct thread *thread) { return thread - thread->linear % WARP_SIZE; }
 
+/* A card moves 8 bytes by two shuffles. 4 bytes or fewer arrive here with zeros above them. */
+static bool is_wide_shuffle(const struct simt_collective *collective, const struct simt_lanes *lanes) {
+    if (collective->combine != simt_shfl.combine) return false;
+    uint64_t any = 0;
+    for (unsigned left = lanes->present; left != 0; left &= left - 1)
+        any |= ((const struct simt_value *)lanes->operand[__builtin_ctz(left)])->value;
+    return any >> 32 != 0;
+}
+
 /* When every lane that `self` waits for has arrived at the same collective: combine, and let all of them go on. */
 static void try_collective(struct warp *warp, struct thread *self) {
     unsigned present = self->mask & warp->live;
@@ -33,8 +42,9 @@ static void try_collective(struct warp *warp, struct thread *self) {
     if (!self->collective->orders_nothing) shadow_collective(warp, first, present);
     if (simt_worker->metering) {
         meter_lanes(simt_worker, first, present);
-        meter_event(simt_worker, (int)(first->linear / WARP_SIZE), self->place.what, self->place.file,
-                    self->place.line);
+        for (int times = is_wide_shuffle(self->collective, &lanes) ? 2 : 1; times > 0; times--)
+            meter_event(simt_worker, (int)(first->linear / WARP_SIZE), self->place.what, self->place.file,
+                        self->place.line);
     }
 }
 

@@ -67,3 +67,10 @@ __pipeline_commit(); __pipeline_wait_prior(0);
 //: score < 100
 //: says MISSED  wavefronts of shared loads
 __shared__ unsigned more; if (threadIdx.x + threadIdx.y == 0) more = 0; __syncthreads(); for (int k = 0; k < depth; k++) if (atomicOr(&more, 0u) != 0) return;
+//! two values in one shuffle
+//: task 00d
+//: score < 100
+//: says MISSED  shuffles
+struct pair { float a, b; } both = {}; for (int col = lane; col < p.d; col += 2 * WARP) { both.a += Q[col]; if (col + WARP < p.d) both.b += Q[col + WARP]; }
+for (int bit = WARP / 2; bit > 0; bit /= 2) { pair other = __shfl_xor_sync(FULL_WARP, both, bit); both.a += other.a; both.b += other.b; }
+if (lane == 0) L[row] = both.a + both.b; if (row >= 0) return;
