@@ -130,6 +130,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
         struct shadowed shared = {worker->shared_cells, SHARED_BYTES_MAX, true, false};
         shadow_access(&shared, shared_offset, address, bytes, kind, marked, pc);
         space = SPACE_SHARED;
+        if (marked) meter_flag(worker);
     } else if (address - self->stack < STACK_BYTES) {
         space = SPACE_LOCAL;
     } else {
@@ -140,6 +141,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
             offset = address - memory->start;
         }
         if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);
+        if (marked && kind != ACCESS_ATOMIC) meter_flag(worker);
         struct shadowed global = {memory->cells, memory->bytes, false, memory->all_written};
         shadow_access(&global, offset, address, bytes, kind, marked, pc);
     }

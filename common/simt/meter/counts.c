@@ -249,6 +249,10 @@ void meter_event(struct worker *worker, int warp, const char *what, const char *
         worker->meter->collectives++;
 }
 
+void meter_flag(struct worker *worker) {
+    if (worker->counted) worker->meter->flag_accesses++;
+}
+
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
 
 static void merge(struct meter *into, struct meter *from) {
@@ -272,6 +276,7 @@ static void merge(struct meter *into, struct meter *from) {
         add_event(into, from->events[i].what, from->events[i].file, from->events[i].line, from->events[i].count);
     into->barriers += from->barriers;
     into->collectives += from->collectives;
+    into->flag_accesses += from->flag_accesses;
     if (from->shared_bytes > into->shared_bytes) into->shared_bytes = from->shared_bytes;
 }
 

@@ -29,6 +29,7 @@ struct meter {
     struct event *events;
     int event_count, event_room;
     uint64_t barriers, collectives; /* once per block, once per warp */
+    uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
     size_t shared_bytes;            /* of the block that had the most: static and dynamic */
 };
 

@@ -49,6 +49,7 @@ bool meter_make_room(struct worker *worker, unsigned first, unsigned end);
 /* ---- counts.c: what each source line cost ---- */
 void meter_event(struct worker *worker, int warp, const char *what, const char *file,
                  int line); /* warp -1: a barrier */
+void meter_flag(struct worker *worker); /* an access by which threads may wait for one another */
 void meter_launch_done(struct launch *launch, struct worker **workers, int count);
 
 /* ---- table.c: the counts in words; JSON is the caller's to free ---- */
