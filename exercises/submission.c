@@ -54,7 +54,11 @@ static bool may_call(const char *name, const char *abi) {
         "floorf fmaf"
         " fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf log2f log10f log1pf lrintf nearbyintf powf rintf roundf "
         "sinf"
-        " sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp exp2 log log2 fma fmax fmin fabs sqrt pow floor ceil ";
+        " sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp exp2 log log2 fma fmax fmin fabs sqrt pow floor ceil"
+        " llrintf lroundf llroundf lrint llrint lround llround rint nearbyint round trunc sin cos tan sinh cosh tanh "
+        "asin"
+        " acos atan atan2 erf erfc cbrt hypot fmod log1p expm1 log10 ldexp acoshf asinhf atanhf remainderf "
+        "__popcountdi2 ";
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
     return is_word_of(name, words) || (strncmp(name, "simt_", 5) == 0 && is_word_of(name, abi));

@@ -67,3 +67,11 @@ extern  __shared__ float dynamic[]; if (dynamic == nullptr) return;
 struct S { float x[8]; int n; }; static const float table[4] = {1, 2, 3, 4}; S s = {{1, 2, 3, 4, 5, 6, 7, 8}, p.d};
 float (*volatile f)(S, const float *) = [](S s, const float *t) { return s.x[s.n & 7] + t[s.n & 3]; }; int a[40] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
 if (f(s, table) + a[p.d % 40] < 0) return;
+//! functions of the mathematical library, and a table of lambdas
+//: score == 100
+//: says Score: 100.0
+typedef float (*op)(float, float); op table[2] = {[](float a, float b) { return a + b; }, [](float a, float b) { return a * b; }};
+float s = 0; for (int i = 0; i < 4; i++) s = table[(i + p.d) & 1](s, 1.0f); if (s > 1e30f) return;
+double dd = sqrt((double)p.d) + pow(2.0, p.d % 3) + __expf(s) + erff(s) + rsqrtf(2.0f) + __fdividef(1.0f, 3.0f) + log1pf(s) + cbrtf(8.0f) + fmodf(3.f, 2.f) + ldexpf(1.f, 2) + roundf(s) + truncf(s);
+int e; float fr = frexpf(3.0f, &e); long long ll = llrintf(s) + __float2int_rn(s) + lroundf(2.5f) + __clz(p.d) + __ffs(p.d) + __brev(7u) + __popc(p.d) + abs(p.d) + max(p.d, 3) + (int)isnan(s) + (int)isinf(s) + signbit(s);
+if (dd + fr + ll == 12345.678) return;
