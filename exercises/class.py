@@ -39,7 +39,8 @@ class Arguments(argparse.ArgumentParser):
 
 
 def printable(name):
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in os.fsencode(name).decode(errors="backslashreplace"))
+    """As text; behind an apostrophe where a spreadsheet would take it for a formula."""
+    return ("'" if name[:1] in ("=", "+", "-", "@") else "") + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in os.fsencode(name).decode(errors="backslashreplace"))
 
 
 def submitted(path, task):

@@ -63,6 +63,7 @@ mkfifo "$class/fifo.cu"
 head -c 2000000 /dev/zero >"$class/large.cu"
 printf 'x\0y' >"$class/zero.cu"
 : >"$class/empty.cu"
+: >"$class/=1+2.cu"
 
 # Killed in the middle, then interrupted in the middle, then resumed.
 setsid ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null &
@@ -84,14 +85,15 @@ mapfile -t before <"$work/before"
 ((${#before[@]} > 0)) && [[ -z $(find "${before[@]}" -newermt 2002-01-01) ]]
 check 'what had been graded is not graded again'
 
-look 'len(rows) == '"$((independent + 12))"
+look 'len(rows) == '"$((independent + 13))"
 look 'all(row["score"] == "100.0" and row["results"] == "60.0" and row["faults"] == row["cost"] == "20.0" for name, row in rows.items() if name.split(".")[0] in ("one_row_at_a_time", "helper_function", "copied", "the book"))'
 look 'rows["Jörg \"the\" O'"'"'Neil"]["score"] == "100.0" and rows["Zoë, B"]["score"] == rows["two\\x0alines"]["score"] == "0.0"'
 look 'all(rows[name]["status"] == "not graded" and rows[name]["note"] for name in ("nothing", "two", "link", "fifo", "large", "zero"))'
 look 'rows["empty"]["status"] == "graded" and "Hole 1" in rows["empty"]["note"]'
+look "\"'=1+2\" in rows and \"=1+2\" not in rows" # no formula
 look 'marked == {("copied", "one_row_at_a_time")}'
 reports=("$csv".reports/*.txt)
-((${#reports[@]} == independent + 6)) && [[ -z $(find "$csv.reports" -name '.*' -type f) ]]
+((${#reports[@]} == independent + 7)) && [[ -z $(find "$csv.reports" -name '.*' -type f) ]]
 check 'one report per student, and nothing else'
 
 touch -d '2001-01-01' "$csv".reports/*.txt
