@@ -58,6 +58,170 @@ __global__ void two_lines_fault(int *out) {
     out[threadIdx.x] = 1;
 }
 
+/* ---- races of textbooks: what is stored is atomic, or one value -------------------------------------------------- */
+
+__global__ void cas_double(int *out) { // the Programming Guide's atomicAdd(double)
+    unsigned long long *bits = (unsigned long long *)out, assumed;
+    unsigned long long old = *bits; // here
+    do {
+        assumed = old;
+        long long sum = __double_as_longlong(1 + __longlong_as_double(assumed));
+        old = atomicCAS(bits, assumed, (unsigned long long)sum); // here
+    } while (assumed != old);
+}
+__global__ void cas_double_twin(int *out) { atomicAdd((double *)out, 1); }
+__global__ void cas_double_fault(int *out) {
+    __shared__ unsigned long long sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    unsigned long long old = sum, assumed; // here
+    do {
+        assumed = old;
+        old = atomicCAS(&sum, assumed, assumed + 1);
+    } while (assumed != old);
+    out[threadIdx.x] = (int)old;
+}
+
+__global__ void cas_max(int *out) {
+    int old = *out, seen; // here
+    do {
+        seen = old;
+        if (__int_as_float(seen) >= threadIdx.x) break;
+        old = atomicCAS(out, seen, __float_as_int(threadIdx.x)); // here
+    } while (old != seen);
+}
+__global__ void cas_max_twin(int *out) { atomicMax(out, threadIdx.x); }
+__global__ void cas_max_fault(int *out) { // one store is no atomic
+    if (threadIdx.x == N - 1) *out = 0; // here
+    else atomicMax(out, threadIdx.x);
+}
+
+__global__ void early_exit(int *out) {
+    for (int i = 0; i < N && *out == 0; i++) // here
+        if (i == 3 + threadIdx.x) atomicExch(out, 1); // here
+}
+__global__ void early_exit_twin(int *out) {
+    for (int i = 0; i < N && atomicAdd(out, 0) == 0; i++)
+        if (i == 3 + threadIdx.x) atomicExch(out, 1);
+}
+__global__ void early_exit_fault(int *out) { // the flag becomes a plain 2 in the end, by one who has stored a 1
+    int found = *out; // here
+    if (threadIdx.x == 40) atomicExch(out, 1);
+    if (threadIdx.x == 40) *out = 2 + found; // here
+}
+
+__global__ void labels(int *out) {
+    int vertex = threadIdx.x * 7 % 10;
+    if (out[vertex] == 0) // here
+        out[vertex] = 5;  // here
+}
+__global__ void labels_twin(int *out) { atomicCAS(&out[threadIdx.x * 7 % 10], 0, 5); }
+__global__ void labels_fault(int *out) {
+    int vertex = threadIdx.x * 7 % 10;
+    if (out[vertex] == 0 || threadIdx.x > N - 5) out[vertex] = 5 + threadIdx.x / 60; // here
+}
+
+__global__ void read_before(int *out) {
+    int before = out[0]; // here
+    if (threadIdx.x == 40) out[0] = 7; // here
+    out[1 + threadIdx.x] = before;
+}
+__global__ void read_before_twin(int *out) {
+    if (threadIdx.x < N - 1) out[1 + threadIdx.x] = out[0];
+}
+__global__ void shared_read_fault(int *out) {
+    __shared__ int word;
+    if (threadIdx.x == 3) word = 7;                // here
+    if (threadIdx.x == 40) out[threadIdx.x] = word; // here
+}
+__global__ void shared_write_fault(int *out) { // the warp that comes last to the barrier goes on first
+    __shared__ int word;
+    if (threadIdx.x == 3) word = 7;
+    __syncthreads();
+    if (threadIdx.x == 40) out[threadIdx.x] = word; // here
+    if (threadIdx.x == 3) word = 7;                 // here
+}
+
+/* A barrier orders what one block stores before it. */
+__global__ void in_rounds(int *out) {
+    for (int round = 0; round < 3; round++) {
+        if (threadIdx.x == 0) out[0] = 0;
+        __syncthreads();
+        if (out[0] == 0) // here
+            out[0] = 5 + round; // here
+        __syncthreads();
+    }
+}
+__global__ void in_rounds_twin(int *out) {
+    for (int round = 0; round < 3; round++) {
+        if (threadIdx.x == 0) out[0] = 5 + round;
+        __syncthreads();
+        if (out[0] == 0) out[1] = 1;
+        __syncthreads();
+    }
+}
+__global__ void in_rounds_fault(int *out) { // of two blocks
+    if (blockIdx.x == 0) {
+        if (threadIdx.x == 0) out[0] = 1;
+        __syncthreads();
+        if (threadIdx.x == 0) out[0] = 2; // here
+    } else if (out[0] == 0) { // here
+        out[1 + threadIdx.x % (N - 1)] = 0;
+    }
+}
+
+__global__ void plain_beside_atomic_fault(int *out) {
+    if (threadIdx.x == 3) atomicExch(out, 7); // here
+    if (threadIdx.x == 40) out[0] = 7;        // here
+}
+__global__ void atomic_beside_plain_fault(int *out) {
+    if (threadIdx.x == 3) out[0] = 7;          // here
+    if (threadIdx.x == 40) atomicExch(out, 7); // here
+}
+__global__ void plain_then_atomic_fault(int *out) {
+    if (threadIdx.x == 3) out[0] = 7;
+    __syncwarp();
+    if (threadIdx.x == 3) atomicExch(out, 8);           // here
+    if (threadIdx.x == 40) out[threadIdx.x] = out[0]; // here
+}
+__global__ void two_values_read_fault(int *out) {
+    if (threadIdx.x == 3) out[0] = 1;
+    __syncwarp();
+    if (threadIdx.x == 3) out[0] = 2;
+    __syncwarp();
+    if (threadIdx.x == 3) out[threadIdx.x] = out[0]; // here
+    if (threadIdx.x == 40) out[0] = 2; // here
+}
+__global__ void read_between_fault(int *out) { // in a moment in which block 0 makes no access
+    long long start = clock64();
+    if (blockIdx.x == 0) {
+        out[0] = 1;
+        __syncwarp();
+        out[0] = 2; // here
+        while (clock64() - start < 60000000) {}
+    } else {
+        while (clock64() - start < 20000000) {}
+        out[1] = out[0]; // here
+    }
+}
+__global__ void one_after_all_fault(int *out) { // all store a 7, then one of them another value
+    if (threadIdx.x < 2) out[0] = 7;
+    if (threadIdx.x == 1) out[0] = 8; // here
+}
+__global__ void sixteen_bytes_fault(int4 *out) { out[0] = make_int4(7, 7, 7, 7); } // here
+__global__ void read_of_sixteen_bytes_fault(int4 *out) {
+    if (threadIdx.x == 40) out[0] = make_int4(7, 7, 7, 7); // here
+    if (threadIdx.x == 50 && ((int *)out)[1] == 3) out[1].x = 1; // here
+}
+struct __attribute__((packed)) misplaced {
+    char first;
+    int value;
+};
+__global__ void misaligned_fault(misplaced *out) {
+    if (threadIdx.x == 40 && out->value == 3) out[1].first = 1; // here
+    if (threadIdx.x == 50) out->value = 7; // here
+}
+
 int main(int argc, char **argv) {
     int *out, *in, host[N];
     const char *name = argc > 1 ? argv[1] : "";
@@ -79,6 +243,34 @@ int main(int argc, char **argv) {
     else if (is("two_lines")) two_lines<<<1, N>>>(out);
     else if (is("two_lines_twin")) two_lines_twin<<<1, N>>>(out);
     else if (is("two_lines_fault")) two_lines_fault<<<1, N>>>(out);
+    else if (is("cas_double")) cas_double<<<2, N>>>(out);
+    else if (is("cas_double_twin")) cas_double_twin<<<2, N>>>(out);
+    else if (is("cas_double_fault")) cas_double_fault<<<1, N>>>(out);
+    else if (is("cas_max")) cas_max<<<2, N>>>(out);
+    else if (is("cas_max_twin")) cas_max_twin<<<2, N>>>(out);
+    else if (is("cas_max_fault")) cas_max_fault<<<1, N>>>(out);
+    else if (is("early_exit")) early_exit<<<2, N>>>(out);
+    else if (is("early_exit_twin")) early_exit_twin<<<2, N>>>(out);
+    else if (is("early_exit_fault")) early_exit_fault<<<1, N>>>(out);
+    else if (is("labels")) labels<<<2, N>>>(out);
+    else if (is("labels_twin")) labels_twin<<<2, N>>>(out);
+    else if (is("labels_fault")) labels_fault<<<1, N>>>(out);
+    else if (is("read_before")) read_before<<<1, N - 1>>>(out);
+    else if (is("read_before_twin")) read_before_twin<<<1, N>>>(out);
+    else if (is("shared_read_fault")) shared_read_fault<<<1, N>>>(out);
+    else if (is("shared_write_fault")) shared_write_fault<<<1, N>>>(out);
+    else if (is("plain_beside_atomic_fault")) plain_beside_atomic_fault<<<1, N>>>(out);
+    else if (is("atomic_beside_plain_fault")) atomic_beside_plain_fault<<<1, N>>>(out);
+    else if (is("plain_then_atomic_fault")) plain_then_atomic_fault<<<1, N>>>(out);
+    else if (is("two_values_read_fault")) two_values_read_fault<<<1, N>>>(out);
+    else if (is("read_between_fault")) read_between_fault<<<2, 1>>>(out);
+    else if (is("in_rounds")) in_rounds<<<1, N>>>(out);
+    else if (is("in_rounds_twin")) in_rounds_twin<<<1, N>>>(out);
+    else if (is("in_rounds_fault")) in_rounds_fault<<<2, N>>>(out);
+    else if (is("one_after_all_fault")) one_after_all_fault<<<1, N>>>(out);
+    else if (is("sixteen_bytes_fault")) sixteen_bytes_fault<<<1, N>>>((int4 *)out);
+    else if (is("read_of_sixteen_bytes_fault")) read_of_sixteen_bytes_fault<<<1, N>>>((int4 *)out);
+    else if (is("misaligned_fault")) misaligned_fault<<<1, N>>>((misplaced *)out);
     else return fprintf(stderr, "no kernel is called \"%s\"\n", name), 2;
     cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost); /* errors are ignored: the exit status tells of a fault */
     printf("%d\n", host[1]);

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 enum {
     WARP_SIZE = 32,
@@ -111,6 +112,8 @@ struct launch {
     /* Its blocks run all at once, each on its own worker, and may wait for one another (collectives/grid.c). */
     bool cooperative;
     uint64_t blocks_waiting, blocks_done, grid_barriers;
+    struct worker **workers;
+    int worker_count;
 };
 
 /* The allocation that an access site found last: a site nearly always stays in one array. */
@@ -126,6 +129,7 @@ enum { SITES = 256 };
 struct worker {
     int number;          /* from 0 */
     uint64_t generation; /* of the launches that were over when it began */
+    clockid_t processor_clock; /* what the processor has given to it */
     struct launch *launch;
     fcontext_t scheduler;
     bool on_fiber; /* a CUDA thread runs, not the scheduler */
@@ -162,13 +166,17 @@ struct worker {
         struct thread *thread; /* NULL: none */
         bool shared;
     } unwritten;
-    struct { /* plain stores that race with one before, until it is known whether they store the same value */
+    struct suspect { /* races that a card may tolerate, and stores that may be another value than the one before */
         uintptr_t address;
         uint32_t before, other_pc;
         unsigned width;
         const void *pc;
         uint64_t stamp;
         struct thread *thread;
+        struct cell *cell;
+        bool races, reads, other_reads, atomic; /* it; it reads; the other access does; all stores so far were atomic */
+        bool compares;                          /* it is tolerated only where it stores what was there before */
+        uint64_t mixed;                         /* else, where no race is known: the flags of the write stamp */
     } suspects[16];
     unsigned suspect_count, access_width;
     struct site_memory site_cache[SITES];

@@ -150,53 +150,173 @@ static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum 
     const char *cause = same_block && explain_rounds(pc, absolute_pc(other_pc), rounds, sizeof rounds)
                             ? rounds
                             : cause_of(same_block, same_warp, strcmp(line, other_line) == 0, both_write);
+    const char *other_verb = other_wrote ? "wrote" : simt_strict || shared ? "read" : "accessed"; /* keep_writer() */
     simt_fail(cudaErrorLaunchFailure,
               "race on %s: this thread %s it at %s; %s %s it at %s, and nothing orders the two: %s", what, verb(kind),
-              line, who, other_wrote ? "wrote" : "read", other_line, cause);
+              line, who, other_verb, other_line, cause);
 }
 
-/* The hook comes before the store, so that what it stores is seen later: at the next access, barrier or end of the block. */
-static __attribute__((noinline, cold)) bool suspect_store(uintptr_t address, enum access_kind kind, const void *pc,
-                                                          uint64_t stamp, uint32_t other_pc) {
+/* ---- what a card tolerates, where SIMT_STRICT does not forbid it ---------------------------------------------------- */
+
+/* A race is told and lets the kernel go on where whoever reads finds a value that was meant: the word lies in global
+ * memory, its stores have at most 8 bytes, and either all of them in this launch are atomic (or volatile), or they
+ * store one value. Two flags of the cell's write stamp say that neither is so. A barrier of the block begins anew for
+ * the races inside of it. Whoever took part in a tolerated race stays known, as a reader: a later store that breaks the
+ * rule races with it again, and then is a fault. */
+
+/* So many bytes at so odd a place are no one access for a card. Of the write that is judged. */
+static bool is_wide(void) {
+    size_t bytes = simt_self->judged_bytes;
+    return bytes > 8 || (bytes & (bytes - 1)) != 0 || simt_self->judged % bytes != 0;
+}
+
+static bool is_mixed(const struct cell *cell, uint64_t self_stamp, bool of_blocks) {
+    if (of_blocks || !same_owner(cell->write, self_stamp)) return (cell->write & (WRITE_MIXED | WRITE_EVER_MIXED)) != 0;
+    return cell->write_clock >= simt_worker->barrier_clock && (cell->write & WRITE_MIXED) != 0;
+}
+
+/* The hook comes before the store: what another worker's thread has noted may not be in memory yet, until that worker
+ * has had the processor for a while or its thread has stored elsewhere. */
+static void await_store(uint64_t stamp, uintptr_t address) {
+    enum { NANOSECONDS = 20000, TRIES = 1000 };
+    const struct launch *launch = simt_worker->launch;
+    for (int i = 0; i < launch->worker_count; i++) {
+        struct worker *other = launch->workers[i];
+        if (other == simt_worker || other->launch != launch || other->owner != stamp_owner(stamp)) continue;
+        const volatile struct thread *writer = &other->threads[stamp_thread(stamp)];
+        struct timespec first = {0}, now = {0}, pause = {.tv_nsec = NANOSECONDS};
+        clock_gettime(other->processor_clock, &first);
+        for (int t = 0; t < TRIES && writer->state <= READY && address - writer->judged < writer->judged_bytes; t++) {
+            clock_gettime(other->processor_clock, &now);
+            if (now.tv_sec != first.tv_sec || now.tv_nsec - first.tv_nsec > NANOSECONDS) return;
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+/* NULL: there is no room. */
+static struct suspect *add_suspect(struct cell *cell, uintptr_t address, const void *pc) {
     struct worker *worker = simt_worker;
-    if (simt_strict || kind != ACCESS_WRITE ||
-        worker->suspect_count == sizeof worker->suspects / sizeof *worker->suspects)
-        return false;
-    unsigned i = worker->suspect_count++;
-    worker->suspects[i].address = address;
-    worker->suspects[i].before = 0;
-    worker->suspects[i].other_pc = other_pc;
-    worker->suspects[i].width = worker->access_width;
-    worker->suspects[i].pc = pc;
-    worker->suspects[i].stamp = stamp;
-    worker->suspects[i].thread = simt_self;
-    memcpy(&worker->suspects[i].before, (const void *)address, worker->access_width);
+    if (worker->suspect_count == sizeof worker->suspects / sizeof *worker->suspects) return NULL;
+    struct suspect *suspect = &worker->suspects[worker->suspect_count++];
+    *suspect = (struct suspect){
+        .address = address, .width = worker->access_width, .pc = pc, .thread = simt_self, .cell = cell};
+    suspect->atomic = (cell->write & WRITE_MARKED) != 0;
+    return suspect;
+}
+
+static bool add_comparison(struct suspect *suspect) {
+    if (suspect == NULL) return false;
+    suspect->compares = true;
+    if (shared_offset_of(simt_worker, suspect->address) >= SHARED_BYTES_MAX &&
+        stamp_owner(suspect->cell->write) != simt_worker->owner)
+        await_store(suspect->cell->write, suspect->address);
+    memcpy(&suspect->before, (const void *)suspect->address, suspect->width);
     return true;
+}
+
+/* A read races with the last write. */
+static __attribute__((noinline, cold)) bool suspect_read(struct cell *cell, uintptr_t address, uint64_t stamp,
+                                                         bool shared, const void *pc) {
+    if (simt_strict || shared || is_mixed(cell, stamp, false)) return false;
+    struct suspect *suspect = add_suspect(cell, address, pc);
+    if (suspect == NULL) return true; /* it is told of other words of this access */
+    suspect->races = suspect->reads = true;
+    suspect->stamp = cell->write;
+    suspect->other_pc = cell->write_pc;
+    return true;
+}
+
+/* A write races with the last one, or with a read. What it stores is seen later: at the next access, barrier or end of
+ * the block. In shared memory only two stores of one value are tolerated. */
+static __attribute__((noinline, cold)) bool suspect_write(struct cell *cell, uintptr_t address, uint64_t stamp,
+                                                          bool marked, bool shared, bool with_read, const void *pc) {
+    uint64_t write = cell->write;
+    bool written = shared ? same_owner(write, stamp) : same_launch(write, stamp);
+    bool was_marked = (write & WRITE_MARKED) != 0;
+    if (simt_strict || (shared && with_read) || (!shared && is_wide())) return false;
+    if (written && marked != was_marked) return false;
+    if (with_read && written) {
+        bool of_blocks = (cell->read & READ_BY_BLOCKS) != 0 || !same_owner(cell->read, stamp);
+        if (is_mixed(cell, stamp, of_blocks)) return false;
+    }
+    struct suspect *suspect = add_suspect(cell, address, pc);
+    if (written && !marked && !add_comparison(suspect)) return false;
+    if (suspect == NULL) return true;
+    suspect->races = true;
+    suspect->other_reads = with_read;
+    suspect->stamp = with_read ? cell->read : write;
+    suspect->other_pc = with_read ? cell->read_pc : cell->write_pc;
+    suspect->atomic = marked;
+    return true;
+}
+
+/* The flags that a write to global memory adds to its stamp; `races`: it is a suspect already. */
+static __attribute__((noinline)) uint64_t mixed_by_write(struct cell *cell, uintptr_t address, uint64_t stamp,
+                                                         bool marked, bool races, const void *pc) {
+    const uint64_t both = WRITE_MIXED | WRITE_EVER_MIXED;
+    uint64_t write = cell->write;
+    if (is_wide()) return both;
+    if (!same_launch(write, stamp)) return 0;
+    bool after_barrier = same_owner(write, stamp) && cell->write_clock < simt_worker->barrier_clock;
+    uint64_t mixed = after_barrier ? WRITE_EVER_MIXED : both, flags = write & both;
+    if (after_barrier && flags != 0) flags = WRITE_EVER_MIXED;
+    if (((write & WRITE_MARKED) != 0) != marked) return mixed;
+    if (marked || races || (flags & mixed) == mixed) return flags;
+    struct suspect *suspect = add_suspect(cell, address, pc);
+    if (!add_comparison(suspect)) return mixed;
+    suspect->mixed = mixed;
+    return flags;
+}
+
+/* Another value than before, where no race is known. One with a reader may have come since. */
+static bool note_mixed(const struct suspect *suspect) {
+    struct cell *cell = suspect->cell;
+    uint64_t stamp = suspect->thread->stamp;
+    lock_sector(simt_worker, suspect->address);
+    bool races = same_launch(cell->read, stamp) && readers_unordered(cell->read, cell->read_clock, stamp);
+    if (same_launch(cell->write, stamp)) cell->write |= suspect->mixed;
+    if (races) report_race(suspect->address, ACCESS_WRITE, suspect->pc, cell->read, cell->read_pc, false);
+    unlock_sector(simt_worker);
+    return races;
+}
+
+static void tell_tolerated(const struct suspect *suspect) {
+    char what[200];
+    describe_address(suspect->address, what, sizeof what);
+    char *line = source_line(suspect->pc), *other_line = source_line(absolute_pc(suspect->other_pc));
+    if (suspect->reads || suspect->other_reads)
+        simt_warn(
+            suspect->pc,
+            "race on %s: a thread reads it at %s, another one stores to it at %s, and nothing orders the two; a card "
+            "tolerates it, because %s: the reader finds the word as it was before or after a store",
+            what, suspect->reads ? line : other_line, suspect->reads ? other_line : line,
+            suspect->atomic ? "all stores to it so far are atomic" : "all stores to it so far store one value");
+    else
+        simt_warn(suspect->pc, "several threads store the same value to %s, at %s and at %s, and nothing orders them",
+                  what, line, other_line);
+    free(line);
+    free(other_line);
 }
 
 void shadow_settle_suspects(struct worker *worker) {
     struct thread *self = simt_self;
-    for (unsigned i = 0; i < worker->suspect_count; i++) {
-        uintptr_t address = worker->suspects[i].address;
-        const void *pc = worker->suspects[i].pc;
+    unsigned count = worker->suspect_count;
+    worker->suspect_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct suspect *suspect = &worker->suspects[i];
         uint32_t now = 0;
-        memcpy(&now, (const void *)address, worker->suspects[i].width);
-        simt_self = worker->suspects[i].thread;
-        if (now != worker->suspects[i].before) {
-            worker->suspect_count = 0;
-            report_race(address, ACCESS_WRITE, pc, worker->suspects[i].stamp, worker->suspects[i].other_pc, true);
+        memcpy(&now, (const void *)suspect->address, suspect->width);
+        simt_self = suspect->thread;
+        if (suspect->compares && now != suspect->before) {
+            if (!suspect->races && !note_mixed(suspect)) continue;
+            if (suspect->races)
+                report_race(suspect->address, ACCESS_WRITE, suspect->pc, suspect->stamp, suspect->other_pc,
+                            !suspect->other_reads);
             break;
         }
-        if (simt_warned(pc)) continue;
-        char what[200];
-        describe_address(address, what, sizeof what);
-        char *line = source_line(pc), *other_line = source_line(absolute_pc(worker->suspects[i].other_pc));
-        simt_warn(pc, "several threads store the same value to %s, at %s and at %s, and nothing orders them", what,
-                  line, other_line);
-        free(line);
-        free(other_line);
+        if (suspect->races && !simt_warned(suspect->pc)) tell_tolerated(suspect);
     }
-    worker->suspect_count = 0;
     simt_self = self;
 }
 
@@ -280,28 +400,8 @@ static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc
     cell->read_pc = relative_pc(pc) & INT32_MAX;
 }
 
-static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool shared,
-                           bool all_written, const void *pc) {
-    uint64_t write = cell->write;
-    if (shared ? same_owner(write, stamp) : same_launch(write, stamp)) {
-        if ((write & WRITE_PENDING) != 0) {
-            report_pending(address, pc, cell->write_pc);
-            return;
-        }
-        bool meant = marked && (write & WRITE_MARKED) != 0 &&
-                     !((write & WRITE_VOLATILE) != 0 && volatile_lanes(write, stamp, shared));
-        if (!meant && unordered(write, cell->write_clock, stamp)) {
-            report_race(address, ACCESS_READ, pc, write, cell->write_pc, true);
-            return;
-        }
-    } else if (shared ? true : write == 0 && !all_written) {
-        note_unwritten(address, shared, pc);
-    }
-    if (marked) {
-        if (shared) note_volatile_read(cell, stamp, pc);
-        return;
-    }
-    SIMT_PAUSE(reader_judged);
+/* Of a read in global memory, or of a plain one in shared memory. */
+static inline void note_read(struct cell *cell, uint64_t stamp, bool shared, const void *pc) {
     uint64_t read = cell->read;
     if (!shared && (read & READ_BY_BLOCKS) != 0 && same_launch(read, stamp)) return;
     if (shared && (read & READ_VOLATILE) != 0) {
@@ -328,37 +428,82 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
     cell->read_pc = relative_pc(pc) & INT32_MAX;
 }
 
+static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool shared,
+                           bool all_written, const void *pc) {
+    uint64_t write = cell->write;
+    if (shared ? same_owner(write, stamp) : same_launch(write, stamp)) {
+        if ((write & WRITE_PENDING) != 0 && shared) {
+            report_pending(address, pc, cell->write_pc);
+            return;
+        }
+        bool meant = marked && (write & WRITE_MARKED) != 0 &&
+                     !((write & WRITE_VOLATILE) != 0 && volatile_lanes(write, stamp, shared));
+        if (!meant && unordered(write, cell->write_clock, stamp)) {
+            if (!suspect_read(cell, address, stamp, shared, pc)) {
+                report_race(address, ACCESS_READ, pc, write, cell->write_pc, true);
+                return;
+            }
+            marked = false; /* to be noted */
+        }
+    } else if (shared ? true : write == 0 && !all_written) {
+        note_unwritten(address, shared, pc);
+    }
+    if (marked) {
+        if (shared) note_volatile_read(cell, stamp, pc);
+        return;
+    }
+    SIMT_PAUSE(reader_judged);
+    note_read(cell, stamp, shared, pc);
+}
+
+/* The earlier one of two writers whose race is tolerated stays known, as one of several readers. */
+static __attribute__((noinline, cold)) void keep_writer(struct cell *cell, uint64_t stamp, const void *pc) {
+    uint64_t write = cell->write;
+    note_read(cell, stamp, false, pc);
+    cell->read |= !same_owner(write, stamp)                                            ? READ_BY_BLOCKS
+                  : stamp_thread(write) / WARP_SIZE != stamp_thread(stamp) / WARP_SIZE ? READ_BY_WARPS
+                                                                                       : READ_BY_LANES;
+    cell->read_pc = cell->write_pc & INT32_MAX;
+}
+
 static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
                             bool shared, const void *pc) {
     uint64_t write = cell->write, read = cell->read;
+    bool races_with_write = false, races_with_read = false;
     if (shared ? same_owner(write, stamp) : same_launch(write, stamp)) {
-        if ((write & WRITE_PENDING) != 0) {
+        if ((write & WRITE_PENDING) != 0 && shared) {
             report_pending(address, pc, cell->write_pc);
             return;
         }
         if (!(marked && (write & WRITE_MARKED) != 0) && unordered(write, cell->write_clock, stamp)) {
-            if (!suspect_store(address, kind, pc, write, cell->write_pc)) {
+            if (!suspect_write(cell, address, stamp, marked, shared, false, pc)) {
                 report_race(address, kind, pc, write, cell->write_pc, true);
                 return;
             }
+            races_with_write = true;
         }
     }
     if (shared ? same_owner(read, stamp) : same_launch(read, stamp)) {
         bool was_volatile = shared && (read & READ_VOLATILE) != 0;
-        bool races = was_volatile ? kind != ACCESS_ATOMIC && volatile_lanes(read, stamp, shared) &&
-                                        unordered(read, cell->read_clock, stamp)
-                                  : readers_unordered(read, cell->read_clock, stamp);
-        if (races) {
+        races_with_read = was_volatile ? kind != ACCESS_ATOMIC && volatile_lanes(read, stamp, shared) &&
+                                             unordered(read, cell->read_clock, stamp)
+                                       : readers_unordered(read, cell->read_clock, stamp);
+        if (races_with_read && !suspect_write(cell, address, stamp, marked, shared, true, pc)) {
             report_race(address, kind, pc, read, cell->read_pc, false);
             return;
         }
+    }
+    uint64_t mixed = 0;
+    if (!simt_strict && !shared) {
+        mixed = mixed_by_write(cell, address, stamp, marked, races_with_write || races_with_read, pc);
+        if (races_with_write) keep_writer(cell, stamp, pc);
     }
     /* A plain store that this thread has just made stays one for the others, though an atomic of its own follows. */
     bool after_plain_store =
         (write & ~STAMP_FLAGS) == stamp && (write & WRITE_MARKED) == 0 && cell->write_clock == simt_self->clock;
     uint64_t flags = marked && !after_plain_store ? WRITE_MARKED : 0;
     if (flags != 0 && shared && kind == ACCESS_WRITE) flags |= WRITE_VOLATILE;
-    cell->write = stamp | flags;
+    cell->write = stamp | flags | mixed;
     cell->write_clock = simt_self->clock;
     if (!after_plain_store) cell->write_pc = relative_pc(pc);
 }

@@ -26,8 +26,10 @@ static const uint64_t STAMP_LAUNCH_MAX = (1ull << STAMP_LAUNCH_BITS) - 1, STAMP_
                       STAMP_CLOCK_MAX = (1ull << STAMP_CLOCK_BITS) - 1, STAMP_BLOCKS_MAX = 1ull << STAMP_BLOCK_BITS;
 static const uint64_t STAMP_FLAGS = (1u << STAMP_FLAG_BITS) - 1, STAMP_THREAD_AND_FLAGS = (1u << STAMP_OWNER_SHIFT) - 1;
 
-/* Flags of a write stamp; marked: atomic or volatile; pending: cp.async under way; volatile: in shared memory only. */
-enum { WRITE_MARKED = 1, WRITE_PENDING = 2, WRITE_VOLATILE = 4 };
+/* Flags of a write stamp; marked: atomic or volatile. In shared memory, pending: cp.async under way. In global memory,
+ * where races may be tolerated (shadow.c), mixed: the launch has stored several values there that were not all atomic,
+ * or more than 8 bytes at once: since the block's last barrier, or ever. */
+enum { WRITE_MARKED = 1, WRITE_PENDING = 2, WRITE_VOLATILE = 4, WRITE_MIXED = 4, WRITE_EVER_MIXED = 2 };
 /* Flags of a read stamp: others read it too. In shared memory the last says that the read was volatile. */
 enum { READ_BY_LANES = 1, READ_BY_WARPS = 2, READ_BY_BLOCKS = 4, READ_VOLATILE = 4 };
 static const uint64_t WRITTEN_BY_HOST = 4; /* in place of a write stamp; also of one of a launch that has aged */

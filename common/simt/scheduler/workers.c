@@ -57,6 +57,7 @@ static void advance_watchdog_clock(struct tick *last) {
 static void *worker_main(void *data) {
     struct worker *worker = data;
     simt_worker = worker;
+    pthread_getcpuclockid(pthread_self(), &worker->processor_clock);
     stack_t stack = {.ss_sp = worker->signal_stack, .ss_size = 1 << 16};
     sigaltstack(&stack, NULL);
     uint64_t seen = worker->generation;
@@ -152,6 +153,7 @@ void simt_run(struct launch *launch) {
     int64_t progress_ns = watchdog_clock_ns();
     struct tick last = {0};
     pool.launch = launch;
+    launch->workers = pool.workers, launch->worker_count = pool.count;
     pool.busy = pool.count;
     pool.generation++;
     pthread_cond_broadcast(&pool.work);
