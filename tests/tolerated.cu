@@ -1,5 +1,6 @@
 /* What a card tolerates: a warning on the simulated device, and an error with SIMT_STRICT=1. Beside each kernel its correct
  * twin, and a fault that looks like it and is none to tolerate. Usage: tolerated NAME; tolerated.sh runs them all. */
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -222,6 +223,66 @@ __global__ void misaligned_fault(misplaced *out) {
     if (threadIdx.x == 50) out->value = 7; // here
 }
 
+/* ---- what the host does too early --------------------------------------------------------------------------------------- */
+
+__global__ void fill(float *out, int count) {
+    if (threadIdx.x < count) out[threadIdx.x] = 1; // written
+}
+__global__ void fill_rows(char *out, size_t pitch) { out[blockIdx.x * pitch + threadIdx.x] = 1; }
+
+__global__ void take(float *out, const float *in) { out[threadIdx.x] = in[5]; }
+
+static void tail(int count) {
+    float *device, host[N];
+    cudaMalloc(&device, sizeof host);
+    fill<<<1, N>>>(device, count);
+    cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost); // here
+    bool wrong = false;
+    for (int i = 0; i < N; i++) wrong |= fabs(host[i] - 1) > 1e-3;
+    printf("%s\n", wrong ? "wrong" : "right");
+}
+static void copied_tail(int count) {
+    float *device, *second, host[N];
+    cudaMalloc(&device, sizeof host);
+    cudaMalloc(&second, sizeof host);
+    fill<<<1, N>>>(device, count);
+    cudaMemcpy(second, device, sizeof host, cudaMemcpyDeviceToDevice);
+    cudaMemcpy(host, second, sizeof host, cudaMemcpyDeviceToHost); // here
+}
+static void padding(int width) {
+    char *device, host[3 * 512];
+    size_t pitch;
+    cudaMallocPitch(&device, &pitch, 40, 3);
+    fill_rows<<<3, width>>>(device, pitch);
+    cudaMemcpy(host, device, 3 * pitch, cudaMemcpyDeviceToHost); // here
+}
+static void managed(bool waits) {
+    float *data;
+    cudaMallocManaged(&data, N * sizeof *data);
+    fill<<<1, N>>>(data, N);
+    if (waits) cudaDeviceSynchronize();
+    if (data[3] != 1) printf("wrong\n"); // here
+}
+static void managed_write(bool waits) {
+    float *data, *other;
+    cudaMallocManaged(&data, N * sizeof *data);
+    cudaMalloc(&other, N * sizeof *other);
+    data[5] = 1;
+    fill<<<1, 1>>>(data, 1);
+    take<<<1, N>>>(other, data);
+    if (waits) cudaDeviceSynchronize();
+    data[5] = 2; // here
+}
+static void copy(bool waits) {
+    float *device, *host;
+    cudaMalloc(&device, N * sizeof *device);
+    cudaMallocHost(&host, N * sizeof *host);
+    cudaMemset(device, 0, N * sizeof *device);
+    cudaMemcpyAsync(host, device, N * sizeof *host, cudaMemcpyDeviceToHost);
+    if (waits) cudaStreamSynchronize(0);
+    if (host[3] != 0) printf("wrong\n"); // here
+}
+
 int main(int argc, char **argv) {
     int *out, *in, host[N];
     const char *name = argc > 1 ? argv[1] : "";
@@ -271,6 +332,18 @@ int main(int argc, char **argv) {
     else if (is("sixteen_bytes_fault")) sixteen_bytes_fault<<<1, N>>>((int4 *)out);
     else if (is("read_of_sixteen_bytes_fault")) read_of_sixteen_bytes_fault<<<1, N>>>((int4 *)out);
     else if (is("misaligned_fault")) misaligned_fault<<<1, N>>>((misplaced *)out);
+    else if (is("tail")) return tail(N - 4), 0;
+    else if (is("tail_twin")) return tail(N), 0;
+    else if (is("copied_tail")) return copied_tail(N - 4), 0;
+    else if (is("copied_tail_twin")) return copied_tail(N), 0;
+    else if (is("padding")) return padding(36), 0;
+    else if (is("padding_twin")) return padding(40), 0;
+    else if (is("managed")) return managed(false), 0;
+    else if (is("managed_twin")) return managed(true), 0;
+    else if (is("managed_write")) return managed_write(false), 0;
+    else if (is("managed_write_twin")) return managed_write(true), 0;
+    else if (is("copy")) return copy(false), 0;
+    else if (is("copy_twin")) return copy(true), 0;
     else return fprintf(stderr, "no kernel is called \"%s\"\n", name), 2;
     cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost); /* errors are ignored: the exit status tells of a fault */
     printf("%d\n", host[1]);

@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 failed=0
 
 line_of() { # KERNEL WHICH: the line number of its WHICH-th "// here"
-    awk -v kernel="void $1(" -v left="$2" '/__global__/ { on = index($0, kernel) } on && /\/\/ here$/ && left-- > 0 { print NR }' \
+    awk -v kernel="void $1(" -v left="$2" '/__global__|^static void/ { on = index($0, kernel) } on && /\/\/ here$/ && left-- > 0 { print NR }' \
         "$here/tolerated.cu"
 }
 
@@ -44,7 +44,8 @@ for name in "${names[@]}"; do
 done
 # In each order of the blocks, and each number of CPU threads: what is tolerated never depends on them.
 faults=0
-for name in $(grep -o '^__global__ void [a-z_]*_fault(' "$here/tolerated.cu" | sed 's/.* \(.*\)(/\1/'); do
+mapfile -t fault_names < <(sed -n 's/^__global__ void \([a-z_]*_fault\)(.*/\1/p' "$here/tolerated.cu")
+for name in "${fault_names[@]}"; do
     [[ $name != two_lines_fault ]] || continue
     mapfile -t lines < <(line_of "$name" 9)
     for seed in 0 1 2 3; do
@@ -61,6 +62,19 @@ for seed in {1..20}; do
     done
 done
 unset SIMT_SHUFFLE_SEED SIMT_THREADS
+
+hosts=(tail copied_tail padding managed managed_write copy)
+written=$(grep -n '// written$' "$here/tolerated.cu")
+for name in "${hosts[@]}"; do
+    line=$(line_of "$name" 1)
+    expect 0 "$name" 0 "warning tests/tolerated.cu:$line: " "1 times tests/tolerated.cu:$line: "
+    expect 1 "$name" 3 "simulated device: tests/tolerated.cu:$line: "
+    expect 0 "${name}_twin" 0
+    expect 1 "${name}_twin" 0
+done
+expect 0 tail 0 'device allocation 3[60], counted in 4-byte elements, which nobody has written' \
+    "4 of 64 4-byte elements; the rest was written at tests/tolerated.cu:${written%%:*}"
+[[ $(SIMT_STRICT=0 "$work/tolerated" tail 2>/dev/null) == wrong ]] || { echo 'the usual check passes what nobody has written'; failed=1; }
 expect 0 two_lines_fault 3 'divergent barrier' "tolerated.cu:$(line_of two_lines_fault 1)"
-[[ $failed == 0 ]] && echo "tolerated: ${#names[@]} warnings and their twins, and $((faults + 1)) faults"
+[[ $failed == 0 ]] && echo "tolerated: $((${#names[@]} + ${#hosts[@]})) warnings and their twins, and $((faults + 1)) faults"
 exit "$failed"

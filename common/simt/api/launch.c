@@ -246,6 +246,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     choose_order(&launch);
     launch.metered = meter_is_on(&launch.meter_every);
     shadow_next_order(&launch);
+    host_launched(launch.order);
     if (launch.next_block == launch.end_block) return; /* none is of this part */
     memory_open_all();
     simt_run(&launch);

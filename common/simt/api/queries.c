@@ -23,15 +23,18 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     (void)stream;
+    host_waited();
     return simt_sticky_error();
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned flags) {
     (void)flags;
+    host_waited(); /* the function comes after what the stream has done */
     callback(stream, simt_sticky_error(), data);
     return simt_sticky_error();
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
     (void)stream;
+    host_waited();
     if (simt_sticky_error() == cudaSuccess) function(data);
     return simt_sticky_error();
 }
@@ -39,7 +42,10 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     (void)flags;
     return cudaEventCreate(event);
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaStreamWaitEvent(NULL, event, 0); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    host_waited();
+    return cudaStreamWaitEvent(NULL, event, 0);
+}
 
 cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
 cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }

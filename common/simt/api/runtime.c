@@ -15,6 +15,7 @@ static pthread_mutex_t host_threads = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 /* A kernel that calls the API must not wait for the host thread that launched it. */
 int api_enter(void) { return simt_self == NULL && pthread_mutex_lock(&host_threads) == 0; }
+int api_try_to_enter(void) { return pthread_mutex_trylock(&host_threads) == 0; }
 void api_leave(int *entered) {
     if (*entered) pthread_mutex_unlock(&host_threads);
 }
@@ -181,8 +182,13 @@ static unsigned long waits;
 
 unsigned long simt_waits(void) { return waits; }
 
-cudaError_t cudaDeviceSynchronize(void) {
+static void wait_for_all(void) {
     waits++;
+    host_waited();
+}
+
+cudaError_t cudaDeviceSynchronize(void) {
+    wait_for_all();
     return simt_sticky_error();
 }
 
@@ -234,7 +240,10 @@ static cudaError_t release(void *pointer, bool page_locked) {
     return is_page_locked == page_locked && memory_free(pointer) ? cudaSuccess : api_remember(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaFree(void *pointer) { return release(pointer, false); }
+cudaError_t cudaFree(void *pointer) {
+    host_waited(); /* as on a card */
+    return release(pointer, false);
+}
 cudaError_t cudaFreeHost(void *pointer) { return release(pointer, true); }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
@@ -263,20 +272,23 @@ cudaError_t api_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKi
     memory_open(to), memory_open(from);
     memcpy(to, from, bytes);
     memory_close(to), memory_close(from);
-    memory_written_by_host(to, bytes);
+    if (host_may_access(target.kind) && source.kind == DEVICE && !api_launch_failed) host_copies_unwritten(from, bytes);
+    memory_copied(to, from, bytes);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     simt_note_stream(NULL);
-    waits++;
+    wait_for_all();
     return api_copy(to, from, bytes, kind);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
     simt_note_stream(stream);
     if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
-    return api_copy(to, from, bytes, kind);
+    cudaError_t error = api_copy(to, from, bytes, kind);
+    if (error == cudaSuccess && memory_place((uintptr_t)to, 1).kind == PAGE_LOCKED) host_copies_later(to, bytes);
+    return error;
 }
 
 static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
@@ -326,7 +338,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     (void)stream;
-    waits++;
+    wait_for_all();
     return simt_sticky_error();
 }
 
@@ -349,7 +361,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    waits++;
+    wait_for_all();
     return event != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidResourceHandle);
 }
 

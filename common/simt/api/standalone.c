@@ -64,6 +64,8 @@ static __attribute__((constructor)) void start(void) {
     int devices;
     cudaGetDeviceCount(&devices); /* a wrong SIMT_DEVICES ends the program */
     simt_shuffle_blocks(number_from("SIMT_SHUFFLE_SEED"));
+    host_is_watched = true;
+    memory_poison = 0xfb;
     simt_strict = number_from("SIMT_STRICT") != 0;
     meter = getenv("SIMT_METER");
     if (meter != NULL && (*meter == '\0' || strcmp(meter, "0") == 0)) meter = NULL;

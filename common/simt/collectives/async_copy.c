@@ -75,7 +75,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
     simt_worker->metering = metering;
     shadow_pending(simt_worker, offset, bytes, true);
-    memset(to_shared, POISON, bytes);
+    memset(to_shared, memory_poison, bytes);
 }
 
 void simt_async_commit(void) { copies_of(simt_self)->committed_groups++; }

@@ -26,8 +26,8 @@ static struct mbarrier *check(void *address, enum access_kind kind, const char *
         simt_fail(cudaErrorIllegalAddress,
                   "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one",
                   file, line, what);
-    static const unsigned char never_written[sizeof(struct mbarrier)] = {POISON, POISON, POISON, POISON,
-                                                                         POISON, POISON, POISON, POISON};
+    unsigned char never_written[sizeof(struct mbarrier)];
+    memset(never_written, memory_poison, sizeof never_written);
     if (kind == ACCESS_ATOMIC && memcmp(address, never_written, sizeof never_written) == 0)
         simt_fail(cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
     bool metering = simt_worker->metering;

@@ -154,11 +154,16 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
     judge(simt_self, pointer, bytes, kind, marked, pc);
 }
 
+void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);
+
 #define HOOK(name, bytes, kind, marked)                                                                                \
     void __tsan_##name##bytes(void *pointer);                                                                          \
     void __tsan_##name##bytes(void *pointer) {                                                                         \
         struct thread *self = simt_self;                                                                               \
-        if (self == NULL) return;                                                                                      \
+        if (self == NULL) {                                                                                            \
+            if (host_access != NULL && !(marked)) host_access(pointer, bytes, kind, __builtin_return_address(0));      \
+            return;                                                                                                    \
+        }                                                                                                              \
         if (((uintptr_t)pointer & ((bytes)-1)) != 0)                                                                   \
             refuse_misaligned((uintptr_t)pointer, bytes, kind, __builtin_return_address(0));                           \
         if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 &&                                                        \

@@ -10,4 +10,7 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
 
 void __sanitizer_cov_trace_pc(void);
 
+/* Plain accesses of the host's code in a kernel file, or NULL: api/host.c looks at them now and then. */
+extern void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);
+
 #endif

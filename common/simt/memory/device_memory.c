@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+unsigned char memory_poison = 0xff;
+
 /* Sorted by address. Changed only by the host between kernels, so that kernels read it without a lock. */
 static struct allocation *allocations;
 static size_t allocation_count, allocation_room;
@@ -68,7 +70,7 @@ static void *allocate(size_t bytes, bool reserved, enum memory_kind kind, int de
         munmap(mapping, mapping_bytes);
         return NULL;
     }
-    if (!reserved) memset(mapping + page, POISON, mapping_bytes - 2 * page);
+    if (!reserved) memset(mapping + page, memory_poison, mapping_bytes - 2 * page);
     if (kind == DEVICE) mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
     /* Pages of cells that no kernel touches take no memory. */
     size_t cell_bytes = cells_bytes(bytes);
@@ -155,6 +157,28 @@ void memory_written_by_host(const void *pointer, size_t bytes) {
         return;
     }
     note_written(found->cells, (uintptr_t)pointer - found->start, bytes);
+}
+
+void memory_copied(const void *to, const void *from, size_t bytes) {
+    const struct allocation *source = memory_find((uintptr_t)from);
+    if (source == NULL || source->all_written || ((uintptr_t)to - (uintptr_t)from) % 4 != 0) {
+        memory_written_by_host(to, bytes);
+        return;
+    }
+    size_t offset = (uintptr_t)from - source->start, end = offset + bytes;
+    for (size_t next; offset < end; offset = next) {
+        bool written = source->cells[offset / 4].write != 0;
+        for (next = offset / 4 * 4 + 4; next < end && (source->cells[next / 4].write != 0) == written;) next += 4;
+        if (next > end) next = end;
+        if (written) memory_written_by_host((const char *)to + (offset - (end - bytes)), next - offset);
+    }
+}
+
+void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes) {
+    struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
+    if (found == NULL) return;
+    found->pitch = pitch;
+    found->row_bytes = row_bytes;
 }
 
 void simt_name_memory(const void *pointer, const char *name, int read_only) {

@@ -4,7 +4,9 @@
 
 #include "machine.h"
 
-enum { POISON = 0xff }; /* what memory starts out with; as a float: NaN; as an int: -1 */
+/* The byte that memory starts out with. 0xff: NaN as a float, -1 as an int. A program that simt-nvcc makes has 0xfb: large
+ * and finite in all floating types, so that `fabs(got - wanted) > bound` holds for it. */
+extern unsigned char memory_poison;
 
 /* What memory an address lies in. LITERAL: what the program never changes, which host and kernels may read. */
 enum memory_kind { HOST, LITERAL, VARIABLE, CONSTANT, MANAGED, PAGE_LOCKED, DEVICE, SHARED, LOCAL };
@@ -25,6 +27,7 @@ struct allocation {
     bool all_written;      /* the host has filled it as a whole, or may do so at any time */
     struct cell *cells;
     size_t cell_bytes;
+    size_t pitch, row_bytes; /* of cudaMallocPitch(), else 0: the end of each row is padding */
 };
 
 /* The one answer to what an address is; all else that asks goes by it. */
@@ -36,9 +39,11 @@ struct memory_place {
 struct memory_place memory_place(uintptr_t address, size_t bytes);
 
 void *memory_allocate(size_t bytes, enum memory_kind kind, int device); /* poison; NULL when there is not enough */
+void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes);
 void *memory_reserve(size_t bytes);  /* NULL when the address space is too small; zeros that take up no room */
 bool memory_free(void *pointer);
 void memory_written_by_host(const void *pointer, size_t bytes);
+void memory_copied(const void *to, const void *from, size_t bytes); /* written where the source is */
 bool memory_forget(const void *pointer, int value, size_t bytes); /* set a reserved allocation to 0 as a whole; else false */
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data);
 void memory_free_all(void);

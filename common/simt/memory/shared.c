@@ -37,7 +37,7 @@ void shared_start_block(struct worker *worker) {
     size_t dynamic_bytes = worker->launch->dynamic_shared_bytes;
     if (worker->shared_used > worker->shared_dirty) worker->shared_dirty = worker->shared_used;
     if (dynamic_bytes > worker->shared_dirty) worker->shared_dirty = dynamic_bytes;
-    memset(worker->shared, POISON, worker->shared_dirty);
+    memset(worker->shared, memory_poison, worker->shared_dirty);
     worker->shared_used = worker->shared_dirty = dynamic_bytes;
     worker->array_count = 0;
 }

@@ -113,15 +113,7 @@ bool simt_warned(const void *key) {
     return found;
 }
 
-void simt_warn(const void *key, const char *format, ...) {
-    char text[3000], kernel[200];
-    kernel_name(simt_worker->launch, kernel, sizeof kernel);
-    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel,
-                          simt_worker->block_index.x, simt_worker->block_index.y, simt_worker->block_index.z);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
-    va_end(arguments);
+static void keep_warning(const void *key, const char *text) {
     pthread_mutex_lock(&lock);
     bool told = false;
     for (size_t i = 0; i < warning_count; i++) told = told || warnings[i].key == key; /* by another CPU thread just now */
@@ -132,6 +124,31 @@ void simt_warn(const void *key, const char *format, ...) {
         warnings[warning_count++] = (struct warning){key, 1, strdup(text)};
     }
     pthread_mutex_unlock(&lock);
+}
+
+void simt_warn(const void *key, const char *format, ...) {
+    char text[3000], kernel[200];
+    kernel_name(simt_worker->launch, kernel, sizeof kernel);
+    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel,
+                          simt_worker->block_index.x, simt_worker->block_index.y, simt_worker->block_index.z);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
+    va_end(arguments);
+    keep_warning(key, text);
+}
+
+void simt_warn_of_host(const void *key, const char *format, ...) {
+    if (!simt_strict && simt_warned(key)) return;
+    char text[3000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (!simt_strict)
+        keep_warning(key, text);
+    else if (faults++ == 0)
+        fprintf(stderr, "simulated device: %s\n", text);
 }
 
 void simt_list_warnings(void) {

@@ -4,6 +4,7 @@
 #include "report.h"
 
 #include <dwarf.h>
+#include <execinfo.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <pthread.h>
@@ -145,6 +146,18 @@ bool is_runtime_code(const void *pc) {
 char *source_line(const void *pc) {
     struct query query = ask(pc);
     return query.line != NULL ? query.line : copy_text(unknown);
+}
+
+char *calling_line(void) {
+    enum { FRAMES = 64 };
+    void *frames[FRAMES];
+    int count = backtrace(frames, FRAMES);
+    for (int i = 0; i < count; i++) {
+        char *line = source_line(frames[i]);
+        if (source_line_is_known(line)) return line;
+        free(line);
+    }
+    return copy_text(unknown);
 }
 
 extern char *__cxa_demangle(const char *mangled, char *text, size_t *room, int *status); /* the C++ library's */

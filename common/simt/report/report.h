@@ -24,6 +24,8 @@ extern bool simt_strict;
 extern bool simt_in_step;
 bool simt_warned(const void *key);
 void simt_warn(const void *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Of the host's code: a fault is counted, and the program goes on. */
+void simt_warn_of_host(const void *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void simt_list_warnings(void); /* to standard error; nothing when there are none */
 
 unsigned simt_fault_count(void); /* faults found since the program began */
@@ -33,6 +35,7 @@ void simt_clear_error(void);
 /* "steps/01_naive/naive.cu:42" of a code address; the text is the caller's to free. Lines of the simulator's own headers
  * are passed over in favour of the kernel's line that they were inlined into. */
 char *source_line(const void *pc);
+char *calling_line(void); /* of the host's own code that called the device's */
 bool source_line_is_known(const char *line); /* not of code without line numbers, nor of the simulated device */
 bool is_runtime_code(const void *pc);        /* of the simulated device itself */
 
