@@ -59,7 +59,7 @@ check 'objects' 0 '' "$nvcc" "${flags[@]}" -c kernel.cu -o kernel.o
 check 'objects, linked' 0 '' "$nvcc" kernel.o 'a folder/main.cu' -o linked -lcudart
 check 'their program' 0 6 ./linked
 check 'the exit status of the program' 9 6 ./program 64 9
-check 'a fault that the program ignores' 3 'include/scale.cuh:4: read of 4 bytes out of bounds: byte 256' ./program 96
+check 'a fault that the program ignores' 3 'include/scale.cuh:4, called at kernel.cu:2: read of 4 bytes out of bounds' ./program 96
 check 'a launch that fails, ignored' 3 'at most 1024' ./program 2048
 check '--run' 7 6 "$nvcc" --run "${flags[@]}" kernel.cu 'a folder/main.cu' -- 64 7
 check 'the meter' 0 'shared store' env SIMT_METER=1 ./program
@@ -93,6 +93,29 @@ int main() {
 }
 EOF
 check 'a wrong argument' 1 'syntax.cu:4' "$nvcc" syntax.cu -o syntax
+echo '__device__ inline float taken(const float *x, int i) { return x[i]; }' >helper.cuh
+cat >calls.cu <<'EOF'
+#include "helper.cuh"
+__global__ void k(float *x, int step, int first) {
+    x[threadIdx.x] = taken(x, first + step * (int)threadIdx.x);
+}
+int main(int argc, char **argv) { // BYTES STEP FIRST [LOWER]: of two arrays beside each other
+    const int bytes = atoi(argv[1]), step = atoi(argv[2]), first = atoi(argv[3]);
+    float *x, *y;
+    cudaMalloc(&x, bytes);
+    cudaMalloc(&y, bytes);
+    cudaMemset(x, 0, bytes);
+    cudaMemset(y, 0, bytes);
+    k<<<1, 3>>>((x > y) == (argc == 4) ? x : y, step, first);
+}
+EOF
+sed -i '1i #include <cstdlib>' calls.cu
+check 'calls' 0 '' "$nvcc" calls.cu -o calls
+check 'a helper in a header' 3 'helper.cuh:1, called at calls.cu:4: read' ./calls 8000 1 1998
+check 'before an array' 3 '4104 bytes before the start of device allocation' ./calls 8000 0 -1026
+check 'before an array, accessed before' 3 '4120 bytes before the start of device allocation' ./calls 8192 -1030 1030
+check 'past an array' 3 'byte 12096 of device allocation' ./calls 8000 0 3024 lower
+check 'past an array, accessed before' 3 'byte 12312 of device allocation' ./calls 8192 1539 0 lower
 cat >nested.cu <<'EOF'
 __global__ void inner() {}
 __global__ void outer() { inner<<<1, 1>>>(); }

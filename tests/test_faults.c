@@ -246,14 +246,19 @@ Test(messages, race_across_two_rounds) {
     report_says("stands between the two lines, but not between the two accesses");
     report_says("round 1 of the loop");
     report_says("round 2 already");
-    report_does_not_say("no __syncthreads() stands between");
+    report_does_not_say("put a __syncthreads() between");
     report_does_not_say("is missing between");
 }
 
 Test(messages, race_within_a_round) {
     launch_fault(&fault_store_then_read_static);
     report_does_not_say("round");
-    report_says("__syncthreads()");
+    report_says("a __syncthreads() is missing between the two");
+}
+
+Test(messages, race_within_a_warp) {
+    launch_fault(&fault_half_warp_without_syncwarp);
+    report_says("put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp()");
 }
 
 /* Of several readers the last is known, and it may be the one that writes. */

@@ -13,6 +13,8 @@
 #include "report.h"
 #include "shadow.h"
 
+static inline unsigned site_of(const void *pc) { return (unsigned)((uintptr_t)pc >> 1) % SITES; }
+
 /* ---- refusals ----------------------------------------------------------------------------------------------------------- */
 
 static const char *verb(enum access_kind kind) {
@@ -24,7 +26,7 @@ static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t byt
     /* An index that nobody has written leads anywhere. */
     if (simt_worker->unwritten.thread == simt_self) shadow_report_unwritten(simt_worker);
     char where[300];
-    describe_address(address, where, sizeof where);
+    describe_stray(address, simt_worker->site_cache[site_of(pc)].start, where, sizeof where);
     char *line = source_line(pc);
     simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s", line, verb(kind), bytes, where);
 }
@@ -56,8 +58,6 @@ static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const 
 }
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
-
-static inline unsigned site_of(const void *pc) { return (unsigned)((uintptr_t)pc >> 1) % SITES; }
 
 /* Find the allocation that a site accesses and remember it; false when the access is none of global memory's business. */
 static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t address, size_t bytes,

@@ -77,5 +77,7 @@ void shared_start_block(struct worker *worker); /* poison it, forget the arrays 
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
 void describe_address(uintptr_t address, char *text, size_t room);
+/* Where the same access was before, or 0. */
+void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room);
 
 #endif

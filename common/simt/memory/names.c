@@ -21,11 +21,22 @@ static void describe_shared(const struct worker *worker, size_t offset, char *te
                  nearest->bytes);
 }
 
-static void describe_global(uintptr_t address, char *text, size_t room) {
-    /* A guard page lies before and after each allocation, so that what is near one is near no other. */
+/* The allocation that an address most likely belongs to: the one that it lies in, else the one that its place in the
+ * program accessed before, else the nearer one. A guard page lies before and after each: what is a page away from one
+ * allocation may lie in the guard page of another. */
+static const struct allocation *most_likely(uintptr_t address, uintptr_t before, size_t page) {
+    const struct allocation *below = memory_nearest(address), *above = memory_nearest(address + 2 * page);
+    const struct allocation *known = before != 0 ? memory_find(before) : NULL;
+    if (below != NULL && address - below->start < below->bytes) return below;
+    if (above == NULL || above->start <= address) return below;
+    if (below == NULL || known == above) return above;
+    if (known == below) return below;
+    return above->start - address <= address - (below->start + below->bytes) ? above : below;
+}
+
+static void describe_global(uintptr_t address, uintptr_t before, char *text, size_t room) {
     const size_t page = 4096;
-    const struct allocation *nearest = memory_nearest(address), *next = memory_nearest(address + page);
-    const struct allocation *found = next != NULL && next->start > address ? next : nearest;
+    const struct allocation *found = most_likely(address, before, page);
     char name[80] = "";
     if (found != NULL && found->name != NULL)
         snprintf(name, sizeof name, "%s", found->name);
@@ -36,7 +47,7 @@ static void describe_global(uintptr_t address, char *text, size_t room) {
                  name, found->bytes);
     else if (found != NULL && address - found->start < found->bytes)
         snprintf(text, room, "%s[%zu], counted in 4-byte elements", name, (size_t)(address - found->start) / 4);
-    else if (found != NULL && address - found->start < found->mapping_bytes - page)
+    else if (found != NULL && address - found->start < found->mapping_bytes)
         snprintf(text, room, "byte %zu of %s, which has %zu bytes", (size_t)(address - found->start), name,
                  found->bytes);
     else if (address < page)
@@ -46,12 +57,14 @@ static void describe_global(uintptr_t address, char *text, size_t room) {
                  (unsigned long)address);
 }
 
-void describe_address(uintptr_t address, char *text, size_t room) {
+void describe_address(uintptr_t address, char *text, size_t room) { describe_stray(address, 0, text, room); }
+
+void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room) {
     size_t offset = simt_worker != NULL ? address - (uintptr_t)simt_worker->shared : SIZE_MAX / 2;
     if (offset < SHARED_BYTES_MAX)
         describe_shared(simt_worker, offset, text, room);
     else if (-offset <= 4096)
         snprintf(text, room, "%zu bytes before the start of the block's shared memory", -offset);
     else
-        describe_global(address, text, room);
+        describe_global(address, before, text, room);
 }

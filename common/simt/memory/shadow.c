@@ -116,7 +116,8 @@ static const char *cause_of(bool same_block, bool same_warp, bool same_line, boo
         return "blocks run in any order and cannot wait for one another: give each block its own output, use an atomic "
                "operation, or split the kernel in two";
     if (same_warp)
-        return "no __syncthreads() stands between them, nor, both being of one warp, a __syncwarp(), shuffle or vote";
+        return "put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is "
+               "enough)";
     return "a __syncthreads() is missing between the two";
 }
 

@@ -36,7 +36,7 @@ static struct line *lines_of(const struct kernel *kernel, int *count) {
         lines[*count].site = &kernel->meter->sites[i];
         pcs[(*count)++] = kernel->meter->sites[i].pc;
     }
-    for (int i = 0; i < *count; i++) texts[i] = source_line(pcs[i]);
+    for (int i = 0; i < *count; i++) texts[i] = source_line_alone(pcs[i]);
     for (int i = 0; i < *count; i++) {
         char *colon = strrchr(texts[i], ':');
         lines[i].number = colon != NULL ? atoi(colon + 1) : 0;

@@ -72,45 +72,61 @@ static int attribute(Dwarf_Die *die, unsigned name) {
     return dwarf_attr(die, name, &found) != NULL && dwarf_formudata(&found, &value) == 0 ? (int)value : 0;
 }
 
-/* Go down to the innermost call that was inlined around the address; *found is the line of the innermost one that stands in
- * the kernel's own source. A lambda's code is a child of the function that it was written in, though it lies elsewhere.
- * False: none of the scope's children holds the address. */
-static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, char **found) {
+/* Go down to the innermost call that was inlined around the address; *found is the line of the innermost one that
+ * stands in the kernel's own source, and in another file than `not_in`. A lambda's code is a child of the function that it was
+ * written in, though it lies elsewhere. False: none of the scope's children holds the address. */
+static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, const char *not_in, char **found) {
     Dwarf_Die child;
     for (int status = dwarf_child(scope, &child); status == 0; status = dwarf_siblingof(&child, &child)) {
         int tag = dwarf_tag(&child);
         if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type) {
-            if (find_call(&child, address, files, found)) return true;
+            if (find_call(&child, address, files, not_in, found)) return true;
             continue;
         }
         if (tag != DW_TAG_subprogram && tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) continue;
         bool here = dwarf_haspc(&child, address) == 1;
         if (here && tag == DW_TAG_inlined_subroutine) {
             const char *path = dwarf_filesrc(files, (size_t)attribute(&child, DW_AT_call_file), NULL, NULL);
-            char *line = line_of_kernel(path, attribute(&child, DW_AT_call_line));
+            bool other = path != NULL && (not_in == NULL || strcmp(path, not_in) != 0);
+            char *line = other ? line_of_kernel(path, attribute(&child, DW_AT_call_line)) : NULL;
             if (line != NULL) free(*found);
             if (line != NULL) *found = line;
         }
-        if (find_call(&child, address, files, found) || here) return true;
+        if (find_call(&child, address, files, not_in, found) || here) return true;
     }
     return false;
 }
 
-/* The innermost source line in the kernel's own file: the line of the address, or of a call that was inlined there. */
-static char *find_line(Dwarf_Die *unit, Dwarf_Addr address) {
+static bool is_header(const char *path) {
+    const char *end = path != NULL ? strrchr(path, '.') : NULL;
+    return end != NULL && strcmp(end, ".cu") != 0;
+}
+
+/* The innermost source line in the kernel's own file: the line of the address, or of a call that was inlined there. Of
+ * a line in a header also the one that calls it from another file. */
+static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_call) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
     if (line == NULL || dwarf_lineno(line, &number) != 0) return NULL;
-    char *found = line_of_kernel(dwarf_linesrc(line, NULL, NULL), number);
+    const char *path = dwarf_linesrc(line, NULL, NULL);
+    char *found = line_of_kernel(path, number), *call = NULL, *both;
     Dwarf_Files *files;
-    if (found == NULL && dwarf_getsrcfiles(unit, &files, NULL) == 0) find_call(unit, address, files, &found);
-    return found;
+    if (dwarf_getsrcfiles(unit, &files, NULL) != 0) return found;
+    if (found == NULL)
+        find_call(unit, address, files, NULL, &found);
+    else if (with_call && is_header(path))
+        find_call(unit, address, files, path, &call);
+    if (call == NULL) return found;
+    if (asprintf(&both, "%s, called at %s", found, call) < 0) abort();
+    free(found);
+    free(call);
+    return both;
 }
 
 struct query {
     const void *pc;
     char *line;
-    bool of_runtime;
+    bool of_runtime, with_call;
 };
 
 /* A return address belongs to the call before it. */
@@ -123,30 +139,33 @@ static void *answer(void *data) {
         Dwarf_Line *line = unit != NULL ? dwarf_getsrc_die(unit, address - bias) : NULL;
         const char *path = line != NULL ? dwarf_linesrc(line, NULL, NULL) : NULL;
         query->of_runtime = path != NULL && is_runtime_source(path);
-        if (unit != NULL) query->line = find_line(unit, address - bias);
+        if (unit != NULL) query->line = find_line(unit, address - bias, query->with_call);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
 /* libdw needs more stack than a fiber or a signal handler has: a thread of its own. */
-static struct query ask(const void *pc) {
-    struct query query = {pc, NULL, false};
+static struct query ask(const void *pc, bool with_call) {
+    struct query query = {pc, NULL, false, with_call};
     pthread_t thread;
     if (pthread_create(&thread, NULL, answer, &query) == 0) pthread_join(thread, NULL);
     return query;
 }
 
 bool is_runtime_code(const void *pc) {
-    struct query query = ask(pc);
+    struct query query = ask(pc, false);
     free(query.line);
     return query.of_runtime;
 }
 
-char *source_line(const void *pc) {
-    struct query query = ask(pc);
+static char *line_of(const void *pc, bool with_call) {
+    struct query query = ask(pc, with_call);
     return query.line != NULL ? query.line : copy_text(unknown);
 }
+
+char *source_line(const void *pc) { return line_of(pc, true); }
+char *source_line_alone(const void *pc) { return line_of(pc, false); }
 
 char *calling_line(void) {
     enum { FRAMES = 64 };

@@ -166,7 +166,7 @@ static void watch_event(struct worker *worker, int warp, const char *what, const
 static void write_sites(FILE *out) {
     for (int i = 0; i < trace.site_count; i++) {
         const struct traced_site *site = &trace.sites[i];
-        char *place = site->pc != NULL ? source_line(site->pc) : NULL,
+        char *place = site->pc != NULL ? source_line_alone(site->pc) : NULL,
              *colon = place != NULL ? strrchr(place, ':') : NULL;
         int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
         if (colon != NULL) *colon = '\0';
