@@ -191,7 +191,9 @@ static void judge_range(void *pointer, size_t bytes, enum access_kind kind, cons
     uintptr_t address = (uintptr_t)pointer, any = address | bytes | 16;
     if (self == NULL) return;
     size_t piece = any & -any;
+    self->in_pieces = piece < bytes;
     for (size_t at = 0; at < bytes; at += piece) judge(self, (char *)pointer + at, piece, kind, false, pc);
+    self->in_pieces = false;
     /* As a whole: the instructions that follow are g++'s choice. */
     self->seen = address, self->seen_bytes = bytes;
     bool outside = address - self->stack >= STACK_BYTES && address + bytes - 1 - self->stack >= STACK_BYTES;

@@ -50,6 +50,7 @@ struct thread {
     intptr_t furthest;   /* simt_furthest, while others run */
     uintptr_t judged;    /* where the latest write of `judged_bytes` went that a hook let pass (hooks/confined.c) */
     size_t judged_bytes;
+    bool in_pieces; /* the access that is judged is a part of one that a card would split */
     uintptr_t seen; /* the latest access of `seen_bytes` that a hook has let pass */
     size_t seen_bytes;
 

@@ -168,7 +168,7 @@ static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum 
 /* So many bytes at so odd a place are no one access for a card. Of the write that is judged. */
 static bool is_wide(void) {
     size_t bytes = simt_self->judged_bytes;
-    return bytes > 8 || (bytes & (bytes - 1)) != 0 || simt_self->judged % bytes != 0;
+    return simt_self->in_pieces || bytes > 8 || (bytes & (bytes - 1)) != 0 || simt_self->judged % bytes != 0;
 }
 
 static bool is_mixed(const struct cell *cell, uint64_t self_stamp, bool of_blocks) {

@@ -24,6 +24,7 @@ static void start_block(struct worker *worker, uint64_t number) {
         thread->index = (struct uint3){i % size.x, i / size.x % size.y, i / size.x / size.y};
         thread->last_pc = NULL;
         thread->furthest = 0;
+        thread->in_pieces = false;
         thread->place = (struct place){"", "", 0};
     }
     collectives_start_block(worker);
