@@ -80,6 +80,20 @@ def who_owns_O(folder):
 # ---- the tiles under a causal mask ----------------------------------------------------------------------------------
 
 
+def check_painted(M, q, kv):
+    """Every pair is painted as hidden exactly where the mask hides it. Read from the boxes on the page, in their order."""
+    face, boxes = {}, [(at[7] if len(at) > 7 else more.get("order", 1), at) for name, at, more in M.page.marks[1:]
+                       if name == "box" and len(at) > 4 and at[0] >= M.x - 0.01]
+    for _, at in sorted(boxes, key=lambda box: box[0]):
+        (left, right), (top, bottom) = (sorted(round((at[k] + wide - o) / M.cell) for wide in (0, at[k + 2]))
+                                        for k, o in ((0, M.x), (1, M.y)))
+        face.update({(row, key): at[4] for row in range(top, bottom) for key in range(left, right)})
+    for row in range(q):
+        for key in range(M.cols):
+            hidden = key >= kv or key > row + kv - q
+            assert face[row, key] in ((PALE, "white") if hidden else (OWNED, TINT)), f"query {row}, key {key} is painted wrongly"
+
+
 def causal_tiles(folder):
     """The key tiles that each block visits."""
     page, cell, y = Page(49), 0.205, 11.5
@@ -94,10 +108,11 @@ def causal_tiles(folder):
                 kinds.append("skipped" if j not in row else "masked" if masked else "full")
                 M.rectangle(TILE * i, TILE * j, TILE, TILE, GREY, 0.8, {"skipped": "white", "masked": OWNED, "full": TINT}[kinds[-1]], 2)
                 for r in range(TILE * (kinds[-1] == "masked")):  # the hidden part
-                    first = max(TILE * j, min(kv, TILE * i + r + kv - q + 1))
+                    first = min(TILE * (j + 1), max(TILE * j, min(kv, TILE * i + r + kv - q + 1)))
                     page.box(x + first * cell, y + (TILE * i + r) * cell, (TILE * (j + 1) - first) * cell, cell, PALE, order=3)
             page.text(M.right + 0.9, M.at(TILE * i + 16, 0)[1], str(len(row)))
         M.lines(TILE, TILE)
+        check_painted(M, q, kv)
         edges = [(x + (row + kv - q + 1) * cell, y + (row + side) * cell) for row in range(q) for side in (0, 1)]
         page.line(*zip(*edges), LANE, 1.8, order=6)
         page.title(1.6, title, x - 2.8)
