@@ -23,12 +23,15 @@ from provenance import ROOT
 PASSES = {"fwd": "forward", "bwd": "backward"}
 METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that shows its traffic
 
-# Ceilings of the cards that were counted: name; FP32 TFLOP/s and TB/s of device memory from NVIDIA's datasheets; TFLOP/s
-# of a kernel that issues FFMA and nothing else, measured (None: not measured). The newest card stands first.
-CARDS = {"h200": ("NVIDIA H200", 66.9, 4.8, None), "h100": ("NVIDIA H100 80GB HBM3", 66.9, 3.35, 60.5)}
-COUNTED = "--batch 4 --heads 16 --seq 1024 --dim 64"
-LENGTH, DIM = 1024, 64  # of these options
-MOVED = {"fwd": "Q, K, V, O and L\nmoved once each", "bwd": "Q, K, V, O, dO, dQ, dK, dV\nand L moved once each"}
+# Ceilings of the cards that were counted: name; TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
+# NVIDIA's datasheets, and what less than the peak bounds these kernels (None: not measured): a kernel that issues FFMA and
+# nothing else, measured, and mma.sync, measured on an H800 (arXiv:2501.12084). The newest card stands first.
+MMA = ("mma.sync alone, on an H800", 640)
+CARDS = {"h200": ("NVIDIA H200", 4.8, {32: ("FP32", 66.9, None), 16: ("16-bit tensor cores", 989, MMA)}),
+         "h100": ("NVIDIA H100 80GB HBM3", 3.35, {32: ("FP32", 66.9, ("FMAs alone, measured", 60.5)), 16: ("16-bit tensor cores", 989, MMA)})}
+LENGTH, HEADS = 1024, 4 * 16  # the runs that a roofline shows; each of d 64, and d 128 where steps of 16 bits are drawn
+COUNTED = "--batch 4 --heads 16 --seq 1024 --dim"
+MOVED = {"fwd": "Q, K, V, O, L moved once each", "bwd": "Q, K, V, O, L, dO, dQ, dK, dV\nmoved once each"}
 
 
 # ---- what to draw: no matplotlib here -----------------------------------------------------------------------------
@@ -114,22 +117,27 @@ def traffic(records):
     return {"title": f"Bytes that each step requests from global memory\nB {b}, H {h}, N {n}, d {d}", "points": sorted(found.values())}
 
 
-def roofline(pass_, steps):
-    """Points [step, FLOPs per byte of device memory, TFLOP/s], and the card's ceilings. Bytes and time are what Nsight
-    Compute counted (record.py counters), summed over a step's kernels. FLOPs are those of the definition, 4 B H N^2 d
-    forward and 2.5 times that backward, so a step that computes something twice gets no credit for it. What is still in
-    the L2 cache when a kernel ends is not counted, so a point may lie right of the line at which every tensor moves once."""
+def roofline(bits, steps):
+    """Points [step, d, FLOPs per byte of device memory, TFLOP/s] of steps {step: pass}, and the card's ceilings. Bytes and time
+    are what Nsight Compute counted (record.py counters), summed over a step's kernels. FLOPs are those of the definition, 4
+    B H N^2 d forward and 2.5 times that backward, so a step that computes something twice gets no credit for it. A part of
+    what a kernel stores last is in the L2 cache when it ends. The counter does not see these bytes, which memory must still
+    take: a step is charged for the writing of all its outputs. So no point lies right of the line of its pass."""
     folder = ROOT / "plots" / "data" / "counters"
     card = next(card for card in CARDS if (folder / f"{card}-counters.jsonl").exists())
-    lines = rec.lines(folder / f"{card}-counters.jsonl")
-    runs = {step: [kernel["counters"] for kernel in rec.kernels(lines, step, COUNTED)] for step in sorted(steps)}
-    flops = 4.0 * 4 * 16 * LENGTH**2 * DIM * (1.0 if pass_ == "fwd" else 2.5)
-    total = lambda kernels, *names: sum(kernel[name] for kernel in kernels for name in names)
-    points = [[step, flops / total(kernels, "dram__bytes_read.sum", "dram__bytes_write.sum"),
-               flops / total(kernels, "gpu__time_duration.sum") * 1e-3]
-              for step, kernels in runs.items() if kernels and rec.is_chapter(step)]
-    least = flops / least_bytes(4, 16, LENGTH, DIM, pass_ == "bwd")
-    return {"card": CARDS[card], "pass": pass_, "points": points, "least": least} if points else None
+    lines, points, least = rec.lines(folder / f"{card}-counters.jsonl"), [], {}
+    for step, pass_ in sorted(steps.items()):
+        for dim in (64, 128) if bits == 16 else (64,):
+            kernels = [kernel["counters"] for kernel in rec.kernels(lines, step, f"{COUNTED} {dim}")]
+            total = lambda name: sum(kernel[name] for kernel in kernels)
+            flops = 4.0 * HEADS * LENGTH**2 * dim * (2.5 if pass_ == "bwd" else 1.0)
+            outputs = HEADS * LENGTH * (3 * dim * bits // 8 if pass_ == "bwd" else dim * bits // 8 + 4)
+            if kernels and rec.is_chapter(step):
+                least.setdefault(pass_, flops / least_bytes(1, HEADS, LENGTH, dim, pass_ == "bwd", bits // 8))
+                moved = total("dram__bytes_read.sum") + max(outputs, total("dram__bytes_write.sum"))
+                points.append([step, dim, flops / moved, flops / total("gpu__time_duration.sum") * 1e-3])
+                assert points[-1][2] < 1.01 * least[pass_], f"{step} moves fewer bytes than its inputs and outputs have"
+    return {"card": CARDS[card][:2], "ceilings": CARDS[card][2][bits], "points": points, "least": least} if points else None
 
 
 def bytes_label(value):
@@ -205,26 +213,30 @@ def draw_lines(facts, words):
 
 
 def draw_roofline(facts):
-    (card, peak, bandwidth, measured), least, words = facts["card"], facts["least"], PASSES[facts["pass"]]
-    ridge = peak / bandwidth
-    intensities = [least, ridge] + [intensity for _, intensity, _ in facts["points"]]
+    (card, bandwidth), (unit, peak, less), least = facts["card"], facts["ceilings"], facts["least"]
+    ridge, both = peak / bandwidth, len(least) > 1
+    intensities = [*least.values(), ridge] + [point[2] for point in facts["points"]]
     left, right = min(intensities) / 3, max(intensities) * 4
     fig, axes = style.figure(height=5.0)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(min(rate for *_, rate in facts["points"]) / 2.5, peak * 2.2))
     axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color=style.INK, linewidth=1.8,
-              label=f"bound: {bandwidth} TB/s of memory,\n{peak} TFLOP/s of FP32")
-    if measured:
-        axes.plot([measured / bandwidth, right], [measured] * 2, color=style.GREY, linewidth=1.8, linestyle="--",
-                  label=f"FMAs alone, measured:\n{measured} TFLOP/s")
-    axes.axvline(least, color=style.GREY, linewidth=1.4, linestyle=":", zorder=1, label=MOVED[facts["pass"]])
-    for step, intensity, rate in sorted(facts["points"], key=lambda point: -point[2]):
-        axes.plot(intensity, rate, **style.looks(step), markersize=9, zorder=4, linestyle="none",
-                  label=f"{step}: {rate:.2g} TFLOP/s")
+              label=f"bound: {bandwidth} TB/s of memory,\n{peak} TFLOP/s of {unit}")
+    if less:
+        axes.plot([less[1] / bandwidth, right], [less[1]] * 2, color=style.GREY, linewidth=1.8, linestyle="--",
+                  label=f"{less[0]}:\n{less[1]} TFLOP/s")
+    for pass_, at in least.items():
+        axes.axvline(at, color=style.GREY, linewidth=1.4, linestyle=":" if pass_ == "fwd" else (0, (5, 2, 1, 2)), zorder=1,
+                     label=MOVED[pass_])
+    for step, dim, intensity, rate in sorted(facts["points"], key=lambda point: -point[3]):
+        looks = style.looks(step) | ({"markerfacecolor": "white", "markeredgewidth": 2} if dim == 128 else {})
+        axes.plot(intensity, rate, **looks, markersize=9, zorder=4, linestyle="none",
+                  label=step + (f", d {dim}: {rate:.0f}" if both else f": {rate:.2g} TFLOP/s"))
     plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis)
     axes.grid()
-    axes.set(xlabel="FLOPs per byte of device memory", ylabel="TFLOP/s",
-             title=f"What the {words} steps in fp32 attain, and what bounds them\n{card}, B 4, H 16, N {LENGTH}, d {DIM}")
+    words = "steps in 16 bits" if both else f"{PASSES[next(iter(least))]} steps in fp32"
+    axes.set(xlabel="FLOPs per byte of device memory", ylabel="TFLOP/s", title=f"What the {words} attain, and what bounds them\n"
+             f"{card}, B 4, H 16, N {LENGTH}" + ("" if both else ", d 64"))
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9.5)
     return fig
 
@@ -270,7 +282,9 @@ def main():
     if not own:
         chosen["traffic_by_step"] = traffic(records), lambda facts: draw_dots(facts, bytes_label, "bytes, logarithmic")
         for pass_ in PASSES:
-            chosen[f"roofline_{pass_}"] = roofline(pass_, {r.step for r in records if r.pass_ == pass_ and name(r) == r.step}), draw_roofline
+            own_of = {r.step: pass_ for r in records if r.pass_ == pass_ and name(r) == r.step}
+            chosen[f"roofline_{pass_}"] = roofline(32, own_of), draw_roofline
+        chosen["roofline_16bit"] = roofline(16, {r.step: r.pass_ for r in records if r.pass_ in PASSES and name(r) != r.step}), draw_roofline
     pictures = [provenance.Picture(arguments.out / f"{name}.png", [__file__], facts, draw)
                 for name, (facts, draw) in chosen.items() if facts is not None]
     orphans = sorted({*arguments.out.glob("*.png")} - {picture.path for picture in pictures}) if arguments.check else []

@@ -436,6 +436,8 @@ def gallery(book, page, folder="steps"):
         name = "README" if source.parent == book.root else source.parent.name if source.name == "README.md" else source.name
         text += f"### [{name}]({os.path.relpath(source, page.parent)})\n\n{pictures}" if pictures else ""
     need(text, f"gallery: no page shows a picture of {folder}")
+    unseen = sorted(picture.name for picture in book.root.glob(f"{folder}/**/*.png") if picture not in shown)
+    need(not unseen, f"gallery: no page shows {', '.join(unseen)} of {folder}")
     return "\n" + text
 
 
