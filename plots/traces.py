@@ -89,7 +89,7 @@ def _follow(request, previous, content, start):
         request.holds, places = [word(request.array, offset) for offset in request.offsets], request.to
     elif request.space == "shared":
         places = [None if offset is None else start + offset for offset in request.offsets]
-        if request.kind == "load":
+        if request.kind in ("load", "ldmatrix"):
             request.holds = [content.get(place) for place in places]
             return
         request.holds = [word(COMPUTED, place) for place in places]
