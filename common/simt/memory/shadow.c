@@ -402,7 +402,8 @@ static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc
 }
 
 /* Of a read in global memory, or of a plain one in shared memory. */
-static inline void note_read(struct cell *cell, uint64_t stamp, bool shared, const void *pc) {
+static inline __attribute__((always_inline)) void note_read(struct cell *cell, uint64_t stamp, bool shared,
+                                                            const void *pc) {
     uint64_t read = cell->read;
     if (!shared && (read & READ_BY_BLOCKS) != 0 && same_launch(read, stamp)) return;
     if (shared && (read & READ_VOLATILE) != 0) {
