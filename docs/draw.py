@@ -1,9 +1,10 @@
 """Draws the pictures of docs/gpu.md; plots/draw.py docs runs it. What they count (sectors, banks, idle cycles) is computed here
 from index formulas."""
 
+import itertools
 import math
 
-from sheet import BANKS, GREY, LANE as ORANGE, NOW as BLUE, OWNED, PALE, SECTOR, TINT, WARP, WORD, Page
+from sheet import BANKS, GREY, INK, LANE as ORANGE, NOW as BLUE, OWNED, PALE, SECTOR, TINT, WARP, WORD, Page
 
 
 def box(page, x, y, width, height, face="white", edge=GREY, line=0.8, order=1):
@@ -119,6 +120,41 @@ def latency(_):
     return page
 
 
+# ---- a reduction over the lanes of a warp ------------------------------------------------------------------------------
+
+
+def butterfly(_):
+    """The loop of warp_reduce_max (common/device.cuh) for 8 lanes."""
+    x, lanes, left, wide, tall = [3, 1, 4, 2, 8, 5, 7, 6], 8, 27.0, 6.6, 3.0
+    page = Page(40, "The maximum of 8 lanes in 3 shuffles")
+    middle = lambda lane: left + (lane + 0.5) * wide
+    for lane in range(lanes):
+        page.text(middle(lane), 4.6, f"lane {lane}", ha="center")
+    y, bit, largest = 6.2, lanes // 2, max(x)
+    page.text(1, y + tall / 2, "x before", weight="bold")
+    while True:
+        for lane, value in enumerate(x):
+            box(page, left + lane * wide + 0.9, y, wide - 1.8, tall, ORANGE if value == largest else TINT)
+            color = "white" if value == largest else INK
+            page.text(middle(lane), y + tall / 2, str(value), ha="center", size=11, color=color)
+        if bit == 0:
+            break
+        for lane in range(lanes):
+            for other, color in ((lane, GREY), (lane ^ bit, BLUE)):
+                page.arrow((middle(other), y + tall), (middle(lane), y + 7.6), color)
+        x = [max(x[lane], x[lane ^ bit]) for lane in range(lanes)]
+        y += 7.6
+        page.text(1, y + tall / 2, f"x = max(x, x of lane ^ {bit})", weight="bold")
+        bit //= 2
+    assert set(x) == {largest}
+    page.text(1, y + 6.0, "The blue arrows of a round are one shuffle of the warp. "
+              "32 lanes need 5 rounds: bits 16, 8, 4, 2 and 1.")
+    entry(page, 1, y + 9.0, BLUE, BLUE, "x of the lane whose number differs in one bit")
+    entry(page, 38, y + 9.0, GREY, GREY, "its own x")
+    entry(page, 52, y + 9.0, ORANGE, ORANGE, "has the maximum of all 8 lanes")
+    return page
+
+
 # ---- sectors ------------------------------------------------------------------------------------------------------------
 
 def sectors(_):
@@ -171,4 +207,62 @@ def banks(_):
     return page
 
 
-PICTURES = grid, sm, latency, sectors, banks
+# ---- a race -------------------------------------------------------------------------------------------------------------
+
+
+def slots_of(order, barrier):
+    """Two warps run "store own half of s; [barrier;] load the other's half". `order`: which warp is to go on, slot by slot.
+    Returns [(slot, warp, what, word loaded or None)]; a warp at the barrier goes on when both have come."""
+    program, at, memory, found = ["store", *["barrier"] * barrier, "load"], [0, 0], ["old", "old"], []
+    for slot, warp in enumerate(order):
+        if at[warp] == len(program):
+            continue
+        if program[at[warp]] == "barrier":
+            if min(at) < 1:
+                found.append((slot, warp, "wait", None))
+                continue
+            at[warp] += 1
+        what, loaded = program[at[warp]], None
+        if what == "store":
+            memory[warp] = "new"
+        else:
+            loaded = memory[1 - warp]
+        at[warp] += 1
+        found.append((slot, warp, what, loaded))
+    return found
+
+
+def race(_):
+    page = Page(50, "A race: the order of two warps decides what is loaded")
+    every = itertools.product((0, 1), repeat=8)  # the claim "in any order"; a warp that has ended lets slots pass
+    assert all(loaded != "old" for order in every for *_, loaded in slots_of(order, True))
+    page.text(1, 4.4, "Each warp stores its half of s, then loads the half of the other warp. Time runs to the right.")
+    y, left, wide, tall = 9.4, 10.0, 9.6, 3.0
+    for title, order, barrier in (("no barrier, a lucky order", (0, 1, 0, 1), False),
+                                  ("no barrier, another order", (0, 0, 1, 1), False),
+                                  ("__syncthreads() between store and load, the same order", (0, 0, 1, 1, 0), True)):
+        slots = slots_of(order, barrier)
+        page.text(1, y - 1.7, title, weight="bold", size=11)
+        for warp in (0, 1):
+            page.text(1, y + (warp + 0.5) * (tall + 0.4), f"warp {warp}")
+        for slot, warp, what, loaded in slots:
+            face = {"store": OWNED, "wait": "#F0F0F0"}.get(what, ORANGE if loaded == "old" else BLUE)
+            slots_long = 1 + (what == "wait") * (max(at for at, _, done, _ in slots if done == "store") - slot)
+            page.box(left + slot * wide, y + warp * (tall + 0.4), slots_long * wide, tall, face, GREY, order=2,
+                     words={"store": "stores", "wait": "waits"}.get(what, f"loads {loaded}"))
+        if barrier:
+            at = left + (1 + max(slot for slot, _, what, _ in slots if what == "store")) * wide
+            page.line([at, at], [y, y + 2 * tall + 1.2], ORANGE, 2.2)
+            page.text(at + 0.5, y + 2 * tall + 2.0, "both warps have arrived", size=9, color=ORANGE)
+        wrong = [warp for _, warp, _, loaded in slots if loaded == "old"]
+        result = f"warp {wrong[0]} computes with\nwhat lay there before" if wrong else \
+            "right in any order" if barrier else "right, by chance"
+        page.text(left + 5 * wide + 1.6, y + tall + 0.2, result, weight="bold", color=ORANGE if wrong else INK)
+        y += 12.6
+    entry(page, 1, 48.2, OWNED, GREY, "stores its half")
+    entry(page, 20, 48.2, BLUE, BLUE, "loads what the other warp stored")
+    entry(page, 52, 48.2, ORANGE, ORANGE, "loads too early")
+    return page
+
+
+PICTURES = grid, sm, latency, butterfly, sectors, banks, race

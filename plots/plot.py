@@ -23,12 +23,13 @@ from provenance import ROOT
 PASSES = {"fwd": "forward", "bwd": "backward"}
 METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that shows its traffic
 
-# Ceilings of the cards that were counted: name; TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
-# NVIDIA's datasheets, and what less than the peak bounds these kernels (None: not measured): a kernel that issues FFMA and
-# nothing else, measured, and mma.sync, measured on an H800 (arXiv:2501.12084). The newest card stands first.
+# Ceilings of the cards that were counted: name; TB/s of device memory; per width of the inputs the peak in TFLOP/s, both
+# from NVIDIA's datasheets, and what less than the peak bounds these kernels (None: not measured): a kernel that issues FFMA
+# and nothing else, measured, and mma.sync, measured on an H800 (arXiv:2501.12084). The newest card stands first.
 MMA = ("mma.sync alone, on an H800", 640)
 CARDS = {"h200": ("NVIDIA H200", 4.8, {32: ("FP32", 66.9, None), 16: ("16-bit tensor cores", 989, MMA)}),
-         "h100": ("NVIDIA H100 80GB HBM3", 3.35, {32: ("FP32", 66.9, ("FMAs alone, measured", 60.5)), 16: ("16-bit tensor cores", 989, MMA)})}
+         "h100": ("NVIDIA H100 80GB HBM3", 3.35, {32: ("FP32", 66.9, ("FMAs alone, measured", 60.5)),
+                                                  16: ("16-bit tensor cores", 989, MMA)})}
 LENGTH, HEADS = 1024, 4 * 16  # the runs that a roofline shows; each of d 64, and d 128 where steps of 16 bits are drawn
 COUNTED = "--batch 4 --heads 16 --seq 1024 --dim"
 MOVED = {"fwd": "Q, K, V, O, L moved once each", "bwd": "Q, K, V, O, L, dO, dQ, dK, dV\nmoved once each"}
@@ -118,11 +119,12 @@ def traffic(records):
 
 
 def roofline(bits, steps):
-    """Points [step, d, FLOPs per byte of device memory, TFLOP/s] of steps {step: pass}, and the card's ceilings. Bytes and time
-    are what Nsight Compute counted (record.py counters), summed over a step's kernels. FLOPs are those of the definition, 4
-    B H N^2 d forward and 2.5 times that backward, so a step that computes something twice gets no credit for it. A part of
-    what a kernel stores last is in the L2 cache when it ends. The counter does not see these bytes, which memory must still
-    take: a step is charged for the writing of all its outputs. So no point lies right of the line of its pass."""
+    """Points [step, d, FLOPs per byte of device memory, TFLOP/s] of steps {step: pass}, and the card's ceilings. Bytes and
+    time are what Nsight Compute counted (record.py counters), summed over a step's kernels. FLOPs are those of the
+    definition, 4 B H N^2 d forward and 2.5 times that backward, so a step that computes something twice gets no credit for
+    it. A part of what a kernel stores last is in the L2 cache when it ends. The counter does not see these bytes, which
+    memory must still take: a step is charged for the writing of all its outputs. So no point lies right of the line of its
+    pass."""
     folder = ROOT / "plots" / "data" / "counters"
     card = next(card for card in CARDS if (folder / f"{card}-counters.jsonl").exists())
     lines, points, least = rec.lines(folder / f"{card}-counters.jsonl"), [], {}
@@ -235,8 +237,8 @@ def draw_roofline(facts):
     plain_ticks(axes.yaxis)
     axes.grid()
     words = "steps in 16 bits" if both else f"{PASSES[next(iter(least))]} steps in fp32"
-    axes.set(xlabel="FLOPs per byte of device memory", ylabel="TFLOP/s", title=f"What the {words} attain, and what bounds them\n"
-             f"{card}, B 4, H 16, N {LENGTH}" + ("" if both else ", d 64"))
+    axes.set(xlabel="FLOPs per byte of device memory", ylabel="TFLOP/s",
+             title=f"What the {words} attain, and what bounds them\n{card}, B 4, H 16, N {LENGTH}" + ", d 64" * (not both))
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9.5)
     return fig
 
@@ -284,7 +286,8 @@ def main():
         for pass_ in PASSES:
             own_of = {r.step: pass_ for r in records if r.pass_ == pass_ and name(r) == r.step}
             chosen[f"roofline_{pass_}"] = roofline(32, own_of), draw_roofline
-        chosen["roofline_16bit"] = roofline(16, {r.step: r.pass_ for r in records if r.pass_ in PASSES and name(r) != r.step}), draw_roofline
+        of_16_bits = {r.step: r.pass_ for r in records if r.pass_ in PASSES and name(r) != r.step}
+        chosen["roofline_16bit"] = roofline(16, of_16_bits), draw_roofline
     pictures = [provenance.Picture(arguments.out / f"{name}.png", [__file__], facts, draw)
                 for name, (facts, draw) in chosen.items() if facts is not None]
     orphans = sorted({*arguments.out.glob("*.png")} - {picture.path for picture in pictures}) if arguments.check else []

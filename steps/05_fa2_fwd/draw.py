@@ -91,7 +91,8 @@ def check_painted(M, q, kv):
     for row in range(q):
         for key in range(M.cols):
             hidden = key >= kv or key > row + kv - q
-            assert face[row, key] in ((PALE, "white") if hidden else (OWNED, TINT)), f"query {row}, key {key} is painted wrongly"
+            right = (PALE, "white") if hidden else (OWNED, TINT)
+            assert face[row, key] in right, f"query {row}, key {key} is painted wrongly"
 
 
 def causal_tiles(folder):

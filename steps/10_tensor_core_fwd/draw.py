@@ -59,9 +59,9 @@ def drawn_pairs(page, x, y, held, names, columns, words, cell=(2.6, 1.5)):
     page.text(x, y - 1.5, words, weight="bold")
     for register, name in zip(held, names):
         for lane, (row, pair) in enumerate(register):
-            mine = lane == CHOSEN
-            page.box(x + (pair - columns[0]) * wide, y + row * tall, wide, tall, LANE if mine else TINT if lane // 4 == CHOSEN // 4 else "white",
-                     PALE, 0.6, 4 if mine else 2, name if mine else str(lane), size=7.5)
+            mine, face = lane == CHOSEN, TINT if lane // 4 == CHOSEN // 4 else "white"
+            page.box(x + (pair - columns[0]) * wide, y + row * tall, wide, tall, LANE if mine else face, PALE, 0.6,
+                     4 if mine else 2, name if mine else str(lane), size=7.5)
     right = x + len(columns) * wide
     page.box(x, y, right - x, 16 * tall, edge=GREY, order=6)
     page.line([x, right], [y + 8 * tall] * 2, GREY, 0.9)
@@ -71,22 +71,25 @@ def drawn_pairs(page, x, y, held, names, columns, words, cell=(2.6, 1.5)):
 def P_from_S(folder):
     """The lanes of two C tiles, from where 10b stores O, and of an A: the same pairs in the same lanes."""
     stores = [pairs(r) for r in launch(folder, "10b_mma").requests(warp=0, array="O", kind="store")]
-    C = {(tile, half): stores[8 * half + tile] for tile in (0, 1) for half in (0, 1)}  # 8 tiles of 8 columns, rows g and g + 8
+    C = [stores[8 * half + tile] for tile in (0, 1) for half in (0, 1)]  # stored: rows g of 8 tiles, then rows g + 8
     A = fragment_A(folder)
-    assert A == [C[0, 0], C[0, 1], C[1, 0], C[1, 1]]
-    page, y, (g, t) = Page(42, "P needs no move: the lane that computed a score holds it as an operand"), 9.4, divmod(CHOSEN, 4)
+    assert A == C
+    page = Page(42, "P needs no move: the lane that computed a score holds it as an operand")
+    y, g = 9.4, CHOSEN // 4
     for row in (0, 8):
         page.text(3.4, y + (row + 0.5) * 1.5, f"row {row}", ha="right", size=8)
-    drawn_pairs(page, 4.0, y, [C[0, 0], C[0, 1]], ["C0 C1", "C2 C3"], range(4), "keys 0 to 7", (3.3, 1.5))
-    right = drawn_pairs(page, 18.6, y, [C[1, 0], C[1, 1]], ["C0 C1", "C2 C3"], range(4, 8), "keys 8 to 15", (3.3, 1.5))
+    drawn_pairs(page, 4.0, y, C[:2], ["C0 C1", "C2 C3"], range(4), "keys 0 to 7", (3.3, 1.5))
+    right = drawn_pairs(page, 18.6, y, C[2:], ["C0 C1", "C2 C3"], range(4, 8), "keys 8 to 15", (3.3, 1.5))
     page.text(4.0, 5.2, "S = Q K^T: two C tiles, fp32")
     page.text(48.6, 5.2, "P: one A of P V, 16 bits")
     drawn_pairs(page, 48.6, y, A, ["A0", "A1", "A2", "A3"], range(8), "keys 0 to 15", (3.5, 1.5))
     page.arrow((right + 2.4, y + 12), (46.8, y + 12))
     page.text((right + 47.6) / 2, y + 8.4, "exp(S - m),\nrounded to\n16 bits", ha="center")
     page.text((right + 47.6) / 2, y + 15.6, "no shuffle,\nno shared\nmemory", ha="center")
-    page.text(1, y + 27.0, f"Lane {CHOSEN}, rows {g} and {g + 8}: A0 = C0 C1 and A1 = C2 C3 of the left tile, A2 = C0 C1 and A3 = C2 C3 of the right tile.")
-    page.key(40.2, (LANE, f"lane {CHOSEN}: two numbers per box"), (TINT, "the rest of its quad"), ("white", "the number of the lane that holds the pair"))
+    page.text(1, y + 27.0, f"Lane {CHOSEN}, rows {g} and {g + 8}: A0 = C0 C1 and A1 = C2 C3 of the left tile, "
+              "A2 = C0 C1 and A3 = C2 C3 of the right tile.")
+    page.key(40.2, (LANE, f"lane {CHOSEN}: two numbers per box"), (TINT, "the rest of its quad"),
+             ("white", "the number of the lane that holds the pair"))
     return page
 
 
@@ -118,9 +121,10 @@ def ldmatrix(folder):
     received = fragment_A(folder)
     drawn_pairs(page, left, y, received, [f"reg {i}" for i in range(4)], range(8), "", (4.0, tall))
     page.line([left + 16.0] * 2, [y, y + 16 * tall], GREY, 1.4)
-    page.key(39.4, (LANE, f"lane {CHOSEN}: the row it names, the pairs it receives"), (TINT, "the pairs of the rest of its quad"))
-    page.text(1, 42.0, f"Lane {CHOSEN} names row {CHOSEN % 8} of quadrant {CHOSEN // 8} for other lanes. From this quadrant it receives a pair "
-              f"of row {received[CHOSEN // 8][CHOSEN][0] % 8}.")
+    page.key(39.4, (LANE, f"lane {CHOSEN}: the row it names, the pairs it receives"),
+             (TINT, "the pairs of the rest of its quad"))
+    page.text(1, 42.0, f"Lane {CHOSEN} names row {CHOSEN % 8} of quadrant {CHOSEN // 8} for other lanes. From this quadrant "
+              f"it receives a pair of row {received[CHOSEN // 8][CHOSEN][0] % 8}.")
     return page
 
 

@@ -58,7 +58,8 @@ def flow(folder):
     for y, words in ((5.6, "shared\nmemory"), (12.6, "tensor cores"), (19.6, "registers"), (26.4, "shared\nmemory"),
                      (38.2, "tensor cores"), (46.0, "result")):
         page.text(1, y, words, color=GREY, size=9)
-    operands = {name: box(x, 4.0, name, face) for name, x, face in (("Q", 12, TINT), ("K", 26, OWNED), ("dO", 46, TINT), ("V", 60, OWNED))}
+    operands = {name: box(x, 4.0, name, face)
+                for name, x, face in (("Q", 12, TINT), ("K", 26, OWNED), ("dO", 46, TINT), ("V", 60, OWNED))}
     S, dP = box(16, 11.0, "S = Q K^T", NOW, 18), box(50, 11.0, "dP = dO V^T", NOW, 18)
     for name, to in (("Q", S - 3), ("K", S + 3), ("dO", dP - 3), ("V", dP + 3)):
         down(operands[name], 7.2, to, 11.0)
@@ -75,12 +76,14 @@ def flow(folder):
         page.text(at[product], 41.2, f"ldmatrix.trans: {transposed[product]}", ha="center", size=8.5)
     down(P, 28.2, at["dV += P^T dO"], 36.6)
     down(dS, 28.2, at["dK += dS^T Q"], 36.6), down(dS, 28.2, at["dQ = dS K"], 36.6)
-    for product, words, face in (("dV += P^T dO", "dV stays in registers", OWNED), ("dK += dS^T Q", "dK stays in registers", OWNED),
+    for product, words, face in (("dV += P^T dO", "dV stays in registers", OWNED),
+                                 ("dK += dS^T Q", "dK stays in registers", OWNED),
                                  ("dQ = dS K", "added to dQ_sum, fp32", SAND)):
         box(at[product] - 9.5, 44.4, words, face, 19)
         down(at[product], 42.4, at[product], 44.4)
     page.text(1, 50.2, "Meanwhile cp.async copies the next tile of Q and dO. The other operands are the dO, Q and K above.")
-    page.key(52.8, (NOW, "product"), (OWNED, "stays in the block"), (TINT, "new at each visit"), (SAND, "leaves at each visit"))
+    page.key(52.8, (NOW, "product"), (OWNED, "stays in the block"), (TINT, "new at each visit"),
+             (SAND, "leaves at each visit"))
     return page
 
 
