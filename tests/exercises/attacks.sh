@@ -62,7 +62,7 @@ split_tables() {
 
 member() { cat "$1/$2" 2>/dev/null || echo "$3"; } # FOLDER NAME OTHERWISE
 
-# The solution with the attack's code in its first hole.
+# The solution, edited by sed where the head says so, with the attack's code in its first hole.
 write_submission() { # FOLDER
     local folder=$1 task code
     task=$(member "$folder" task 00b)
@@ -71,7 +71,8 @@ write_submission() { # FOLDER
     CODE=$code END=$([[ -e $folder/end ]] && echo 1) awk '
         ENVIRON["END"] && /\/\/ <<< End of hole 1/ { print ENVIRON["CODE"] }
         { print }
-        !ENVIRON["END"] && /\/\/ >>> Hole 1/ { print ENVIRON["CODE"] }' "$work/$task.cu" >"$folder/try.cu"
+        !ENVIRON["END"] && /\/\/ >>> Hole 1/ { print ENVIRON["CODE"] }' \
+        <(sed -E "$(member "$folder" edit '')" "$work/$task.cu") >"$folder/try.cu"
 }
 
 attack() { # FOLDER

@@ -3,6 +3,8 @@
 #include "hooks.h"
 #include "report.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_type type, uint64_t old, uint64_t operand,
@@ -52,9 +54,14 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
     return take_new ? operand : old;
 }
 
-/* Of a card's memories two have atomic operations. On the thread's own stack one could reach a return address here. */
+/* Of a card's memories two have atomic operations. On the thread's own stack one could reach a return address here, and from
+ * host code, which no hook judges, anything. */
 static void check_cell(const void *address, size_t bytes, const void *pc) {
-    if (simt_self != NULL && (uintptr_t)address - simt_self->stack < STACK_BYTES)
+    if (simt_self == NULL) {
+        fprintf(stderr, "%s: an atomic operation of a kernel, in host code\n", source_line(pc));
+        exit(3);
+    }
+    if ((uintptr_t)address - simt_self->stack < STACK_BYTES)
         simt_fail(cudaErrorIllegalAddress,
                   "%s: atomic operation on a local variable: a card has them on global and "
                   "shared memory only",

@@ -70,6 +70,10 @@ STORE(4)
 STORE(8)
 STORE(16)
 
+/* What the host's part of a kernel file may load: its own frames and its callers', where the problem and the struct tensors
+ * lie. The harness has the inputs elsewhere on the host, where a parameter's constructor could work with them. */
+enum { HOST_STACK_BYTES = 1 << 16 };
+
 extern const char __executable_start[], _end[]; /* the linker's: the program with its constants */
 
 GENERAL static inline bool lies_in(uintptr_t address, size_t bytes, const void *begin, size_t size) {
@@ -78,10 +82,11 @@ GENERAL static inline bool lies_in(uintptr_t address, size_t bytes, const void *
 
 GENERAL static inline void check_load(uintptr_t address, size_t bytes, const struct frame *own) {
     const struct thread *self = simt_self;
-    if (self == NULL) return; /* the host has no rights to device memory */
+    if (lies_in(address, bytes, __executable_start, (size_t)(_end - __executable_start))) return;
+    if (self == NULL && lies_in(address, bytes, own, HOST_STACK_BYTES)) return;
+    if (self == NULL) refuse("a load of memory that is none of a launch's business", (void *)own->return_address);
     if (lies_in(address, bytes, (void *)self->seen, self->seen_bytes)) return;
     if (lies_in(address, bytes, (void *)self->stack, STACK_BYTES)) return;
-    if (lies_in(address, bytes, __executable_start, (size_t)(_end - __executable_start))) return;
     const struct launch *launch = simt_worker->launch;
     if (lies_in(address, bytes, launch->arguments, launch->arguments_bytes)) return;
     const struct uint3 *const built_in[] = {&threadIdx, &blockIdx, &blockDim, &gridDim};
