@@ -445,7 +445,12 @@ static const char *not_done_by_kernels(const struct task *task, const cJSON *met
 }
 
 /* What a budget limits, whichever instruction does it: a load may be an asynchronous copy, an ldmatrix or an atomic operation
- * that adds 0, a store an atomic exchange, a barrier flags in memory. A backward pass may have to add to global memory. */
+ * that adds 0, a store an atomic exchange, a barrier flags in memory. Not where the task is to add to global memory. */
+static bool needs_atomics(const struct task *task) {
+    bool needs = strstr(task->starter, "atomic") != NULL;
+    for (int i = 0; i < task->budget_count; i++) needs = needs || strncmp(task->budgets[i].count, "global_atomic_", 14) == 0;
+    return task->backward && needs;
+}
 static double cost_of(const struct task *task, const cJSON *meter, const char *count) {
     static const char *const alike[][3] = {{"global_load_", "global_copy_", "global_atomic_"},
                                            {"global_store_", "global_atomic_", NULL},
@@ -456,7 +461,7 @@ static double cost_of(const struct task *task, const cJSON *meter, const char *c
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
         size_t length = strlen(alike[i][0]);
         for (int k = 1; k < 3 && strncmp(count, alike[i][0], length) == 0 && alike[i][k] != NULL; k++) {
-            if (task->backward && strncmp(alike[i][k], "global_atomic_", 14) == 0) continue;
+            if (needs_atomics(task) && strncmp(alike[i][k], "global_atomic_", 14) == 0) continue;
             char name[64];
             snprintf(name, sizeof name, "%s%s", alike[i][k], count + length);
             double more = count_of(meter, name);

@@ -85,3 +85,8 @@ static __device__ int flagged() { __shared__ volatile unsigned flags[32]; flags[
 //: score == 80
 //: says yours: [0-9]+, from global memory
 float more = 0; for (int c = 0; c < p.d; c++) for (int i = 0; i < TM * TN; i++) more += K[c + i % p.N_kv * p.d]; if (more == 12345) return;
+//! loads of workspace as atomic operations, in a backward pass that needs none
+//: task 07a
+//: edit s/expf\(S\[col\] - L_row\)/expf(S[col] - L_row + 0.0f * atomicAdd(\&S[col], 0.0f))/
+//: score < 100
+//: says MISSED  sectors of global loads
