@@ -26,7 +26,7 @@ function load(operand,    segment) {
 }
 # How many bytes an instruction stores; 0: none; -1: not known.
 function stored(name) {
-    if (name ~ /^(cmp|test|bt|push|nop|u?comis|i?mul|i?div|fld|fild|f(add|sub|mul|div|i?com)|prefetch)/) return 0
+    if (name ~ /^(cmp|test|bt[wlq]?$|push|nop|u?comis|i?mul|i?div|fld|fild|f(add|sub|mul|div|i?com)|prefetch)/) return 0
     if (name ~ /^set/) return 1
     if (name ~ /^(movss|movd|fsts|fstps|fistl|fistpl|fnstcw|stmxcsr)$/ || name ~ /^cvt[a-z0-9]*ss$/) return name == "fnstcw" ? 2 : 4
     if (name ~ /^(mov(sd|lps|hps|lpd|hpd)|fst(p?)l|fistp?ll|fistpq)$/) return 8
