@@ -59,7 +59,7 @@ function control(name, operand) {
     if (name ~ /^j/ && operand ~ /^\*/) refuse("device code jumps through a pointer")
     if (operand ~ /^\*/) judged("call", "\tmovq\t" moved(substr(operand, 2), 16) ", %rdi\n")
     if (operand ~ /^cuda/) judged("host", "")
-    if (match(operand, /^(printf|sincosf?|frexpf?|modff?|remquof?)(@PLT)?$/)) sub(/\t[a-z]+(@PLT)?$/, "\tsimt_confined_" operand)
+    if (match(operand, /^(printf|memset|sincosf?|frexpf?|modff?|remquof?)(@PLT)?$/)) sub(/\t[a-z]+(@PLT)?$/, "\tsimt_confined_" operand)
     print
 }
 FNR == 1 { split("", file) }

@@ -161,6 +161,19 @@ void simt_confined_sincos(double x, double *sine, double *cosine) {
     *sine = sin(x), *cosine = cos(x);
 }
 
+/* As the widest stores that address and size allow. */
+void *simt_confined_memset(void *to, int value, size_t bytes);
+void *simt_confined_memset(void *to, int value, size_t bytes) {
+    uintptr_t address = (uintptr_t)to, any = address | bytes | 16;
+    if (bytes == 0) return to;
+    if (simt_self == NULL || address - simt_self->stack < STACK_BYTES)
+        check_store(address, bytes, __builtin_frame_address(0));
+    else
+        for (size_t at = 0; at < bytes; at += any & -any)
+            simt_check_access((char *)to + at, any & -any, ACCESS_WRITE, false, __builtin_return_address(0));
+    return memset(to, value, bytes);
+}
+
 int simt_confined_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int simt_confined_printf(const char *format, ...) {
     char text[1024]; /* a copy, which vprintf() cannot write over while it reads */

@@ -41,6 +41,10 @@ namespace cg = cooperative_groups; cg::thread_block block = cg::this_thread_bloc
 //: score == 100
 //: says Score: 100.0
 float a[4] = {1, 2, 3, 4}, b[4]; memcpy(b, a, sizeof b); if (b[p.d & 3] < 0) return;
+//! memset of a local array and of shared memory
+//: score == 100
+//: says Score: 100.0
+int a[8]; memset(a, 0, sizeof a); __shared__ float b[9]; if (threadIdx.x + threadIdx.y == 0) memset(b, 0, sizeof b); __syncthreads(); if (a[p.d & 7] != 0 || b[p.d & 7] != 0.0f) return;
 //! local arrays, vectors and a pointer to them
 //: score == 100
 //: says Score: 100.0

@@ -115,6 +115,18 @@ memcpy(O, Q, (size_t)1 << 24);
 //! memcpy to a made address
 //: says out of bounds
 memcpy((int *)(0x400000ul + p.d), Q, 4);
+//! memset out of bounds
+//: says write of [0-9]+ bytes? out of bounds
+memset(O, 0, (size_t)p.heads << 24);
+//! memset of an input
+//: says write to Q
+memset((void *)Q, 0, 4);
+//! memset past the end of a local array, over the return address
+//: says a store past the end of a local array
+int a[8] = {}; memset(a, 0, sizeof a * 1000 + p.d); if (a[p.d & 7] < 0) return;
+//! memset of so many bytes that their end is before their begin
+//: says a store past the end of a local array
+int a[8] = {}; memset(a, 0, (size_t)-p.d); if (a[p.d & 7] < 0) return;
 //! an array of variable size
 //: says array of variable size
 int a[p.d]; a[0] = 1; if (a[p.d - 1] < -2) return;

@@ -168,9 +168,6 @@ qsort(O, 2, 4, [](const void *, const void *) { return 0; });
 //! copies with memmove
 //: says calls memmove
 memmove(O, Q, 4);
-//! fills with memset
-//: says calls memset
-memset(O, 0, 4);
 //! copies text
 //: says calls strcpy|cudaError
 strcpy((char *)O, "abc");
