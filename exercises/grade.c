@@ -444,13 +444,15 @@ static const char *not_done_by_kernels(const struct task *task, const cJSON *met
     return NULL;
 }
 
-/* What a budget limits, whichever instruction does it: a load may be an asynchronous copy, an ldmatrix or an atomic operation
- * that adds 0, a store an atomic exchange, a barrier flags in memory. Not where the task is to add to global memory. */
+/* A backward pass may have to add to global memory. */
 static bool needs_atomics(const struct task *task) {
     bool needs = strstr(task->starter, "atomic") != NULL;
     for (int i = 0; i < task->budget_count; i++) needs = needs || strncmp(task->budgets[i].count, "global_atomic_", 14) == 0;
     return task->backward && needs;
 }
+
+/* What a budget limits, whichever instruction does it: a load may be an asynchronous copy, an ldmatrix or an atomic operation
+ * that adds 0, a store an atomic exchange, a barrier flags in memory. */
 static double cost_of(const struct task *task, const cJSON *meter, const char *count) {
     static const char *const alike[][3] = {{"global_load_", "global_copy_", "global_atomic_"},
                                            {"global_store_", "global_atomic_", NULL},

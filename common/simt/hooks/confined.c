@@ -82,10 +82,10 @@ GENERAL static inline bool lies_in(uintptr_t address, size_t bytes, const void *
 
 GENERAL static inline void check_load(uintptr_t address, size_t bytes, const struct frame *own) {
     const struct thread *self = simt_self;
+    if (self != NULL && lies_in(address, bytes, (void *)self->seen, self->seen_bytes)) return;
     if (lies_in(address, bytes, __executable_start, (size_t)(_end - __executable_start))) return;
     if (self == NULL && lies_in(address, bytes, own, HOST_STACK_BYTES)) return;
     if (self == NULL) refuse("a load of memory that is none of a launch's business", (void *)own->return_address);
-    if (lies_in(address, bytes, (void *)self->seen, self->seen_bytes)) return;
     if (lies_in(address, bytes, (void *)self->stack, STACK_BYTES)) return;
     const struct launch *launch = simt_worker->launch;
     if (lies_in(address, bytes, launch->arguments, launch->arguments_bytes)) return;
