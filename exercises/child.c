@@ -13,12 +13,6 @@ enum { EXIT_REFUSED = 4, METERED = 1, IN_STEP = 2 };
 
 extern const struct step submitted_step; /* which the linker equates with the struct step of the kernel file */
 
-/* What the calls so far have left below the caller's frame: the seed, from which all inputs follow. */
-static __attribute__((noinline)) void forget_calls(void) {
-    char stack[1 << 16];
-    explicit_bzero(stack, sizeof stack);
-}
-
 /* child DTYPE BATCH HEADS N_q N_kv d CAUSAL SCALE INPUT SEED BACKWARD HOW, where HOW is METERED, IN_STEP, their sum or 0
  * child: prints what its struct step does as a rule: BACKWARD DTYPE */
 int main(int argc, char **argv) {
@@ -34,7 +28,7 @@ int main(int argc, char **argv) {
                               .d = values[6],
                               .causal = values[7] != 0,
                               .scale = strtof(argv[8], NULL)};
-    volatile uint64_t seed = strtoull(argv[10], NULL, 10);
+    uint64_t seed = strtoull(argv[10], NULL, 10);
     for (int i = 1; i < argc; i++) memset(argv[i], 0, strlen(argv[i])); /* a kernel has no business with them */
     bool backward = values[11] != 0, meter = (values[12] & METERED) != 0;
     const struct step *step = &submitted_step;
@@ -47,8 +41,6 @@ int main(int argc, char **argv) {
     if (results == NULL) return 2;
     struct run run;
     cudaError_t error = run_create(&run, step, &problem, (enum input_kind)values[9], seed);
-    seed = 0;
-    forget_calls();
     if ((values[12] & IN_STEP) != 0) simt_run_in_step();
     if (error == cudaSuccess && meter && !backward) simt_meter_start(1);
     if (error == cudaSuccess) error = run_forward(&run, step);
