@@ -12,7 +12,7 @@ int main() {
     printf("%s ", cudaGetErrorName(cudaLaunchKernel(k, dim3(1), dim3(1), arguments, 0, 0)));
     printf("%s ", cudaGetErrorName(cudaGetLastError()));
     if (cudaLaunchKernel(k, dim3(1), dim3(2048), arguments, 0, 0) == cudaSuccess) return 1;
-    if (cudaLaunchKernel(k, dim3(1), dim3(1), arguments, 0, 0) != cudaSuccess) return 1; /* the last one was told of */
+    if (cudaLaunchKernel(k, dim3(1), dim3(1), arguments, 0, 0) != cudaSuccess) return 1; /* the program has already checked the earlier error */
     printf("%s ", cudaGetErrorName(cudaGetLastError()));
     must(cudaMemcpy(&host, out, sizeof host, cudaMemcpyDeviceToHost), "cudaMemcpy");
     printf("%d\n", host);

@@ -5,7 +5,7 @@ does each sentence of it that gives a cause, a bound or a rate carry a marker <!
 import re
 import sys
 
-from pages import ROOT, outside_fences, shown
+from pages import ROOT, outside_fences, report, shown
 
 SECTION = re.compile(r"^## What limits it\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 CAUSE = re.compile(r"\b(?:because|limits?|limited|bounds?|bounded|faster|slower|milliseconds|ceiling|TFLOP/s|FLOP per)\b", re.IGNORECASE)
@@ -42,9 +42,7 @@ def problems_of(page):
 
 def main():
     pages = [ROOT / name for name in sys.argv[1:]] or sorted(ROOT.glob("steps/[0-8][0-9]_*/README.md"))
-    problems = [problem for page in pages for problem in problems_of(page)]
-    print("\n".join(problems) if problems else "Each chapter says what limits it.")
-    return 1 if problems else 0
+    return report((problem for page in pages for problem in problems_of(page)), "Each chapter says what limits it.")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from pages import ROOT, outside_fences, pages, shown
+from pages import ROOT, outside_fences, pages, report, shown
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 
@@ -47,9 +47,7 @@ def problems_of(page):
 
 
 def main():
-    problems = [problem for page in pages(sys.argv[1:]) for problem in problems_of(page)]
-    print("\n".join(problems) if problems else "All links inside the repository lead somewhere.")
-    return 1 if problems else 0
+    return report((problem for page in pages(sys.argv[1:]) for problem in problems_of(page)), "All links inside the repository lead somewhere.")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 import re
 import sys
 
-from pages import ROOT, outside_fences, pages, prose, shown
+from pages import ROOT, outside_fences, pages, prose, report, shown
 
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 FILE = re.compile(r"(?:steps|common|docs|plots|tests|exercises)/[\w.*/-]*|test_\w+\.\w+")
@@ -44,9 +44,7 @@ def problems_of(page):
 
 
 def main():
-    problems = [problem for page in pages(sys.argv[1:]) for problem in problems_of(page)]
-    print("\n".join(problems) if problems else "All files, steps and chapters that the pages name exist.")
-    return 1 if problems else 0
+    return report((problem for page in pages(sys.argv[1:]) for problem in problems_of(page)), "All files, steps and chapters that the pages name exist.")
 
 
 if __name__ == "__main__":

@@ -65,3 +65,10 @@ def prose(text):
                     r"\$[^$\n]+\$", r"^    .*$", r"\]\([^)\n]*\)", r"https?://\S+", r"<[^>\n]*>"):
         text = re.sub(pattern, blank, text, flags=re.DOTALL | re.MULTILINE if ".*?" in pattern else re.MULTILINE)
     return text
+
+
+def report(problems, all_well):
+    """Print the problems, or that there are none; the exit status."""
+    problems = list(problems)
+    print("\n".join(problems) if problems else all_well)
+    return 1 if problems else 0

@@ -38,7 +38,7 @@ static struct {
 
 bool api_tell_ignored(void) {
     if (ignored.error == cudaSuccess) return false;
-    fprintf(stderr, "simulated device: %s:%d: %s() failed with %s, and the program asks for no error\n", ignored.file,
+    fprintf(stderr, "simulated device: %s:%d: %s() failed with %s, and the program does not check it\n", ignored.file,
             ignored.line, ignored.call, cudaGetErrorName(ignored.error));
     ignored.error = cudaSuccess;
     return true;

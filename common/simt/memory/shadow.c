@@ -5,7 +5,7 @@
  * which this run happened to execute them:
  *
  *     same thread                     ordered by the program
- *     same block, a barrier between   ordered: the earlier one's clock is below that of the last barrier
+ *     same block, a barrier between   ordered: the clock of the earlier access is below that of the last barrier
  *     same warp, a collective between ordered: by vector clocks of the warp's lanes
  *     other blocks of one launch      never ordered
  *     other launches                  ordered
@@ -221,7 +221,7 @@ static __attribute__((noinline, cold)) bool suspect_read(struct cell *cell, uint
                                                          bool shared, const void *pc) {
     if (simt_strict || shared || is_mixed(cell, stamp, false)) return false;
     struct suspect *suspect = add_suspect(cell, address, pc);
-    if (suspect == NULL) return true; /* it is told of other words of this access */
+    if (suspect == NULL) return true; /* no room: 16 races of this access are noted already */
     suspect->races = suspect->reads = true;
     suspect->stamp = cell->write;
     suspect->other_pc = cell->write_pc;
