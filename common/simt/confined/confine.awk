@@ -13,7 +13,24 @@ function moved(operand, bytes) {
     if (operand !~ /\(%rsp/) return operand
     return (operand ~ /^\(/ ? bytes : bytes "+") operand
 }
-function judged(hook, load) { print "\tpushq\t%rdi\n\tpushfq\n" load "\tcall\tsimt_confined_" hook "\n\tpopfq\n\tpopq\t%rdi" }
+function judged(hook, load) {
+    holding = 1
+    out("\tpushq\t%rdi\n\tpushfq\n" load "\tcall\tsimt_confined_" hook "\n\tpopfq\n\tpopq\t%rdi")
+}
+# To keep the flags takes longer than a whole judgement. So lines after a judgement are held until one shows whether they matter.
+function out(line) { if (holding) held = held line "\n"; else print line }
+function release(flags_matter) {
+    if (!flags_matter) { gsub(/\tpushfq\n/, "\tleaq\t-8(%rsp), %rsp\n", held); gsub(/\tpopfq\n/, "\tleaq\t8(%rsp), %rsp\n", held) }
+    printf "%s", held
+    held = ""
+    holding = 0
+}
+function instruction(name, line) {
+    if (!holding) { print line; return }
+    if (name ~ /^(cmp|test|add|sub|and|or|xor|neg)[bwlq]?$|^u?comis[sd]$|^(call|ret)/) release(0)
+    else if (name ~ /^(j|set|cmov|fcmov|adc|sbb|rc[lr]|pushf|lahf)/) release(1)
+    out(line)
+}
 function store(operand, bytes) { judged("store" bytes, "\tleaq\t" moved(operand, 16) ", %rdi\n") }
 # A load, unless it is of the own frame, of a name, or of the built-in variables by theirs. One byte stands for all: g++ takes
 # at most 16 at once, as a card does.
@@ -41,7 +58,7 @@ function directive(name, rest,    words) {
     if (name == ".section" && rest ~ /^\.init_array\.00099,/) { skipping = 1; return } # __tsan_init()
     if (name ~ /^\.(section|text|data|bss)$/) skipping = 0
     if (skipping) return
-    if (name == ".text" || rest ~ /^\.text/ && name == ".section") { print "\t.section\tsimt_confined,\"ax\",@progbits"; return }
+    if (name == ".text" || rest ~ /^\.text/ && name == ".section") { out("\t.section\tsimt_confined,\"ax\",@progbits"); return }
     if (name == ".section" && rest ~ /^\.(init|fini|preinit|ctors|dtors)/) refuse("this code would run before or after the program")
     if (name == ".section" && rest !~ /^(\.rodata|\.data\.rel\.(ro|local)|\.debug_|\.note\.|\.(bss|data)[.,]|simt_(device|constant))/)
         refuse("section " rest " is none of a kernel's")
@@ -53,17 +70,17 @@ function directive(name, rest,    words) {
     if (name == ".type" && rest ~ /@function$/ && rest ~ /^([^_.]|_[^Zs.])/) refuse("function " substr(rest, 1, index(rest, ",") - 1) " takes another's place")
     if (name !~ /^\.(file|loc|section|data|bss|cfi_[a-z_]+|globl|hidden|type|size|align|p2align|balign|string|ascii|byte|value|long|quad|[us]leb128|zero|set|local|comm|ident)$/)
         refuse("directive " name " is none of a kernel's")
-    print
+    out($0)
 }
 function control(name, operand) {
     if (name ~ /^j/ && operand ~ /^\*/) refuse("device code jumps through a pointer")
     if (operand ~ /^\*/) judged("call", "\tmovq\t" moved(substr(operand, 2), 16) ", %rdi\n")
     if (operand ~ /^cuda/) judged("host", "")
     if (match(operand, /^(printf|memset|sincosf?|frexpf?|modff?|remquof?)(@PLT)?$/)) sub(/\t[a-z]+(@PLT)?$/, "\tsimt_confined_" operand)
-    print
+    instruction(name, $0)
 }
 FNR == 1 { split("", file) }
-/^[A-Za-z0-9_.$]+:$/ || /^$/ { if (!skipping) print; if (/^[^.]/) pushes = -1; next }
+/^[A-Za-z0-9_.$]+:$/ || /^$/ { if (!skipping) { release(1); print }; if (/^[^.]/) pushes = -1; next }
 /^\t\./ { directive($1, substr($0, index($0, $1) + length($1) + 1)); next }
 skipping { next }
 /^#|;|^[^\t]/ { refuse("assembly that g++ does not make of device code: " $0) }
@@ -79,7 +96,7 @@ skipping { next }
         size = substr("1 2 4 8", 2 * index("bwlq", substr(name, 5)) - 1, 1)
         judged(repeated ? "range" size : "store" size, "")
         if (name ~ /^movs/) judged(repeated ? "from" size : "load", repeated ? "" : "\tmovq\t%rsi, %rdi\n")
-        print
+        instruction(name, $0)
         next
     }
     if (repeated) refuse("instruction rep " name " is none of a kernel's")
@@ -103,6 +120,6 @@ skipping { next }
         own = target ~ /^-[0-9]+\(%rbp\)$/ && offset >= -4096 && offset + size <= -8 * saved
         if (size > 0 && !own && !(name == "orq" && target == "(%rsp)")) store(target, size)
     }
-    print
+    instruction(name, $0)
 }
-END { exit failed }
+END { release(1); exit failed }
