@@ -921,6 +921,7 @@ static void rewrite(const char *p) {
                 emit("__attribute__((section(\"%s\")))", section_of(declaration, past));
             else
                 is_device = true;
+            emit(" "); /* in place of each word: what stood apart must not become one token, or a comment */
             p = past;
         } else if (starts_word(p, "__launch_bounds__")) {
             past = skip_attribute(p);
@@ -928,12 +929,14 @@ static void rewrite(const char *p) {
             free(bounds.data);
             bounds = one_line(first, comma != NULL && comma < past ? comma : past - 1);
             catch_up(p, past);
+            emit(" ");
             p = past;
         } else if (depth > 0 && scopes[depth].kind != NAMESPACE && scopes[depth].kind != CLASS && p != dropped &&
                    is_dropped_call(declaration, p)) {
             emit("simt::ignored(\"%.*s\") = ", (int)strcspn(p, "( \t\n"), p);
             dropped = p; /* what follows is read as it would be without */
         } else if (starts_word(p, "__host__")) {
+            emit(" ");
             p += strlen("__host__");
         } else if (p < arguments_end && starts_word(p, "__null")) { /* NULL, whose type is an integer's */
             emit("nullptr");
@@ -950,6 +953,7 @@ static void rewrite(const char *p) {
         } else if (starts_word(p, "asm") || starts_word(p, "__asm__") || starts_word(p, "__asm")) {
             p = rewrite_asm(p + strcspn(p, " \t\n("));
         } else if (starts_word(p, "__noinline__") && (output.length == 0 || output.data[output.length - 1] != '(')) {
+            emit(" ");
             p += strlen("__noinline__"); /* no macro: libstdc++ has the word in attributes of its own */
         } else if (starts_word(p, "__shared__")) {
             struct text prefix = take_back((size_t)(skip_space(output.data + statement) - output.data));

@@ -258,3 +258,12 @@ a: void *to = &&a; goto *to;
 //: end
 //: says __host__
 __host__ void f() {}
+//! code in a string, between comments that join where a word is taken away
+//: says error
+int q = 1 /__noinline__* "*/ ; simt_give_way(); int r = 3 /*" *__noinline__/ ;
+//! a brace of two characters that join where a word is taken away
+//: says error
+int q = 1; if (q) <__noinline__% q = 2; %__noinline__>
+//! a comment to the end of the line that joins
+//: says error
+int q = 1 /__noinline__/ 2; if (q) return;
