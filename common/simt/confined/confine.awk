@@ -70,6 +70,7 @@ function directive(name, rest,    words) {
     if (name == ".type" && rest ~ /@function$/ && rest ~ /^([^_.]|_[^Zs.])/) refuse("function " substr(rest, 1, index(rest, ",") - 1) " takes another's place")
     if (name !~ /^\.(file|loc|section|data|bss|cfi_[a-z_]+|globl|hidden|type|size|align|p2align|balign|string|ascii|byte|value|long|quad|[us]leb128|zero|set|local|comm|ident)$/)
         refuse("directive " name " is none of a kernel's")
+    if (name == ".cfi_endproc") out("\tud2") # a function that lacks its return must not go on into the next one
     out($0)
 }
 function control(name, operand) {

@@ -72,7 +72,9 @@ static void explain_host_signal(int number, const void *pc) {
         end_at_fault();
     }
     fprintf(stderr, "simulated device: %s: %s on the host\n", line,
-            number == SIGFPE ? "integer division by zero" : "access to memory that is not there");
+            number == SIGFPE   ? "integer division by zero"
+            : number == SIGILL ? "a function ends without the return that its type needs"
+                               : "access to memory that is not there");
 }
 
 /* A fault or the watchdog's signal in a kernel: leave the fiber for scheduler_run_block(), which explains. Elsewhere the signal
@@ -106,7 +108,7 @@ void scheduler_catch_signals(void) {
     caught = true;
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigemptyset(&action.sa_mask);
-    int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGUSR2};
+    int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR2};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
 }
 
@@ -130,6 +132,9 @@ void scheduler_explain_signal(struct worker *worker) {
             line);
     else if (worker->signal == SIGFPE)
         simt_fail(cudaErrorLaunchFailure, "%s: integer division by zero", line);
+    else if (worker->signal == SIGILL)
+        simt_fail(cudaErrorIllegalInstruction,
+                  "%s: behind this line a function ends without the return that its type needs", line);
     else if (simt_self->stack - address <= (uintptr_t)sysconf(_SC_PAGESIZE))
         simt_fail(cudaErrorLaunchFailure,
                   "%s: the thread's local memory (%d bytes) is full: local arrays too large, or "
