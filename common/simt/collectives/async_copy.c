@@ -56,6 +56,9 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
                   source_line(pc), bytes);
     if ((uintptr_t)to_shared - (uintptr_t)simt_worker->shared >= SHARED_BYTES_MAX)
         simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy to memory that is not shared", source_line(pc));
+    if ((uintptr_t)from_global - simt_self->stack < STACK_BYTES)
+        simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy of a local variable: it reads global memory only",
+                  source_line(pc));
     if (copies->count == copies->room) {
         copies->room = copies->room == 0 ? 16 : 2 * copies->room;
         copies->list = realloc(copies->list, copies->room * sizeof *copies->list);

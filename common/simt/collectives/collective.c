@@ -125,6 +125,10 @@ bool collectives_answer_active_mask(struct worker *worker, unsigned first) {
         lane[__builtin_ctz(left)].state = READY;
     }
     warp->asking &= ~active;
+    if (worker->metering) { /* it tells a lane what the others did, as a vote does */
+        meter_lanes(worker, lane, active);
+        meter_event(worker, (int)(first / WARP_SIZE), place->what, place->file, place->line);
+    }
     return true;
 }
 
