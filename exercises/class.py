@@ -25,7 +25,7 @@ COLUMNS = "student task variant seed score max results faults cost status note s
 GRAM, WINDOW = 12, 4  # tokens per gram, grams per window
 MARKED, LEAST = 0.3, 6  # share and number of the prints that a marked pair has in common
 MOST_BYTES = 1 << 20
-HOLE = re.compile(r"// >>> Hole \d+[^\n]*\n(.*?)// <<< End", re.DOTALL)
+HOLE = re.compile(r"// >>> Hole \d+[^\n]*\n(.*?)(?:// <<< End|\Z)", re.DOTALL)
 
 
 def fail(status, message):
@@ -46,6 +46,8 @@ def printable(name):
 def submitted(path, task):
     """The bytes of a student's file. OSError says why there are none."""
     if path.is_dir() and not path.is_symlink():
+        if path.with_name(path.name + ".cu").exists():
+            raise OSError(f"{printable(path.name)}.cu is there, too: one of them is the student's work")
         every = sorted(file for file in path.rglob("*.cu"))
         files = [file for file in every if file.name == f"{task}.cu"] or every
         if len(files) != 1:
@@ -66,7 +68,7 @@ def write_csv(path, columns, rows):
 
 def prints(text, names):
     """Winnowed fingerprints of the code in the holes. A name of the student's own, one that is not in `names`, is any name."""
-    code = re.sub(r"/\*.*?\*/|//[^\n]*", " ", "\n".join(HOLE.findall(text)), flags=re.DOTALL)
+    code = re.sub(r"/\*.*?(?:\*/|\Z)|//[^\n]*", " ", "\n".join(HOLE.findall(text)), flags=re.DOTALL)
     tokens = [token if token in names or not re.match("[A-Za-z_]", token) else "name" for token in re.findall(r"[A-Za-z_]\w*|[\d.]+\w*|[^\w\s]", code)]
     grams = [hashlib.md5(" ".join(tokens[at : at + GRAM]).encode()).hexdigest() for at in range(len(tokens) - GRAM + 1)]
     return {min(grams[at : at + WINDOW]) for at in range(len(grams) - WINDOW + 1)}
@@ -109,8 +111,8 @@ class Grading:
                 self.read_report(row, done.returncode, (done.stderr + done.stdout).replace(str(copy), student), report)
             if row["status"] == "graded":
                 self.texts[student] = content.decode(errors="replace")
-        except OSError as problem:
-            row["note"] = problem.strerror or str(problem)
+        except (OSError, RecursionError) as problem:  # the latter: of folders in folders
+            row["note"] = getattr(problem, "strerror", None) or str(problem)
         finally:
             copy.unlink(missing_ok=True)
         with self.lock:
@@ -119,7 +121,7 @@ class Grading:
 
     def read_report(self, row, status, text, report):
         score = re.search(r"^Score: ([\d.]+) of ([\d.]+)$", text, re.MULTILINE)
-        reasons = re.findall(r"^Not accepted:\n.*|^  note: .*|^run\.sh: (?!PROTECTION).*", text, re.MULTILINE)
+        reasons = re.findall(r"^Not accepted:\n  .*|^  note: .*|^run\.sh: (?!PROTECTION).*", text, re.MULTILINE)
         row["note"] = " ".join(reasons[0].split()) if reasons else ""
         if status > 1 or not score:
             row["note"] = row["note"] or f"the grader ended with status {status}"
