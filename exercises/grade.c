@@ -400,9 +400,14 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
             continue;
         }
         time_t began = time(NULL);
-        struct submission_run result =
-            run_submission(program, &shapes[i].problem, shapes[i].input, seed + (uint64_t)i, task->backward, false);
+        bool needs_no_atomics = *task->id == 'b' && strstr(task->starter, "atomic") == NULL;
+        struct submission_run result = run_submission(program, &shapes[i].problem, shapes[i].input, seed + (uint64_t)i,
+                                                      task->backward, needs_no_atomics ? METERED : 0);
         judged[i] = judge(task, &shapes[i], &result);
+        if (needs_no_atomics && judged[i].finished &&
+            count_of(result.meter, "flag_accesses") + count_of(result.meter, "global_atomic_requests") > 0)
+            judged[i] = (struct judged){.text = "threads exchange values by atomic operations, which no barrier puts in order: "
+                                                "this kernel needs none\n"};
         if (result.printed != NULL && !printed) printed = true, show_printed(judged[i].text, result.printed);
         free_submission_run(&result);
         bool is_slow = !judged[i].finished && time(NULL) - began >= 4;
@@ -457,7 +462,7 @@ static double cost_of(const struct task *task, const cJSON *meter, const char *c
     static const char *const alike[][3] = {{"global_load_", "global_copy_", "global_atomic_"},
                                            {"global_store_", "global_atomic_", NULL},
                                            {"shared_load_", "shared_ldmatrix_", "shared_atomic_"},
-                                           {"shared_store_", "shared_atomic_", NULL},
+                                           {"shared_store_", "shared_atomic_", "shared_copy_"},
                                            {"barriers", "flag_accesses", "global_atomic_requests"}};
     double sum = count_of(meter, count);
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
@@ -491,16 +496,19 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         spoiled = any_fault && !judged.right;
         why = !judged.right ? "not judged: the metered run is wrong\n" : not_done_by_kernels(task, result.meter);
     }
+    double most = task->points[COST] / (task->budget_count - task->guard_count);
+    bool guarded = true;
+    int first = grading->item_count;
     for (int i = 0; i < task->budget_count; i++) {
         const struct budget *budget = &task->budgets[i];
-        struct item *item = add_item(grading, COST, budget->what, task->points[COST] / task->budget_count);
+        struct item *item = add_item(grading, COST, budget->what, budget->guard ? 0.0 : most);
         double yours = why == NULL ? cost_of(task, result.meter, budget->count) : NAN;
         double around = why == NULL ? around_shared(result.meter, budget->count) : 0.0;
         bool goes_around = around > yours;
         if (goes_around) yours = around;
         bool lost_barrier = any_fault && strcmp(budget->count, "barriers") == 0;
         item->passed = yours <= budget->at_most && !lost_barrier;
-        item->score = item->passed ? item->most : 0.0;
+        if (budget->guard && why == NULL) guarded = guarded && item->passed;
         say(item->output, "%s: %.0f; a good solution: %.0f; limit: %.0f", budget->naive_is, budget->naive,
             budget->solution, budget->at_most);
         if (why == NULL)
@@ -508,6 +516,11 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
                 lost_barrier ? ", with a fault" : "");
         if (yours != budget->solution) grading->costs_as_recorded = false;
         say(item->output, "\n%s", why == NULL ? "" : why);
+    }
+    for (struct item *item = &grading->items[first]; item < &grading->items[grading->item_count]; item++) {
+        if (!guarded && item->passed)
+            item->passed = false, say(item->output, "not met: the cost was moved to where a limit without points is exceeded\n");
+        item->score = item->passed ? item->most : 0.0;
     }
     if (deserves && why != NULL && !spoiled) { /* right results elsewhere, but not by the kernels' own work in every run */
         for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0, grading->items[i].passed = false;
@@ -545,7 +558,11 @@ static void print_report(FILE *to, const struct grading *grading, const char *fi
     const struct task *task = grading->task;
     fprintf(to, "%s %s: %s\n", task->id, task->title, file);
     if (grading->note[0] != '\0') fprintf(to, "  note: %s\n", grading->note);
-    if (grading->build[0] != '\0') fprintf(to, "\nNot accepted:\n%s", grading->build);
+    if (grading->build[0] != '\0') fputs("\nNot accepted:\n", to);
+    char text[MAX_TEXT];
+    memcpy(text, grading->build, sizeof text);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) /* indented: none can look like a line of points */
+        if (*line != '\0') print_wrapped(to, 2, line);
     for (int part = 0; part < PARTS; part++) {
         if (task->points[part] <= 0.0 || grading->item_count == 0) continue;
         fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)),
@@ -554,7 +571,6 @@ static void print_report(FILE *to, const struct grading *grading, const char *fi
             const struct item *item = &grading->items[i];
             if ((int)item->part != part) continue;
             fprintf(to, "  %-7s %s\n", item->passed ? "ok" : "MISSED", item->name);
-            char text[MAX_TEXT];
             memcpy(text, item->output, sizeof text);
             for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
                 if (*line != '\0') print_wrapped(to, 12, line);
@@ -674,7 +690,8 @@ static char *on_one_line(const char *text) {
 static double of_barriers(const struct task *task) {
     double points = 0.0;
     for (int i = 0; i < task->budget_count; i++)
-        if (strcmp(task->budgets[i].count, "barriers") == 0) points += task->points[COST] / task->budget_count;
+        if (strcmp(task->budgets[i].count, "barriers") == 0)
+            points += task->points[COST] / (task->budget_count - task->guard_count);
     return points;
 }
 

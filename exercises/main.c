@@ -167,6 +167,7 @@ static int print_counts(const char *id) {
                                              "shared_copy_conflicts",
                                              "shared_ldmatrix_conflicts",
                                              "local_load_requests",
+                                             "busiest_warp_requests",
                                              "warp_collectives",
                                              "barriers",
                                              "workspace_bytes"};

@@ -37,6 +37,7 @@ static const struct rule {
     {SHAPE, "dtype", "fp32, fp16 or bf16", 's', false, 0, 0, 0, 0, 0},
     {BUDGET, "count what naive_is", "a string", 's', true, 0, 0, 0, 0, 0},
     {BUDGET, "naive solution at_most", "a number from 0 on", 'n', true, 0, 0, 0, 1e15, 0},
+    {BUDGET, "guard", "true or false", 'b', false, 0, 0, 0, 0, 0},
     {WRONG, "patch loses says", "a string", 's', true, 0, 0, 0, 0, 0},
     {VARIANT, "replace", "a list of pairs of strings", 'p', false, 0, 1000, 0, 0, 0},
     {SHAPES, "forward backward", "a list of 1 to 16 problems", 'o', true, 1, 16, 0, 0, SHAPE},

@@ -291,7 +291,9 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
                                                               .naive_is = text_of(item, "naive_is"),
                                                               .naive = number_of(item, "naive", NAN),
                                                               .solution = number_of(item, "solution", NAN),
-                                                              .at_most = number_of(item, "at_most", NAN)};
+                                                              .at_most = number_of(item, "at_most", NAN),
+                                                              .guard = cJSON_IsTrue(cJSON_GetObjectItem(item, "guard"))};
+        task->guard_count += task->budgets[task->budget_count - 1].guard;
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "wrong")) {
         struct wrong *wrong = &task->wrong[task->wrong_count++];
@@ -349,7 +351,7 @@ struct task read_task(const char *id, int variant, const char *patch) {
     if (variant > 0) cJSON_AddNumberToObject((cJSON *)(uintptr_t)chosen, "number", variant);
     if (variant == 0) chosen = NULL;
     read_lists(&task, json, cJSON_GetObjectItem(chosen, "budgets"), usual);
-    if ((task.points[COST] > 0) != (task.budget_count > 0)) broken(&task, "points for cost and budgets go together");
+    if ((task.points[COST] > 0) != (task.budget_count > task.guard_count)) broken(&task, "points for cost and budgets go together");
     make_texts(&task, json, chosen, patch);
     struct span span;
     for (int k = 0; k < task.hole_count; k++)
@@ -397,6 +399,7 @@ bool write_handout(const char *id, const char *to) {
             cJSON_AddNumberToObject(entry, "naive", budget->naive);
             cJSON_AddNumberToObject(entry, "solution", budget->solution);
             cJSON_AddNumberToObject(entry, "at_most", budget->at_most);
+            cJSON_AddBoolToObject(entry, "guard", budget->guard);
             cJSON_AddItemToArray(budgets, entry);
         }
         cJSON_AddItemToArray(variants, item);

@@ -17,10 +17,12 @@ struct shape {
     enum input_kind input;
 };
 
-/* At most so many of what the meter counts, over all kernels of the run of `metered`. */
+/* At most so many of what the meter counts, over all kernels of the run of `metered`. A guard earns no points: who exceeds it
+ * has only moved there what another budget limits, and has met none. */
 struct budget {
     const char *count, *what, *naive_is;
     double naive, solution, at_most;
+    bool guard;
 };
 
 enum part { CORRECT, FAULTS, COST, PARTS };
@@ -32,7 +34,7 @@ struct task {
     char *starter;  /* the whole file, markers around each hole */
     char *solution; /* the same with the book's text in the holes; NULL in a copy for students */
     char *file;     /* the kernel file, or the starter: headers beside it are found */
-    int hole_count, shape_count, budget_count;
+    int hole_count, shape_count, budget_count, guard_count;
     struct hole holes[MAX_HOLES];
     struct shape shapes[MAX_SHAPES], metered;
     struct budget budgets[MAX_BUDGETS];

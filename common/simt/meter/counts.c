@@ -209,6 +209,7 @@ void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addres
     site->space = access->space;
     site->bytes = access->bytes;
     site->requests++;
+    worker->meter->warp_requests[warp]++;
     site->lanes += (unsigned)__builtin_popcount(lanes);
     site->partial += lanes != live;
     if (access->space == SPACE_GLOBAL) {
@@ -225,6 +226,14 @@ void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addres
         site->least_wavefronts += agree && least > 1 ? (least + 1) / 2 : least;
     }
     if (__builtin_popcount(lanes) > __builtin_popcount(site->sample_lanes)) keep_sample(worker, site, addresses, lanes);
+}
+
+void meter_end_block(struct meter *meter) {
+    uint64_t most = 0;
+    for (size_t warp = 0; warp < sizeof meter->warp_requests / sizeof *meter->warp_requests; warp++)
+        if (meter->warp_requests[warp] > most) most = meter->warp_requests[warp];
+    meter->busiest_warp_requests += most;
+    memset(meter->warp_requests, 0, sizeof meter->warp_requests);
 }
 
 static void add_event(struct meter *meter, const char *what, const char *file, int line, uint64_t count) {
@@ -256,6 +265,7 @@ void meter_flag(struct worker *worker) {
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
 
 static void merge(struct meter *into, struct meter *from) {
+    meter_end_block(from);
     for (int i = 0; i < SITE_TABLE; i++) {
         const struct site *mine = &from->sites[i];
         if (mine->pc == NULL) continue;
@@ -277,6 +287,7 @@ static void merge(struct meter *into, struct meter *from) {
     into->barriers += from->barriers;
     into->collectives += from->collectives;
     into->flag_accesses += from->flag_accesses;
+    into->busiest_warp_requests += from->busiest_warp_requests;
     if (from->shared_bytes > into->shared_bytes) into->shared_bytes = from->shared_bytes;
 }
 

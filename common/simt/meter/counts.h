@@ -30,6 +30,8 @@ struct meter {
     int event_count, event_room;
     uint64_t barriers, collectives; /* once per block, once per warp */
     uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
+    uint64_t warp_requests[MAX_BLOCK_THREADS / WARP_SIZE]; /* of the block that runs */
+    uint64_t busiest_warp_requests; /* the most of any warp of a block, over the blocks before it */
     size_t shared_bytes;            /* of the block that had the most: static and dynamic */
 };
 
@@ -49,6 +51,7 @@ void *meter_allocate(size_t bytes); /* zeros; ends the program when there is no 
 void *meter_grow(void *array, int count, int *room, size_t element_bytes); /* so that one more fits; the same ending */
 
 /* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
+void meter_end_block(struct meter *meter); /* adds its busiest warp */
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                    unsigned lanes, unsigned live, const struct access *access);
 

@@ -19,6 +19,7 @@ void meter_start_block(struct worker *worker) {
     worker->counted = launch->metered && worker->block_number % launch->meter_every == 0;
     worker->watched = simt_watcher != NULL && simt_watcher->block(worker);
     worker->metering = worker->counted || worker->watched;
+    if (worker->counted) meter_end_block(worker->meter);
     if (!worker->metering) return;
     if (worker->logs == NULL) worker->logs = meter_allocate(MAX_BLOCK_THREADS * sizeof *worker->logs);
     for (unsigned i = 0; i < worker->launch->threads; i++) worker->logs[i].start = worker->logs[i].length = 0;

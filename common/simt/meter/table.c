@@ -153,6 +153,7 @@ char *meter_json(void) {
         add_count(object, "barriers", kernel->meter->barriers);
         add_count(object, "warp_collectives", kernel->meter->collectives);
         add_count(object, "flag_accesses", kernel->meter->flag_accesses);
+        add_count(object, "busiest_warp_requests", kernel->meter->busiest_warp_requests);
         add_count(object, "different_bytes_read", 4 * kernel->words_read);
         add_count(object, "different_bytes_written", 4 * kernel->words_written);
         cJSON_AddItemToObject(object, "totals", json_of_totals(kernel));

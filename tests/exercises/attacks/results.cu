@@ -90,3 +90,13 @@ float more = 0; for (int c = 0; c < p.d; c++) for (int i = 0; i < TM * TN; i++) 
 //: edit s/expf\(S\[col\] - L_row\)/expf(S[col] - L_row + 0.0f * atomicAdd(\&S[col], 0.0f))/
 //: score < 100
 //: says MISSED  sectors of global loads
+//! all work by one warp, which needs no barrier
+//: task c03
+//: edit /^static __global__/,/^}/ { s/WARPS/1/g; s/__syncthreads\(\)/__syncwarp()/; s/^    int warp = threadIdx/    if (threadIdx.x >= WARP) return;\n&/ }
+//: score == 40
+//: says MISSED  no points: requests of the busiest warp
+//! loads of an input as atomic operations that add nothing, in a backward pass that needs some
+//: task c06
+//: edit s/L_reg\[r\]\) : 0/atomicAdd((float *)\&L[row], 0.0f)) : 0/
+//: score < 60
+//: says write to L\[7\]
