@@ -447,10 +447,16 @@ static int line_changed(const struct task *task, const char *submission) {
     return 0;
 }
 
+static void append_directives(char **text, const char *directives, int line_of_next) {
+    char directive[32];
+    snprintf(directive, sizeof directive, "#line %d\n", line_of_next);
+    append_text(text, directives);
+    append_text(text, directive);
+}
+
 /* A macro ends with its hole where the starter has its name, too: what stands outside the holes is ours. Other holes keep the
- * rest. `line`: of the text that follows. */
-static void end_macros(char **text, const char *hole, const char *starter, int line) {
-    bool any = false;
+ * rest. */
+static void end_macros(char **text, const char *hole, const char *starter) {
     for (const char *at = hole; *at != '\0'; at = line_end(at)) {
         const char *word = line_start(at);
         if (*word != '#' || strncmp(word = line_start(word + 1), "define", 6) != 0) continue;
@@ -460,11 +466,7 @@ static void end_macros(char **text, const char *hole, const char *starter, int l
         append_text(text, "#undef ");
         append(text, word, length);
         append_text(text, "\n");
-        any = true;
     }
-    char directive[32];
-    snprintf(directive, sizeof directive, "#line %d\n", line);
-    if (any) append_text(text, directive);
 }
 
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room) {
@@ -486,9 +488,11 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
         bool fine = is_off("scan") || is_device_code(hole, line, why, room);
         append(&text, at, (size_t)(ours.begin - at));
+        append_directives(&text, "#pragma simt device_only\n", line); /* to simt_rewrite, which sees what macros become */
         append_text(&text, hole);
         for (const char *c = hole; *c != '\0'; c++) line += *c == '\n';
-        if (!is_off("macros")) end_macros(&text, hole, task->starter, line);
+        if (!is_off("macros")) end_macros(&text, hole, task->starter);
+        append_directives(&text, "#pragma simt host_too\n", line);
         free(hole);
         at = ours.end;
         if (!fine) return NULL;

@@ -884,7 +884,7 @@ static void rewrite(const char *p) {
     const char *arguments_end = p; /* of the launch that was rewritten last */
     struct text bounds = {0};   /* the first argument of __launch_bounds__ in this declaration */
     const char *dropped = NULL; /* the call that is marked as dropped already */
-    bool is_system = false, is_device = false;
+    bool is_system = false, is_device = false, device_only = false;
     const char *declaration = p;      /* where the current declaration or statement starts */
     size_t statement = output.length; /* and where it does in the output */
     while (*p != '\0') {
@@ -906,6 +906,7 @@ static void rewrite(const char *p) {
             continue;
         }
         const char *past = skip_literal(p), *shape;
+        if (strncmp(p, "#pragma simt ", 13) == 0) device_only = p[13] == 'd';
         if (past != p) {
             append(&output, p, (size_t)(past - p));
             for (; p < past; p++) line_number += *p == '\n';
@@ -964,6 +965,7 @@ static void rewrite(const char *p) {
             statement = output.length;
             is_device = false;
         } else if ((shape = launch_opening(p)) != NULL) {
+            if (device_only) die("a hole holds device code only: kernels are launched by the host");
             const char *base = input_start;
             past = rewrite_launch(shape);
             input_start = base;
