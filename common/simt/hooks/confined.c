@@ -19,7 +19,7 @@
 #define GENERAL __attribute__((target("general-regs-only")))
 #define KEEPS_REGISTERS GENERAL __attribute__((no_caller_saved_registers))
 
-extern const char __start_simt_confined[] __attribute__((weak)), __stop_simt_confined[] __attribute__((weak));
+extern const char __stop_simt_confined[] __attribute__((weak));
 
 GENERAL static inline bool is_confined(uintptr_t code) {
     return code >= (uintptr_t)__start_simt_confined && code < (uintptr_t)__stop_simt_confined;

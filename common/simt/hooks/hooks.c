@@ -157,9 +157,6 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
 void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);
 
 /* In a submission volatile orders nothing: who waits long enough would have no race. */
-extern const char __start_simt_confined[] __attribute__((weak));
-#define is_submission (__start_simt_confined != NULL)
-
 #define HOOK(name, bytes, kind, marked)                                                                                \
     void __tsan_##name##bytes(void *pointer);                                                                          \
     void __tsan_##name##bytes(void *pointer) {                                                                         \
@@ -174,7 +171,7 @@ extern const char __start_simt_confined[] __attribute__((weak));
             is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                          \
             return;                                                                                                    \
         if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                   \
-        judge(self, pointer, bytes, kind, (marked) && !is_submission, __builtin_return_address(0));                    \
+        judge(self, pointer, bytes, kind, (marked) && !IS_SUBMISSION, __builtin_return_address(0));                    \
         if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                \
     }
 #define HOOKS(bytes)                                                                                                   \

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "machine.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@ static void fiber_main(struct transfer from) {
 static size_t stack_colour(const struct thread *thread) { return thread->linear % WARP_SIZE * 320; }
 
 void fiber_resume(struct worker *worker, struct thread *thread) {
+    if (thread->state == FRESH && IS_SUBMISSION) /* what another block's thread left there was loaded for nothing */
+        memset((void *)thread->stack, 0xFB, STACK_BYTES);
     if (thread->state == FRESH)
         thread->context = make_fcontext((void *)(thread->stack + STACK_BYTES - stack_colour(thread)),
                                         STACK_BYTES - stack_colour(thread), fiber_main);
@@ -74,7 +77,8 @@ _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim;
 unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
 
 void simt_fence(void) {
-    atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);
+    if (!IS_SUBMISSION) /* no task orders threads by flags: there a fence is no excuse for a race */
+        atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
