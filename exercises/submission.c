@@ -90,7 +90,10 @@ static char *refuse_object(const char *object) {
     if (names.status != 0 || names.too_long || readable.too_long) reason = strdup("nm cannot read the object file");
     for (char *line; reason == NULL && (line = strsep(&rest, "\n")) != NULL;) {
         char *shown = strsep(&rest_readable, "\n"), kind, name[1024], section[64] = "";
-        if (sscanf(line, "%1023[^| ] |%*[^|]| %c |%*[^|]|%*[^|]|%*[^|]|%63s", name, &kind, section) < 2) continue;
+        if (sscanf(line, "%1023[^| ] |%*[^|]| %c |%*[^|]|%*[^|]|%*[^|]|%63s", name, &kind, section) < 2) {
+            if (strchr(line, '|') != NULL) reason = strdup("a name has more than 1023 characters");
+            continue;
+        }
         const char *why = why_refused(kind, name, section, abi);
         if (why == NULL) continue;
         shown = shown == NULL ? name : strsep(&shown, "|");
@@ -139,11 +142,12 @@ static uint64_t fingerprint(const char *text, const char *shown, const char *ker
     return hash;
 }
 
-/* The name after "const step " where the struct is defined. */
+/* The name after "const step " where the struct is defined: the last one, behind all holes. */
 static bool find_symbol(const char *text, char *name, size_t room) {
-    const char *at = strstr(text, "\nextern \"C\" const step ");
+    static const char begin[] = "\nextern \"C\" const step ";
+    const char *at = NULL;
+    for (const char *next = text; (next = strstr(next, begin)) != NULL;) at = next += sizeof begin - 1;
     if (at == NULL) return false;
-    at += strlen("\nextern \"C\" const step ");
     size_t length = 0;
     while (isalnum((unsigned char)at[length]) || at[length] == '_') length++;
     snprintf(name, room, "%.*s", (int)length, at);
