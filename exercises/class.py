@@ -25,7 +25,8 @@ COLUMNS = "student task variant seed score max results faults cost status note s
 GRAM, WINDOW = 12, 4  # tokens per gram, grams per window
 MARKED, LEAST = 0.3, 6  # share and number of the prints that a marked pair has in common
 MOST_BYTES = 1 << 20
-HOLE = re.compile(r"// >>> Hole \d+[^\n]*\n(.*?)(?:// <<< End|\Z)", re.DOTALL)
+HOLE = re.compile(r"^[ \t]*// >>> Hole \d+[^\n]*\n(.*?)(?:^[ \t]*// <<< End of hole|\Z)", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"(\"(?:\\.|[^\"\\\n])*\")|/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)  # or a string, which is kept
 
 
 def fail(status, message):
@@ -68,7 +69,7 @@ def write_csv(path, columns, rows):
 
 def prints(text, names):
     """Winnowed fingerprints of the code in the holes. A name of the student's own, one that is not in `names`, is any name."""
-    code = re.sub(r"/\*.*?(?:\*/|\Z)|//[^\n]*", " ", "\n".join(HOLE.findall(text)), flags=re.DOTALL)
+    code = COMMENT.sub(lambda found: found[1] or " ", "\n".join(HOLE.findall(text)))
     tokens = [token if token in names or not re.match("[A-Za-z_]", token) else "name" for token in re.findall(r"[A-Za-z_]\w*|[\d.]+\w*|[^\w\s]", code)]
     grams = [hashlib.md5(" ".join(tokens[at : at + GRAM]).encode()).hexdigest() for at in range(len(tokens) - GRAM + 1)]
     return {min(grams[at : at + WINDOW]) for at in range(len(grams) - WINDOW + 1)}
@@ -97,7 +98,7 @@ class Grading:
         row = dict.fromkeys(COLUMNS, "") | self.given | {"student": student, "status": "not graded"}
         mark = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]
         copy = self.reports / f".{mark}.cu"
-        report = self.reports / (re.sub(r"[^\w.+-]", "_", student)[:80].lstrip(".") + f".{mark}.txt")
+        report = self.reports / (re.sub(r"[^\w.+-]", "_", student, flags=re.ASCII)[:80].lstrip(".") + f".{mark}.txt")
         try:
             content = submitted(path, self.task)
             row["sha256"] = hashlib.sha256(content).hexdigest()
@@ -110,7 +111,7 @@ class Grading:
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
                 self.read_report(row, done.returncode, (done.stderr + done.stdout).replace(str(copy), student), report)
             if row["status"] == "graded":
-                self.texts[student] = content.decode(errors="replace")
+                self.texts[path.name] = content.decode(errors="replace")
         except (OSError, RecursionError) as problem:  # the latter: of folders in folders
             row["note"] = getattr(problem, "strerror", None) or str(problem)
         finally:
@@ -147,7 +148,7 @@ class Grading:
         for a, b in itertools.combinations(sorted(found), 2):
             shared = len(found[a] & found[b])
             share = shared / max(1, min(len(found[a]), len(found[b])))
-            pairs.append([a, b, shared, f"{share:.2f}", "yes" if shared >= LEAST and share >= MARKED else "no"])
+            pairs.append([self.rows[a]["student"], self.rows[b]["student"], shared, f"{share:.2f}", "yes" if shared >= LEAST and share >= MARKED else "no"])
         pairs.sort(key=lambda pair: (pair[4], pair[3], pair[2]), reverse=True)
         write_csv(self.reports / "pairs.csv", ["student", "other", "shared", "share", "marked"], pairs)
         return sum(pair[4] == "yes" for pair in pairs)
