@@ -69,15 +69,17 @@ grade_job() {
     build_grader
     [[ " $* " == *' --all '* || " $* " == *' --csv '* ]] || exec build/sim/bin/exercise grade "$@"
     have python3 || die "$exit_missing" 'grade --all needs python3'
+    trap '' INT # while Python starts; its script asks for the signal again
     exec python3 -B exercises/class.py "$invoked_from" "$@"
 }
 
 handout_job() {
     have python3 || die "$exit_missing" 'handout needs python3'
     [[ -e exercises/handout.py ]] || die "$exit_missing" 'a handout cannot make another: exercises/handout.py is not here'
-    python3 -B exercises/handout.py --check "$invoked_from" "$@"
+    (trap '' INT && exec python3 -B exercises/handout.py --check "$invoked_from" "$@")
     build_grader
     compile sim "${all_steps[@]}" >&2 || die "$exit_wrong" 'a step does not compile; see build/sim/build.log'
+    trap '' INT
     exec python3 -B exercises/handout.py "$invoked_from" "$@"
 }
 new_job() { source steps/new.sh; }
