@@ -100,3 +100,18 @@ float more = 0; for (int c = 0; c < p.d; c++) for (int i = 0; i < TM * TN; i++) 
 //: edit s/L_reg\[r\]\) : 0/atomicAdd((float *)\&L[row], 0.0f)) : 0/
 //: score < 60
 //: says write to L\[7\]
+//! a fence and a volatile access, which excuse every race elsewhere, in place of barriers
+//: task c03
+//: edit s/^    int warp = threadIdx/    __threadfence();\n    if (*(volatile const float *)Q == 12345) return;\n&/; /^static __global__/,/^}/ s/__syncthreads\(\);/for (int i = 0; i < 100; i++) __nanosleep(1);/
+//: score < 60
+//: says race on
+//! volatile accesses and a long wait in place of a barrier
+//: task c03
+//: edit s/S_smem\[lane \* \(Bc \+ PAD\) \+ key\]/*(volatile float *)\&&/; s/__syncthreads\(\); (\/\/ every warp)/for (int i = 0; i < 100; i++) __nanosleep(1); \1/
+//: score < 60
+//: says race on
+//! a kernel of its own, launched where a parameter is copied
+//: says a hole holds device code only: kernels are launched by the host
+#define SHIFT <<
+#define LESS <
+struct more { more() { [] { auto k = [] {}; k SHIFT LESS 1, 1 >>>(); }(); } };
