@@ -199,7 +199,7 @@ static int prove(const char *id) {
         struct task wrong = read_task(id, 0, task.wrong[i].patch);
         if (strcmp(wrong.solution, task.solution) == 0)
             fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].patch);
-        /* Where no result is right, faults are not judged. */
+        /* Where fewer than half of the results are right, faults are not judged. */
         unsigned may_lose = task.wrong[i].loses | (task.wrong[i].loses & 1u << CORRECT ? 1u << FAULTS : 0u);
         fine &= prove_one(
             &wrong, wrong.solution,

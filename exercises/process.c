@@ -61,7 +61,10 @@ static size_t character(const unsigned char *at) {
     bool overlong = (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xf0 && at[1] < 0x90);
     bool no_character =
         (*at == 0xed && at[1] >= 0xa0) || (*at == 0xf4 && at[1] >= 0x90) || (*at == 0xc2 && at[1] < 0xa0);
-    return overlong || no_character ? 0 : length;
+    /* U+200E, 200F, 2028 to 202E, 2066 to 2069: they end lines, or turn the direction of what follows. */
+    bool turns = *at == 0xe2 && ((at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae))) ||
+                                 (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+    return overlong || no_character || turns ? 0 : length;
 }
 
 char *clean(char *text) {

@@ -115,3 +115,8 @@ float more = 0; for (int c = 0; c < p.d; c++) for (int i = 0; i < TM * TN; i++) 
 #define SHIFT <<
 #define LESS <
 struct more { more() { [] { auto k = [] {}; k SHIFT LESS 1, 1 >>>(); }(); } };
+//! only the smallest problem solved
+//: task b07
+//: edit s/^    int warp = threadIdx.*$/&\n    if (p.N_kv != 1) return;/
+//: score < 30
+//: says fewer than half of the results are right
