@@ -4,7 +4,7 @@
  * largest exponent among them, that is, to the sum of its two factors' exponents; what lies more than 23 + EXTRA_BITS bits
  * below it is cut off; the rest is added exactly, and the sum is cut off, not rounded, to an fp32 number. With M the largest
  * magnitude of an addend and K the number of products, a result is closer than (K + 1) 2^-(23 + EXTRA_BITS) M + 2^-23 |result|
- * to the exact sum. docs/simulated-device.md says how this compares with a card.
+ * to the exact sum. docs/simulated-device-inside.md says how this compares with a card.
  */
 #include "collectives.h"
 
