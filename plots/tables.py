@@ -27,6 +27,7 @@ backward pass), ,det (its deterministic variant) or ,both:
     percent:STEP:SIZE   the step's rate in % of cuDNN's (fp32: of PyTorch's fused kernel's), in one process
     percent:STEP/math:SIZE   the same in % of another backend of PyTorch
     peer:STEP:SIZE      the time of PyTorch's fused kernel ('efficient', 'flash' in 16 bits) divided by the step's, in one process
+    constant:NAME       one of the card's constants (plots/probes.py)
     asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks     of the recorded latencies; card:peers and so on of another kind
     truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
@@ -51,6 +52,7 @@ from collections import Counter
 from pathlib import Path
 
 import causes
+import probes
 import records as rec
 from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, stall_counter, stalls_of
 from records import BadMarker, need, number, options_of, parse_size
@@ -375,30 +377,7 @@ def peer_kernels(book, page):
     return ["B 4, H 16, N 1024", "kernel", "d", "products", "on CUDA cores", "on tensor cores", "TFLOP/s"], "llrrrrr", rows
 
 
-# ---- tables of probes ------------------------------------------------------------------------------------------------------------
-
-
-def operands(book, page):
-    """Cycles of an FMA, from probes/operands.cu of chapter 06."""
-    rows = [[kept, f"{cycles:.2f}"] for line in book.lines("probes", "operands")[-1:] for kept, cycles in line["cycles"].items()]
-    return ["factors still at hand from the FMA before", "cycles of a scheduler"], "lr", rows
-
-
-def memory(book, page):
-    """What docs/probes/memory.cu measured."""
-    levels = {"shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache", "dram": "device memory"}
-    line = book.lines("probes", "memory")[-1]
-    rows = [[f"{levels[level]}, latency in cycles", number(cycles)] for level, cycles in line["latency_cycles"].items()]
-    rows += [[f"{levels[level]}, TB/s read by all SMs", number(rate / 1e12)] for level, rate in line["bytes_per_second"].items()]
-    return ["measured", ""], "lr", rows
-
-
-def machine_code(book, page):
-    """What plots/machine_code.py read in the loops of chapter 06's two products, as compiled for sm_90a."""
-    rows = [[str(line["dim"]), name, str(loop["multiply_adds"]), str(loop["instructions"] - loop["multiply_adds"]),
-             f"{loop['three_registers'] / loop['multiply_adds'] * 100:.0f} %"]
-            for line in book.lines("machine_code") for name, loop in zip(("S", "O"), line["products"])]
-    return ["d", "product", "FMAs in a turn", "other instructions", "read three registers"], "rlrrr", rows
+# ---- tables of other records -------------------------------------------------------------------------------------------------------
 
 
 def bits(book, page):
@@ -442,7 +421,8 @@ def gallery(book, page, folder="steps"):
 
 
 TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, counters, limits, stalls, truth, traffic,
-                                                       peer_kernels, operands, memory, machine_code, bits, verdicts, gallery)}
+                                                       peer_kernels, probes.operands, probes.memory, probes.constants,
+                                                       probes.machine_code, bits, verdicts, gallery)}
 
 
 def table(book, page, name=None, *arguments):
@@ -515,6 +495,8 @@ def inline_value(book, page, key):
     if kind in ("card", "date", "driver", "toolkit", "commit", "clocks") and len(rest) < 2:
         lines = book.records(*rest)
         return str(lines[-1].details.get("device" if kind == "card" else kind) or DASH) if lines else DASH
+    if kind == "constant" and len(rest) == 1:
+        return probes.constant(book, rest[0])
     if kind == "truth" and not rest:
         return "{} of {}".format(*truth_share(book))
     if kind == "asked" and len(rest) == 1:

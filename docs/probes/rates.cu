@@ -1,0 +1,157 @@
+// How fast are the units of a card when nothing else limits them? FMAs, mma.sync with and without exponentials, a copy and
+// additions in device memory; each with the clock of the SMs while it runs. For a card only; prints one JSON line.
+// compute_capability = 80
+//
+//     nvcc -std=c++20 -O3 -arch=native -o rates docs/probes/rates.cu && ./rates
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+constexpr int THREADS = 256; // two warps for each of an SM's four schedulers, as in the last rungs of 06, 09, 10 and 11
+constexpr int SUMS = 32;     // of a thread that multiplies: many more than it takes to hide the latency of an FMA
+constexpr int TILES = 8;     // of C that a warp of the mma loop holds, for the same reason
+constexpr int GROUP = 64;    // mma.sync of a warp, after which the exponentials come
+constexpr int RUNS = 20;     // of which the quickest counts
+constexpr size_t COPIED = 1 << 30,
+                 ADDED = 1 << 24; // bytes: the second fit into the L2 cache, as dQ of a few heads does
+
+static void check(cudaError_t error) {
+    if (error == cudaSuccess) return;
+    fprintf(stderr, "rates: %s\n", cudaGetErrorString(error));
+    exit(1);
+}
+
+struct moment {
+    long long cycles, ns;
+};
+
+static __device__ moment now() {
+    moment m;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(m.ns));
+    m.cycles = clock64();
+    return m;
+}
+
+// The span of the block's slowest warp; `taken` has one entry per block.
+static __device__ void finish(moment start, moment *taken) {
+    __syncthreads();
+    moment end = now();
+    if (threadIdx.x == 0) taken[blockIdx.x] = {end.cycles - start.cycles, end.ns - start.ns};
+}
+
+// FMAs that share one factor with the FMA before, as those of a register tile do.
+static __global__ void multiply_adds(int rounds, float *out, moment *taken) {
+    float sum[SUMS] = {}, b[SUMS];
+    for (int i = 0; i < SUMS; i++) b[i] = out[i];
+    float a = out[threadIdx.x];
+    moment start = now();
+#pragma unroll 1
+    for (int round = 0; round < rounds; round++)
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) sum[i] = __fmaf_rn(a, b[i], sum[i]);
+    finish(start, taken);
+    float total = 0.0f;
+    for (float x : sum) total += x;
+    out[blockIdx.x * THREADS + threadIdx.x] = total;
+}
+
+// GROUP independent mma.sync.m16n8k16 of bf16, then EX2 independent exponentials of each lane.
+template <int EX2> static __global__ void products(int rounds, float *out, moment *taken) {
+    float C[TILES][4] = {}, x[EX2 + 1];
+    uint32_t A = threadIdx.x, B = threadIdx.x * 3;
+    for (int i = 0; i <= EX2; i++) x[i] = out[i];
+    moment start = now();
+#pragma unroll 1
+    for (int round = 0; round < rounds; round++) {
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            asm volatile(
+                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%4,%4,%4},{%5,%5},{%0,%1,%2,%3};"
+                : "+f"(C[i % TILES][0]), "+f"(C[i % TILES][1]), "+f"(C[i % TILES][2]), "+f"(C[i % TILES][3])
+                : "r"(A), "r"(B));
+#pragma unroll
+        for (int i = 0; i < EX2; i++) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(x[i]));
+    }
+    finish(start, taken);
+    float total = x[EX2];
+    for (auto &tile : C) total += tile[0] + tile[1] + tile[2] + tile[3];
+    for (int i = 0; i < EX2; i++) total += x[i];
+    out[blockIdx.x * THREADS + threadIdx.x] = total;
+}
+
+static __global__ void copy(const float4 *from, float4 *to, size_t count) {
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS)
+        to[i] = from[i];
+}
+
+// Each element is added to `rounds` times, neighbouring lanes to neighbouring elements.
+template <bool WIDE> static __global__ void add(float4 *to, size_t count, int rounds) {
+    for (int round = 0; round < rounds; round++)
+        for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS) {
+#if __CUDA_ARCH__ >= 900
+            if (WIDE) {
+                asm volatile("red.global.add.v4.f32 [%0], {%1,%1,%1,%1};" ::"l"(to + i), "f"(1.0f) : "memory");
+                continue;
+            }
+#endif
+            float *words = (float *)(to + i / 32 * 32) + i % 32;
+            for (int c = 0; c < 4; c++) atomicAdd(words + 32 * c, 1.0f);
+        }
+}
+
+template <class Launch> static double seconds_of(Launch launch) {
+    cudaEvent_t start, stop;
+    check(cudaEventCreate(&start));
+    check(cudaEventCreate(&stop));
+    double best = INFINITY;
+    for (int run = 0; run < RUNS; run++) {
+        float ms = 0.0f;
+        check(cudaEventRecord(start));
+        launch();
+        check(cudaEventRecord(stop));
+        check(cudaEventSynchronize(stop));
+        check(cudaGetLastError());
+        check(cudaEventElapsedTime(&ms, start, stop));
+        if (ms * 1e-3 < best) best = ms * 1e-3;
+    }
+    return best;
+}
+
+int main() {
+    cudaDeviceProp card;
+    check(cudaGetDeviceProperties(&card, 0));
+    int sms = card.multiProcessorCount;
+    float *out;
+    moment *taken;
+    check(cudaMalloc(&out, (size_t)sms * THREADS * sizeof *out));
+    check(cudaMemset(out, 0, (size_t)sms * THREADS * sizeof *out));
+    check(cudaMallocManaged(&taken, sms * sizeof *taken));
+    printf("{\"device\": \"%s\", \"sms\": %d, \"l2_bytes\": %d, \"loops\": {", card.name, sms, card.l2CacheSize);
+    // One block per SM. cycles: of an SM, for one instruction of a warp (a product: one mma).
+    auto print = [&](const char *name, int rounds, int instructions, double flop, auto kernel) {
+        double seconds = seconds_of([&] { kernel<<<sms, THREADS>>>(rounds, out, taken); });
+        double count = (double)rounds * instructions * (THREADS / 32.0);
+        printf("\"%s\": {\"cycles\": %.4g, \"flops\": %.4g, \"ghz\": %.4g}", name, taken[0].cycles / count,
+               count * flop * sms / seconds, (double)taken[0].cycles / taken[0].ns);
+    };
+    print("fma", 1 << 17, SUMS, 64, multiply_adds);
+    printf(", ");
+    print("mma", 1 << 14, GROUP, 4096, products<0>);
+    printf(", ");
+    print("mma_ex2_d128", 1 << 14, GROUP, 4096, products<16>);
+    printf(", ");
+    print("mma_ex2_d64", 1 << 14, GROUP, 4096, products<32>);
+    float4 *from, *to;
+    check(cudaMalloc(&from, COPIED));
+    check(cudaMalloc(&to, COPIED));
+    check(cudaMemset(from, 0, COPIED));
+    check(cudaMemset(to, 0, COPIED));
+    double copied = 2.0 * COPIED / seconds_of([&] { copy<<<8 * sms, THREADS>>>(from, to, COPIED / 16); });
+    double narrow = 16.0 * ADDED / seconds_of([&] { add<false><<<8 * sms, THREADS>>>(to, ADDED / 16, 16); });
+    double wide = 16.0 * ADDED / seconds_of([&] { add<true><<<8 * sms, THREADS>>>(to, ADDED / 16, 16); });
+    printf("}, \"bytes_per_second\": {\"copy\": %.4g, \"red\": %.4g, \"red_v4\": %.4g}}\n", copied, narrow, wide);
+    return 0;
+}
