@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the measurements: latency by step, by rung of a chapter and by sequence length; memory; traffic; the roofline.
+"""Draws the measurements: latency by step, by rung of a chapter and by sequence length; the bounds of rungs; memory; traffic;
+the roofline.
 
     plot.py                                  the committed pictures, from plots/data
     plot.py --results FILE --out FOLDER      those that one's own measurements are enough for
@@ -15,21 +16,26 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import causes
+import probes
 import provenance
 import records as rec
 import style
+import tables
 from provenance import ROOT
 
 PASSES = {"fwd": "forward", "bwd": "backward"}
 METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that shows its traffic
 
-# Ceilings of the cards that were counted: name; TB/s of device memory; per width of the inputs the peak in TFLOP/s, both
-# from NVIDIA's datasheets, and what less than the peak bounds these kernels (None: not measured): a kernel that issues FFMA
-# and nothing else, measured, and mma.sync, measured on an H800 (arXiv:2501.12084). The newest card stands first.
-MMA = ("mma.sync alone, on an H800", 640)
-CARDS = {"h200": ("NVIDIA H200", 4.8, {32: ("FP32", 66.9, None), 16: ("16-bit tensor cores", 989, MMA)}),
-         "h100": ("NVIDIA H100 80GB HBM3", 3.35, {32: ("FP32", 66.9, ("FMAs alone, measured", 60.5)),
-                                                  16: ("16-bit tensor cores", 989, MMA)})}
+# Ceilings of the cards that were counted: name; TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
+# NVIDIA's datasheets. What less than the peak bounds these kernels: FMAs of a register tile and mma.sync, both measured; until
+# mma.sync is, its rate on an H800 (arXiv:2501.12084). The newest card stands first.
+PEAKS = {32: ("FP32", 66.9), 16: ("16-bit tensor cores", 989)}
+CARDS = {"h200": ("NVIDIA H200", 4.8), "h100": ("NVIDIA H100 80GB HBM3", 3.35)}
+BOOK = tables.Book(ROOT)
+CONSTANTS = {name: value for name, (_, value, _) in probes.of_card(BOOK).items()}
+MEASURED = {32: ("FMAs that share a factor, measured", round(CONSTANTS["fma"], 1)),
+            16: ("mma.sync alone, measured", round(CONSTANTS["mma"])) if CONSTANTS["mma"] else ("mma.sync alone, on an H800", 640)}
 LENGTH, HEADS = 1024, 4 * 16  # the runs that a roofline shows; each of d 64, and d 128 where steps of 16 bits are drawn
 COUNTED = "--batch 4 --heads 16 --seq 1024 --dim"
 MOVED = {"fwd": "Q, K, V, O, L moved once each", "bwd": "Q, K, V, O, L, dO, dQ, dK, dV\nmoved once each"}
@@ -139,7 +145,29 @@ def roofline(bits, steps):
                 moved = total("dram__bytes_read.sum") + max(outputs, total("dram__bytes_write.sum"))
                 points.append([step, dim, flops / moved, flops / total("gpu__time_duration.sum") * 1e-3])
                 assert points[-1][2] < 1.01 * least[pass_], f"{step} moves fewer bytes than its inputs and outputs have"
-    return {"card": CARDS[card][:2], "ceilings": CARDS[card][2][bits], "points": points, "least": least} if points else None
+    return {"card": CARDS[card], "ceilings": [*PEAKS[bits], MEASURED[bits]], "points": points, "least": least} if points else None
+
+
+def bounds(chapter):
+    """Points [rung, microseconds, the least that its counts allow, the unit that needs it] of the rungs on a chapter's chain, by
+    the counters of each rung's longest kernel and the card's constants."""
+    points = []
+    for rung in BOOK.chain(chapter)[0]:
+        counted = causes.longest_kernel(BOOK, rung, rec.options_of(causes.COUNTERS_AT))
+        if not counted:
+            return None
+        cycles = probes.SMS * CONSTANTS["clock"] * 1000  # of all SMs in a microsecond
+        shared = sum(counted[f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"] for op in ("ld", "st"))
+        least = {"shared memory": shared / cycles, "issue slots": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
+        if counted[causes.HMMA] > 0.1 * counted[causes.ISSUED]:
+            least["mma.sync"] = counted[causes.HMMA] * 4096 / MEASURED[16][1] / 1e6
+        else:
+            least["FMAs"] = counted[causes.FFMA] * 2 / MEASURED[32][1] / 1e6
+        unit = max(least, key=least.get)
+        points.append([rung, counted[causes.TIME] / 1000, least[unit], unit])
+        assert least[unit] < points[-1][1], f"{rung} is faster than its bound: a constant or a count is wrong"
+    return {"title": f"Predicted bound and measured time of each rung\n{BOOK.records()[-1].device}, {rec.parse_size(causes.COUNTERS_AT)[0]}",
+            "points": points} if len(points) > 2 else None
 
 
 def bytes_label(value):
@@ -181,6 +209,30 @@ def draw_dots(facts, label, words):
         axes.legend([mark], ["each input read once, each output written once"], loc="lower right", edgecolor="white", fontsize=9.5)
         axes.set_xticks([2**power for power in range(18, 31, 3) if low / 1.8 < 2**power])
         axes.xaxis.set_major_formatter(lambda value, _: bytes_label(value))
+    return fig
+
+
+def draw_bounds(facts):
+    """A dot per rung, the bound of its slowest unit, and between them the time in which that unit waits."""
+    fig, axes = style.figure(height=1.9 + 0.38 * len(facts["points"]))
+    colours = dict(zip(("shared memory", "issue slots", "FMAs", "mma.sync"), style.PALETTE[1:]))
+    for row, (rung, time, least, unit) in enumerate(facts["points"]):
+        axes.plot([least, time], [row, row], color=style.PALE, linewidth=7, solid_capstyle="butt", zorder=1)
+        axes.plot([least] * 2, [row - 0.36, row + 0.36], color=colours[unit], linewidth=4, zorder=2)
+        axes.plot(time, row, "o", color=style.INK, markersize=8, zorder=3)
+        axes.annotate(f"{rec.number(time / least)}x", (time, row), xytext=(9, 0), textcoords="offset points", va="center",
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
+    low, high = min(point[2] for point in facts["points"]), max(point[1] for point in facts["points"])
+    axes.set_yticks(range(len(facts["points"])), [point[0] for point in facts["points"]])
+    axes.set(xscale="log", xlim=(low / 1.3, high * (high / low) ** 0.16), xlabel="microseconds, logarithmic", title=facts["title"],
+             ylim=(len(facts["points"]) - 0.4, -0.6))
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    plain_ticks(axes.xaxis)
+    marks = [axes.plot([], [], color=colours[unit], linewidth=4, label=f"bound: {unit}")[0]
+             for unit in dict.fromkeys(point[3] for point in facts["points"])]
+    marks.append(axes.plot([], [], "o", color=style.INK, markersize=8, label="measured: so many times the bound")[0])
+    axes.legend(handles=marks, loc="lower right", edgecolor="white", framealpha=1, fontsize=10)
     return fig
 
 
@@ -282,6 +334,8 @@ def main():
         sys.exit(f"plot.py: {error}")
     chosen = listed(newest_card(records), newest_card(rungs))
     if not own:
+        for chapter in sorted({record.step[:2] for record in rungs}):
+            chosen[f"bounds_{chapter}"] = bounds(chapter), draw_bounds
         chosen["traffic_by_step"] = traffic(records), lambda facts: draw_dots(facts, bytes_label, "bytes, logarithmic")
         for pass_ in PASSES:
             own_of = {r.step: pass_ for r in records if r.pass_ == pass_ and name(r) == r.step}
