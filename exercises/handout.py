@@ -172,7 +172,7 @@ def copy_steps(part, last, kernels, secrets):
             root = f"{Path.cwd()}/".encode()
             (programs / f"{name}.o").write_bytes(built[0].read_bytes().replace(root, b"." + b"/" * (len(root) - 1)))
             shutil.copy2(f"build/sim/fingerprints/{name}.c", programs)
-        for page in [*folder.glob("*.png"), *folder.glob("README.md")] if number <= last else []:
+        for page in [*folder.glob("*.png"), *folder.glob("*.md")] if number <= last else []:
             shutil.copy2(page, part / folder)
 
 
