@@ -105,6 +105,55 @@ Test(step, current_device, .init = on_second_device) {
     }
 }
 
+/* Many runs, the blocks in another order each time where the device allows it, and one bit pattern. A sum of three terms depends
+ * on their order, so at least three tiles of keys or of rows. */
+static void same_bits_in_any_order(const struct problem *problem, unsigned repeats) {
+    struct run run = new_run(step, problem, INPUT_RANDOM);
+    forward(&run, step);
+    backward(&run, step, true);
+    double *first[] = {keep(&run, TENSOR_dQ), keep(&run, TENSOR_dK), keep(&run, TENSOR_dV)};
+    for (unsigned repeat = 1; repeat < repeats; repeat++) {
+        if (simt_shuffle_blocks != NULL) simt_shuffle_blocks(repeat);
+        backward(&run, step, true);
+        for (int i = 0; i < 3; i++)
+            cr_assert(same_bits(&run, TENSOR_dQ + i, first[i]), "%s: %s of run %u", describe(problem), tensor_table[TENSOR_dQ + i].name,
+                      repeat);
+    }
+    for (int i = 0; i < 3; i++) free(first[i]);
+    run_destroy(&run);
+}
+
+Test(backward, one_bit_pattern, .init = needs_backward) {
+    if (step->backward_deterministic == NULL) cr_skip_test("no deterministic pass");
+    struct problem problem = problem_for(step, &(struct shape){1, 1, 260, 270, 32, true, 0.0f});
+    same_bits_in_any_order(&problem, getenv("CI") != NULL ? 100 : 10);
+}
+
+/* Each tiling: every width of it, every type, every size of shared memory. */
+static void one_bit_pattern_of_each_tiling(void) {
+    static const struct shape list[] = {{1, 1, 40, 270, 0, true, 0.0f}, {1, 1, 270, 40, 0, false, 0.0f}};
+    if (step->backward_deterministic == NULL) cr_skip_test("no deterministic pass");
+    if (simt_shuffle_blocks == NULL) cr_skip_test("a card's shared memory cannot be chosen");
+    for (int d = 32; d <= MAX_HEAD_DIM; d *= 2)
+        for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
+            for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+                struct shape shape = list[i];
+                shape.d = d;
+                struct problem problem = problem_for(step, &shape);
+                problem.dtype = dtype;
+                if (step_refuses(step, &problem, all_passes()) == NULL) same_bits_in_any_order(&problem, 4);
+            }
+}
+static void with_99_KiB(void) { with_memory("99"); }
+static void with_163_KiB(void) { with_memory("163"); }
+Test(backward, one_bit_pattern_of_each_tiling, .init = needs_backward) { one_bit_pattern_of_each_tiling(); }
+Test(backward, one_bit_pattern_with_163_KiB, .init = with_163_KiB) { one_bit_pattern_of_each_tiling(); }
+Test(backward, one_bit_pattern_with_99_KiB, .init = with_99_KiB) { one_bit_pattern_of_each_tiling(); }
+Test(backward, one_bit_pattern_with_least_memory, .init = with_least_memory) {
+    if (step->compute_capability >= 80) cr_skip_test("99 KiB are the least");
+    one_bit_pattern_of_each_tiling();
+}
+
 /* ---- limits, and what cannot be run whole: on the simulated device only ----------------------------------------------- */
 
 /* What the launches of a pass say to a problem; no block runs, and no pointer is used. */
@@ -162,8 +211,6 @@ static void keep_limits(void) {
 }
 Test(step, limits, .init = skip_without_device) { keep_limits(); }
 Test(step, limits_with_least_memory, .init = with_least_memory) { keep_limits(); }
-static void with_99_KiB(void) { with_memory("99"); }
-static void with_163_KiB(void) { with_memory("163"); }
 Test(step, limits_with_99_KiB, .init = with_99_KiB) { keep_limits(); }
 Test(step, limits_with_163_KiB, .init = with_163_KiB) { keep_limits(); }
 

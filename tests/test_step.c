@@ -531,25 +531,6 @@ Test(backward, heads_apart, .init = needs_backward) {
     run_destroy(&run);
 }
 
-/* Many runs, the blocks in another order each time where the device allows it, and one bit pattern. At least three tiles
- * of keys and of rows. */
-Test(backward, one_bit_pattern, .init = needs_backward) {
-    if (step->backward_deterministic == NULL) cr_skip_test("no deterministic pass");
-    struct run run = small_run(1, 1, 260, 270, 32, true, INPUT_RANDOM);
-    forward(&run, step);
-    backward(&run, step, true);
-    double *first[] = {keep(&run, TENSOR_dQ), keep(&run, TENSOR_dK), keep(&run, TENSOR_dV)};
-    unsigned repeats = getenv("CI") != NULL ? 200 : 25;
-    for (unsigned repeat = 1; repeat < repeats; repeat++) {
-        if (simt_shuffle_blocks != NULL) simt_shuffle_blocks(repeat);
-        backward(&run, step, true);
-        for (int i = 0; i < 3; i++)
-            cr_assert(same_bits(&run, TENSOR_dQ + i, first[i]), "%s of run %u", tensor_table[TENSOR_dQ + i].name, repeat);
-    }
-    for (int i = 0; i < 3; i++) free(first[i]);
-    run_destroy(&run);
-}
-
 /* The check of a sample (problems too large to compare whole) must accept what the whole check accepts, and find an error
  * that is everywhere. */
 Test(backward, sampled_check, .init = needs_backward) {
