@@ -16,6 +16,14 @@ build_grader() { # configured only once: cmake sees for itself when its files ch
         die "$exit_wrong" 'the grader does not compile; see build/sim/grader.log'
 }
 
+show_on_card() { # LABEL STEP SIZES...: its time and registers
+    local line registers
+    compile cuda "$2" >/dev/null && line=$("build/cuda/bin/$2" "${@:3}" --no-check --json - 2>/dev/null | grep ms_median | tail -n 1) || line=''
+    registers=$(cuobjdump --dump-resource-usage build/cuda/CMakeFiles/"kernels_$2.dir/$(step_file "$2")".o 2>/dev/null | grep -oE 'REG:[0-9]+' | sort -t: -k2 -rnu | cut -d: -f2 | paste -sd ' ')
+    [[ ! $line =~ \"device\":\ *\"([^\"]*)\".*\"ms_median\":\ *([0-9.e-]+) ]] ||
+        printf '  %s, %s: %.4g ms, registers per thread of its kernels: %s\n' "${BASH_REMATCH[1]}" "$1" "${BASH_REMATCH[2]}" "${registers:-not known}"
+}
+
 try_job() { # STEP [--against STEP] [--watch] [SIZES]
     local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0
     choose_one "${1-}"
@@ -51,6 +59,8 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
             label=${before:-$step} other_file=$(step_file "$label")
         fi
     fi
+    local -a on_card=(--batch 1 --heads "$heads" --seq "$seq" --seq-kv "${seq_kv:-$seq}" --dim "$dim")
+    ((causal == 0)) || on_card+=(--causal)
     build_grader
     while :; do
         if [[ $(stat -c %y "$file") != "$seen" ]]; then
@@ -58,6 +68,10 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
             if [[ $label == committed ]]; then origin=$file; else origin=$other_file; fi
             build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" \
                 "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" || status=$?
+            if find_nvcc && have_card; then
+                [[ $label == committed ]] || show_on_card "$label" "$label" "${on_card[@]}"
+                show_on_card yours "$step" "${on_card[@]}"
+            fi
         fi
         [[ $watch ]] || return "$status"
         sleep 0.5
