@@ -47,8 +47,8 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
     return cudaGetLastError();
 }
 
-extern "C" const step step_98_tiles_from_a_counter = {
-    .name = "98_tiles_from_a_counter",
+extern "C" const step step_95_tiles_from_a_counter = {
+    .name = "95_tiles_from_a_counter",
     .idea = "for the tests: tiles drawn from a counter",
     .forward = forward,
     .workspace_bytes = [](const problem *) -> size_t { return sizeof(unsigned); },
