@@ -35,6 +35,7 @@ backward pass), ,det (its deterministic variant) or ,both:
 A sentence that says why a time is what it is has a marker beside it, which the records must bear out:
 
     <!-- why COUNTER OP VALUE STEP SIZE -->     <!-- why issue_active < 60 10d_swizzle B4,H16,N1024,d64,bf16 -->
+    <!-- why knockout NAME OP VALUE STEP SIZE -->  <!-- why knockout without-barriers > 0.9 10_tensor_core_fwd B4,H16,N4096,d64 -->
     <!-- why trial NAME OP VALUE STEP SIZE -->  <!-- why trial halves < 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16 -->
 
 What has not been recorded is a dash. A number that looks measured and stands outside of markers is an error, unless its
@@ -241,10 +242,10 @@ def trials(book, page, step, dim):
     return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
 
 
-def alternatives(book, page, step, respect):
+def alternatives(book, page, step, respect, file="orders"):
     """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
     times = {}
-    for line in book.lines("trials", "orders"):
+    for line in book.lines("trials", file):
         if line["step"] == step and respect in line:
             times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
     rows = [[what, *(cell for dim, first in next(iter(times.values())).items()
@@ -420,7 +421,12 @@ def gallery(book, page, folder="steps"):
     return "\n" + text
 
 
-TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, counters, limits, stalls, truth, traffic,
+def knockouts(book, page, step):
+    """The times of a kernel without one of its parts (knockouts.sh)."""
+    return alternatives(book, page, step, "what", "knockouts")
+
+
+TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, knockouts, counters, limits, stalls, truth, traffic,
                                                        peer_kernels, probes.operands, probes.memory, probes.constants,
                                                        probes.machine_code, bits, verdicts, gallery)}
 
