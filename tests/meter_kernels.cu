@@ -227,6 +227,15 @@ __global__ void async_words(const float *in, float *out, int shift) {
 }
 void run_async_words(const float *in, float *out, int shift) { async_words<<<1, 32>>>(in, out, shift); }
 
+__global__ void load_or_zeros(const float4 *in, float4 *out, int count) {
+    int lane = (int)threadIdx.x;
+    float4 zeros = {};
+    out[lane] = lane < count ? in[lane] : zeros;
+}
+void run_load_or_zeros(const float *in, float *out, int count) {
+    load_or_zeros<<<1, 32>>>((const float4 *)in, (float4 *)out, count);
+}
+
 __global__ void add(const int *in, int *out) {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     out[i] += in[i];

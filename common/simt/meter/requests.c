@@ -3,6 +3,7 @@
 #include "counts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { LOG_SIZE = 32 };
 
@@ -55,7 +56,7 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
         uint32_t destinations[WARP_SIZE];
         struct access *lowest = NULL;
         uint32_t lowest_place = UINT32_MAX;
-        unsigned at_lowest = 0;
+        unsigned at_lowest = 0, in_space[MEMORY_SPACES] = {0};
         bool alike = true; /* all that stand at the lowest place go on to the same access */
         for (unsigned left = lanes; left != 0; left &= left - 1) {
             unsigned lane = (unsigned)__builtin_ctz(left);
@@ -73,10 +74,12 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
                 lowest = access;
                 lowest_place = place;
                 at_lowest = 0;
+                memset(in_space, 0, sizeof in_space);
                 alike = true;
             }
             alike = alike && access->pc == lowest->pc;
             at_lowest |= 1u << lane;
+            in_space[access->space] |= 1u << lane;
             addresses[lane] = access->address;
             destinations[lane] = access->to;
         }
@@ -88,7 +91,12 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
             }
             continue;
         }
-        meter_request(worker, first_lane->linear / WARP_SIZE, addresses, destinations, at_lowest, live, lowest);
+        for (int space = 0; space < MEMORY_SPACES; space++) { /* `inside ? *global : local` is two requests */
+            unsigned group = in_space[space];
+            if (group == 0) continue;
+            const struct log *log = &first_log[__builtin_ctz(group)];
+            meter_request(worker, first_lane->linear / WARP_SIZE, addresses, destinations, group, live, &log->entries[log->start]);
+        }
         for (unsigned left = at_lowest; left != 0; left &= left - 1) {
             struct log *log = &first_log[__builtin_ctz(left)];
             log->start = (log->start + 1) % LOG_SIZE;
