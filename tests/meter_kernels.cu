@@ -227,6 +227,19 @@ __global__ void async_words(const float *in, float *out, int shift) {
 }
 void run_async_words(const float *in, float *out, int shift) { async_words<<<1, 32>>>(in, out, shift); }
 
+template <int BYTES> __global__ void async_strided(const char *in, char *out, int stride) {
+    extern __shared__ __align__(128) char rows[];
+    int lane = (int)threadIdx.x;
+    __pipeline_memcpy_async(rows + lane * stride, in + lane * BYTES, BYTES);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    out[lane] = rows[lane * stride];
+}
+void run_async_strided(const char *in, char *out, int bytes, int stride) {
+    auto kernel = bytes == 4 ? async_strided<4> : bytes == 8 ? async_strided<8> : async_strided<16>;
+    kernel<<<1, 32, 32 * 132>>>(in, out, stride);
+}
+
 __global__ void load_or_zeros(const float4 *in, float4 *out, int count) {
     int lane = (int)threadIdx.x;
     float4 zeros = {};
@@ -235,6 +248,16 @@ __global__ void load_or_zeros(const float4 *in, float4 *out, int count) {
 void run_load_or_zeros(const float *in, float *out, int count) {
     load_or_zeros<<<1, 32>>>((const float4 *)in, (float4 *)out, count);
 }
+
+__global__ void async_words_or_zeros(const float *in, float *out, int count) {
+    __shared__ float tile[32];
+    int lane = (int)threadIdx.x;
+    __pipeline_memcpy_async(&tile[lane], &in[lane], 4, lane < count ? 0 : 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    out[lane] = tile[lane];
+}
+void run_async_words_or_zeros(const float *in, float *out, int count) { async_words_or_zeros<<<1, 32>>>(in, out, count); }
 
 __global__ void add(const int *in, int *out) {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);

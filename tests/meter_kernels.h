@@ -37,6 +37,8 @@ void run_async(const float *in, float *out);   /* one warp copies 16 bytes a lan
 /* One warp copies two rows of 64 floats to rows of `stride` floats. */
 void run_async_rows(const float *in, float *out, int stride);
 void run_async_words(const float *in, float *out, int shift); /* one warp copies 32 floats, the first one to tile[shift] */
+void run_async_strided(const char *in, char *out, int bytes, int stride); /* one warp, a lane's bytes `stride` apart */
+void run_async_words_or_zeros(const float *in, float *out, int count); /* `count` lanes copy, the others write 0 */
 void run_load_or_zeros(const float *in, float *out, int count); /* `count` lanes load 16 bytes each */
 void run_add(const int *in, int *out, int blocks); /* out[i] += in[i], blocks of 64 */
 void run_warp_of_ten(const int *in, int *out);     /* 10 threads: a warp without the other lanes */

@@ -592,6 +592,40 @@ Test(meter, asynchronous_copies_of_words) {
     }
 }
 
+/* What a copy writes to shared memory takes wavefronts as a store does; where it passes L1 by, it takes none. Measured on an
+ * H200: l1tex__data_pipe_lsu_wavefronts_mem_shared. */
+Test(meter, wavefronts_of_asynchronous_copies) {
+    static const struct {
+        int bytes, stride, wavefronts, conflicts;
+    } cases[] = {{4, 4, 1, 0},  {4, 8, 2, 1},    {4, 128, 32, 31}, {4, 132, 1, 0},  {8, 8, 2, 0},
+                 {8, 16, 4, 2}, {8, 128, 32, 30}, {16, 16, 0, 0},   {16, 128, 0, 0}};
+    char *in = zeros_on_device(512), *out = zeros_on_device(32);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char what[60];
+        snprintf(what, sizeof what, "%d bytes, %d apart", cases[i].bytes, cases[i].stride);
+        start(1);
+        run_async_strided(in, out, cases[i].bytes, cases[i].stride);
+        const cJSON *kernel = finish();
+        expect_total(kernel, "shared_copy_wavefronts", cases[i].wavefronts, what);
+        expect_total(kernel, "shared_copy_conflicts", cases[i].conflicts, what);
+        expect_total(kernel, "shared_store_wavefronts", 0, what);
+    }
+}
+
+/* nvcc makes two instructions of a copy that writes zeros in some lanes. Measured on an H200, in chapters 06 and 09 with d 59. */
+Test(meter, wavefronts_of_zeros_that_copies_write) {
+    float *in = zeros_on_device(32 * sizeof *in), *out = zeros_on_device(32 * sizeof *out);
+    for (int count = 0; count <= 32; count += 16) {
+        char what[40];
+        snprintf(what, sizeof what, "%d lanes copy", count);
+        start(1);
+        run_async_words_or_zeros(in, out, count);
+        const cJSON *kernel = finish();
+        expect_total(kernel, "global_copy_requests", count > 0, what);
+        expect_total(kernel, "shared_copy_wavefronts", (count > 0) + (count < 32), what);
+    }
+}
+
 /* g++ lets all lanes load: from global memory, or from a variable on their own stack. Measured on an H200, in 10a to 10d. */
 Test(meter, lanes_that_load_a_local_variable_instead) {
     float *in = zeros_on_device(128 * sizeof *in), *out = zeros_on_device(128 * sizeof *out);

@@ -198,6 +198,16 @@ static void keep_sample(struct worker *worker, struct site *site, const uintptr_
     for (int i = 0; i < 2; i++) site->sample_names[i][strcspn(site->sample_names[i], " ,")] = '\0';
 }
 
+static void add_wavefronts(struct site *site, const uintptr_t *addresses, unsigned lanes) {
+    bool is_load = site->kind == ACCESS_READ;
+    site->wavefronts += count_wavefronts(addresses, lanes, site->bytes, is_load);
+    uintptr_t spread[WARP_SIZE]; /* the same lanes side by side, or agreeing as they do: no conflicts */
+    for (unsigned i = 0; i < WARP_SIZE; i++) spread[i] = i * site->bytes;
+    bool agree = site->bytes > 4 && is_load && (pairs_agree(addresses, lanes, 1) || pairs_agree(addresses, lanes, 2));
+    unsigned least = count_wavefronts(spread, lanes, site->bytes, false);
+    site->least_wavefronts += agree && least > 1 ? (least + 1) / 2 : least;
+}
+
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                    unsigned lanes, unsigned live, const struct access *access) {
     if (worker->watched) simt_watcher->request(worker, warp, addresses, destinations, lanes, access);
@@ -212,18 +222,17 @@ void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addres
     worker->meter->warp_requests[warp]++;
     site->lanes += (unsigned)__builtin_popcount(lanes);
     site->partial += lanes != live;
-    if (access->space == SPACE_GLOBAL) {
+    if (access->space == SPACE_GLOBAL)
         site->sectors += access->kind == ACCESS_COPY
                              ? count_copied_sectors(addresses, destinations, lanes, access->bytes)
                              : count_sectors(addresses, lanes, access->bytes);
-    } else if (access->space == SPACE_SHARED) {
-        site->wavefronts += count_wavefronts(addresses, lanes, access->bytes, access->kind == ACCESS_READ);
-        uintptr_t spread[WARP_SIZE]; /* the same lanes side by side, or agreeing as they do: no conflicts */
-        for (unsigned i = 0; i < WARP_SIZE; i++) spread[i] = i * access->bytes;
-        bool agree = access->bytes > 4 && access->kind == ACCESS_READ &&
-                     (pairs_agree(addresses, lanes, 1) || pairs_agree(addresses, lanes, 2));
-        unsigned least = count_wavefronts(spread, lanes, access->bytes, false);
-        site->least_wavefronts += agree && least > 1 ? (least + 1) / 2 : least;
+    else if (access->space == SPACE_SHARED && access->kind != ACCESS_COPY)
+        add_wavefronts(site, addresses, lanes);
+    /* What copies of 4 or 8 bytes write. Those of 16 bytes pass by the data path that counts wavefronts on a card. */
+    if (access->kind == ACCESS_COPY && access->bytes < 16) {
+        uintptr_t to[WARP_SIZE];
+        for (unsigned i = 0; i < WARP_SIZE; i++) to[i] = destinations[i];
+        add_wavefronts(site, to, lanes);
     }
     if (__builtin_popcount(lanes) > __builtin_popcount(site->sample_lanes)) keep_sample(worker, site, addresses, lanes);
 }

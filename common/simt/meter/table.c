@@ -109,7 +109,7 @@ static cJSON *json_of_line(const struct line *line) {
     add_count(object, "partial_requests", site->partial);
     add_count(object, "bytes", site->lanes * site->bytes);
     if (site->space == SPACE_GLOBAL) add_count(object, "sectors", site->sectors);
-    if (site->space == SPACE_SHARED) {
+    if (site->space == SPACE_SHARED || site->kind == ACCESS_COPY) { /* of a copy: what it writes */
         add_count(object, "wavefronts", site->wavefronts);
         add_count(object, "conflicts", site->wavefronts - site->least_wavefronts);
     }
@@ -227,6 +227,8 @@ static void print_site(FILE *out, const struct line *line, bool worst) {
     if (site->space != SPACE_LOCAL)
         snprintf(unit, sizeof unit, "%12.0f %s  %5.2f a request", cost(site),
                  site->space == SPACE_SHARED ? "wavefronts" : "sectors   ", cost(site) / (double)site->requests);
+    if (site->kind == ACCESS_COPY && site->wavefronts > 0)
+        snprintf(unit + strlen(unit), sizeof unit - strlen(unit), ", %lu wavefronts", (unsigned long)site->wavefronts);
     fprintf(out, "  %-46s %s %-6s %2u B %11lu requests %s%s\n", place, space_names[site->space], kind_names[site->kind],
             site->bytes, (unsigned long)site->requests, unit, worst ? "  <-- most waste" : "");
 }
