@@ -262,7 +262,7 @@ CAUSES = {tuple(place): cause for cause, places in COUNTED["causes"] for place i
 def counter_rows(kernels):
     rows = [["", *("`" + k["kernel"].removeprefix("void ") + "`" for k in kernels)]]
     for label, name, factor, below in COUNTED["rows"]:
-        cells = [number(divided(factor * c[name] if name in c else None, c.get(below) if below else 1))
+        cells = [number(divided(factor * c[name] if name in c else None, sum(c.get(part, 0) for part in below.split(" + ")) if below else 1))
                  for c in (k["counters"] for k in kernels)]
         rows += [[label, *cells]] if set(cells) - {DASH, "0"} else []
     return [*rows, ["what a warp waits for most", *(STALLS[stalls_of(k["counters"])[0]] for k in kernels)]]

@@ -113,6 +113,17 @@ weighs 1 'a marker without a step' 'issue_active < 60' 'not COUNTER OP VALUE STE
 sed -Ei '/"10d_swizzle"/s/("smsp__issue_active.avg.pct_of_peak_sustained_active":)[0-9.]+/\194.8/' "$work/plots/data/counters/h200-counters.jsonl"
 weighs 1 'a record that has changed' "issue_active < 60 10d_swizzle $at,bf16" 'recorded is 94.8'
 
+# A profile's rows.
+if python3 -B -c 'import sys; sys.path.insert(0, "../../plots"); import tables
+wavefronts, loads, matrices = (f"{name}.sum" for name in ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld", "smsp__inst_executed_op_shared_ld",
+                                                          "smsp__inst_executed_op_ldsm"))
+rows = tables.counter_rows([{"kernel": "k", "counters": {wavefronts: 9216, loads: 96, matrices: 2304}}])
+sys.exit(["wavefronts per shared load", "3.84"] not in rows)'; then
+    echo 'ok      ldmatrix is a shared load'
+else
+    echo 'FAILED  wavefronts per shared load leave ldmatrix out' && failed=1
+fi
+
 # What limits each rung: check_limits.py on chapter 10's page with one thing wrong.
 limits() { # WANTED-STATUS WHAT SED-SCRIPT
     local status=0 page=steps/10_tensor_core_fwd/README.md
