@@ -3,11 +3,14 @@
 
     record.py [--out FOLDER] [--jobs N] [PART...]    on this machine's card, with the programs of the cuda preset
     record.py meter [--check] BIN_DIR [STEP...]      what the simulated device counts; BIN_DIR is build/sim/bin
+    record.py meter --beside BIN_DIR                 the same of all other runs that a card has counted
     record.py profile STEP OPTIONS...                what Nsight Compute counts of one step, printed
 
-The parts: latency, rungs, counters, bits, probes (these when none is named); peers, which needs PyTorch; verdicts, which
-takes several minutes. Each writes FOLDER/<part>/<card>-*.jsonl (default: plots/data) anew, a JSON line a run, and prints
-how long it took. --jobs is how many small programs ncu counts side by side (default: 4). COMMIT names the commit where git
+The parts: latency, rungs, counters, bits, probes (these when none is named); drawn (counters at ten sizes that follow from
+the commit, of rungs at two); causes (where these differ from the recorded ones of the meter, the counters of kernels
+without what counters.json names as causes);
+peers, which needs PyTorch; verdicts, which takes several minutes. Each writes FOLDER/<part>/<card>-*.jsonl (default:
+plots/data) anew, a JSON line a run, and prints how long it took. --jobs is how many small programs ncu counts side by side (default: 4). COMMIT names the commit where git
 cannot. Nothing of the card is set, only read. Exit status: 0; 1 something failed; 2 bad usage; 3 no card or tool.
 
 meter --check compares with what is recorded and writes nothing; exit status 1 with the differences, 77 when nothing of
@@ -20,6 +23,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +34,7 @@ from pathlib import Path
 
 import records as rec
 import tables
+import truth
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "build" / "cuda" / "bin"
@@ -60,7 +65,7 @@ COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
 SHOWN = {"launch__registers_per_thread" if name == "registers" else name for _, name, _, below in tables.COUNTED["rows"]
          for name in (name, *(below or "").split(" + ")) if name}
 REQUESTS = {f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st")}
-TRUTH_METRICS = sorted({name for *_, names, others in tables.COMPARED for name in names + others} | REQUESTS | {"launch__registers_per_thread"})
+TRUTH_METRICS = sorted({name for *_, names, others in truth.COMPARED for name in names + others} | REQUESTS | {"launch__registers_per_thread"})
 PEER_METRICS = ["gpu__time_duration.sum", "launch__registers_per_thread", "smsp__inst_executed.sum", tables.FFMA, tables.HMMA]
 METRICS = sorted(SHOWN.union(TRUTH_METRICS, PEER_METRICS, map(tables.stall_counter, tables.STALLS), {
     "l1tex__lsuin_requests.sum", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
@@ -86,8 +91,8 @@ class Card:
             no_card("this machine has no CUDA card")
         model = re.search(r"\b[A-Z]{1,2}\d{1,4}", device)
         self.name = model[0].lower() if model else re.sub(r"\W+", "-", device).lower()
-        commit = os.environ.get("COMMIT") or first_line("git", "rev-parse", "--short", "HEAD")
-        stamps = {"driver": driver, "commit": commit, "date": datetime.datetime.now(datetime.timezone.utc).date()}
+        self.commit = os.environ.get("COMMIT") or first_line("git", "rev-parse", "--short", "HEAD")
+        stamps = {"driver": driver, "commit": self.commit, "date": datetime.datetime.now(datetime.timezone.utc).date()}
         self.stamps = [word for key, value in stamps.items() for word in ("--stamp", f"{key}={value}")]
         self.out, self.unfinished, self.log = out, [], tempfile.NamedTemporaryFile("r")
         self.sampler = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "-i", "0",
@@ -172,19 +177,44 @@ def counters(card, jobs):
     wide += [(step, COUNTED[0]) for step in climbed if step not in chapters]
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
     narrow = [(step, size) for step in chapters for size in TRUTH]
-    narrow += [(step, size) for step in climbed if step not in chapters for size in TRUTH[:2]]
+    narrow += [(step, size) for step in all_rungs if step not in chapters for size in TRUTH[:2]]
     file = card.new_file("counters", "counters")
-    # Counts of the SMs do not change when other programs wait their turn beside; time and traffic to memory do.
-    with ThreadPoolExecutor(jobs) as pool:
-        for lines in pool.map(lambda pair: count(*pair, TRUTH_METRICS), narrow):
-            write(file, *lines)
+    count_all(narrow, jobs, file)
     for step, size in wide:
         write(file, *count(step, size, METRICS))
 
 
-def count(step, size, metrics):
+def drawn(card, jobs):
+    sizes, chapters = rec.drawn(card.commit), rec.chapters(ROOT)
+    pairs = [(step, size) for step in chapters for size in sizes]
+    pairs += [(step, size) for step in rec.rungs(ROOT) if step not in chapters for size in sizes[:2]]
+    count_all(pairs, jobs, card.new_file("counters", "drawn"), {"commit": card.commit})
+
+
+def causes(card, jobs):
+    """The programs without what counters.json names as causes, where a recorded count does not agree with the meter's."""
+    pairs = sorted({(row.run["step"], row.run["options"]) for row in truth.comparisons(tables.Book(ROOT)) if not row.agree})
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns("build", ".*"), dirs_exist_ok=True)
+        for pattern, old, new in tables.COUNTED["without"]:
+            for path in Path(folder).glob(pattern):
+                path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+        build = ["cmake", "--build", "--preset", "cuda", "-j", str(os.cpu_count()), "--target", *{step for step, _ in pairs}]
+        for command in (["cmake", "--preset", "cuda"], build):
+            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+        count_all(pairs, jobs, card.new_file("counters", "causes"), programs=Path(folder) / "build/cuda/bin")
+
+
+def count_all(pairs, jobs, file, more={}, programs=BIN):
+    """Counts of the SMs do not change when other programs wait their turn beside; time and traffic to memory do."""
+    with ThreadPoolExecutor(jobs) as pool:
+        for lines in pool.map(lambda pair: count(*pair, TRUTH_METRICS, programs), pairs):
+            write(file, *({**line, **more} for line in lines))
+
+
+def count(step, size, metrics, programs=BIN):
     """Nsight Compute's counters of each kernel of a step, in the order of launch; [] when it refuses the size."""
-    program = [BIN / step, *size.split(), "--no-time", "--no-check"]
+    program = [programs / step, *size.split(), "--no-time", "--no-check"]
     with tempfile.NamedTemporaryFile("r") as json_line:
         kernels = profile_program([*program, "--json", json_line.name], metrics, [])
         line = json_line.read()
@@ -263,7 +293,7 @@ def verdicts(card, _):
         fail("tests/sanitize_faults.sh")
 
 
-PARTS = {part.__name__: part for part in (latency, rungs, counters, bits, probes, peers, verdicts)}
+PARTS = {part.__name__: part for part in (latency, rungs, counters, bits, probes, drawn, causes, peers, verdicts)}
 
 
 def record(arguments):
@@ -273,7 +303,7 @@ def record(arguments):
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     arguments = parser.parse_args(arguments)
     card = Card(arguments.out)
-    for part in arguments.parts or list(PARTS)[:-2]:
+    for part in arguments.parts or list(PARTS)[:5]:
         start = time.monotonic()
         PARTS[part](card, arguments.jobs)
         while card.unfinished:
@@ -286,15 +316,15 @@ def record(arguments):
 # ---- the simulated device --------------------------------------------------------------------------------------------------
 
 
-def metered(programs, step, size):
-    """What the meter counts in a run; None when the step refuses it. The places of accesses are kept at the first size."""
+def metered(programs, step, size, places=True):
+    """What the meter counts in a run; None when the step refuses it. The places of accesses are kept at the first sizes."""
     # Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side.
     variables, at, numbers = ("SIMT_THREADS=1 " + size).partition(" --")
     line = run(["env", *variables.split(), programs / step, *(at + numbers).split(), "--meter", "--no-check", "--no-time"])
     if line is None:
         return None
     for kernel in line["meter"]:
-        if size not in TRUTH[:2]:
+        if size not in TRUTH[:2] or not places:
             del kernel["lines"], kernel["events"]
             continue
         for place in kernel["lines"] + kernel["events"]:  # the path in the project, wherever the build folder lies
@@ -317,14 +347,20 @@ def sums(line):
 
 
 def meter(arguments):
-    check = arguments[:1] == ["--check"]
-    if len(arguments) <= check:
+    option = arguments.pop(0) if arguments[:1] in (["--check"], ["--beside"]) else ""
+    if not arguments:
         print("record.py: meter needs the folder of the programs; see record.py --help", file=sys.stderr)
         sys.exit(2)
-    programs, path = Path(arguments[check]), DATA / "counters" / "meter.jsonl"
+    programs, path = Path(arguments[0]), DATA / "counters" / "meter.jsonl"
     recorded = rec.lines(path)
-    steps = arguments[check + 1 :] or rec.chapters(ROOT)
-    if not check:
+    steps = arguments[1:] or rec.chapters(ROOT)
+    if option == "--beside":
+        known = {(line["step"], line["options"]) for line in recorded}
+        pairs = {(line["step"], line["options"]): None for line in tables.Book(ROOT).on_card() if "/" not in line["step"]
+                 and (line["step"], line["options"]) not in known and not line["options"].startswith(tuple(COUNTED))}
+        with (DATA / "counters" / "meter-beside.jsonl").open("w", encoding="utf-8") as file:
+            return write(file, *(metered(programs, *pair, places=False) for pair in sorted(pairs)))
+    if not option:
         new = [line for step in steps for size in METERED if (line := metered(programs, step, size))]
         kept = [line for line in recorded if line["step"] not in steps]
         with path.open("w", encoding="utf-8") as file:

@@ -6,6 +6,7 @@ A line of plots/data/latency/*.jsonl is one measurement of one pass of one step 
 import functools
 import json
 import math
+import random
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,23 @@ def options_of(size):
     keys = f" --seq-kv {shape.seq_kv}" * (shape.seq_kv != shape.seq)
     return (f"--batch {shape.batch} --heads {shape.heads} --seq {shape.seq} --dim {shape.dim}{keys}" + " --causal" * shape.causal
             + " --deterministic" * (pass_ == "det"))
+
+
+def size_of(options):
+    """The shape that a program's options name, in words."""
+    value = dict(re.findall(r"--(\S+) (\d+)", options))
+    B, H, N, d = (int(value[name]) for name in ("batch", "heads", "seq", "dim"))
+    return str(Shape(B, H, N, int(value.get("seq-kv", N)), d, "--causal" in options)) + ", deterministic" * ("--determ" in options)
+
+
+def drawn(commit):
+    """Ten sizes that nobody chose, as options: they follow from a commit's hash. Tensor cores take the first five."""
+    draw, sizes = random.Random(commit), []
+    for at in range(10):
+        B, H, N, M = draw.randint(1, 2), draw.randint(1, 3), draw.randint(1, 500), draw.randint(1, 500)
+        d = 8 * draw.randint(1, 16) if at < 5 else draw.randint(1, 128)
+        sizes.append(options_of(f"B{B},H{H},N{N},d{d},M{M}" + ",causal" * draw.randint(0, 1)))
+    return sizes
 
 
 def record_of(fields):

@@ -49,7 +49,6 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import causes
@@ -57,6 +56,7 @@ import probes
 import records as rec
 from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, stall_counter, stalls_of
 from records import BadMarker, need, number, options_of, parse_size
+from truth import agreement, apart, truth, truth_rows
 
 DASH = "-"
 CARDS = ("h200", "h100")
@@ -95,7 +95,8 @@ class Book:
     def __init__(self, root):
         self.root, self.wanted, self.used = root, None, set()
         self.pages = sorted([root / "README.md", *root.glob("docs/**/*.md"), *root.glob("steps/*/*.md")])
-        self.meters = rec.lines(root / "plots/data/counters/meter.jsonl")  # of the simulated device, a line per run
+        # Of the simulated device, a line per run: what tests compare, and what is only beside a card's counts.
+        self.meters = [line for path in sorted(root.glob("plots/data/counters/meter*.jsonl")) for line in rec.lines(path)]
 
     def lines(self, kind, name="*"):
         """The lines of plots/data/<kind>/<card>-<name>.jsonl, of the card that is wanted or the first that has any."""
@@ -111,6 +112,10 @@ class Book:
 
     def counters(self, step, options):
         return rec.kernels(self.lines("counters", "counters"), step, options)
+
+    def on_card(self):
+        """What Nsight Compute counted at the sizes of the book and at those that were drawn."""
+        return self.lines("counters", "counters") + self.lines("counters", "drawn")
 
     def kernel_file(self, step):
         found = [*self.root.glob(f"steps/*/{step}.cu"), *self.root.glob(f"steps/{step}/{step[3:]}.cu")]
@@ -255,10 +260,6 @@ def alternatives(book, page, step, respect, file="orders"):
 
 # ---- tables of counts ----------------------------------------------------------------------------------------------------------
 
-COMPARED = COUNTED["compared"]
-CAUSES = {tuple(place): cause for cause, places in COUNTED["causes"] for place in places}
-
-
 def counter_rows(kernels):
     rows = [["", *("`" + k["kernel"].removeprefix("void ") + "`" for k in kernels)]]
     for label, name, factor, below in COUNTED["rows"]:
@@ -285,68 +286,6 @@ def stalls(book, page, step):
     rows = [[f"`{name}`", STALLS[name], *(f"{counters.get(stall_counter(name), 0):.2f}" for counters in longest)]
             for name in stalls_of(longest[0])]
     return ["B 4, H 16, N 1024", "waits for", "d 64", "d 128"], "llrr", rows * all(longest)
-
-
-LEAST_RATIO, MOST_RATIO, LEAST_SHARE, SMALL_SHARE = 0.95, 1.05, 0.95, 1e-3
-
-
-def plain_kernel(name):
-    """Nsight Compute writes `void matmul<1>` for what the source calls `matmul<true>`."""
-    name = re.sub(r"\((?:bool|int|unsigned int|unsigned)\)|\s", "", name.removeprefix("void "))
-    return re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", name))
-
-
-def comparisons(book):
-    """Each kernel's counts beside the card's: the run, kernel, what, the meter's, the card's, whether they agree: True, the
-    reason why they do in truth, or False."""
-    rows = []
-    for run in book.meters:
-        on_card = book.counters(run["step"], run["options"])
-        for kernel in run["meter"]:
-            launches = [c["counters"] for c in on_card if plain_kernel(c["kernel"]) == plain_kernel(kernel["kernel"])]
-            for what, totals, requests, names, by_others in COMPARED:
-                ours, theirs = sum(kernel["totals"][name] for name in totals), None
-                if len(launches) >= kernel["launches"]:
-                    theirs, others = (sum(launch.get(name, 0) for launch in launches[-kernel["launches"] :] for name in names)
-                                      for names in (names, by_others))
-                if kernel["totals"][requests] or theirs:
-                    small = SMALL_SHARE * kernel["totals"][requests]
-                    agree = theirs is not None and (LEAST_RATIO * theirs <= ours <= MOST_RATIO * theirs
-                                                    or (not ours or not theirs) and abs(ours - theirs) <= small)
-                    if theirs is not None and not agree and LEAST_RATIO * (theirs - others) <= ours <= theirs:
-                        agree = COUNTED["by_others"]
-                    rows.append((run, kernel["kernel"], what, ours, theirs, agree))
-    return rows
-
-
-def truth_share(book):
-    """How many of the counts that were taken on the card agree, of how many. In each class (global sectors, shared wavefronts,
-    shared conflicts) too many that neither agree nor have a cause are an error."""
-    taken = [(re.sub(" load| store| atomic", "", row[2]), row[5], (row[0]["step"], row[1], row[2]) in CAUSES)
-             for row in comparisons(book) if row[4] is not None]
-    agree, all_ = (Counter(what for what, agrees, _ in taken if agrees or not only) for only in (True, False))
-    explained = Counter(what for what, agrees, cause in taken if cause and not agrees)
-    for what in all_:
-        need(agree[what] + explained[what] >= LEAST_SHARE * all_[what], f"truth: only {agree[what]} of {all_[what]} {what} agree")
-    return agree.total(), all_.total()
-
-
-def truth(book, page, size):
-    """The simulated device's counts beside Nsight Compute's."""
-    rows, causes, before = [], [], None
-    for run, kernel, what, ours, theirs, agree in comparisons(book):
-        if run["options"] != options_of(size) or not ours and not theirs:
-            continue
-        cell, cause = f"{run['step'][:2]} `{kernel}`", None
-        if agree is not True and theirs is not None:
-            cause = agree or CAUSES.get((run["step"], kernel, what))
-            need(cause, f"truth: {run['step']} {run['options']}, {kernel}: {what} {ours}, on the card {theirs}; no cause in counters.json")
-            causes += [cause] if cause not in causes else []
-        rows.append([cell if cell != before else "", what, str(ours), DASH if theirs is None else str(theirs),
-                     f"{ours / theirs:.3f}" if theirs else DASH, f"({causes.index(cause) + 1})" if cause else ""])
-        before = cell
-    notes = "".join(f"\n({at}) {cause}.\n" for at, cause in enumerate(causes, start=1))
-    return ["kernel", "counter", "simulated", "card", "ratio", "cause"], "llrrrl", rows, notes
 
 
 def traffic(book, page, step, size="B1,H2,N256,d64"):
@@ -426,8 +365,8 @@ def knockouts(book, page, step):
     return alternatives(book, page, step, "what", "knockouts")
 
 
-TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, knockouts, counters, limits, stalls, truth, traffic,
-                                                       peer_kernels, probes.operands, probes.memory, probes.constants,
+TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, knockouts, counters, limits, stalls,
+                                                       truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants,
                                                        probes.machine_code, bits, verdicts, gallery)}
 
 
@@ -504,7 +443,8 @@ def inline_value(book, page, key):
     if kind == "constant" and len(rest) == 1:
         return probes.constant(book, rest[0])
     if kind == "truth" and not rest:
-        return "{} of {}".format(*truth_share(book))
+        rows = truth_rows(book)
+        return f"{sum(bool(row.agree) for row in rows)} of {len(rows)}"
     if kind == "asked" and len(rest) == 1:
         return next((str(line["instructions_to_ask"]) for line in book.lines("machine_code") if str(line["dim"]) == rest[0]), DASH)
     if kind == "pair" and len(rest) == 2:

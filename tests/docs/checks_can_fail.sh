@@ -113,7 +113,27 @@ weighs 1 'a marker without a step' 'issue_active < 60' 'not COUNTER OP VALUE STE
 sed -Ei '/"10d_swizzle"/s/("smsp__issue_active.avg.pct_of_peak_sustained_active":)[0-9.]+/\194.8/' "$work/plots/data/counters/h200-counters.jsonl"
 weighs 1 'a record that has changed' "issue_active < 60 10d_swizzle $at,bf16" 'recorded is 94.8'
 
-# A profile's rows.
+# The counts beside a card's: plots/truth.py with one record changed.
+truth() { # WANTED-STATUS WHAT FILE SED-SCRIPT SAID
+    local status=0 data=$work/plots/data/counters
+    printf '# A page\n\n<!-- begin table apart -->\n<!-- end table -->\n' >"$work/README.md"
+    cp ../../plots/data/counters/* "$data"
+    sed -Ei "$4" "$data/$3"
+    ((!$1)) || ! cmp -s ../../plots/data/counters/"$3" "$data/$3" || { echo "FAILED  $2: nothing was changed" && failed=1; }
+    python3 -B "$work/plots/tables.py" >"$work/said" 2>&1 || status=$?
+    if ((status == $1)) && grep -q "$5" "$work/said"; then
+        echo "ok      $2 (exit status $status)"
+    else
+        echo "FAILED  $2: exit status $status, expected $1"
+        cat "$work/said"
+        failed=1
+    fi
+}
+truth 0 'counts that agree or have a cause' meter.jsonl '' 'README.md: rewritten'
+truth 1 'a count that differs without a cause' meter.jsonl '1s/"global_load_sectors":[0-9]+/"global_load_sectors":7/' '01_naive .* 7, on the card'
+truth 1 'too many counts that differ' meter.jsonl 's/"global_load_sectors":[0-9]+/"global_load_sectors":7/' 'only .* counts agree'
+truth 1 'a cause without which the card counts no more' h200-causes.jsonl '/04_fa1/s/(shared_op_st.sum":)[0-9]+/\17/g' '04_fa1_fwd .*shared store wavefronts'
+truth 1 'a size that was not drawn' h200-drawn.jsonl '1s/--seq [0-9]+/--seq 64/' 'does not follow from the commit'
 if python3 -B -c 'import sys; sys.path.insert(0, "../../plots"); import tables
 wavefronts, loads, matrices = (f"{name}.sum" for name in ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld", "smsp__inst_executed_op_shared_ld",
                                                           "smsp__inst_executed_op_ldsm"))
