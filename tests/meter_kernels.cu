@@ -207,6 +207,18 @@ __global__ void async(const float *in, float *out) {
 }
 void run_async(const float *in, float *out) { async<<<1, 32>>>(in, out); }
 
+__global__ void async_overlapped(const float *in, float *out, int at_once) {
+    __shared__ float ones[32];
+    int lane = (int)threadIdx.x;
+    __pipeline_memcpy_async(&ones[lane], &in[lane], 4);
+    __pipeline_commit();
+    if (at_once) __pipeline_wait_prior(0);
+    out[lane] = in[32 + lane];
+    __pipeline_wait_prior(0);
+    out[32 + lane] = ones[lane];
+}
+void run_async_overlapped(const float *in, float *out, int at_once) { async_overlapped<<<1, 32>>>(in, out, at_once); }
+
 __global__ void async_rows(const float *in, float *out, int stride) {
     __shared__ __align__(128) float tile[144];
     int lane = (int)threadIdx.x, row = lane / 16, col = lane % 16 * 4;

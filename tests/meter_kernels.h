@@ -34,6 +34,8 @@ void run_ragged_rows(const int *in, int *out, int rows, int columns);
 void run_trailing_branch(const int *in, int *out, int rounds); /* one warp: all load, then lane 0 stores; and again */
 void run_local_array(const int *in, int *out); /* 64 threads, arrays of 16 ints */
 void run_async(const float *in, float *out);   /* one warp copies 16 bytes a lane, then 4 bytes a lane */
+/* One warp copies, loads and stores; it waits for the copy at the end, or `at_once`. */
+void run_async_overlapped(const float *in, float *out, int at_once);
 /* One warp copies two rows of 64 floats to rows of `stride` floats. */
 void run_async_rows(const float *in, float *out, int stride);
 void run_async_words(const float *in, float *out, int shift); /* one warp copies 32 floats, the first one to tile[shift] */

@@ -21,6 +21,7 @@ struct async_copy {
     unsigned group;       /* number of the thread's group, from 0 */
     const void *mbarrier; /* with whose phase it arrives; NULL: with its group */
     unsigned phase;
+    uint64_t accesses; /* of the thread before it, under the meter */
 };
 
 /* Of one thread, oldest first. */
@@ -71,7 +72,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
         if (copies->list == NULL) simt_fail(cudaErrorMemoryAllocation, "no memory for an asynchronous copy");
     }
     struct async_copy *copy = &copies->list[copies->count++];
-    *copy = (struct async_copy){.to = to_shared, .bytes = bytes, .group = copies->committed_groups};
+    *copy = (struct async_copy){.to = to_shared, .bytes = bytes, .group = copies->committed_groups, .accesses = simt_self->accesses};
     size_t offset = (uintptr_t)to_shared - (uintptr_t)simt_worker->shared;
     bool metering = simt_worker->metering;
     if (zero_bytes < bytes) {
@@ -92,7 +93,8 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
 
 void simt_async_commit(void) { copies_of(simt_self)->committed_groups++; }
 
-static void arrive(const struct async_copy *copy) {
+static void arrive(const struct async_copy *copy, const struct thread *thread) {
+    meter_copy_arrived(simt_worker, thread->accesses - copy->accesses);
     memcpy(copy->to, copy->data, copy->bytes);
     shadow_pending(simt_worker, (size_t)(copy->to - simt_worker->shared), copy->bytes, false);
 }
@@ -105,7 +107,7 @@ static int groups_arrive(void *data) {
         struct async_copy copy = copies->list[i];
         bool is_committed = copy.mbarrier == NULL && copy.group < copies->committed_groups;
         if (is_committed && copies->committed_groups - copy.group > groups)
-            arrive(&copy);
+            arrive(&copy, simt_self);
         else
             copies->list[kept++] = copy;
     }
@@ -130,7 +132,7 @@ void async_copies_arrive(struct worker *worker, const void *mbarrier, unsigned p
         for (unsigned c = 0; copies != NULL && c < copies->count; c++) {
             struct async_copy copy = copies->list[c];
             if (copy.mbarrier == mbarrier && copy.phase == phase)
-                arrive(&copy);
+                arrive(&copy, &worker->threads[i]);
             else
                 copies->list[kept++] = copy;
         }

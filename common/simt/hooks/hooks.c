@@ -210,12 +210,14 @@ void __tsan_write_range(void *pointer, size_t bytes) {
 }
 
 static __attribute__((noinline)) void go_further(intptr_t pc) {
-    if (!simt_in_step) {
+    bool counted = simt_counts_blocks && simt_self != NULL && simt_worker->counted;
+    if (!counted && !simt_in_step) {
         simt_furthest = pc;
         return;
     }
     if (pc > -simt_furthest) simt_furthest = -pc; /* below 0: every basic block comes here */
-    if (simt_self != NULL) fiber_wait(GAVE_WAY);
+    if (counted) meter_basic_block(simt_worker, (const void *)pc);
+    if (simt_in_step && simt_self != NULL) fiber_wait(GAVE_WAY);
 }
 
 /* g++ -fsanitize-coverage=trace-pc calls it at the head of each basic block. Where paths part and meet again cannot be

@@ -13,6 +13,7 @@ extern fcontext_t make_fcontext(void *stack_top, size_t bytes, void (*entry)(str
 _Thread_local struct worker *simt_worker;
 _Thread_local struct thread *simt_self;
 _Thread_local intptr_t simt_furthest;
+bool simt_counts_blocks;
 _Thread_local uintptr_t simt_last_block;
 
 static void fiber_main(struct transfer from) {

@@ -68,6 +68,7 @@ struct thread {
     uint32_t clock;
 
     struct async_copies *copies; /* collectives/async_copy.c: cp.async under way, NULL before the first */
+    uint64_t accesses;           /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
 struct warp {
@@ -207,8 +208,10 @@ extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
 extern _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim; /* of the running thread; constants to a kernel */
 extern _Thread_local struct thread *simt_self;   /* NULL outside a kernel */
 /* The furthest basic block that the running thread has entered since its last access, or since it met other lanes; after
- * simt_run_in_step() its negative, so that the hook of basic blocks makes one comparison for both. */
+ * simt_run_in_step() and in blocks that are counted its negative, so that the hook of basic blocks makes one comparison for
+ * all of them. */
 extern _Thread_local intptr_t simt_furthest;
+extern bool simt_counts_blocks;                 /* the meter is on: basic blocks are counted */
 extern _Thread_local uintptr_t simt_last_block; /* the basic block that was entered last */
 
 extern const char __executable_start[]; /* by the linker */

@@ -52,9 +52,13 @@ void meter_start(unsigned every) {
     }
     simt_kernel_count = 0;
     meter_every = every > 0 ? every : 1;
+    simt_counts_blocks = true;
 }
 
-void meter_stop(void) { meter_every = 0; }
+void meter_stop(void) {
+    meter_every = 0;
+    simt_counts_blocks = false;
+}
 
 /* ---- one request ------------------------------------------------------------------------------------------------------- */
 
@@ -271,6 +275,26 @@ void meter_flag(struct worker *worker) {
     if (worker->counted) worker->meter->flag_accesses++;
 }
 
+static void add_basic_block(struct meter *meter, const void *pc, uint64_t times) {
+    unsigned place = (unsigned)((uintptr_t)pc * 0x9e3779b97f4a7c15u >> 51);
+    meter->basic_blocks += times;
+    for (unsigned tries = 0; tries < BLOCK_TABLE; tries++, place = (place + 1) % BLOCK_TABLE) {
+        struct basic_block *block = &meter->blocks[place];
+        if (block->pc != NULL && block->pc != pc) continue;
+        block->pc = pc;
+        block->entered += times;
+        return;
+    }
+}
+
+void meter_basic_block(struct worker *worker, const void *pc) { add_basic_block(worker->meter, pc, 1); }
+
+void meter_copy_arrived(struct worker *worker, uint64_t accesses) {
+    if (!worker->counted) return;
+    worker->meter->copies++;
+    worker->meter->copy_accesses += accesses;
+}
+
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
 
 static void merge(struct meter *into, struct meter *from) {
@@ -297,6 +321,15 @@ static void merge(struct meter *into, struct meter *from) {
     into->collectives += from->collectives;
     into->flag_accesses += from->flag_accesses;
     into->busiest_warp_requests += from->busiest_warp_requests;
+    into->copies += from->copies;
+    into->copy_accesses += from->copy_accesses;
+    uint64_t in_table = 0;
+    for (int i = 0; i < BLOCK_TABLE; i++) {
+        if (from->blocks[i].pc == NULL) continue;
+        add_basic_block(into, from->blocks[i].pc, from->blocks[i].entered);
+        in_table += from->blocks[i].entered;
+    }
+    into->basic_blocks += from->basic_blocks - in_table;
     if (from->shared_bytes > into->shared_bytes) into->shared_bytes = from->shared_bytes;
 }
 

@@ -4,7 +4,7 @@
 
 #include "meter.h"
 
-enum { SECTOR = 32, BANKS = 32, SITE_TABLE = 2048, MAX_TEXT = 300 };
+enum { SECTOR = 32, BANKS = 32, SITE_TABLE = 2048, BLOCK_TABLE = 8192, MAX_TEXT = 300 };
 
 struct site {
     const void *pc; /* NULL: this place in the table is free */
@@ -24,14 +24,22 @@ struct event {
     uint64_t count;
 };
 
+struct basic_block {
+    const void *pc; /* NULL: this place in the table is free */
+    uint64_t entered;
+};
+
 struct meter {
     struct site sites[SITE_TABLE];
+    struct basic_block blocks[BLOCK_TABLE];
     struct event *events;
     int event_count, event_room;
     uint64_t barriers, collectives; /* once per block, once per warp */
     uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
     uint64_t warp_requests[MAX_BLOCK_THREADS / WARP_SIZE]; /* of the block that runs */
     uint64_t busiest_warp_requests; /* the most of any warp of a block, over the blocks before it */
+    uint64_t basic_blocks;          /* that threads have entered, also those that found no place in the table */
+    uint64_t copies, copy_accesses; /* asynchronous, and what their threads accessed between issue and arrival */
     size_t shared_bytes;            /* of the block that had the most: static and dynamic */
 };
 

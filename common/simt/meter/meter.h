@@ -50,6 +50,8 @@ bool meter_make_room(struct worker *worker, unsigned first, unsigned end);
 void meter_event(struct worker *worker, int warp, const char *what, const char *file,
                  int line); /* warp -1: a barrier */
 void meter_flag(struct worker *worker); /* an access by which threads may wait for one another */
+void meter_basic_block(struct worker *worker, const void *pc); /* the running thread enters it */
+void meter_copy_arrived(struct worker *worker, uint64_t accesses); /* made by its thread since the copy was issued */
 void meter_launch_done(struct launch *launch, struct worker **workers, int count);
 
 /* ---- table.c: the counts in words; JSON is the caller's to free ---- */

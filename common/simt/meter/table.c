@@ -154,8 +154,18 @@ char *meter_json(void) {
         add_count(object, "warp_collectives", kernel->meter->collectives);
         add_count(object, "flag_accesses", kernel->meter->flag_accesses);
         add_count(object, "busiest_warp_requests", kernel->meter->busiest_warp_requests);
+        add_count(object, "basic_blocks", kernel->meter->basic_blocks);
+        add_count(object, "async_copies", kernel->meter->copies);
+        add_count(object, "accesses_during_async_copies", kernel->meter->copy_accesses);
         add_count(object, "different_bytes_read", 4 * kernel->words_read);
         add_count(object, "different_bytes_written", 4 * kernel->words_written);
+        cJSON *blocks = cJSON_AddArrayToObject(object, "basic_block_counts"); /* address in the program, times entered */
+        for (int i = 0; i < BLOCK_TABLE; i++) {
+            const struct basic_block *block = &kernel->meter->blocks[i];
+            if (block->pc == NULL) continue;
+            cJSON_AddItemToArray(blocks, cJSON_CreateNumber(relative_pc(block->pc)));
+            cJSON_AddItemToArray(blocks, cJSON_CreateNumber((double)block->entered));
+        }
         cJSON_AddItemToObject(object, "totals", json_of_totals(kernel));
         int count;
         struct line *lines = lines_of(kernel, &count);
@@ -215,6 +225,9 @@ static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
     fprintf(out, "  different bytes of device memory: %lu read, %lu written\n", (unsigned long)(4 * kernel->words_read),
             (unsigned long)(4 * kernel->words_written));
     const struct meter *meter = kernel->meter;
+    if (meter->copies > 0)
+        fprintf(out, "  asynchronous copies: %.1f accesses by a thread between the issue of its copy and the wait for it\n",
+                (double)meter->copy_accesses / (double)meter->copies);
     if (meter->shared_bytes + meter->barriers + meter->collectives > 0)
         fprintf(out, "  shared memory: %zu bytes per block; %lu barriers, %lu warp collectives\n", meter->shared_bytes,
                 (unsigned long)meter->barriers, (unsigned long)meter->collectives);
