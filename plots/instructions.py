@@ -1,0 +1,36 @@
+"""Instructions that a kernel executed on the simulated device, from how often its threads entered each basic block. Standard
+library only; needs objdump, and knows the processor x86-64 alone."""
+
+import platform
+import re
+import shutil
+import subprocess
+
+LINE = re.compile(r"\s*([0-9a-f]+):\s+(\w+)(?:.*<([^>+]+)>)?")
+FLOATING = re.compile(r"v?(add|sub|mul|div|sqrt|min|max|u?comi)[sp][sd]")
+NAMES = FLOATING_POINT, CALLS = "floating_point_instructions", "function_calls"
+HOOKS = ("__tsan_", "__sanitizer_", "__ubsan_")
+
+
+def can_be_counted():
+    return platform.machine() == "x86_64" and shutil.which("objdump")
+
+
+def executed(program, counts):
+    """counts: address, times entered, address, times entered, ... How many instructions of those that every compiler makes of a
+    source: arithmetic in floating point, and calls (of expf() and the like)."""
+    entered = dict(zip(counts[::2], counts[1::2]))
+    if not entered or not can_be_counted():
+        return {}
+    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--start-address={min(entered)}",
+                           f"--stop-address={max(entered) + 65536}", program], capture_output=True, text=True, check=True)
+    found, times = dict.fromkeys(NAMES, 0), 0
+    for address, name, target in (match.groups() for line in done.stdout.splitlines() if (match := LINE.match(line))):
+        times = entered.get(int(address, 16), times)
+        if FLOATING.fullmatch(name):
+            found[FLOATING_POINT] += times
+        elif name == "call" and not (target or "").startswith(HOOKS):
+            found[CALLS] += times
+        elif name in ("jmp", "ret") or target == "__sanitizer_cov_trace_pc":  # a block ends, or another begins
+            times = 0
+    return found
