@@ -450,10 +450,13 @@ static void one_key_of_large_negative_scores(int half, bool is_backward) {
     for (size_t row = 0; !is_backward && row < 2 * N_q; row++) {
         const float *value = run.host[TENSOR_V] + (row / N_q * N_kv + KEY) * d;
         double L = (double)run.host[TENSOR_L][row];
-        cr_assert_float_eq(L, score, 1e-6 * -score, "L of row %zu is %g", row, L);
+        cr_assert_float_eq(L, score, 1e-6 * -score, "%s: L of row %zu of head %zu is %g instead of %g", step->name, row % N_q,
+                           row / N_q, L, score);
         for (size_t c = 0; c < d; c++) {
             double O = (double)run.host[TENSOR_O][row * d + c];
-            cr_assert_float_eq(O, (double)value[c], 1e-6 + 2e-2 * fabs((double)value[c]));
+            cr_assert_float_eq(O, (double)value[c], 1e-6 + 2e-2 * fabs((double)value[c]),
+                               "%s: O[%zu] of row %zu of head %zu is %g, but V of the only key that counts is %g", step->name, c,
+                               row % N_q, row / N_q, O, (double)value[c]);
         }
     }
     for (int deterministic = 0; is_backward && deterministic <= (step->backward_deterministic != NULL); deterministic++) {
@@ -465,7 +468,9 @@ static void one_key_of_large_negative_scores(int half, bool is_backward) {
                     double dO = (double)run.host[TENSOR_dO][(head * N_q + i) * d + c];
                     sum += dO, terms += fabs(dO);
                 }
-                cr_assert_float_eq((double)run.host[TENSOR_dV][(head * N_kv + KEY) * d + c], sum, 2e-2 * terms);
+                double dV = (double)run.host[TENSOR_dV][(head * N_kv + KEY) * d + c];
+                cr_assert_float_eq(dV, sum, 2e-2 * terms, "%s: dV[%zu] of key %d of head %zu is %g, but dO adds up to %g",
+                                   step->name, c, (int)KEY, head, dV, sum);
             }
     }
     run_destroy(&run);
