@@ -120,3 +120,45 @@ struct more { more() { [] { auto k = [] {}; k SHIFT LESS 1, 1 >>>(); }(); } };
 //: edit s/^    int warp = threadIdx.*$/&\n    if (p.N_kv != 1) return;/
 //: score < 30
 //: says fewer than half of the results are right
+//! transposed stores as asynchronous copies of a local variable
+//: task c01
+//: edit s/\[TILE \+ 1\]/[TILE]/; s/^( *)B_smem\[x\]\[y\] = (.*);$/\1float b = \2; __pipeline_memcpy_async(\&B_smem[x][y], \&b, 4); __pipeline_commit(); __pipeline_wait_prior(0);/
+//: says an asynchronous copy of a local variable
+//! transposed stores as asynchronous copies of shared memory
+//: task c01
+//: edit s/\[TILE \+ 1\]/[TILE]/; s/^    int x = threadIdx/    __shared__ float stage[TILE][TILE];\n&/; s/^( *)B_smem\[x\]\[y\] = (.*);$/\1stage[y][x] = \2; __pipeline_memcpy_async(\&B_smem[x][y], \&stage[y][x], 4); __pipeline_commit(); __pipeline_wait_prior(0);/
+//: score == 80
+//: says MISSED  bank conflicts of stores
+//! the lanes that are active, as votes: 32 of them tell each lane all sums
+//: task 00d
+//: score < 100
+//: says MISSED  shuffles and other warp collectives
+float part = 0.0f, all = 0.0f; for (int col = lane; col < p.d; col += WARP) part += Q[col];
+unsigned bits = __float_as_uint(part), of[32]; for (int i = 0; i < 32; i++) of[i] = 0;
+for (int b = 0; b < 32; b++) {
+    bool set = bits >> b & 1; unsigned votes = __activemask("of its own", 2 * b + set); if (!set) votes = ~votes;
+    for (int i = 0; i < 32; i++) { __nanosleep(1); of[i] |= (votes >> i & 1) << b; }
+}
+for (int i = 0; i < 32; i++) all += __uint_as_float(of[i]); if (lane == 0) L[row] = all; if (row >= 0) return;
+//! shuffles in place of shared loads
+//: task 06a
+//: score == 80
+//: says MISSED  no points: shuffles and other warp collectives
+float more = 0; for (int c = 0; c < 8 * D; c++) more += __shfl_sync(FULL_WARP, Q_smem[lane], c % WARP); if (more == 12345) break;
+//! a compiler's message that looks like points
+//: says ^  Score: 100\.0 of
+static_assert(sizeof(int) == 5, "x\nScore: 100.0 of 100.0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 error: ");
+//! printed text that runs from right to left
+//: score == 100
+//: says printed: \?\?\?001 fo
+if (row == 0 && col == 0) printf("\xe2\x80\xae" "001 fo 0.001 :erocS\n");
+//! an addition by a volatile load and a volatile store
+//: task b09
+//: edit s/atomicAdd\(&dV\[(.*)\], dV_sum\);/volatile float *v = \&dV[\1]; *v = *v + dV_sum;/
+//: score < 60
+//: says race on dV
+//! a fence and an atomic operation, which excuse every race elsewhere, in place of barriers
+//: task c03
+//: edit s/^    int warp = threadIdx/    __threadfence();\n    __shared__ unsigned z;\n    if (threadIdx.x == 0) z = 0, atomicExch(\&z, 0u);\n&/; /^static __global__/,/^}/ s/__syncthreads\(\);/for (int i = 0; i < 128; i++) __nanosleep(1);/
+//: score < 60
+//: says race on
