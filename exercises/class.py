@@ -25,7 +25,7 @@ COLUMNS = "student task variant seed score max results faults cost status note s
 GRAM, WINDOW = 12, 4  # tokens per gram, grams per window
 MARKED, LEAST = 0.3, 6  # share and number of the prints that a marked pair has in common
 MOST_BYTES = 1 << 20
-HOLE = re.compile(r"^[ \t]*// >>> Hole \d+[^\n]*\n(.*?)(?:^[ \t]*// <<< End of hole|\Z)", re.DOTALL | re.MULTILINE)
+HOLE = re.compile(r"^[ \t]*// >>> Hole \d[^\n]*\n(.*?)(?:^[ \t]*// <<< End of hole|\Z)", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"(\"(?:\\.|[^\"\\\n])*\"?)|/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)  # or a string, which is kept
 
 
