@@ -64,6 +64,14 @@ head -c 2000000 /dev/zero >"$class/large.cu"
 printf 'x\0y' >"$class/zero.cu"
 : >"$class/empty.cu"
 : >"$class/=1+2.cu"
+# What costs a comparison or a walk through folders too much, hides a copy, or has more bytes than letters.
+sed 's,^ *// >>> Hole 1.*,&\n    // <<< Endless loops,' "$class/copied.cu" >"$class/hidden.cu"
+cp "$work/task/starter.cu" "$class/$(printf '\u5b57%.0s' {1..80}).cu"
+{ printf '// >>> Hole ' && head -c 900000 /dev/zero | tr '\0' 1; } >"$class/digits.cu"
+{ printf '// >>> Hole 1\n"' && printf '\\"%.0s' {1..400000}; } >"$class/quotes.cu"
+{ printf '// >>> Hole 1\n' && printf '/* %.0s' {1..300000}; } >"$class/comments.cu"
+printf '// >>> Hole 1\n%.0s' {1..70000} >"$class/holes.cu"
+(cd "$class" && mkdir deep && cd deep && for ((i = 0; i < 1100; i++)); do mkdir a && cd -P a || exit; done)
 
 # Killed in the middle, then interrupted in the middle, then resumed.
 setsid ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null &
@@ -85,15 +93,16 @@ mapfile -t before <"$work/before"
 ((${#before[@]} > 0)) && [[ -z $(find "${before[@]}" -newermt 2002-01-01) ]]
 check 'what had been graded is not graded again'
 
-look 'len(rows) == '"$((independent + 13))"
-look 'all(row["score"] == "100.0" and row["results"] == "60.0" and row["faults"] == row["cost"] == "20.0" for name, row in rows.items() if name.split(".")[0] in ("one_row_at_a_time", "helper_function", "copied", "the book"))'
+look 'len(rows) == '"$((independent + 20))"
+look 'all(row["score"] == "100.0" and row["results"] == "60.0" and row["faults"] == row["cost"] == "20.0" for name, row in rows.items() if name.split(".")[0] in ("one_row_at_a_time", "helper_function", "copied", "hidden", "the book"))'
 look 'rows["Jörg \"the\" O'"'"'Neil"]["score"] == "100.0" and rows["Zoë, B"]["score"] == rows["two\\x0alines"]["score"] == "0.0"'
-look 'all(rows[name]["status"] == "not graded" and rows[name]["note"] for name in ("nothing", "two", "link", "fifo", "large", "zero"))'
+look 'all(rows[name]["status"] == "not graded" and rows[name]["note"] for name in ("nothing", "two", "link", "fifo", "large", "zero", "deep"))'
 look 'rows["empty"]["status"] == "graded" and "Hole 1" in rows["empty"]["note"]'
 look "\"'=1+2\" in rows and \"=1+2\" not in rows" # no formula
-look 'marked == {("copied", "one_row_at_a_time")}'
+look 'rows["\u5b57" * 80]["status"] == "graded"'
+look 'marked == {("copied", "hidden"), ("copied", "one_row_at_a_time"), ("hidden", "one_row_at_a_time")}'
 reports=("$csv".reports/*.txt)
-((${#reports[@]} == independent + 7)) && [[ -z $(find "$csv.reports" -name '.*' -type f) ]]
+((${#reports[@]} == independent + 13)) && [[ -z $(find "$csv.reports" -name '.*' -type f) ]]
 check 'one report per student, and nothing else'
 
 touch -d '2001-01-01' "$csv".reports/*.txt
