@@ -61,9 +61,10 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
         simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy of a local variable: it reads global memory only",
                   source_line(pc));
     if ((uintptr_t)from_global - (uintptr_t)simt_worker->shared < SHARED_BYTES_MAX) { /* a load and a store, on a card too */
-        simt_check_access(from_global, bytes, ACCESS_READ, false, pc);
+        if (zero_bytes < bytes) simt_check_access(from_global, bytes - zero_bytes, ACCESS_READ, false, pc);
         simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
-        memcpy(to_shared, from_global, bytes);
+        memmove(to_shared, from_global, bytes - zero_bytes);
+        memset((char *)to_shared + bytes - zero_bytes, 0, zero_bytes);
         return;
     }
     if (copies->count == copies->room) {
