@@ -906,10 +906,12 @@ static void rewrite(const char *p) {
             continue;
         }
         const char *past = skip_literal(p), *shape;
-        if (strncmp(p, "#pragma simt ", 13) == 0) device_only = p[13] == 'd';
+        bool is_border = strncmp(p, "#pragma simt ", 13) == 0; /* of a hole: a declaration does not begin before it */
+        if (is_border) device_only = p[13] == 'd';
         if (past != p) {
             append(&output, p, (size_t)(past - p));
             for (; p < past; p++) line_number += *p == '\n';
+            if (is_border) declaration = p, statement = output.length;
         } else if (starts_word(p, "__global__")) {
             /* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a
              * function returns, but does before the copy that is left of it once the function is inlined. */

@@ -86,3 +86,7 @@ if (dd + fr + ll == 12345.678) return;
 __shared__ __align__(16) float some[4], filled[4]; __syncthreads();
 if (threadIdx.x == 0) { for (int i = 0; i < 4; i++) some[i] = 1.0f; __pipeline_memcpy_async(filled, some, 16, 8); __pipeline_commit(); __pipeline_wait_prior(0); }
 __syncthreads(); if (filled[1] != 1.0f || filled[2] != 0.0f) break;
+//! a hole that begins with shared memory
+//: score == 100
+//: says Score: 100.0
+static __shared__ float first[4]; if (threadIdx.x + threadIdx.y == 0) first[0] = 1.0f;
