@@ -3,18 +3,18 @@
 # tells. On a card only; prints JSON lines for plots/data/trials/<card>-knockouts.jsonl. Run it in the book's folder.
 set -euo pipefail
 kernel=steps/10_tensor_core_fwd/tensor_core_fwd.cu step=10_tensor_core_fwd
-# A product that is taken away still needs its operands, so that their loads stay.
-stands_in() { printf 's/mma_m16n8k16<T>\\((%s_reg\\[t\\]\\[[^]]*\\]), (\\w+\\[t\\]), (\\w+\\[.\\]), (\\w+\\[.\\])\\);/\\1[0] += __uint_as_float(\\2[0] ^ \\2[2] ^ \\3 ^ \\4);/' "$1"; }
-names=(whole 'without exponentials' 'without the product Q K^T' 'without the product P V' 'without products'
-    'without barriers' 'without copies' 'without maxima and masks' 'P V independent of P' 'products and loads alone')
 exponentials='/l_reg\[t\]\[i\] \+= s/!s/(s\[[01]\]) = exp2_approx\((.*)\);/\1 = \2;/'
 maxima='s/float factor = lazy_softmax\(.*/float factor = p.scale * LOG2_E;/'
-edits=('' "$exponentials" "$(stands_in S)" "$(stands_in O)" "$(stands_in S);$(stands_in O)"
-    's/__syncthreads\(\); +\/\/ every thread.s part.*//' 's/if \(tile > 0\) \{/if (tile > (1 << 20)) {/' "$maxima"
+barriers='s/__syncthreads\(\); +\/\/ every thread.s part.*//' copies='s/if \(tile > 0\) \{/if (tile > (1 << 20)) {/'
+softmax='s/s\[[01]\] = exp2_approx\(.*\);//; s/l_reg\[t\]\[i\] \+= s\[0\] \+ s\[1\];//'
+names=(whole 'without exponentials' 'without maxima and masks' 'without exponentials, maxima and masks'
+    'without barriers' 'without copies'
+    'P V independent of P' 'ldmatrix, products and rounding alone')
+edits=('' "$exponentials" "$maxima" "$exponentials;$maxima" "$barriers" "$copies"
     's/(mma_m16n8k16<T>\(O_reg.*), P_reg\[t\],/\1, P_other[t],/; s/float O_reg\[TILES\].*/uint32_t P_other[TILES][4]; for (auto \&tile : P_other) for (auto \&x : tile) x = threadIdx.x * 3;\n    &/'
-    "$exponentials;$maxima")
-letters=(m n o p q r s t u v) programs=()
-trap 'rm -f steps/10_tensor_core_fwd/10[m-v]_knockout.cu' EXIT
+    "$softmax;$maxima;$barriers;$copies")
+letters=(k l m n o p q r) programs=()
+trap 'rm -f steps/10_tensor_core_fwd/10[k-r]_knockout.cu' EXIT
 for i in "${!names[@]}"; do
     name=10${letters[i]}_knockout file=steps/10_tensor_core_fwd/10${letters[i]}_knockout.cu
     sed -E "${edits[i]}; s/$step/$name/g" "$kernel" >"$file"
