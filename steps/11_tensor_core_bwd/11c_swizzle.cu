@@ -3,7 +3,7 @@
 // Idea      the chunks of 16 bytes of a row change places by an XOR with the row number, so that the 8 rows of a quadrant lie
 //           in 32 different banks. One function, place(), knows it.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
-// Limiter   atomic additions to dQ: four requests per fragment, each of 32 scattered pairs.
+// Limiter   atomic additions to dQ: four requests per fragment, each of 32 floats in 8 sectors.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
