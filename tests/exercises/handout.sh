@@ -60,7 +60,7 @@ for list; do
 done
 
 # The checks can fail.
-printf '%s\n' '```cuda' "$(sed -n '/>>> Hole 1/,/<<< End of hole 1/p' "$work/$id.cu" | sed '1d;$d')" '```' >"$course/docs/planted.md"
+printf '%s\n' '```cuda' "$(sed -n '/>>> Hole/,/<<< End of hole/p' "$work/$id.cu" | grep -v '>>> Hole\|<<< End')" '```' >"$course/docs/planted.md"
 ! python3 -B tests/exercises/no_leak.py build/sim/bin/exercise "$course" >"$work/log"
 check "a planted solution of $id is found"
 python3 -c 'import glob, json, sys; print(json.load(open(glob.glob(sys.argv[1])[0]))["holes"][0]["hints"][0])' "exercises/${id}_*/task.json" >"$course/docs/planted.md"
