@@ -332,6 +332,7 @@ static int draw_shapes(const struct task *task, uint64_t seed, struct shape *sha
         struct problem *p = &shapes[i].problem;
         int groups = task->d_most / task->d_multiple;
         int a = 1 + (int)(next_random(&state) % 130), b = 1 + (int)(next_random(&state) % 130);
+        if (like->N_kv > 1000) b += like->N_kv - 130; /* many keys stay many */
         shapes[i] = task->shapes[i];
         shapes[i].what = "drawn";
         p->heads = like->heads + (int)(next_random(&state) % 2);

@@ -109,6 +109,7 @@ skipping { next }
     if (target ~ /^%[re]?bpl?$/ && !(name ~ /^(push|pop)q$/ || name rest == "movq%rsp, %rbp")) refuse("the frame pointer is changed")
     if (target ~ /^%[re]?spl?$/ && !(name ~ /^(add|sub|and|cmp)q$/ && rest ~ /^\$/ || name == "leaq" && rest ~ /^-?[0-9]*\(%r[bs]p\), / || name == "cmpq"))
         refuse("a local array of variable size, or a local variable aligned to more than 16 bytes")
+    if (name == "leaq" && rest ~ /^-[0-9]+\(%rsp\), %r11$/ && -rest > 8192) refuse("local arrays of more than 8 KB in one function: a thread of a card has registers for 1 KB")
     if (name !~ /^(lea|nop|prefetch)/ && match(rest, /[^ ,]*\([^()]*\)|%fs:[^ ,]+|^[^ ,%$(]+/)) {
         from = substr(rest, RSTART, RLENGTH)
         if (from != target || stored(name) == 0) load(from)

@@ -162,3 +162,8 @@ if (row == 0 && col == 0) printf("\xe2\x80\xae" "001 fo 0.001 :erocS\n");
 //: edit s/^    int warp = threadIdx/    __threadfence();\n    __shared__ unsigned z;\n    if (threadIdx.x == 0) z = 0, atomicExch(\&z, 0u);\n&/; /^static __global__/,/^}/ s/__syncthreads\(\);/for (int i = 0; i < 128; i++) __nanosleep(1);/
 //: score < 60
 //: says race on
+//! a row of S kept in a large local array
+//: task 03a
+//: says local arrays of more than 8 KB
+//: end
+float keep[4096]; for (int i = 0; i < p.N_kv; i++) keep[i] = K[i * p.d]; if (keep[p.N_kv / 2] == 12345) return;
