@@ -3,7 +3,7 @@
 // Idea      A thread owns KN keys x KC columns of dV and of dK. For each query row it loads KN elements of P and KC
 //           of dO and performs KN KC FMAs: at 4 x 8, 12 loads feed 32 FMAs. In 09b 18 loads fed 32.
 // Costs     As many accumulators per thread as in 09b: 64.
-// Limiter   Shared memory: in dQ two loads feed one FMA.
+// Limiter   A fixed latency: most often a warp waits for its instruction before.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -5,7 +5,7 @@
 //           each row begin at a multiple of 16 bytes, which the loads of 09f need; 8 rows x 4 columns still lie in 32
 //           banks.
 // Costs     3 to 6 KiB of shared memory.
-// Limiter   Load instructions: 12 of them feed 32 FMAs.
+// Limiter   A fixed latency: most often a warp waits for its instruction before.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -5,7 +5,7 @@
 //           dS.
 // Costs     A wait and a barrier per tile. Where d is no multiple of 4, rows are unaligned and are copied 4 bytes at
 //           a time.
-// Limiter   Shared memory: a load of 16 bytes takes 4 wavefronts.
+// Limiter   The latency of shared memory, with two warps per scheduler.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
