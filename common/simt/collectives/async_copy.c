@@ -78,11 +78,11 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     bool metering = simt_worker->metering;
     if (zero_bytes < bytes) {
         simt_check_access(from_global, bytes - zero_bytes, ACCESS_COPY, false, pc);
-        if (metering) meter_destination(offset);
+        if (metering) meter_destination(from_global, offset);
         memcpy(copy->data, from_global, bytes - zero_bytes);
     } else if (metering && bytes < 16) { /* nvcc makes two instructions of it: one copies, the other one writes zeros */
         meter_access((uintptr_t)to_shared, bytes, ACCESS_COPY, SPACE_SHARED, pc);
-        meter_destination(offset);
+        meter_destination(to_shared, offset);
     }
     /* The copy has been counted, where it reads. */
     simt_worker->metering = false;

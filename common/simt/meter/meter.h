@@ -38,7 +38,7 @@ extern const struct watcher *simt_watcher; /* NULL: nobody */
 
 /* ---- requests.c: the accesses of a metered block, lane by lane, put together to requests of its warps ---- */
 void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc);
-void meter_destination(size_t shared_offset); /* of the copy that was noted last */
+void meter_destination(const void *from, size_t shared_offset); /* of the copy from there, if it was the last one noted */
 /* Count what these lanes of a warp have done so far, when they meet; and what the whole block has, at its barriers, before
  * any thread goes past, and at its end. */
 void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lanes);

@@ -37,9 +37,10 @@ void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum m
         (struct access){address, relative_pc(pc), via, 0, (uint16_t)bytes, (uint8_t)kind, (uint8_t)space};
 }
 
-void meter_destination(size_t shared_offset) {
+void meter_destination(const void *from, size_t shared_offset) {
     struct log *log = log_of(simt_self);
-    log->entries[(log->start + log->length - 1) % LOG_SIZE].to = (uint32_t)shared_offset;
+    struct access *last = &log->entries[(log->start + log->length + LOG_SIZE - 1) % LOG_SIZE];
+    if (log->length > 0 && last->kind == ACCESS_COPY && last->address == (uintptr_t)from) last->to = (uint32_t)shared_offset;
 }
 
 /* Take from the logs of these lanes one request after the other: of the accesses that stand first in the logs, those at
