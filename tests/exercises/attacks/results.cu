@@ -167,3 +167,37 @@ if (row == 0 && col == 0) printf("\xe2\x80\xae" "001 fo 0.001 :erocS\n");
 //: says local arrays of more than 8 KB
 //: end
 float keep[4096]; for (int i = 0; i < p.N_kv; i++) keep[i] = K[i * p.d]; if (keep[p.N_kv / 2] == 12345) return;
+//! a sum handed from lane to lane in registers that a switch of fibers does not keep
+//: task 00d
+//: score == 0
+//: says MISSED  two rows of one element
+{
+struct S {
+    static void nothing(float, float, float, float, float, float, float, float) {}
+    static float seventh(float, float, float, float, float, float, float, float x) { return x; }
+};
+void (*volatile put)(float, float, float, float, float, float, float, float) = S::nothing;
+float (*volatile take)() = (float (*)())(void *)S::seventh;
+float before = take(), sum = 0.0f;
+for (int col = lane; col < p.d; col += WARP) sum += Q[col];
+if (lane > 0) sum += before;
+put(sum, sum, sum, sum, sum, sum, sum, sum);
+for (int i = 0; i < 32; i++) __nanosleep(1);
+if (lane == 31) L[row] = sum;
+if (row >= 0) return;
+}
+//! half of the rows from global instead of shared memory
+//: task 08b
+//: edit s/dV_sum \+= P_reg\[r\] \* dO_smem\[r \* p\.d \+ c\];/dV_sum += P_reg[r] * (r % 2 || row0 + r >= p.N_q ? dO_smem[r * p.d + c] : dO[(size_t)(row0 + r) * p.d + c]);/
+//: score == 52
+//: says MISSED  no points: requests of global loads
+//! values exchanged by atomic operations, with a long wait
+//: task b07
+//: edit s/row_smem\[row\] = m_reg\[r\];/atomicExch(\&row_smem[row], m_reg[r]);/; s/= row_smem\[row\];/= atomicAdd(\&row_smem[row], 0.0f);/
+//: score == 0
+//: says exchange values by atomic operations
+//! a local array of 12 KB, whose stack is probed page by page
+//: task 03a
+//: says local arrays of more than 8 KB
+//: end
+float keep[3072]; for (int i = 0; i < p.N_kv; i++) keep[i] = K[i * p.d]; if (keep[p.N_kv / 2] == 12345) return;
