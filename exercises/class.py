@@ -25,8 +25,9 @@ COLUMNS = "student task variant seed score max results faults cost status note s
 GRAM, WINDOW = 12, 4  # tokens per gram, grams per window
 MARKED, LEAST = 0.3, 6  # share and number of the prints that a marked pair has in common
 MOST_BYTES = 1 << 20
-HOLE = re.compile(r"^[ \t]*// >>> Hole \d[^\n]*\n(.*?)(?:^[ \t]*// <<< End of hole|\Z)", re.DOTALL | re.MULTILINE)
-COMMENT = re.compile(r"(\"(?:\\.|[^\"\\\n])*\"?)|/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)  # or a string, which is kept
+HOLE = re.compile(r"^[ \t]*// >>> Hole (\d)[^\n]*\n(.*?)(?:^[ \t]*// <<< End of hole \1|\Z)", re.DOTALL | re.MULTILINE)
+# Or a literal or a word, which are kept: a comment may seem to begin in '"' and end in "*/".
+COMMENT = re.compile(r"(\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|[A-Za-z_]\w*|\d(?:[\w.]|'(?=\w))*)|/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 
 
 def fail(status, message):
@@ -69,7 +70,7 @@ def write_csv(path, columns, rows):
 
 def prints(text, names):
     """Winnowed fingerprints of the code in the holes. A name of the student's own, one that is not in `names`, is any name."""
-    code = COMMENT.sub(lambda found: found[1] or " ", "\n".join(HOLE.findall(text)))
+    code = COMMENT.sub(lambda found: found[1] or " ", "\n".join(hole[2] for hole in HOLE.finditer(text)))
     tokens = [token if token in names or not re.match("[A-Za-z_]", token) else "name" for token in re.findall(r"[A-Za-z_]\w*|[\d.]+\w*|[^\w\s]", code)]
     grams = [hashlib.md5(" ".join(tokens[at : at + GRAM]).encode()).hexdigest() for at in range(len(tokens) - GRAM + 1)]
     return {min(grams[at : at + WINDOW]) for at in range(len(grams) - WINDOW + 1)}

@@ -65,7 +65,8 @@ printf 'x\0y' >"$class/zero.cu"
 : >"$class/empty.cu"
 : >"$class/=1+2.cu"
 # What costs a comparison or a walk through folders too much, hides a copy, or has more bytes than letters.
-sed 's,^ *// >>> Hole 1.*,&\n    // <<< Endless loops,' "$class/copied.cu" >"$class/hidden.cu"
+sed "s,^ *// >>> Hole 1.*,&\n    // <<< Endless loops\n    // <<< End of hole 2\n    char q = '\"'; const char *begin = \"/*\";,
+    s,^ *// <<< End of hole 1,    q = '\"'; const char *end = \"*/\";\n&," "$class/copied.cu" >"$class/hidden.cu"
 cp "$work/task/starter.cu" "$class/$(printf '\u5b57%.0s' {1..80}).cu"
 { printf '// >>> Hole ' && head -c 900000 /dev/zero | tr '\0' 1; } >"$class/digits.cu"
 { printf '// >>> Hole 1\n"' && printf '\\"%.0s' {1..400000}; } >"$class/quotes.cu"
