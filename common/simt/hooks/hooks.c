@@ -171,8 +171,8 @@ void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, co
             is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                          \
             return;                                                                                                    \
         if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                   \
-        judge(self, pointer, bytes, kind, (marked) && !IS_SUBMISSION, __builtin_return_address(0));                    \
         if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                \
+        judge(self, pointer, bytes, kind, (marked) && !IS_SUBMISSION, __builtin_return_address(0));                    \
     }
 #define HOOKS(bytes)                                                                                                   \
     HOOK(read, bytes, ACCESS_READ, false)                                                                              \

@@ -64,6 +64,7 @@ void fiber_resume(struct worker *worker, struct thread *thread) {
 
 void fiber_wait(enum thread_state state) {
     simt_self->state = state;
+    if (state != AT_LOG) simt_self->judged_bytes = simt_self->seen_bytes = 0; /* what was judged must follow at once */
     simt_worker->scheduler = jump_fcontext(simt_worker->scheduler, NULL).from;
 }
 
