@@ -113,7 +113,8 @@ static const struct shape rung_shapes[] = {
     {1, 1, 1, 1, 64, false},         {1, 1, 64, 64, 64, true},          {1, 1, 129, 129, 64, false, 2.0f},
     {2, 3, 113, 203, 59, true},      {1, 1, 65, 33, 96, true},          {1, 1, 31, 129, 111, false},
     {1, 2, 150, 187, 34, true},      {1, 1, 257, 130, 128, false, 0.5f}, {1, 1, 300, 333, 66, true},
-    {2, 1, 70, 33, 8, true},
+    {2, 1, 70, 33, 8, true},         {1, 1, 9, 63, 64, false},          {1, 1, 3, 127, 40, false},
+    {1, 1, 150, 20, 64, true}, /* the first block has no keys */
 };
 enum { RUNG_SHAPE_COUNT = sizeof rung_shapes / sizeof *rung_shapes };
 
