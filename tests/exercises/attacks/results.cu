@@ -145,6 +145,12 @@ for (int i = 0; i < 32; i++) all += __uint_as_float(of[i]); if (lane == 0) L[row
 //: score == 80
 //: says MISSED  no points: shuffles and other warp collectives
 float more = 0; for (int c = 0; c < 8 * D; c++) more += __shfl_sync(FULL_WARP, Q_smem[lane], c % WARP); if (more == 12345) break;
+//! loads from global memory in place of shared memory, where wavefronts count
+//: task c05
+//: edit s/^        float S_reg\[TM\]\[TN\] = \{\};/        float more = 0.0f;\n        for (int i = 0; i < 1024; i++) more += K[i % p.d];\n        if (more == 12345) break;\n&/
+//: score == 40
+//: says MISSED  no points: requests of global loads
+
 //! a compiler's message that looks like points
 //: says ^  Score: 100\.0 of
 static_assert(sizeof(int) == 5, "x\nScore: 100.0 of 100.0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 error: ");
