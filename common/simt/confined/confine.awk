@@ -81,7 +81,7 @@ function control(name, operand) {
     instruction(name, $0)
 }
 FNR == 1 { split("", file) }
-/^[A-Za-z0-9_.$]+:$/ || /^$/ { if (!skipping) { release(1); print }; if (/^[^.]/) { pushes = -1; frame = 0 }; next }
+/^[A-Za-z0-9_.$]+:$/ || /^$/ { if (!skipping) { release(1); print }; if (/^[^.]/) pushes = -1; next }
 /^\t\./ { directive($1, substr($0, index($0, $1) + length($1) + 1)); next }
 skipping { next }
 /^#|;|^[^\t]/ { refuse("assembly that g++ does not make of device code: " $0) }
@@ -109,7 +109,8 @@ skipping { next }
     if (target ~ /^%[re]?bpl?$/ && !(name ~ /^(push|pop)q$/ || name rest == "movq%rsp, %rbp")) refuse("the frame pointer is changed")
     if (target ~ /^%[re]?spl?$/ && !(name ~ /^(add|sub|and|cmp)q$/ && rest ~ /^\$/ || name == "leaq" && rest ~ /^-?[0-9]*\(%r[bs]p\), / || name == "cmpq"))
         refuse("a local array of variable size, or a local variable aligned to more than 16 bytes")
-    if (name == "subq" && rest ~ /^\$[0-9]+, %rsp$/) frame += substr(rest, 2)
+    if (name == "subq" && rest ~ /^\$[0-9]+, %rsp$/) frame += substr(rest, 2) # page by page, each with a probe
+    else if (name != "orq") frame = 0
     if (frame > 8192 || name == "leaq" && rest ~ /^-[0-9]+\(%rsp\), %r11$/ && -rest > 8192) refuse("local arrays of more than 8 KB in one function: a thread of a card has registers for 1 KB")
     if (name !~ /^(lea|nop|prefetch)/ && match(rest, /[^ ,]*\([^()]*\)|%fs:[^ ,]+|^[^ ,%$(]+/)) {
         from = substr(rest, RSTART, RLENGTH)

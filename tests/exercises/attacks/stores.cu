@@ -152,3 +152,14 @@ long a[1] = {}; long *q = a + 2; for (int i = 0; i < 8; i++) atomicExch((unsigne
 //! printf with a spelling of %n that newer C libraries know
 //: says printf\(\) with %n
 if (row == 0) printf("%w32n", (int *)&blockDim);
+//! where its latest judged store went, after others have run: into the result of a function, of which no hook knows
+//: task 00d
+//: says a store past the end of a local array
+struct R { float x[8]; }; struct S { static R work(float own, const R *all, float *sum) {
+    R r; r.x[0] = own; for (int i = 0; i < 32; i++) __nanosleep(1); *sum = 0.0f;
+    for (int i = 0; i < 32; i++) *sum += all[i].x[0]; __syncwarp(); return r; } };
+__shared__ R cells[ROWS][WARP]; R *mine = &cells[threadIdx.y][lane]; *mine = R{}; __syncwarp();
+float own = 0.0f, all; for (int col = lane; col < p.d; col += WARP) own += Q[col];
+void (*volatile work)(R *, float, const R *, float *) = (void (*)(R *, float, const R *, float *))(void *)S::work;
+work(mine, own, cells[threadIdx.y], &all); if (lane == 0) L[row] = all;
+return;
