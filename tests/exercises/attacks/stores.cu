@@ -137,11 +137,11 @@ volatile char a[p.d * 100000l]; a[0] = 1;
 //: says __builtin|alloca|array of variable size|not declared
 volatile char *a = (char *)alloca(p.d * 100000); a[0] = 1;
 //! a frame larger than a stack
-//: says local memory .* is full
+//: says local arrays of more than 8 KB
 volatile float big[1 << 24]; big[col << 18] = 1.0f;
 //! recursion without end
 //: says local memory .* is full
-auto f = [](auto self, int i) -> int { int big[256]; big[i & 255] = i; return self(self, i + 1) + big[i & 127]; }; if (f(f, 0) == 1) return;
+auto f = [](auto self, int i) -> int { int big[32]; big[i & 31] = i; return self(self, i + 1) + big[i & 15]; }; if (f(f, 0) == 1) return;
 //! an aligned local variable
 //: score >= 0
 //: says array of variable size|aligned to more|Score
