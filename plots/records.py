@@ -17,6 +17,10 @@ class BadRecord(Exception):
     """A line that cannot be used; the message names file and line."""
 
 
+DASH = "-"  # what has not been recorded
+BEST = {"fp32": ("efficient", "% of PyTorch's fused kernel"), "fp16": ("cudnn", "% of cuDNN"), "bf16": ("cudnn", "% of cuDNN")}
+
+
 class BadMarker(Exception):
     """A marker that asks for what there is not."""
 

@@ -28,6 +28,8 @@ backward pass), ,det (its deterministic variant) or ,both:
     percent:STEP/math:SIZE   the same in % of another backend of PyTorch
     peer:STEP:SIZE      the time of PyTorch's fused kernel ('efficient', 'flash' in 16 bits) divided by the step's, in one process
     constant:NAME       one of the card's constants (plots/probes.py)
+    knockout:STEP:DIM:NAME:less  what a kernel without one part saves, in % (knockouts.sh; NAME with hyphens); or its rate, in 1e12
+                        FLOP/s; or alone: the time of the scores' exponentials, 16 per cycle of an SM, in % of the whole kernel's
     asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks     of the recorded latencies; card:peers and so on of another kind
     truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
@@ -54,11 +56,11 @@ from pathlib import Path
 import causes
 import probes
 import records as rec
+import trials
 from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, stall_counter, stalls_of
-from records import BadMarker, need, number, options_of, parse_size
+from records import BEST, DASH, BadMarker, need, number, options_of, parse_size
 from truth import agreement, apart, truth, truth_rows
 
-DASH = "-"
 CARDS = ("h200", "h100")
 # A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
 BLOCK = re.compile(r"^<!-- begin (table|diff|code|file|output) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
@@ -151,7 +153,6 @@ def compared(book, old, new, *options):
 
 # What PyTorch has for a data type; the best fused kernel among them, and its name in a heading.
 PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("flash", "cudnn")}
-BEST = {"fp32": ("efficient", "% of PyTorch's fused kernel"), "fp16": ("cudnn", "% of cuDNN"), "bf16": ("cudnn", "% of cuDNN")}
 
 
 def percent(book, line, backend=None):
@@ -232,30 +233,6 @@ def peers(book, page, step, pass_="fwd"):
                      percent(book, ours)])
     return (["size", step.split("_")[0], "TFLOP/s", *(f"PyTorch '{backend}'" for backend in backends),
              f"% of '{BEST[ours.details['dtype']][0]}'"], "lrrrrr", rows)
-
-
-def trials(book, page, step, dim):
-    """Tilings tried by hand, one run each, at one d; `what` says what is different."""
-    lines = [line for line in book.lines("trials", step[:2]) if (line["step"], str(line["dim"])) == (step, dim)]
-    size = next((f'B {line["batch"]}, H {line["heads"]}, N {line["seq"]}' for line in lines), DASH)
-    rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`' if line["tiling"] else DASH, line["what"], number(line["tflops"]),
-             number(line["tflops_causal"])] for line in lines]
-    if lines and (dtype := lines[0].get("dtype")):  # the best library's kernel, which did not run in the trials' process
-        shape = [rec.Shape(*(lines[0][key] for key in ("batch", "heads", "seq", "seq", "dim")), causal) for causal in (False, True)]
-        best = [rec.find(book.records("peers"), f"pytorch_{BEST[dtype][0]}", one, lines[0]["pass"]) for one in shape]
-        rows.append([DASH, f"{BEST[dtype][1][5:]}, in another process", *(number(line and line.tflops) for line in best)])
-    return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
-
-
-def alternatives(book, page, step, respect, file="orders"):
-    """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
-    times = {}
-    for line in book.lines("trials", file):
-        if line["step"] == step and respect in line:
-            times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
-    rows = [[what, *(cell for dim, first in next(iter(times.values())).items()
-                     for cell in (number(ms[dim], " ms"), f"{ms[dim] / first * 100:.1f} %"))] for what, ms in times.items()]
-    return ["B 4, H 16, N 4096", "d 64", "of the first", "d 128", "of the first"], "lrrrr", rows
 
 
 # ---- tables of counts ----------------------------------------------------------------------------------------------------------
@@ -360,12 +337,7 @@ def gallery(book, page, folder="steps"):
     return "\n" + text
 
 
-def knockouts(book, page, step):
-    """The times of a kernel without one of its parts (knockouts.sh)."""
-    return alternatives(book, page, step, "what", "knockouts")
-
-
-TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials, alternatives, knockouts, counters, limits, stalls,
+TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials.trials, trials.alternatives, trials.knockouts, counters, limits, stalls,
                                                        truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants,
                                                        probes.machine_code, bits, verdicts, gallery)}
 
@@ -442,6 +414,8 @@ def inline_value(book, page, key):
         return str(lines[-1].details.get("device" if kind == "card" else kind) or DASH) if lines else DASH
     if kind == "constant" and len(rest) == 1:
         return probes.constant(book, rest[0])
+    if kind == "knockout" and len(rest) == 4:
+        return trials.knockout(book, *rest)
     if kind == "truth" and not rest:
         rows = truth_rows(book)
         return f"{sum(bool(row.agree) for row in rows)} of {len(rows)}"

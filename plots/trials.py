@@ -1,0 +1,47 @@
+"""Tables and numbers of what was tried by hand: other tilings, other ways, a kernel without one of its parts. Standard library only."""
+
+import probes
+import records as rec
+from records import BEST, DASH, need, number
+
+
+def trials(book, page, step, dim):
+    """Tilings tried by hand, one run each, at one d; `what` says what is different."""
+    lines = [line for line in book.lines("trials", step[:2]) if (line["step"], str(line["dim"])) == (step, dim)]
+    size = next((f'B {line["batch"]}, H {line["heads"]}, N {line["seq"]}' for line in lines), DASH)
+    rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`' if line["tiling"] else DASH, line["what"], number(line["tflops"]),
+             number(line["tflops_causal"])] for line in lines]
+    if lines and (dtype := lines[0].get("dtype")):  # the best library's kernel, which did not run in the trials' process
+        shape = [rec.Shape(*(lines[0][key] for key in ("batch", "heads", "seq", "seq", "dim")), causal) for causal in (False, True)]
+        best = [rec.find(book.records("peers"), f"pytorch_{BEST[dtype][0]}", one, lines[0]["pass"]) for one in shape]
+        rows.append([DASH, f"{BEST[dtype][1][5:]}, in another process", *(number(line and line.tflops) for line in best)])
+    return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
+
+
+def alternatives(book, page, step, respect, file="orders"):
+    """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
+    times = {}
+    for line in book.lines("trials", file):
+        if line["step"] == step and respect in line:
+            times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
+    rows = [[what, *(cell for dim, first in next(iter(times.values())).items()
+                     for cell in (number(ms[dim], " ms"), f"{ms[dim] / first * 100:.1f} %"))] for what, ms in times.items()]
+    return ["B 4, H 16, N 4096", "d 64", "of the first", "d 128", "of the first"], "lrrrr", rows
+
+
+def knockouts(book, page, step):
+    """The times of a kernel without one of its parts (knockouts.sh)."""
+    return alternatives(book, page, step, "what", "knockouts")
+
+
+def knockout(book, step, dim, name, what):
+    """A number of one kernel of `knockouts`; `what` is less, rate or alone (top of tables.py)."""
+    lines = {line["what"].replace(" ", "-"): line for line in book.lines("trials", "knockouts") if (line["step"], str(line["dim"])) == (step, dim)}
+    need(name in lines, f'no knockout "{name}" of {step} is recorded at d {dim}; there are: {", ".join(lines)}')
+    line, whole = lines[name], next(iter(lines.values()))["ms"]
+    scores = line["batch"] * line["heads"] * line["seq"] ** 2
+    cycles = probes.of_card(book)["clock_mma"][1] * 1e6  # in a millisecond
+    values = {"less": f"{100 * (1 - line['ms'] / whole):.0f} %", "rate": number(4 * scores * line["dim"] / line["ms"] / 1e9),
+              "alone": f"{100 * scores / (probes.SMS * 16 * cycles) / whole:.0f} %"}
+    need(what in values, f'a knockout\'s "{what}" is not one of {", ".join(values)}')
+    return values[what]
