@@ -240,7 +240,7 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     task->solution = with_markers(task, json, kernel, answer);
 }
 
-/* Rot13, so that nobody reads the hints in a handout by accident. The same function encodes and decodes. */
+/* Rot13: in a handout nobody reads a hint by accident. The same function encodes and decodes. */
 static char *rot13(const char *text) {
     char *turned = strdup(text);
     for (char *c = turned; *c != '\0'; c++)

@@ -60,7 +60,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     if ((uintptr_t)from_global - simt_self->stack < STACK_BYTES)
         simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy of a local variable: it reads global memory only",
                   source_line(pc));
-    if ((uintptr_t)from_global - (uintptr_t)simt_worker->shared < SHARED_BYTES_MAX) { /* a load and a store, on a card too */
+    if ((uintptr_t)from_global - (uintptr_t)simt_worker->shared < SHARED_BYTES_MAX) { /* of memcpy_async(): a load and a store, on a card too */
         if (zero_bytes < bytes) simt_check_access(from_global, bytes - zero_bytes, ACCESS_READ, false, pc);
         simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
         memmove(to_shared, from_global, bytes - zero_bytes);

@@ -5,7 +5,7 @@
  * which this run happened to execute them:
  *
  *     same thread                     ordered by the program
- *     same block, a barrier between   ordered: the clock of the earlier access is below that of the last barrier
+ *     same block, a barrier between   ordered: the earlier access's clock is below the last barrier's clock
  *     same warp, a collective between ordered: by vector clocks of the warp's lanes
  *     other blocks of one launch      never ordered
  *     other launches                  ordered
