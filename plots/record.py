@@ -179,7 +179,7 @@ def counters(card, jobs):
     chapters, all_rungs = rec.chapters(ROOT), rec.rungs(ROOT)
     climbed = [step for step in all_rungs if len([other for other in all_rungs if other[:2] == step[:2]]) > 2]
     wide = [(step, size) for step in chapters for size in COUNTED]
-    wide += [(step, COUNTED[0]) for step in climbed if step not in chapters]
+    wide += [(step, size) for step in climbed if step not in chapters for size in COUNTED]
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
     narrow = [(step, size) for step in chapters for size in TRUTH]
     narrow += [(step, size) for step in all_rungs if step not in chapters for size in TRUTH[:2]]
