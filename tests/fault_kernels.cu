@@ -202,6 +202,19 @@ FAULT(reader_of_warps_overwrites, cudaErrorLaunchFailure, "race on cell",
       FIRST(2 * T, i >= T ? 7 : i == 0 || i == T - 1 ? in[i] - in[5] : 0),
       reader_of_warps_overwrites<CORRECT><<<1, T>>>(in, out))
 
+/* The thread that overwrites has read, too, in another line than the others: this line is not theirs. */
+template <bool CORRECT> __global__ void reader_overwrites_what_it_read(const int *in, int *out) {
+    __shared__ int cell;
+    int t = (int)threadIdx.x;
+    if (t == 0) cell = in[5];
+    __syncthreads();
+    if (t == 0) out[0] = in[0] - cell;
+    if (t == 0 && !CORRECT) cell = 7; // here
+    if (t > 0) out[t] = in[t] - cell; // here
+}
+FAULT(reader_overwrites_what_it_read, cudaErrorLaunchFailure, "race on cell", FIRST(T, in[i] - in[5]),
+      reader_overwrites_what_it_read<CORRECT><<<1, T>>>(in, out))
+
 /* ---- two writers, or a writer and a reader ----------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void lanes_write_write(const int *in, int *out) {

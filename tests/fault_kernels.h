@@ -40,6 +40,7 @@ struct fault {
     X(half_warp_without_syncwarp)                                                                                      \
     X(reader_of_lanes_overwrites)                                                                                      \
     X(reader_of_warps_overwrites)                                                                                      \
+    X(reader_overwrites_what_it_read)                                                                                  \
     X(lanes_write_write)                                                                                               \
     X(warps_write_write)                                                                                               \
     X(warps_write_read_global)                                                                                         \

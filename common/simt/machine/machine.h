@@ -181,6 +181,11 @@ struct worker {
         uint64_t mixed;                         /* else, where no race is known: the flags of the write stamp */
     } suspects[16];
     unsigned suspect_count, access_width;
+    struct other_line { /* where another one of several readers has read, one for each of some cells */
+        const struct cell *cell;
+        uint64_t owner; /* of the stamp; shadow.c */
+        uint32_t pc;
+    } other_lines[64];
     struct site_memory site_cache[SITES];
 
     uint64_t block_number; /* in the grid, x fastest */

@@ -101,6 +101,9 @@ static bool explain_rounds(const void *pc, const void *other_pc, char *text, siz
     return true;
 }
 
+/* To be freed. */
+static char *line_or(uint32_t pc, const char *unknown) { return pc != 0 ? source_line(absolute_pc(pc)) : strdup(unknown); }
+
 static const char *cause_of(bool same_block, bool same_warp, bool same_line, bool both_write) {
     if (same_line && both_write && same_block)
         return "two threads reach one element by the same line: does an index leave its row, where a bounds check is "
@@ -119,6 +122,18 @@ static const char *cause_of(bool same_block, bool same_warp, bool same_line, boo
         return "put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is "
                "enough)";
     return "a __syncthreads() is missing between the two";
+}
+
+static struct other_line *other_line_of(const struct cell *cell) {
+    size_t count = sizeof simt_worker->other_lines / sizeof *simt_worker->other_lines;
+    return &simt_worker->other_lines[(uintptr_t)cell / sizeof *cell % count];
+}
+
+/* Of the reader that a message about a race with the running thread speaks of; 0: not known. */
+static uint32_t line_of_reader(const struct cell *cell, uint64_t self_stamp) {
+    if (!cell->read_elsewhere || (cell->read & ~STAMP_FLAGS) != self_stamp) return cell->read_pc;
+    const struct other_line *other = other_line_of(cell);
+    return other->cell == cell && other->owner == stamp_owner(cell->read) ? other->pc : 0;
 }
 
 static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum access_kind kind, const void *pc,
@@ -146,15 +161,14 @@ static __attribute__((noinline, cold)) void report_race(uintptr_t address, enum 
                  : same_block ? "the same block"
                               : "another block");
     }
-    char *line = source_line(pc), *other_line = source_line(absolute_pc(other_pc));
+    char *line = source_line(pc), *other_line = line_or(other_pc, "");
     bool both_write = other_wrote && kind == ACCESS_WRITE;
-    const char *cause = same_block && explain_rounds(pc, absolute_pc(other_pc), rounds, sizeof rounds)
+    const char *cause = same_block && other_pc != 0 && explain_rounds(pc, absolute_pc(other_pc), rounds, sizeof rounds)
                             ? rounds
                             : cause_of(same_block, same_warp, strcmp(line, other_line) == 0, both_write);
     const char *other_verb = other_wrote ? "wrote" : simt_strict || shared ? "read" : "accessed"; /* keep_writer() */
-    simt_fail(cudaErrorLaunchFailure,
-              "race on %s: this thread %s it at %s; %s %s it at %s, and nothing orders the two: %s", what, verb(kind),
-              line, who, other_verb, other_line, cause);
+    simt_fail(cudaErrorLaunchFailure, "race on %s: this thread %s it at %s; %s %s it%s%s, and nothing orders the two: %s", what,
+              verb(kind), line, who, other_verb, other_pc != 0 ? " at " : "", other_line, cause);
 }
 
 /* ---- what a card tolerates, where SIMT_STRICT does not forbid it ---------------------------------------------------- */
@@ -247,7 +261,7 @@ static __attribute__((noinline, cold)) bool suspect_write(struct cell *cell, uin
     suspect->races = true;
     suspect->other_reads = with_read;
     suspect->stamp = with_read ? cell->read : write;
-    suspect->other_pc = with_read ? cell->read_pc : cell->write_pc;
+    suspect->other_pc = with_read ? line_of_reader(cell, stamp) : cell->write_pc;
     suspect->atomic = marked;
     return true;
 }
@@ -277,7 +291,7 @@ static bool note_mixed(const struct suspect *suspect) {
     lock_sector(simt_worker, suspect->address);
     bool races = same_launch(cell->read, stamp) && readers_unordered(cell->read, cell->read_clock, stamp);
     if (same_launch(cell->write, stamp)) cell->write |= suspect->mixed;
-    if (races) report_race(suspect->address, ACCESS_WRITE, suspect->pc, cell->read, cell->read_pc, false);
+    if (races) report_race(suspect->address, ACCESS_WRITE, suspect->pc, cell->read, line_of_reader(cell, stamp), false);
     unlock_sector(simt_worker);
     return races;
 }
@@ -285,7 +299,7 @@ static bool note_mixed(const struct suspect *suspect) {
 static void tell_tolerated(const struct suspect *suspect) {
     char what[200];
     describe_address(suspect->address, what, sizeof what);
-    char *line = source_line(suspect->pc), *other_line = source_line(absolute_pc(suspect->other_pc));
+    char *line = source_line(suspect->pc), *other_line = line_or(suspect->other_pc, "another line");
     if (suspect->reads || suspect->other_reads)
         simt_warn(
             suspect->pc,
@@ -398,7 +412,21 @@ static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc
     if (same_time && (cell->read & READ_VOLATILE) == 0) return;
     cell->read = stamp | READ_VOLATILE;
     cell->read_clock = simt_self->clock;
-    cell->read_pc = relative_pc(pc) & INT32_MAX;
+    cell->read_pc = relative_pc(pc);
+    cell->read_elsewhere = false;
+}
+
+/* The line of a read. The stamp names the last of several readers. When this is who comes to write, the others are meant:
+ * where the last of them has read in another line, it is kept beside, until one of another cell takes its place. */
+static inline void note_line(struct cell *cell, uint64_t read_before, const void *pc) {
+    uint32_t line = relative_pc(pc);
+    bool several = (cell->read & STAMP_FLAGS) != 0, same_thread = ((cell->read ^ read_before) & ~STAMP_FLAGS) == 0;
+    if (!several || !same_thread || !cell->read_elsewhere) {
+        cell->read_elsewhere = several && line != cell->read_pc;
+        if (cell->read_elsewhere)
+            *other_line_of(cell) = (struct other_line){cell, stamp_owner(cell->read), cell->read_pc};
+    }
+    cell->read_pc = line;
 }
 
 /* Of a read in global memory, or of a plain one in shared memory. */
@@ -427,7 +455,7 @@ static inline __attribute__((always_inline)) void note_read(struct cell *cell, u
     }
     SIMT_PAUSE(reader_stamped);
     cell->read_clock = simt_self->clock;
-    cell->read_pc = relative_pc(pc) & INT32_MAX;
+    note_line(cell, read, pc);
 }
 
 static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool shared,
@@ -465,7 +493,8 @@ static __attribute__((noinline, cold)) void keep_writer(struct cell *cell, uint6
     cell->read |= !same_owner(write, stamp)                                            ? READ_BY_BLOCKS
                   : stamp_thread(write) / WARP_SIZE != stamp_thread(stamp) / WARP_SIZE ? READ_BY_WARPS
                                                                                        : READ_BY_LANES;
-    cell->read_pc = cell->write_pc & INT32_MAX;
+    cell->read_pc = cell->write_pc;
+    cell->read_elsewhere = false;
 }
 
 static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
@@ -491,7 +520,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
                                              unordered(read, cell->read_clock, stamp)
                                        : readers_unordered(read, cell->read_clock, stamp);
         if (races_with_read && !suspect_write(cell, address, stamp, marked, shared, true, pc)) {
-            report_race(address, kind, pc, read, cell->read_pc, false);
+            report_race(address, kind, pc, read, line_of_reader(cell, stamp), false);
             return;
         }
     }
