@@ -241,6 +241,20 @@ static void tail(int count) {
     for (int i = 0; i < N; i++) wrong |= fabs(host[i] - 1) > 1e-3;
     printf("%s\n", wrong ? "wrong" : "right");
 }
+__global__ void roots(float *out, const float *in) { // of what nobody has written
+    out[threadIdx.x] = sqrtf(in[threadIdx.x]);
+}
+static void root_of_tail(void) {
+    float *in, *out, host[N];
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof host);
+    fill<<<1, N>>>(in, N - 4);
+    roots<<<1, N>>>(out, in);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    bool wrong = false;
+    for (int i = 0; i < N; i++) wrong |= fabs(host[i] - 1) > 1e-3;
+    printf("%s\n", wrong ? "wrong" : "right");
+}
 static void copied_tail(int count) {
     float *device, *second, host[N];
     cudaMalloc(&device, sizeof host);
@@ -334,6 +348,7 @@ int main(int argc, char **argv) {
     else if (is("misaligned_fault")) misaligned_fault<<<1, N>>>((misplaced *)out);
     else if (is("tail")) return tail(N - 4), 0;
     else if (is("tail_twin")) return tail(N), 0;
+    else if (is("root_of_tail")) return root_of_tail(), 0;
     else if (is("copied_tail")) return copied_tail(N - 4), 0;
     else if (is("copied_tail_twin")) return copied_tail(N), 0;
     else if (is("padding")) return padding(36), 0;

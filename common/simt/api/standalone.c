@@ -65,7 +65,7 @@ static __attribute__((constructor)) void start(void) {
     cudaGetDeviceCount(&devices); /* a wrong SIMT_DEVICES ends the program */
     simt_shuffle_blocks(number_from("SIMT_SHUFFLE_SEED"));
     host_is_watched = true;
-    memory_poison = 0xfb;
+    memory_poison = 0x7b;
     simt_strict = number_from("SIMT_STRICT") != 0;
     meter = getenv("SIMT_METER");
     if (meter != NULL && (*meter == '\0' || strcmp(meter, "0") == 0)) meter = NULL;

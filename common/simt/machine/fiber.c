@@ -45,7 +45,7 @@ static void forget_registers(void) {
 
 void fiber_resume(struct worker *worker, struct thread *thread) {
     if (thread->state == FRESH && IS_SUBMISSION) /* what another block's thread left there was loaded for nothing */
-        memset((void *)thread->stack, 0xFB, STACK_BYTES);
+        memset((void *)thread->stack, 0x7B, STACK_BYTES);
     if (thread->state == FRESH)
         thread->context = make_fcontext((void *)(thread->stack + STACK_BYTES - stack_colour(thread)),
                                         STACK_BYTES - stack_colour(thread), fiber_main);

@@ -4,8 +4,8 @@
 
 #include "machine.h"
 
-/* The byte that memory starts out with. 0xff: NaN as a float, -1 as an int. A program that simt-nvcc makes has 0xfb: large
- * and finite in all floating types, so that `fabs(got - wanted) > bound` holds for it. */
+/* The byte that memory starts out with. 0xff: NaN as a float, -1 as an int. A program that simt-nvcc makes has 0x7b: large,
+ * finite and positive in all floating types, so that `fabs(got - wanted) > bound` holds for it, for its root and for its logarithm. */
 extern unsigned char memory_poison;
 
 /* What memory an address lies in. LITERAL: what the program never changes, which host and kernels may read. */
