@@ -2,7 +2,7 @@
 //
 // Idea      A thread owns a register tile of S, TM rows x TN keys, and a register tile of O. For each column of Q and K
 //           it loads TM + TN numbers and performs TM TN FMAs, their outer product: at 8 x 8, 16 loads feed 64 FMAs. In
-//           chapter 05 a load or shuffle fed about one FMA.
+//           chapter 05 a load or shuffle feeds 1.6 FMAs.
 // Costs     128 accumulators per thread, so only 8 warps fit on an SM. P passes through shared memory.
 // Limiter   Shared memory: a load brings one number per thread, and neighbouring rows of a tile begin in the same bank,
 //           so that a load of K has an 8-way bank conflict.
