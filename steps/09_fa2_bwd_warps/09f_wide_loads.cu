@@ -3,7 +3,7 @@
 // Idea      A thread loads four neighbouring floats at once, so a quarter of the load instructions feeds the same
 //           FMAs: for dV and dK 3 loads feed 32 FMAs instead of 12.
 // Costs     A thread's columns and keys come in fours, and rows begin at multiples of 16 bytes (09e).
-// Limiter   Latency: the whole block waits for each tile, which it copies element by element by way of registers.
+// Limiter   Loads from shared memory, and the copies of each tile by way of registers, for which the whole block waits.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

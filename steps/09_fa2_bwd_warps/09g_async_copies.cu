@@ -5,7 +5,7 @@
 //           dS.
 // Costs     A wait and a barrier per tile. Where d is no multiple of 4, rows are unaligned and are copied 4 bytes at
 //           a time.
-// Limiter   The latency of shared memory, with two warps per scheduler.
+// Limiter   Loads from shared memory: a warp's loads queue for the data path.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

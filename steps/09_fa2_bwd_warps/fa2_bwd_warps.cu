@@ -1,7 +1,7 @@
 // 09_fa2_bwd_warps: FlashAttention-2's backward pass (Dao 2023, Algorithm 2), its five products split over the warps.
 //
 // Idea      interior tiles are copied without bounds checks; only a tile at the edge of a matrix checks each element.
-//           All else is as in 09i: one block per key tile loops over the query tiles and keeps dK and dV in
+//           All else is as in 09j: one block per key tile loops over the query tiles and keeps dK and dV in
 //           registers; one half of its warps computes S, P and dV, the other half dP, dS and dK; all warps compute
 //           dQ.
 // Costs     O(N) memory: D and L2, two floats per query row. P is recomputed from Q, K and L.
