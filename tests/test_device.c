@@ -6,6 +6,8 @@
 #include "simulated.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define step step_under_test
 
@@ -283,6 +285,24 @@ static void place_rows(const struct part *part, enum tensor tensor, const void *
         cr_assert_eq(cudaMemcpy(start_of(part, tensor) + at, from, bytes, cudaMemcpyDeviceToDevice), cudaSuccess);
 }
 
+/* NaN in reserved memory, so that what a pass adds to but has not zeroed shows. All pieces of it are pages of one file, of which a
+ * kernel gets a copy when it writes: they take no memory. A process may have 65530 pieces. */
+static void fill_with_nan(char *memory, size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), piece = (bytes / 16384 / page + 256) * page;
+    int file = memfd_create("NaN", 0);
+    cr_assert(file >= 0 && ftruncate(file, (off_t)piece) == 0);
+    void *filled = mmap(NULL, piece, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    cr_assert_neq(filled, MAP_FAILED);
+    memset(filled, 0xff, piece);
+    munmap(filled, piece);
+    for (size_t at = 0; at < bytes; at += piece) {
+        size_t rest = (bytes - at + page - 1) / page * page;
+        void *mapped = mmap(memory + at, rest < piece ? rest : piece, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0);
+        cr_assert_eq(mapped, memory + at);
+    }
+    close(file);
+}
+
 /* False where the address space is too small. cudaDeviceReset() releases all. */
 static bool reserve(struct part *part, const struct problem *rows) {
     const struct problem *problem = &part->problem;
@@ -305,6 +325,7 @@ static bool reserve(struct part *part, const struct problem *rows) {
     }
     size_t workspace_bytes = workspace_bytes_of(step, problem);
     part->workspace = workspace_bytes > 0 ? simt_reserve(workspace_bytes) : NULL;
+    if (part->workspace != NULL) fill_with_nan(part->workspace, workspace_bytes);
     return workspace_bytes == 0 || part->workspace != NULL;
 }
 
