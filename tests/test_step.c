@@ -478,6 +478,47 @@ static void one_key_of_large_negative_scores(int half, bool is_backward) {
 Test(forward, large_negative_scores, .init = needs_forward) { one_key_of_large_negative_scores(8, false); }
 Test(backward, large_negative_scores, .init = needs_backward) { one_key_of_large_negative_scores(8, true); }
 
+/* All scores near 4096, or near -4096, and exact, for Q and K are multiples of 1/16: L is rounded by up to 2^-12, and a row's weights
+ * add up to 1 + e, |e| <= 2.4 * 2^-12 where L log2(e) and scale S log2(e) are rounded, too. Where a column of dO is all 1, this column
+ * of dV adds up to N_q. All of V near 512 moves dP and D by one number, a hundred times as large as dP - D: e D may not stay in dS. */
+Test(backward, weights_beside_a_large_L, .init = needs_backward) {
+    enum { N_q = 70, N_kv = 90 };
+    for (float sign = -1.0f; sign <= 1.0f; sign += 2.0f) {
+        struct problem problem = problem_for(step, &(struct shape){1, 1, N_q, N_kv, 16, false, 0.0f});
+        problem.scale = 1.0f;
+        struct run run = new_run(step, &problem, INPUT_RANDOM);
+        size_t d = (size_t)problem.d;
+        bool wide = problem.dtype == FP32; /* 16 bits do not hold such an O */
+        for (size_t i = 0; i < N_q * d; i++) run.host[TENSOR_Q][i] = i % d == 0 ? sign * 64.0f : rintf(4.0f * run.host[TENSOR_Q][i]) / 16.0f;
+        for (size_t i = 0; i < N_kv * d; i++) {
+            run.host[TENSOR_K][i] = i % d == 0 ? 64.0f : rintf(4.0f * run.host[TENSOR_K][i]) / 16.0f;
+            if (wide) run.host[TENSOR_V][i] += 512.0f;
+        }
+        for (size_t i = 0; i < N_q * d; i += d) run.host[TENSOR_dO][i] = 1.0f;
+        cr_assert_eq(run_upload(&run), cudaSuccess);
+        struct oracle oracle = ask_oracle(&run);
+        forward(&run, step);
+        for (int deterministic = 0; deterministic <= (step->backward_deterministic != NULL); deterministic++) {
+            backward(&run, step, deterministic != 0);
+            double sum = 0.0;
+            for (size_t i = 0; i < N_kv * d; i += d) sum += (double)run.host[TENSOR_dV][i];
+            cr_expect_float_eq(sum, N_q, (2.4 / 4096.0 + rounding_of(&run)) * N_q, "%s: dV adds up to %g", step->name, sum);
+            for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV && wide; tensor++) {
+                double error = 0.0, size = 0.0;
+                for (size_t i = 0; i < tensor_elements(&problem, tensor); i++) {
+                    if (tensor == TENSOR_dQ && i % d == 0) continue; /* 64 times the sum of dS, which is 0 */
+                    error += pow((double)run.host[tensor][i] - oracle.values[tensor][i], 2.0);
+                    size += pow(oracle.values[tensor][i], 2.0);
+                }
+                cr_expect(sqrt(error) <= 1e-3 * sqrt(size), "%s: %s is off by %g of its norm", step->name, tensor_table[tensor].name,
+                          sqrt(error / size));
+            }
+        }
+        free_oracle(&oracle);
+        run_destroy(&run);
+    }
+}
+
 /* -2^103, about -1e31, is below what kernels write for a masked score, unless it is -inf. The simulated device rounds a product
  * before it subtracts; a card does not, and what an FMA leaves of 2^103 is no score any more. */
 Test(forward, scores_below_minus_1e30, .init = needs_forward) {
