@@ -44,8 +44,8 @@ static void fetch(struct run *run, enum tensor tensor, const void *from) {
 }
 
 /* On a stream of the caller's, not only on the default one. */
-Test(step, on_a_stream, .init = skip_without_device) {
-    struct run run = small_run(1, 2, 97, 65, 64, true, INPUT_RANDOM);
+static void on_a_stream(const struct problem *problem) {
+    struct run run = new_run(step, problem, INPUT_RANDOM);
     forward(&run, step);
     cudaStream_t stream = NULL;
     cr_assert_eq(cudaStreamCreate(&stream), cudaSuccess);
@@ -61,8 +61,9 @@ Test(step, on_a_stream, .init = skip_without_device) {
         unsigned long uses = simt_default_stream_uses != NULL ? simt_default_stream_uses() : 0;
         unsigned long waits = simt_waits != NULL ? simt_waits() : 0;
         cr_assert_eq(passes[i](&run.problem, &run.device, run.workspace, stream), cudaSuccess);
-        if (simt_default_stream_uses != NULL) cr_assert_eq(simt_default_stream_uses(), uses, "the default stream was used");
-        if (simt_waits != NULL) cr_assert_eq(simt_waits(), waits, "the pass waits for its kernels");
+        if (simt_default_stream_uses != NULL)
+            cr_assert_eq(simt_default_stream_uses(), uses, "%s: the default stream was used", describe(problem));
+        if (simt_waits != NULL) cr_assert_eq(simt_waits(), waits, "%s: the pass waits for its kernels", describe(problem));
         cr_assert_eq(cudaStreamSynchronize(stream), cudaSuccess);
         fetch(&run, output, pointer);
         cr_assert(check_values(run.host[output], before, count, 1e-6).ok);
@@ -78,6 +79,18 @@ static void with_memory(const char *KiB) {
 }
 /* The least of all cards that the step runs on. */
 static void with_least_memory(void) { with_memory(step->compute_capability >= 80 ? "99" : "64"); }
+
+/* One problem for each tiling and type. */
+static void each_tiling(void (*test)(const struct problem *)) {
+    for (int d = 32; d <= MAX_HEAD_DIM; d *= 2)
+        for (enum dtype dtype = 0; dtype < DTYPES; dtype++) {
+            struct problem problem = problem_for(step, &(struct shape){1, 2, 49, 33, d, true, 1.0f});
+            problem.dtype = dtype;
+            if (step_refuses(step, &problem, all_passes()) == NULL) test(&problem);
+        }
+}
+Test(step, on_a_stream, .init = skip_without_device) { each_tiling(on_a_stream); }
+Test(step, on_a_stream_with_least_memory, .init = with_least_memory) { each_tiling(on_a_stream); }
 
 /* The small tilings. */
 Test(step, least_shared_memory, .init = with_least_memory) {
@@ -238,26 +251,28 @@ Test(step, workspace_of_large_problems, .init = skip_without_device) {
 }
 
 /* Each call of a pass fails once, and the pass says so. */
-Test(step, launch_that_fails, .init = skip_without_device) {
+static void expect_each_error(const struct problem *problem) {
     attention_pass *passes[] = {step->forward, step->backward, step->backward_deterministic};
-    struct problem problem = problem_for(step, &(struct shape){1, 1, 33, 33, 64, false, 1.0f});
-    struct problem empty = problem;
+    struct problem empty = *problem;
     empty.batch = 0; /* a grid of 0 blocks: an error on a card, too */
     for (int i = 0; i < 3; i++) {
         if (passes[i] == NULL) continue;
-        cr_expect_neq(passes[i](&empty, &(struct tensors){0}, NULL, NULL), cudaSuccess, "a grid of 0 blocks");
+        cr_expect_neq(passes[i](&empty, &(struct tensors){0}, NULL, NULL), cudaSuccess, "%s: a grid of 0 blocks", describe(problem));
         cudaGetLastError();
         for (unsigned number = 1; simt_fail_call != NULL; number++) {
             simt_fail_call(number);
-            cudaError_t error = judge(passes[i], &problem);
+            cudaError_t error = judge(passes[i], problem);
             if (simt_fail_call(0) > 0) {
                 cr_assert_gt(number, 1, "the pass makes no call");
                 break;
             }
-            cr_expect_neq(error, cudaSuccess, "%s: its call number %u failed, and the pass does not say so", step->name, number);
+            cr_expect_neq(error, cudaSuccess, "%s, %s: its call number %u failed, and the pass does not say so", step->name,
+                          describe(problem), number);
         }
     }
 }
+Test(step, launch_that_fails, .init = skip_without_device) { each_tiling(expect_each_error); }
+Test(step, launch_that_fails_with_least_memory, .init = with_least_memory) { each_tiling(expect_each_error); }
 
 /* A problem too large to run whole: one part of its blocks runs, which computes some rows of its last head. The oracle is asked
  * about these rows alone. All other memory is reserved and never touched. */
