@@ -1,6 +1,8 @@
 """Instructions that a kernel executed on the simulated device, from how often its threads entered each basic block. Standard
 library only; needs objdump, and knows the processor x86-64 alone."""
 
+import bisect
+import functools
 import platform
 import re
 import shutil
@@ -22,11 +24,11 @@ def executed(program, counts):
     entered = dict(zip(counts[::2], counts[1::2]))
     if not entered or not can_be_counted():
         return {}
-    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--start-address={min(entered)}",
-                           f"--stop-address={max(entered) + 65536}", program], capture_output=True, text=True, check=True)
+    addresses, lines = disassembled(program)
     found, times = dict.fromkeys(NAMES, 0), 0
-    for address, name, target in (match.groups() for line in done.stdout.splitlines() if (match := LINE.match(line))):
-        times = entered.get(int(address, 16), times)
+    for at in range(bisect.bisect_left(addresses, min(entered)), bisect.bisect_left(addresses, max(entered) + 65536)):
+        name, target = lines[at]
+        times = entered.get(addresses[at], times)
         if FLOATING.fullmatch(name):
             found[FLOATING_POINT] += times
         elif name == "call" and not (target or "").startswith(HOOKS):
@@ -34,3 +36,11 @@ def executed(program, counts):
         elif name in ("jmp", "ret") or target == "__sanitizer_cov_trace_pc":  # a block ends, or another begins
             times = 0
     return found
+
+
+@functools.lru_cache(1)
+def disassembled(program):
+    """Addresses, and the name and target of the instruction at each."""
+    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True)
+    found = [match.groups() for line in done.stdout.splitlines() if (match := LINE.match(line))]
+    return [int(address, 16) for address, *_ in found], [rest for _, *rest in found]
