@@ -61,10 +61,12 @@ METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1
                    *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),
                    *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic"))]
 # Of rungs as well: all counts, without the lines, and the work, which depends on the compiler a little.
-# The widths at which one tiling ends, causal and not, and the tilings for little shared memory.
+# The last widths of tilings, causal and not, for much and for little shared memory.
 WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1, 1, 97, 64), options(1, 1, 97, 64, "--causal"),
-          options(1, 1, 70, 32), options(1, 1, 97, 64, "--deterministic"),
-          *(f"SIMT_SHARED_KIB=99 {options(1, 1, 65, d)}" for d in (64, 128))]
+          options(1, 1, 70, 32), options(1, 1, 97, 64, "--deterministic"), options(1, 1, 70, 32, "--deterministic"),
+          *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)}" for KiB, d in ((99, 64), (99, 128), (99, 32), (163, 64), (163, 128))),
+          *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)} --deterministic" for KiB, d in ((99, 32), (163, 64), (163, 128))),
+          options(1, 1, 97, 128, "--dtype fp16")]
 WORK = ("basic_blocks", "accesses_during_async_copies", *instructions.NAMES)
 WORK_SHARE = 0.03
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
