@@ -10,7 +10,8 @@ import subprocess
 
 LINE = re.compile(r"\s*([0-9a-f]+):\s+(\w+)(?:.*<([^>+]+)>)?")
 FLOATING = re.compile(r"v?(add|sub|mul|div|sqrt|min|max|u?comi)[sp][sd]")
-NAMES = FLOATING_POINT, CALLS = "floating_point_instructions", "function_calls"
+DIVISION = re.compile(r"i?div[bwlq]?")  # of integers; the compiler divides by constants otherwise
+NAMES = FLOATING_POINT, CALLS, DIVISIONS = "floating_point_instructions", "function_calls", "integer_divisions"
 HOOKS = ("__tsan_", "__sanitizer_", "__ubsan_")
 
 
@@ -20,7 +21,7 @@ def can_be_counted():
 
 def executed(program, counts):
     """counts: address, times entered, address, times entered, ... How many instructions of those that every compiler makes of a
-    source: arithmetic in floating point, and calls (of expf() and the like)."""
+    source: arithmetic in floating point, calls (of expf() and the like), and divisions of integers by what is no constant."""
     entered = dict(zip(counts[::2], counts[1::2]))
     if not entered or not can_be_counted():
         return {}
@@ -31,6 +32,8 @@ def executed(program, counts):
         times = entered.get(addresses[at], times)
         if FLOATING.fullmatch(name):
             found[FLOATING_POINT] += times
+        elif DIVISION.fullmatch(name):
+            found[DIVISIONS] += times
         elif name == "call" and not (target or "").startswith(HOOKS):
             found[CALLS] += times
         elif name in ("jmp", "ret") or target == "__sanitizer_cov_trace_pc":  # a block ends, or another begins

@@ -66,7 +66,9 @@ WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1
           options(1, 1, 70, 32), options(1, 1, 97, 64, "--deterministic"), options(1, 1, 70, 32, "--deterministic"),
           *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)}" for KiB, d in ((99, 64), (99, 128), (99, 32), (163, 64), (163, 128))),
           *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)} --deterministic" for KiB, d in ((99, 32), (163, 64), (163, 128))),
-          options(1, 1, 97, 128, "--dtype fp16")]
+          options(1, 1, 97, 128, "--dtype fp16"),
+          # One block, the first: under a mask it should be one of the longest.
+          *(options(1, 1, 300, 64, f"--causal --meter-blocks 1000{more}") for more in ("", " --deterministic"))]
 WORK = ("basic_blocks", "accesses_during_async_copies", *instructions.NAMES)
 WORK_SHARE = 0.03
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
