@@ -33,6 +33,7 @@ cudaError_t cudaHostUnregister(void *pointer) {
 
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
     (void)stream;
+    if (api_call_is_to_fail()) return api_remember(cudaErrorMemoryAllocation);
     return cudaMalloc(pointer, bytes);
 }
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {

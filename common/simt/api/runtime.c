@@ -241,7 +241,7 @@ static cudaError_t release(void *pointer, bool page_locked) {
 }
 
 cudaError_t cudaFree(void *pointer) {
-    host_waited(); /* as on a card */
+    wait_for_all(); /* as on a card */
     return release(pointer, false);
 }
 cudaError_t cudaFreeHost(void *pointer) { return release(pointer, true); }

@@ -352,11 +352,11 @@ void simt_run_part(unsigned parts, unsigned part);
  * the address space is too small. What kernels leave unwritten in it is not noticed. cudaFree() releases it. */
 void *simt_reserve(size_t bytes);
 
-/* Beyond CUDA: let launch, cudaMemset or cudaMemcpyAsync number `number` from now on fail (1: the next one; 0: none). Returns the
- * number of calls that were left before the failure set by the previous call. */
+/* Beyond CUDA: let launch, cudaMemset, cudaMemcpyAsync or cudaMallocAsync number `number` from now on fail (1: the next one; 0:
+ * none). Returns the number of calls that were left before the failure set by the previous call. */
 unsigned simt_fail_call(unsigned number);
 
-/* Beyond CUDA: how many launches, calls of cudaMemset and of cudaMemcpyAsync there were. */
+/* Beyond CUDA: how many launches, calls of cudaMemset, of cudaMemcpyAsync and of cudaMallocAsync there were. */
 unsigned long simt_calls(void);
 
 /* Beyond CUDA: how often work was enqueued on the default stream, cudaMemset() and cudaMemcpy() included. */
