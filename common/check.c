@@ -2,6 +2,9 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* A score s = scale q.k is off by about eps * term_size, and softmax turns an absolute error of a score into a relative
  * one of P; sums of `terms` numbers drift by eps sqrt(terms). The constants leave about a factor of four over what
@@ -9,6 +12,9 @@
 double rounding_bound(double term_size, double terms) {
     return (double)FLT_EPSILON * (8.0 + 2.0 * sqrt(terms) + 2.0 * term_size);
 }
+
+/* -inf that meets -inf is right. */
+static double error_of(float out, double ref) { return (double)out == ref ? 0.0 : fabs((double)out - ref); }
 
 static void note_wrong(struct check *check, size_t i, double expected) {
     if (check->wrong < 3) {
@@ -78,7 +84,7 @@ struct check check_logsumexp(const float *out, const double *ref, size_t count, 
         if (isfinite(ref[i]) && fabs(ref[i]) > largest) largest = fabs(ref[i]);
     check.bound_max = bound * largest;
     for (size_t i = 0; i < count; i++) {
-        double error = isinf(ref[i]) && (double)out[i] == ref[i] ? 0.0 : fabs((double)out[i] - ref[i]);
+        double error = error_of(out[i], ref[i]);
         error_squares += error * error;
         squares += isfinite(ref[i]) ? ref[i] * ref[i] : 0.0;
         check.err_max = worse(check.err_max, error);
@@ -93,4 +99,80 @@ size_t first_not_finite(const float *out, size_t count, bool allow_minus_infinit
     for (size_t i = 0; i < count; i++)
         if (!isfinite(out[i]) && !(allow_minus_infinity && isinf(out[i]) && out[i] < 0.0f)) return i;
     return count;
+}
+
+/* ---- which elements are wrong ---- */
+
+enum { COMPARED = 1, WRONG = 2 };
+
+struct dimension {
+    const char *one, *many;
+    size_t size;
+    unsigned char *seen; /* of each index: COMPARED, WRONG or both */
+};
+
+static size_t gcd(size_t a, size_t b) { return b == 0 ? a : gcd(b, a % b); }
+
+/* Append which indices are wrong; nothing where all are, or where they are scattered. */
+static void describe_indices(const struct dimension *dimension, char *text, size_t room) {
+    size_t first = 0, last = 0, step = 0, wrong = 0, compared = 0, right_between = 0, right_on_steps = 0;
+    for (size_t i = 0; i < dimension->size; i++) {
+        compared += dimension->seen[i] != 0;
+        if ((dimension->seen[i] & WRONG) == 0) continue;
+        if (wrong++ == 0) first = i;
+        step = gcd(i - first, step);
+        last = i;
+    }
+    if (wrong == compared) return;
+    for (size_t i = first; i <= last; i++) {
+        right_between += dimension->seen[i] == COMPARED;
+        right_on_steps += dimension->seen[i] == COMPARED && (i - first) % step == 0;
+    }
+    size_t length = strlen(text);
+    const char *many = dimension->many;
+    text += length, room -= length;
+    if (wrong == 1)
+        snprintf(text, room, ", %s %zu", dimension->one, first);
+    else if (right_between == 0)
+        snprintf(text, room, ", %s %zu to %zu", many, first, last);
+    else if (wrong == 2)
+        snprintf(text, room, ", %s %zu and %zu", many, first, last);
+    else if (right_on_steps == 0 && step == 2)
+        snprintf(text, room, ", %s %s from %zu to %zu", first % 2 == 0 ? "even" : "odd", many, first, last);
+    else if (right_on_steps == 0 && step > 2)
+        snprintf(text, room, ", %s %zu, %zu, ..., %zu", many, first, first + step, last);
+}
+
+void describe_wrong(struct check *check, const struct problem *problem, enum tensor tensor, const size_t *rows,
+                    size_t count, const float *out, const double *ref) {
+    size_t columns = tensor_columns(problem, tensor), H = (size_t)problem->heads, heads = (size_t)problem->batch * H;
+    size_t N = tensor_rows(problem, tensor) / heads, total = 0;
+    const char *those = count == heads * N ? "" : " compared";
+    if (check->wrong == 0) return;
+    if (check->wrong <= 3 || check->wrong == count * columns) {
+        snprintf(check->where, sizeof check->where, "%s element%s is wrong", check->wrong <= 3 ? "no other" : "every", those);
+        return;
+    }
+    enum { BATCH, HEAD, ROW, COLUMN, EACH_HEAD, DIMENSIONS };
+    struct dimension dimensions[DIMENSIONS] = {{"batch", "batches", heads / H, NULL}, {"head", "heads", H, NULL},
+                                               {"row", "rows", N, NULL}, {"column", "columns", columns, NULL},
+                                               {"", "", heads, NULL}};
+    for (int k = 0; k < DIMENSIONS; k++) total += dimensions[k].size;
+    unsigned char *seen = calloc(total, 1);
+    if (seen == NULL) return;
+    for (size_t k = 0, start = 0; k < DIMENSIONS; start += dimensions[k++].size) dimensions[k].seen = seen + start;
+    for (size_t i = 0; i < count * columns; i++) {
+        size_t number = rows[i / columns], head = number / N;
+        size_t index[DIMENSIONS] = {head / H, head % H, number % N, i % columns, head};
+        bool right = error_of(out[i], ref[i]) <= check->bound_max;
+        for (int k = 0; k < DIMENSIONS; k++) dimensions[k].seen[index[k]] |= right ? COMPARED : COMPARED | WRONG;
+    }
+    char text[180] = "";
+    bool of_every = heads > 1;
+    for (int k = 0; k < EACH_HEAD; k++) describe_indices(&dimensions[k], text, sizeof text);
+    for (size_t i = 0; i < heads; i++) of_every = of_every && (dimensions[EACH_HEAD].seen[i] & WRONG) != 0;
+    if (text[0] != '\0')
+        snprintf(check->where, sizeof check->where, "all wrong elements%s lie in%s%s", those, text + 1,
+                 of_every ? " of every head" : "");
+    free(seen);
 }

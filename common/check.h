@@ -2,7 +2,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
-#include "attention.h"
+#include "problem.h"
 
 /* One output against the reference. The bounds are tied to the precision of the type and to the size of the terms that
  * were added (docs/math.md, "Rounding"); every test is written !(error <= bound), so that NaN fails. */
@@ -12,6 +12,7 @@ struct check {
     size_t wrong;              /* elements whose own error is over bound_max, NaN among them */
     size_t first_wrong[3];     /* their indices in the compared rows, the first few */
     double expected[3];        /* and the reference's values there */
+    char where[240];           /* which elements are wrong, in words; "" where they follow no simple rule */
     double bias, bound_bias;   /* bias_of(), where it was looked at: in 16 bits; else 0 */
     bool ok;
 };
@@ -33,6 +34,11 @@ struct check check_gradient(const float *out, const double *ref, const double *s
 
 /* L: a logarithm, so its error is absolute: the bound applies to max(1, |L|). -inf must be met by -inf. */
 struct check check_logsumexp(const float *out, const double *ref, size_t count, double bound);
+
+/* Fill in check->where. `out` and `ref` hold the `count` rows of the tensor whose numbers `rows` lists. Each dimension of
+ * which only a range, one residue class or one or two indices are wrong is named; what is said holds of all wrong elements. */
+void describe_wrong(struct check *check, const struct problem *problem, enum tensor tensor, const size_t *rows,
+                    size_t count, const float *out, const double *ref);
 
 /* The index of the first NaN or infinity that is not allowed (L may be -inf), or count. */
 size_t first_not_finite(const float *out, size_t count, bool allow_minus_infinity);

@@ -158,6 +158,7 @@ static void print_verdict(const struct run *run, const struct options *options, 
             print_element(run, tensor, rows[check->first_wrong[i] / columns] * columns + check->first_wrong[i] % columns,
                           expected);
         }
+        if (check->where[0] != '\0') fprintf(report, "      %s\n", check->where);
         if (check->ok && verdict->first_not_finite[tensor] < tensor_elements(p, tensor))
             print_element(run, tensor, verdict->first_not_finite[tensor], "a finite number");
     }

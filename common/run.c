@@ -231,6 +231,8 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
         check->ok = check->ok && check->bias <= check->bound_bias;
     }
     verdict->checks[TENSOR_L] = check_logsumexp(L_rows, L_ref, count, bound);
+    describe_wrong(check, p, TENSOR_O, verdict->queries, count, O_rows, O_ref);
+    describe_wrong(&verdict->checks[TENSOR_L], p, TENSOR_L, verdict->queries, count, L_rows, L_ref);
     free(O_ref), free(L_ref), free(O_rows), free(L_rows);
     return term_size;
 }
@@ -239,9 +241,11 @@ static void check_gradient_of(const struct run *run, struct verdict *verdict, en
                               const double *size, double bound) {
     bool per_key = tensor_table[tensor].per_key;
     size_t count = per_key ? verdict->checked_keys : verdict->checked_queries;
-    float *rows = gather_rows(run, tensor, per_key ? verdict->keys : verdict->queries, count);
+    const size_t *numbers = per_key ? verdict->keys : verdict->queries;
+    float *rows = gather_rows(run, tensor, numbers, count);
     if (run->problem.dtype != FP32) bound += 3.0 * unit_roundoff(run->problem.dtype);
     verdict->checks[tensor] = check_gradient(rows, ref, size, count * (size_t)run->problem.d, bound);
+    describe_wrong(&verdict->checks[tensor], &run->problem, tensor, numbers, count, rows, ref);
     free(rows);
 }
 

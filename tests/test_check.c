@@ -197,3 +197,105 @@ Test(check, bias_tells_truncation_from_rounding) {
     truncated[7] = NAN;
     cr_assert_not(bias_of(truncated, exact, MANY) <= limit, "NaN fails");
 }
+
+/* ---- which elements are wrong ---- */
+
+enum { BATCH = 2, HEADS = 3, ROWS = 40, COLUMNS = 8 };
+static bool first_head(int b, int h, int i, int c) { return (void)i, (void)c, b == 0 && h == 0; }
+static bool all(int b, int h, int i, int c) { return (void)b, (void)h, (void)i, (void)c, true; }
+static bool one(int b, int h, int i, int c) { return b == 1 && h == 0 && i == 7 && c == 3; }
+static bool three(int b, int h, int i, int c) { return b == 1 && h == 0 && i % 17 == 5 && c == 3; }
+static bool tile(int b, int h, int i, int c) { return (void)b, (void)h, (void)c, i >= 16 && i < 32; }
+static bool tile_of_two_heads(int b, int h, int i, int c) { return (void)c, b == h && i >= 16 && i < 32; }
+static bool holed_tile(int b, int h, int i, int c) { return i >= 16 && i < 32 && (b + h + i + c) % 3 != 0; }
+static bool odd_columns(int b, int h, int i, int c) { return (void)b, (void)h, (void)i, c % 2 == 1; }
+static bool fourth_rows(int b, int h, int i, int c) { return (void)c, b == 1 && h == 2 && i % 4 == 3; }
+static bool second_batch(int b, int h, int i, int c) { return (void)h, (void)i, (void)c, b == 1; }
+static bool two_columns(int b, int h, int i, int c) { return (void)b, (void)h, (void)i, c == 0 || c == 5; }
+static bool last_rows(int b, int h, int i, int c) { return (void)b, (void)h, (void)c, i >= 37; }
+static bool all_but_one(int b, int h, int i, int c) { return !one(b, h, i, c); }
+static bool scattered(int b, int h, int i, int c) { return (((b * HEADS + h) * ROWS + i) * COLUMNS + c) % 37 % 11 == 0; }
+static bool scattered_rows(int b, int h, int i, int c) { return (void)b, (void)h, (void)c, i == 2 || i == 3 || i == 20; }
+static bool scattered_rows_of_a_column(int b, int h, int i, int c) { return c == 5 && scattered_rows(b, h, i, c); }
+static bool some_odd_columns(int b, int h, int i, int c) { return (void)b, (void)h, (void)i, c == 1 || c == 3 || c == 7; }
+static bool some_eighth_rows(int b, int h, int i, int c) { return (void)b, (void)h, (void)c, i == 0 || i == 8 || i == 32; }
+static bool row_of_each_head(int b, int h, int i, int c) { return (void)c, i == b * HEADS + h; }
+
+/* Every stride-th row is compared. */
+static struct check where_wrong(bool (*wrong)(int, int, int, int), bool is_vector, size_t stride) {
+    enum { ELEMENTS = BATCH * HEADS * ROWS * COLUMNS };
+    static float out[ELEMENTS];
+    static double zeros[ELEMENTS];
+    static size_t rows[BATCH * HEADS * ROWS];
+    const struct problem problem = {.batch = BATCH, .heads = HEADS, .N_q = ROWS, .N_kv = 1, .d = COLUMNS};
+    size_t count = 0, columns = is_vector ? 1 : COLUMNS;
+    for (size_t row = 0; row < BATCH * HEADS * ROWS; row += stride) {
+        rows[count] = row;
+        for (size_t c = 0; c < columns; c++) {
+            int head = (int)(row / ROWS);
+            bool bad = wrong(head / HEADS, head % HEADS, (int)(row % ROWS), (int)c);
+            out[count * columns + c] = !bad ? 0.0f : row % 2 == 0 ? NAN : 1.0f;
+        }
+        count++;
+    }
+    struct check check = check_values(out, zeros, count * columns, bound);
+    describe_wrong(&check, &problem, is_vector ? TENSOR_L : TENSOR_O, rows, count, out, zeros);
+    return check;
+}
+
+Test(check, says_which_elements_are_wrong) {
+    static const struct {
+        bool (*wrong)(int, int, int, int);
+        const char *where;
+    } cases[] = {
+        {all, "every element is wrong"},
+        {one, "no other element is wrong"},
+        {three, "no other element is wrong"},
+        {first_head, "all wrong elements lie in batch 0, head 0"},
+        {tile, "all wrong elements lie in rows 16 to 31 of every head"},
+        {holed_tile, "all wrong elements lie in rows 16 to 31 of every head"},
+        {tile_of_two_heads, "all wrong elements lie in heads 0 to 1, rows 16 to 31"}, /* of two heads of six: not every */
+        {odd_columns, "all wrong elements lie in odd columns from 1 to 7 of every head"},
+        {fourth_rows, "all wrong elements lie in batch 1, head 2, rows 3, 7, ..., 39"},
+        {second_batch, "all wrong elements lie in batch 1"},
+        {two_columns, "all wrong elements lie in columns 0 and 5 of every head"},
+        {last_rows, "all wrong elements lie in rows 37 to 39 of every head"},
+        {row_of_each_head, "all wrong elements lie in rows 0 to 5 of every head"},
+        {scattered_rows_of_a_column, "all wrong elements lie in column 5 of every head"},
+        {all_but_one, ""},
+        {scattered, ""},
+        {scattered_rows, ""},
+        {some_odd_columns, ""}, /* column 5 is right */
+        {some_eighth_rows, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct check check = where_wrong(cases[i].wrong, false, 1);
+        cr_expect_str_eq(check.where, cases[i].where, "case %zu: \"%s\" instead of \"%s\"", i, check.where, cases[i].where);
+    }
+    cr_expect_str_eq(where_wrong(tile, true, 1).where, "all wrong elements lie in rows 16 to 31 of every head");
+    cr_expect_str_eq(where_wrong(all, true, 1).where, "every element is wrong");
+    cr_expect_str_eq(check_values((float[]){0}, (double[]){0}, 1, bound).where, "");
+}
+
+/* Of rows that were not compared nothing is said: neither that they are right nor that they lie on a stride. */
+Test(check, speaks_of_compared_rows_alone) {
+    static const size_t second = 1;
+    const struct problem problem = {.batch = 1, .heads = 1, .N_q = 2, .N_kv = 1, .d = 8};
+    struct check check = check_values((float[]){1, 0, 0, 0, 0, 0, 0, 0}, (double[8]){0}, 8, bound);
+    describe_wrong(&check, &problem, TENSOR_O, &second, 1, (float[]){1, 0, 0, 0, 0, 0, 0, 0}, (double[8]){0});
+    cr_expect_str_eq(check.where, "no other element compared is wrong");
+    cr_expect_str_eq(where_wrong(all, false, 7).where, "every element compared is wrong");
+    cr_expect_str_eq(where_wrong(tile, false, 5).where, "all wrong elements compared lie in rows 20 to 30 of every head");
+    cr_expect_str_eq(where_wrong(odd_columns, false, 5).where,
+                     "all wrong elements compared lie in odd columns from 1 to 7 of every head");
+}
+
+Test(check, minus_infinity_that_is_right_is_not_among_the_wrong) {
+    const struct problem problem = {.batch = 1, .heads = 1, .N_q = 8, .N_kv = 1, .d = 1};
+    const size_t rows[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const double L[8] = {-INFINITY, -INFINITY, 1, 1, 1, 1, 1, 1};
+    const float out[8] = {-INFINITY, -INFINITY, 1, 1, 2, 2, 2, 2};
+    struct check check = check_logsumexp(out, L, 8, bound);
+    describe_wrong(&check, &problem, TENSOR_L, rows, 8, out, L);
+    cr_expect_str_eq(check.where, "all wrong elements lie in rows 4 to 7");
+}
