@@ -34,6 +34,12 @@ static void **device_pointer(struct run *run, enum tensor tensor) {
     return (void **)(void *)((char *)&run->device + tensor_table[tensor].offset);
 }
 
+/* In the messages of the simulated device. The workspace has no type of its own. */
+static void name_buffer(const struct run *run, int index, bool read_only) {
+    size_t bytes = index == WORKSPACE ? sizeof(float) : element_bytes(&run->problem, (enum tensor)index);
+    if (simt_name_memory != NULL) simt_name_memory(run->buffers[index].base, run->buffers[index].name, bytes, read_only);
+}
+
 static cudaError_t allocate(struct run *run, int index, const char *name, size_t bytes, bool read_only,
                             void **pointer) {
     size_t guard = run->simulated ? 0 : GUARD_BYTES;
@@ -43,7 +49,7 @@ static cudaError_t allocate(struct run *run, int index, const char *name, size_t
     if (error != cudaSuccess) return error;
     run->buffers[index] = (struct guarded_buffer){name, base, rounded};
     *pointer = (unsigned char *)base + guard;
-    if (simt_name_memory != NULL) simt_name_memory(base, name, read_only);
+    name_buffer(run, index, read_only);
     if (guard == 0) return cudaSuccess;
     error = cudaMemset(base, GUARD_VALUE, guard);
     if (error != cudaSuccess) return error;
@@ -110,7 +116,7 @@ static cudaError_t poison(struct run *run, int index, void **pointer) {
     cudaError_t error = cudaFree(buffer->base);
     if (error == cudaSuccess) error = cudaMalloc(pointer, buffer->bytes);
     buffer->base = *pointer;
-    if (error == cudaSuccess && simt_name_memory != NULL) simt_name_memory(*pointer, buffer->name, false);
+    if (error == cudaSuccess) name_buffer(run, index, false);
     return error;
 }
 
@@ -139,8 +145,7 @@ cudaError_t run_forward(struct run *run, const struct step *step) {
 }
 
 cudaError_t run_backward(struct run *run, const struct step *step, bool deterministic) {
-    for (enum tensor tensor = TENSOR_O; tensor <= TENSOR_L && simt_name_memory != NULL; tensor++)
-        simt_name_memory(*device_pointer(run, tensor), tensor_table[tensor].name, true); /* an input from here on */
+    name_buffer(run, TENSOR_O, true), name_buffer(run, TENSOR_L, true); /* inputs from here on */
     return run_pass(run, deterministic ? step->backward_deterministic : step->backward, BACKWARD_OUTPUT);
 }
 

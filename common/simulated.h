@@ -7,7 +7,7 @@
 
 #define ON_SIMULATED_DEVICE __attribute__((weak))
 
-extern void simt_name_memory(const void *pointer, const char *name, int read_only) ON_SIMULATED_DEVICE;
+extern void simt_name_memory(const void *pointer, const char *name, size_t element_bytes, int read_only) ON_SIMULATED_DEVICE;
 extern void simt_shuffle_blocks(unsigned seed) ON_SIMULATED_DEVICE;
 extern void simt_run_in_step(void) ON_SIMULATED_DEVICE;
 extern void simt_run_part(unsigned parts, unsigned part) ON_SIMULATED_DEVICE;

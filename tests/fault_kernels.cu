@@ -501,6 +501,39 @@ template <bool CORRECT> __global__ void atomic_past_the_end(const int *in, int *
 FAULT(atomic_past_the_end, cudaErrorIllegalAddress, "atomic operation of 4 bytes out of bounds", FIRST(ELEMENTS, in[i]),
       atomic_past_the_end<CORRECT><<<8, T>>>(in, out, ELEMENTS))
 
+/* What a message counts in: the width of the access, or what the allocation was named with. */
+template <bool CORRECT> __global__ void shorts_past_the_end(const short *in, int *out, int n) {
+    int i = global_thread();
+    if (i < n) out[i] = in[2 * i + (CORRECT ? 0 : 2)]; // here
+}
+FAULT(shorts_past_the_end, cudaErrorIllegalAddress, "has 4000 bytes: element 2000, counted in 2-byte elements",
+      FIRST(ELEMENTS, (short)in[i]), shorts_past_the_end<CORRECT><<<8, T>>>((const short *)in, out, ELEMENTS))
+
+template <bool CORRECT> __global__ void named_shorts_past_the_end(const short *in, int *out, int n) {
+    int i = global_thread();
+    if (i < n) out[i] = *(const int *)(in + 2 * i + (CORRECT ? 0 : 2)); // here
+}
+FAULT(named_shorts_past_the_end, cudaErrorIllegalAddress, "byte 4000 of shorts, which has 4000 bytes: element 2000, counted in 2-byte elements",
+      FIRST(ELEMENTS, in[i]), if (simt_name_memory != nullptr) simt_name_memory(in, "shorts", sizeof(short), 1);
+      named_shorts_past_the_end<CORRECT><<<8, T>>>((const short *)in, out, ELEMENTS))
+
+template <bool CORRECT> __global__ void named_shorts_before_the_start(const short *in, int *out, int n) {
+    int i = global_thread();
+    if (i < n) out[i] = i == 0 ? in[CORRECT ? 0 : -3] : in[2 * i]; // here
+}
+FAULT(named_shorts_before_the_start, cudaErrorIllegalAddress, "6 bytes before the start of shorts, which has 4000 bytes: element -3, counted in 2-byte",
+      FIRST(ELEMENTS, (short)in[i]), if (simt_name_memory != nullptr) simt_name_memory(in, "shorts", sizeof(short), 1);
+      named_shorts_before_the_start<CORRECT><<<8, T>>>((const short *)in, out, ELEMENTS))
+
+template <bool CORRECT> __global__ void race_on_named_short(const int *in, short *out) {
+    int t = (int)threadIdx.x;
+    if (t % 64 == 37) out[CORRECT ? t : 37] = (short)in[t]; // here
+}
+FAULT(race_on_named_short, cudaErrorLaunchFailure, "race on shorts[37], counted in 2-byte elements",
+      FIRST(T, i == 18 || i == 50 ? (int)((unsigned)in[2 * i + 1] << 16) : 0),
+      if (simt_name_memory != nullptr) simt_name_memory(out, "shorts", sizeof(short), 0);
+      race_on_named_short<CORRECT><<<1, T>>>(in, (short *)out))
+
 /* ---- alignment --------------------------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void misaligned_float4_load(const float *in, float *out) {
@@ -782,7 +815,7 @@ template <bool CORRECT> __global__ void write_to_input(int *in, int *out) {
     (CORRECT ? out : in)[t] = 2 * in[t]; // here
 }
 FAULT(write_to_input, cudaErrorLaunchFailure, "an input that kernels may only read", FIRST(T, 2 * in[i]),
-      if (simt_name_memory != nullptr) simt_name_memory(in, "the_input", 1);
+      if (simt_name_memory != nullptr) simt_name_memory(in, "the_input", sizeof *in, 1);
       write_to_input<CORRECT><<<1, T>>>(const_cast<int *>(in), out))
 
 template <bool CORRECT> __global__ void use_after_free(const int *block, int *out) {

@@ -67,6 +67,10 @@ struct fault {
     X(negative_index_shared)                                                                                           \
     X(wrong_row_stride)                                                                                                \
     X(atomic_past_the_end)                                                                                             \
+    X(shorts_past_the_end)                                                                                             \
+    X(named_shorts_past_the_end)                                                                                       \
+    X(named_shorts_before_the_start)                                                                                   \
+    X(race_on_named_short)                                                                                             \
     X(misaligned_float4_load)                                                                                          \
     X(misaligned_float4_store)                                                                                         \
     X(misaligned_float4_shared)                                                                                        \

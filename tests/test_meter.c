@@ -762,7 +762,7 @@ static void transpose_by_tile(void) { run_transpose_of(TRANSPOSE_TILE_33, trace_
 Test(meter, trace_of_two_blocks) {
     trace_in = zeros_on_device(ELEMENTS * sizeof *trace_in);
     trace_out = zeros_on_device(ELEMENTS * sizeof *trace_out);
-    simt_name_memory(trace_in, "in", true);
+    simt_name_memory(trace_in, "in", sizeof *trace_in, true);
     const cJSON *launch = trace_of(transpose_by_tile, "35,0");
     expect_list(cJSON_GetObjectItem(launch, "grid"), 16, 16, 1);
     expect_list(cJSON_GetObjectItem(launch, "block"), 32, 8, 1);

@@ -1095,7 +1095,7 @@ Test(simt_errors, read_past_the_end) {
     REPORT_NAMES(read_at);
     report_says("read of 4 bytes out of bounds");
     report_says("byte 40 of");
-    report_says("has 40 bytes");
+    report_says("has 40 bytes: element 10, counted in 4-byte elements\n");
     report_says("kernel read_at");
     report_says("block (0,");
     report_says("thread (33,0,0)");

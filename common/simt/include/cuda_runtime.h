@@ -331,9 +331,9 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
  * The text stays valid until the next failure or cudaDeviceReset(). */
 const char *simt_last_report(void);
 
-/* Beyond CUDA: call an allocation by a name in messages (the text must live as long as the allocation), and say whether
- * kernels may write to it. */
-void simt_name_memory(const void *pointer, const char *name, int read_only);
+/* Beyond CUDA: call an allocation by a name in messages (the text must live as long as the allocation), and say how large its
+ * elements are and whether kernels may only read it. */
+void simt_name_memory(const void *pointer, const char *name, size_t element_bytes, int read_only);
 
 /* Beyond CUDA: run the blocks of later launches in another order; 0 is the natural one. */
 void simt_shuffle_blocks(unsigned seed);

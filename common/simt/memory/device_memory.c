@@ -181,10 +181,11 @@ void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes) {
     found->row_bytes = row_bytes;
 }
 
-void simt_name_memory(const void *pointer, const char *name, int read_only) {
+void simt_name_memory(const void *pointer, const char *name, size_t element_bytes, int read_only) {
     struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
     if (found == NULL) return;
     found->name = name;
+    found->element_bytes = element_bytes;
     found->read_only = read_only != 0;
 }
 

@@ -22,6 +22,7 @@ struct allocation {
     size_t mapping_bytes;
     int serial; /* counts cudaMalloc calls: what a message calls the allocation by, unless it has a name */
     const char *name;
+    size_t element_bytes;  /* where it has a name */
     bool read_only;        /* an input: no kernel may write it */
     bool reserved;         /* holds zeros where nobody has touched it */
     bool all_written;      /* the host has filled it as a whole, or may do so at any time */

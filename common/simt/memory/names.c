@@ -34,22 +34,32 @@ static const struct allocation *most_likely(uintptr_t address, uintptr_t before,
     return above->start - address <= address - (below->start + below->bytes) ? above : below;
 }
 
+/* The unit in which a message counts: what the allocation was named with; without a name the width of the latest access, where
+ * it is narrower than a float. */
+static size_t unit_of(const struct allocation *allocation, uintptr_t address) {
+    if (allocation->name != NULL) return allocation->element_bytes;
+    bool narrow = simt_self != NULL && address - simt_self->seen < simt_self->seen_bytes && simt_self->seen_bytes < 4;
+    return narrow ? simt_self->seen_bytes : 4;
+}
+
 static void describe_global(uintptr_t address, uintptr_t before, char *text, size_t room) {
     const size_t page = 4096;
     const struct allocation *found = most_likely(address, before, page);
-    char name[80] = "";
+    char name[80] = "", unit_words[60];
+    size_t unit = found != NULL ? unit_of(found, address) : 1;
+    snprintf(unit_words, sizeof unit_words, "counted in %zu-byte elements", unit);
     if (found != NULL && found->name != NULL)
         snprintf(name, sizeof name, "%s", found->name);
     else if (found != NULL)
         snprintf(name, sizeof name, "device allocation %d", found->serial);
     if (found != NULL && found->start > address)
-        snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes", (size_t)(found->start - address),
-                 name, found->bytes);
+        snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes: element -%zu, %s",
+                 (size_t)(found->start - address), name, found->bytes, (size_t)(found->start - address - 1) / unit + 1, unit_words);
     else if (found != NULL && address - found->start < found->bytes)
-        snprintf(text, room, "%s[%zu], counted in 4-byte elements", name, (size_t)(address - found->start) / 4);
+        snprintf(text, room, "%s[%zu], %s", name, (size_t)(address - found->start) / unit, unit_words);
     else if (found != NULL && address - found->start < found->mapping_bytes)
-        snprintf(text, room, "byte %zu of %s, which has %zu bytes", (size_t)(address - found->start), name,
-                 found->bytes);
+        snprintf(text, room, "byte %zu of %s, which has %zu bytes: element %zu, %s", (size_t)(address - found->start), name,
+                 found->bytes, (size_t)(address - found->start) / unit, unit_words);
     else if (address < page)
         snprintf(text, room, "address %#lx: a null pointer", (unsigned long)address);
     else
