@@ -501,7 +501,7 @@ template <bool CORRECT> __global__ void atomic_past_the_end(const int *in, int *
 FAULT(atomic_past_the_end, cudaErrorIllegalAddress, "atomic operation of 4 bytes out of bounds", FIRST(ELEMENTS, in[i]),
       atomic_past_the_end<CORRECT><<<8, T>>>(in, out, ELEMENTS))
 
-/* What a message counts in: the width of the access, or what the allocation was named with. */
+/* What a message counts in: the width of the access, or what the allocation was named with; an array's own elements. */
 template <bool CORRECT> __global__ void shorts_past_the_end(const short *in, int *out, int n) {
     int i = global_thread();
     if (i < n) out[i] = in[2 * i + (CORRECT ? 0 : 2)]; // here
@@ -533,6 +533,48 @@ FAULT(race_on_named_short, cudaErrorLaunchFailure, "race on shorts[37], counted 
       FIRST(T, i == 18 || i == 50 ? (int)((unsigned)in[2 * i + 1] << 16) : 0),
       if (simt_name_memory != nullptr) simt_name_memory(out, "shorts", sizeof(short), 0);
       race_on_named_short<CORRECT><<<1, T>>>(in, (short *)out))
+
+template <bool CORRECT> __global__ void pointer_past_a_tile(const int *in, int *out) {
+    __shared__ int tile[4][32];
+    int t = (int)threadIdx.x, *first = tile[0];
+    first[t] = in[t];
+    __syncthreads();
+    if (t < T - (CORRECT ? 1 : 0)) out[t] = first[t + 1] - in[t]; // here
+}
+FAULT(pointer_past_a_tile, cudaErrorIllegalAddress, "1 element past the end of the __shared__ array tile[4][32] of 512 bytes",
+      FIRST(T - 1, in[i + 1] - in[i]), pointer_past_a_tile<CORRECT><<<1, T>>>(in, out))
+
+template <bool CORRECT> __global__ void pointer_before_a_tile(const int *in, int *out) {
+    __shared__ int tile[4][32];
+    int t = (int)threadIdx.x, *first = tile[0];
+    first[t] = in[t];
+    __syncthreads();
+    if (t >= (CORRECT ? 1 : 0)) out[t] = in[t] - first[t - 1]; // here
+}
+FAULT(pointer_before_a_tile, cudaErrorIllegalAddress, "bounds: 1 element before the start of the __shared__ array tile[4][32]",
+      FIRST(T, i > 0 ? in[i] - in[i - 1] : 0), pointer_before_a_tile<CORRECT><<<1, T>>>(in, out))
+
+template <bool CORRECT> __global__ void dynamic_beside_static(const int *in, int *out) {
+    extern __shared__ int dynamic[];
+    __shared__ int tile[T];
+    int t = (int)threadIdx.x;
+    tile[t] = 1;
+    dynamic[t] = in[t]; // here
+    if (CORRECT) __syncthreads();
+    out[t] = tile[t] + dynamic[T - 1 - t]; // here
+}
+FAULT(dynamic_beside_static, cudaErrorLaunchFailure, "of the block's dynamic shared memory (512 bytes: the third launch argument): this",
+      FIRST(T, 1 + in[T - 1 - i]), dynamic_beside_static<CORRECT><<<1, T, T * sizeof(int)>>>(in, out))
+
+template <bool CORRECT> __global__ void cube_without_barrier(const int *in, int *out) {
+    __shared__ short cube[2][4][T];
+    int t = (int)threadIdx.x;
+    cube[1][2][t] = (short)in[t]; // here
+    if (CORRECT) __syncthreads();
+    out[t] = cube[1][2][T - 1 - t]; // here
+}
+FAULT(cube_without_barrier, cudaErrorLaunchFailure, "race on cube[1][2][", FIRST(T, (short)in[T - 1 - i]),
+      cube_without_barrier<CORRECT><<<1, T>>>(in, out))
 
 /* ---- alignment --------------------------------------------------------------------------------------------------- */
 

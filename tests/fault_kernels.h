@@ -71,6 +71,10 @@ struct fault {
     X(named_shorts_past_the_end)                                                                                       \
     X(named_shorts_before_the_start)                                                                                   \
     X(race_on_named_short)                                                                                             \
+    X(pointer_past_a_tile)                                                                                             \
+    X(pointer_before_a_tile)                                                                                           \
+    X(dynamic_beside_static)                                                                                           \
+    X(cube_without_barrier)                                                                                            \
     X(misaligned_float4_load)                                                                                          \
     X(misaligned_float4_store)                                                                                         \
     X(misaligned_float4_shared)                                                                                        \

@@ -120,7 +120,7 @@ template <bool CORRECT> __global__ void ldmatrix_out_of_bounds(const int *in, in
     ldmatrix_x4(matrix, tile + (CORRECT ? lane % 16 : lane)); // here
     out[lane] = (int)matrix[3];
 }
-FAULT(ldmatrix_out_of_bounds, cudaErrorIllegalAddress, "read of 16 bytes out of bounds: tile[", FIRST(LANES, pair(in, 0, i)),
+FAULT(ldmatrix_out_of_bounds, cudaErrorIllegalAddress, "past the end of the __shared__ array tile[16]", FIRST(LANES, pair(in, 0, i)),
       ldmatrix_out_of_bounds<CORRECT><<<1, LANES>>>(in, out))
 
 // The rows lie in global memory.
@@ -233,7 +233,7 @@ template <bool CORRECT> __global__ void stmatrix_out_of_bounds(const int *in, in
     __syncwarp();
     out[lane] = ((int *)tile)[lane];
 }
-FAULT(stmatrix_out_of_bounds, cudaErrorIllegalAddress, "write of 16 bytes out of bounds: tile[32]", FIRST(LANES, in[i]),
+FAULT(stmatrix_out_of_bounds, cudaErrorIllegalAddress, "write of 16 bytes out of bounds: 1 element past the end of the __shared__ array tile[32]", FIRST(LANES, in[i]),
       stmatrix_out_of_bounds<CORRECT><<<1, LANES>>>(in, out))
 
 // ---- WMMA: a matrix of ones times a matrix of ones

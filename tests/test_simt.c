@@ -1138,6 +1138,7 @@ Test(simt_errors, vector_past_the_end) {
     EXPECT_FAULT(VECTOR_PAST_END, cudaErrorIllegalAddress); /* its first half is inside */
     REPORT_NAMES(read_vector);
     report_says("read of 16 bytes");
+    report_says("it begins inside and ends past the end");
 }
 
 Test(simt_errors, null_pointer) {
@@ -1175,16 +1176,14 @@ Test(simt_errors, use_after_free) {
 Test(simt_errors, past_a_static_shared_array) {
     EXPECT_FAULT(PAST_STATIC_SHARED, cudaErrorIllegalAddress);
     REPORT_NAMES(past_static);
-    report_says("__shared__ array small");
-    report_says("small[24]");
-    report_says("96 bytes");
+    report_says("bounds: 1 element past the end of the __shared__ array small[24] of 96 bytes\n");
 }
 
 Test(simt_errors, past_the_first_of_two_shared_arrays) {
     EXPECT_FAULT(PAST_FIRST_OF_TWO_SHARED, cudaErrorIllegalAddress); /* on a card: lands in the second, silently */
     REPORT_NAMES(past_first);
-    report_says("__shared__ array left");
-    report_says("write of 4 bytes");
+    report_says("write of 4 bytes out of bounds: 1 element past the end of the __shared__ array left[8] of 32 bytes and "
+                "56 elements before the start of the __shared__ array right[8] of 32 bytes");
 }
 
 Test(simt_errors, past_dynamic_shared_memory) {

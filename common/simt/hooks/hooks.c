@@ -28,7 +28,10 @@ static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t byt
     char where[300];
     describe_stray(address, simt_worker->site_cache[site_of(pc)].start, where, sizeof where);
     char *line = source_line(pc);
-    simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s", line, verb(kind), bytes, where);
+    struct memory_place first = memory_place(address, 1);
+    bool begins_inside = first.whole && (first.kind == SHARED || first.allocation != NULL);
+    simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s%s", line, verb(kind), bytes, where,
+              begins_inside ? "; it begins inside and ends past the end" : "");
 }
 
 static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address, size_t bytes, enum access_kind kind,

@@ -356,11 +356,10 @@ struct config {
     }
 };
 
-/* Each site of a __shared__ declaration has its own Site type, so that `declaration` is unique to it. */
+/* Each site of a __shared__ declaration has its own Site type, so that `extents` is unique to it. */
 template <typename T, typename Site> static inline T &static_shared(Site, const char *name, SIMT_HERE) {
-    static const char declaration = 0;
-    typedef std::remove_all_extents_t<T> element;
-    return *(T *)simt_static_shared(&declaration, sizeof(T), name, sizeof(element), std::extent_v<T, 1>, file, line);
+    static const size_t extents[] = {std::extent_v<T, 0>, std::extent_v<T, 1>, std::extent_v<T, 2>, std::extent_v<T, 3>, 0};
+    return *(T *)simt_static_shared(extents, sizeof(T), name, file, line);
 }
 
 /* memcpy(): as loads and stores of a kernel, as wide as the types of the pointers allow. */

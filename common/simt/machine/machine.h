@@ -83,10 +83,10 @@ struct warp {
 };
 
 struct static_array {
-    const void *declaration; /* identifies the __shared__ declaration */
+    const size_t *extents; /* of its dimensions, and a 0; the address identifies the __shared__ declaration */
     const char *name;
-    size_t offset, bytes;          /* in the block's shared memory */
-    size_t element_bytes, columns; /* columns of a two-dimensional array, else 0 */
+    size_t offset, bytes; /* in the block's shared memory */
+    size_t element_bytes;
 };
 
 struct launch {

@@ -2,23 +2,51 @@
 #include "device_memory.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* "tile[3][5]"; without an element "tile[32][33]", as it is declared. */
+static const char *array_name(const struct static_array *array, const size_t *element, char name[200]) {
+    size_t length = (size_t)snprintf(name, 100, "%s", array->name);
+    if (length > 99) length = 99;
+    for (const size_t *extent = array->extents; *extent != 0; extent++) {
+        size_t index = *extent, inner = 1;
+        for (const size_t *other = extent + 1; *other != 0; other++) inner *= *other;
+        if (element != NULL) index = *element / inner % *extent;
+        length += (size_t)snprintf(name + length, 200 - length, "[%zu]", index);
+    }
+    return name;
+}
+
+static void describe_gap(size_t elements, const char *where, const struct static_array *array, char *text, size_t room) {
+    char name[200];
+    snprintf(text, room, "%zu element%s %s of the __shared__ array %s of %zu bytes", elements, elements == 1 ? "" : "s", where,
+             array_name(array, NULL, name), array->bytes);
+}
 
 static void describe_shared(const struct worker *worker, size_t offset, char *text, size_t room) {
-    const struct static_array *nearest = NULL;
-    for (int i = 0; i < worker->array_count; i++)
-        if (worker->arrays[i].offset <= offset) nearest = &worker->arrays[i];
-    if (nearest == NULL) {
-        snprintf(text, room, "byte %zu of the block's dynamic shared memory (%zu bytes: the third launch argument)",
-                 offset, worker->launch->dynamic_shared_bytes);
+    const struct static_array *below = NULL, *above = NULL;
+    for (int i = worker->array_count - 1; i >= 0 && below == NULL; i--)
+        *(worker->arrays[i].offset <= offset ? &below : &above) = &worker->arrays[i];
+    size_t end = below != NULL ? below->offset + below->bytes : worker->launch->dynamic_shared_bytes;
+    if (offset < end) above = NULL;
+    if (below != NULL && offset < end) {
+        char name[200];
+        size_t element = (offset - below->offset) / below->element_bytes;
+        snprintf(text, room, "%s, in the __shared__ array %s of %zu bytes", array_name(below, &element, name), below->name,
+                 below->bytes);
         return;
     }
-    size_t element = (offset - nearest->offset) / nearest->element_bytes;
-    if (nearest->columns > 0)
-        snprintf(text, room, "%s[%zu][%zu], in the __shared__ array %s of %zu bytes", nearest->name,
-                 element / nearest->columns, element % nearest->columns, nearest->name, nearest->bytes);
-    else
-        snprintf(text, room, "%s[%zu], in the __shared__ array %s of %zu bytes", nearest->name, element, nearest->name,
-                 nearest->bytes);
+    text[0] = '\0';
+    if (below != NULL)
+        describe_gap((offset - end) / below->element_bytes + 1, "past the end", below, text, room);
+    else if (end > 0 || above == NULL)
+        snprintf(text, room, "byte %zu of the block's dynamic shared memory (%zu bytes: the third launch argument)", offset,
+                 end);
+    if (above == NULL) return;
+    size_t length = strlen(text);
+    if (length > 0) snprintf(text + length, room - length, " and ");
+    length = strlen(text);
+    describe_gap((above->offset - offset - 1) / above->element_bytes + 1, "before the start", above, text + length, room - length);
 }
 
 /* The allocation that an address most likely belongs to: the one that it lies in, else the one that its place in the

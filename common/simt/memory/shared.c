@@ -47,13 +47,12 @@ void *simt_dynamic_shared(void) { return simt_worker != NULL ? simt_worker->shar
 
 /* The first thread of a block that reaches a __shared__ declaration places the array; the others find it. Arrays lie
  * apart, so that an index past the end of one does not land in the next unnoticed. */
-void *simt_static_shared(const void *declaration, size_t bytes, const char *name, size_t element_bytes, size_t columns,
-                         const char *file, int line) {
+void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, const char *file, int line) {
     enum { GAP = 128 };
     struct worker *worker = simt_worker;
     size_t static_bytes = 0;
     for (int i = 0; i < worker->array_count; i++) {
-        if (worker->arrays[i].declaration == declaration) return worker->shared + worker->arrays[i].offset;
+        if (worker->arrays[i].extents == extents) return worker->shared + worker->arrays[i].offset;
         static_bytes += worker->arrays[i].bytes;
     }
     static_bytes += bytes;
@@ -67,8 +66,10 @@ void *simt_static_shared(const void *declaration, size_t bytes, const char *name
             file, line, name, static_bytes, worker->array_count + 1,
             static_bytes + worker->launch->dynamic_shared_bytes, worker->launch->static_limit, MAX_STATIC_ARRAYS,
             SHARED_BYTES_DEFAULT);
+    size_t element_bytes = bytes;
+    for (const size_t *extent = extents; *extent != 0; extent++) element_bytes /= *extent;
     worker->arrays[worker->array_count++] =
-        (struct static_array){declaration, name, offset, bytes, element_bytes, columns};
+        (struct static_array){extents, name, offset, bytes, element_bytes > 0 ? element_bytes : 1};
     worker->shared_used = offset + bytes;
     return worker->shared + offset;
 }

@@ -190,7 +190,7 @@ static void watch_launch(const struct launch *launch) {
     for (int i = 0; i < trace.shared_count; i++)
         fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"offset\":%zu,\"element_bytes\":%zu,\"columns\":%zu}",
                 i > 0 ? "," : "", trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].offset,
-                trace.shared[i].element_bytes, trace.shared[i].columns);
+                trace.shared[i].element_bytes, trace.shared[i].extents[1]);
     fputs("],\n\"arrays\":[", out);
     for (int i = 0; i < trace.name_count; i++) fprintf(out, "%s\"%s\"", i > 0 ? "," : "", trace.names[i]);
     fputs("],\n\"sites\":[", out);
