@@ -1,41 +1,70 @@
 #!/usr/bin/env bash
-# Compiles every kernel file with nvcc for each target that it supports, where there is an nvcc. Exit status 1: one does not compile.
+# Compiles every kernel file with nvcc for each target that it supports, where there is an nvcc, and compares what ptxas says of the
+# steps' kernels on sm_90a (registers, spills, shared memory) with plots/data/machine_code/registers.txt, where the nvcc is the one
+# that wrote it. With --record it writes that file. Exit status 1: one does not compile, or differs.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+recorded=plots/data/machine_code/registers.txt
 
 # The T4 of free notebooks, the A100 and the H100. 90a and not 90: wgmma and setmaxnreg exist only there. A kernel file that
 # says compute_capability = 80, in its `struct step` or in a comment, is left out for older cards.
 # shellcheck disable=SC2317 # called by xargs
-compile_kernel() { # FILE: for all targets that it supports
-    local file=$1 needed target targets=() log status=0
+compile_kernel() { # FILE FOLDER: for all targets that it supports; what ptxas says of a step goes to the folder
+    local file=$1 log=$2/${1//\//,} needed target older=() quick=(-Xcicc -O1 -Xptxas -O1) status=0
+    local nvcc=(nvcc -std=c++20 -O3 -Icommon -Icommon/cuda -Itests -Werror all-warnings -c "$file" -o "$log.o")
     needed=$(sed -nE 's/.*compute_capability = ([0-9]+).*/\1/p' "$file")
-    for target in 75 80 90a; do
-        ((${target%a} < ${needed:-0})) || targets+=(-gencode "arch=compute_$target,code=sm_$target")
+    for target in 75 80; do
+        ((target < ${needed:-0})) || older+=(-gencode "arch=compute_$target,code=sm_$target")
     done
-    log=$(mktemp)
     # Tensor-core kernels hold their tiles in registers, so a spill is a defect of them: ptxas reports it, and here it is an error.
-    # Of the others it is asked whether they compile, which takes a third of the time with little optimisation.
-    if [[ $file == steps/* ]] && ((${needed:-0} >= 80)); then targets+=(-Xptxas --warn-on-spills); else targets+=(-Xcicc -O1 -Xptxas -O1); fi
-    nvcc -std=c++20 -O3 -Icommon -Icommon/cuda -Itests -Werror all-warnings "${targets[@]}" -c -o "$log.o" "$file" >"$log" 2>&1 || status=1
-    ! grep -qi spill "$log" || status=1
+    # Of the others it is asked whether they compile for older cards, which takes a third of the time with little optimisation.
+    ((${needed:-0} < 80)) || quick=(-Xptxas --warn-on-spills)
+    if [[ $file == steps/* && $file != */probes/* ]]; then
+        "${nvcc[@]}" -gencode arch=compute_90a,code=sm_90a -Xptxas -v >"$log.ptxas" 2>&1 || { status=1 && cat "$log.ptxas"; }
+    else
+        older+=(-gencode "arch=compute_90a,code=sm_90a")
+    fi
+    ((${#older[@]} == 0)) || "${nvcc[@]}" "${older[@]}" "${quick[@]}" >"$log.log" 2>&1 || status=1
+    ! grep -qi spill "$log.log" || status=1
     ((status == 0)) && echo "ok      $file" || echo "FAILED  $file"
-    cat "$log"
-    rm -f "$log" "$log.o"
+    cat "$log.log"
     return "$status"
 }
 export -f compile_kernel
+
+resources() { # FOLDER: a line for each kernel of the steps
+    nvcc --version | tail -n 1
+    for log in "$1"/*.ptxas; do
+        awk -v file="$(basename "$log" .cu.ptxas)" '
+            /Compiling entry function/ { split($0, part, "\047"); kernel = part[2] }
+            /spill stores/ { spills = $5 " and " $9 } # stored and loaded
+            /Used [0-9]+ registers/ {
+                shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH - 11) : 0
+                print file, kernel ": " $5 " registers, spills of " spills " bytes, " shared " bytes of shared memory"
+            }' "$log" | c++filt | sed -E 's/^steps,//; s/\([^()]*\): /: /; s/ void / /' | LC_ALL=C sort
+    done
+}
 
 status=0
 PATH="$PATH:/usr/local/cuda/bin"
 summary='nvcc: skipped (compiling each kernel for sm_75, sm_80 and sm_90a): there is no nvcc here'
 if command -v nvcc >/dev/null; then
     nvcc --version | tail -n 2
+    work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
     files=(steps/*/*.cu steps/*/probes/*.cu docs/probes/*.cu tests/*.cu tests/steps/*.cu)
     # shellcheck disable=SC2016 # $1 is of the inner shell
-    if printf '%s\n' "${files[@]}" | xargs -P "$(getconf _NPROCESSORS_ONLN)" -I{} bash -c 'compile_kernel "$1"' _ {}; then
+    if printf '%s\n' "${files[@]}" | xargs -P "$(getconf _NPROCESSORS_ONLN)" -I{} bash -c 'compile_kernel "$1" "$2"' _ {} "$work"; then
         summary="nvcc: ${#files[@]} kernel files compiled"
     else
         status=1 summary='nvcc: a kernel file does NOT compile'
+    fi
+    resources "$work" >"$work/registers"
+    if [[ ${1-} == --record ]]; then
+        cp "$work/registers" "$recorded"
+    elif [[ $(head -n 1 "$work/registers") != "$(head -n 1 "$recorded")" ]]; then
+        summary+=", registers not compared: $recorded is of another nvcc"
+    elif ! diff "$recorded" "$work/registers"; then
+        status=1 summary+="; their registers, spills or shared memory are NOT those of $recorded (tests/compile_kernels.sh --record)"
     fi
 fi
 printf '%s\n' "$summary"
