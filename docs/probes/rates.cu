@@ -42,11 +42,25 @@ static __device__ void finish(moment start, moment *taken) {
     if (threadIdx.x == 0) taken[blockIdx.x] = {end.cycles - start.cycles, end.ns - start.ns};
 }
 
+// A number of unit variance, another one for each thread and each `which`. Zeros would not do: a unit that multiplies them may
+// need less power than in a kernel and keep a higher clock. Sums of these numbers' products stay far from the largest float.
+static __device__ float drawn(uint32_t which) {
+    uint32_t bits = (which * THREADS + threadIdx.x + 1) * 0x9E3779B9u;
+    bits = (bits ^ bits >> 16) * 0x85EBCA6Bu;
+    bits = (bits ^ bits >> 13) * 0xC2B2AE35u;
+    return ((bits >> 8) * 0x1p-23f - 1.0f) * 1.7320508f; // uniform between -sqrt(3) and sqrt(3)
+}
+
+// Two of them, each cut to bf16.
+static __device__ uint32_t drawn_pair(uint32_t which) {
+    return __float_as_uint(drawn(2 * which)) >> 16 | (__float_as_uint(drawn(2 * which + 1)) & 0xFFFF0000u);
+}
+
 // FMAs that share one factor with the FMA before, as those of a register tile do.
 static __global__ void multiply_adds(int rounds, float *out, moment *taken) {
     float sum[SUMS] = {}, b[SUMS];
-    for (int i = 0; i < SUMS; i++) b[i] = out[i];
-    float a = out[threadIdx.x];
+    for (int i = 0; i < SUMS; i++) b[i] = drawn(i);
+    float a = drawn(SUMS);
     moment start = now();
 #pragma unroll 1
     for (int round = 0; round < rounds; round++)
@@ -58,22 +72,29 @@ static __global__ void multiply_adds(int rounds, float *out, moment *taken) {
     out[blockIdx.x * THREADS + threadIdx.x] = total;
 }
 
-// GROUP independent mma.sync.m16n8k16 of bf16, then EX2 independent exponentials of each lane.
+// GROUP mma.sync.m16n8k16 of bf16 on TILES independent C, two rows of them as in a kernel's register tile; then EX2 independent
+// exponentials of each lane, of numbers between 0 and 4.
 template <int EX2> static __global__ void products(int rounds, float *out, moment *taken) {
     float C[TILES][4] = {}, x[EX2 + 1];
-    uint32_t A = threadIdx.x, B = threadIdx.x * 3;
-    for (int i = 0; i <= EX2; i++) x[i] = out[i];
+    uint32_t A[2][4], B[TILES / 2][2];
+    for (int i = 0; i < 8; i++) A[i / 4][i % 4] = drawn_pair(i);
+    for (int i = 0; i < TILES; i++) B[i / 2][i % 2] = drawn_pair(8 + i);
+    for (int i = 0; i <= EX2; i++) x[i] = drawn(i);
     moment start = now();
 #pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
-        for (int i = 0; i < GROUP; i++)
+        for (int i = 0; i < GROUP; i++) {
+            float(&c)[4] = C[i % TILES];
+            const uint32_t(&a)[4] = A[i % TILES % 2], (&b)[2] = B[i % TILES / 2];
             asm volatile(
-                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%4,%4,%4},{%5,%5},{%0,%1,%2,%3};"
-                : "+f"(C[i % TILES][0]), "+f"(C[i % TILES][1]), "+f"(C[i % TILES][2]), "+f"(C[i % TILES][3])
-                : "r"(A), "r"(B));
+                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+        }
 #pragma unroll
-        for (int i = 0; i < EX2; i++) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(x[i]));
+        for (int i = 0; i < EX2; i++)
+            asm volatile("{ .reg .f32 y; neg.f32 y, %0; ex2.approx.ftz.f32 %0, y; }" : "+f"(x[i])); // one MUFU
     }
     finish(start, taken);
     float total = x[EX2];
