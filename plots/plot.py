@@ -149,24 +149,25 @@ def roofline(bits, steps):
 
 
 def bounds(chapter):
-    """Points [rung, microseconds, the least that its counts allow, the unit that needs it] of the rungs on a chapter's chain, by
-    the counters of each rung's longest kernel and the card's constants."""
+    """Points [rung, microseconds, those in which its busiest unit works, the unit] of the rungs on a chapter's chain, by the
+    counters of each rung's longest kernel. The shares are of the cycles of that run, so that no clock enters; an FMA takes as long
+    as one that shares a factor with the FMA before, an mma.sync as long as in a loop of independent ones."""
     points = []
     for rung in BOOK.chain(chapter)[0]:
         counted = causes.longest_kernel(BOOK, rung, rec.options_of(causes.COUNTERS_AT))
         if not counted:
             return None
-        cycles = probes.SMS * CONSTANTS["clock"] * 1000  # of all SMs in a microsecond
-        shared = sum(counted[f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"] for op in ("ld", "st"))
-        least = {"shared memory": shared / cycles, "issue slots": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
+        issuing = causes.counter(counted, "issue_active") / 100
+        cycles = counted[causes.ISSUED] / probes.SCHEDULERS / issuing  # of all SMs while a warp is on them
+        share = {"data path": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100, "issue slots": issuing}
         if counted[causes.HMMA] > 0.1 * counted[causes.ISSUED]:
-            least["mma.sync"] = counted[causes.HMMA] * 4096 / MEASURED[16][1] / 1e6
+            share["mma.sync"] = counted[causes.HMMA] * CONSTANTS["mma_cycles"] / cycles
         else:
-            least["FMAs"] = counted[causes.FFMA] * 2 / MEASURED[32][1] / 1e6
-        unit = max(least, key=least.get)
-        points.append([rung, counted[causes.TIME] / 1000, least[unit], unit])
-        assert least[unit] < points[-1][1], f"{rung} is faster than its bound: a constant or a count is wrong"
-    return {"title": f"Predicted bound and measured time of each rung\n{BOOK.records()[-1].device}, {rec.parse_size(causes.COUNTERS_AT)[0]}",
+            share["FMAs"] = counted[causes.FFMA] / probes.SCHEDULERS / probes.LANES * CONSTANTS["peak"] / CONSTANTS["fma"] / cycles
+        unit = max(share, key=share.get)
+        assert share[unit] < 1, f"{rung} is faster than its {unit}: a constant or a count is wrong"
+        points.append([rung, counted[causes.TIME] / 1000, counted[causes.TIME] / 1000 * share[unit], unit])
+    return {"title": f"The busiest unit's share of each rung's time\n{BOOK.records()[-1].device}, {rec.parse_size(causes.COUNTERS_AT)[0]}",
             "points": points} if len(points) > 2 else None
 
 
@@ -213,14 +214,14 @@ def draw_dots(facts, label, words):
 
 
 def draw_bounds(facts):
-    """A dot per rung, the bound of its slowest unit, and between them the time in which that unit waits."""
+    """A dot per rung, a mark where its busiest unit's share of the time ends, and between them the time in which that unit waits."""
     fig, axes = style.figure(height=1.9 + 0.38 * len(facts["points"]))
-    colours = dict(zip(("shared memory", "issue slots", "FMAs", "mma.sync"), style.PALETTE[1:]))
+    colours = dict(zip(("data path", "issue slots", "FMAs", "mma.sync"), style.PALETTE[1:]))
     for row, (rung, time, least, unit) in enumerate(facts["points"]):
         axes.plot([least, time], [row, row], color=style.PALE, linewidth=7, solid_capstyle="butt", zorder=1)
         axes.plot([least] * 2, [row - 0.36, row + 0.36], color=colours[unit], linewidth=4, zorder=2)
         axes.plot(time, row, "o", color=style.INK, markersize=8, zorder=3)
-        axes.annotate(f"{rec.number(time / least)}x", (time, row), xytext=(9, 0), textcoords="offset points", va="center",
+        axes.annotate(f"{100 * least / time:.0f} %", (time, row), xytext=(9, 0), textcoords="offset points", va="center",
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
     low, high = min(point[2] for point in facts["points"]), max(point[1] for point in facts["points"])
     axes.set_yticks(range(len(facts["points"])), [point[0] for point in facts["points"]])
@@ -229,9 +230,9 @@ def draw_bounds(facts):
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
     plain_ticks(axes.xaxis)
-    marks = [axes.plot([], [], color=colours[unit], linewidth=4, label=f"bound: {unit}")[0]
+    marks = [axes.plot([], [], color=colours[unit], linewidth=4, label=f"busiest: {unit}")[0]
              for unit in dict.fromkeys(point[3] for point in facts["points"])]
-    marks.append(axes.plot([], [], "o", color=style.INK, markersize=8, label="measured: so many times the bound")[0])
+    marks.append(axes.plot([], [], "o", color=style.INK, markersize=8, label="measured, and the unit's share of it")[0])
     axes.legend(handles=marks, loc="lower right", edgecolor="white", framealpha=1, fontsize=10)
     return fig
 
