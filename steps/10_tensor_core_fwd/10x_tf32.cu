@@ -6,7 +6,7 @@
 //           and an ordinary addition, which rounds, adds it to the sum.
 // Costs     O(N) memory, none beyond the outputs; three mma per product, about four instructions per element of a
 //           fragment.
-// Limiter   No unit is busy all the time: the tensor cores, at half the rate of 16 bits, are for half of it.
+// Limiter   Latency, and an arithmetic unit: the counter does not say which.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
