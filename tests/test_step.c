@@ -559,6 +559,36 @@ Test(backward, nan_stays_in_its_row, .init = needs_backward) {
         nan_stays(TENSOR_dO, TENSOR_dQ, deterministic);
 }
 
+/* O is linear in V, and the gradients are in dO: times a power of 2, large or small, all digits stay. A kernel that cuts large numbers
+ * off, or leaves small ones out, is right at the usual size only. */
+static void linear(enum tensor input, enum tensor first, enum tensor last, int deterministic) {
+    static const int powers[] = {30, -60};
+    struct run run = small_run(1, 2, 70, 90, 40, true, INPUT_RANDOM);
+    double *before[TENSOR_COUNT] = {NULL};
+    for (int i = -1; i < 2; i++) {
+        for (size_t k = 0; i >= 0 && k < tensor_elements(&run.problem, input); k++)
+            run.host[input][k] = ldexpf(run.host[input][k], powers[i] - (i > 0 ? powers[i - 1] : 0));
+        cr_assert_eq(run_upload(&run), cudaSuccess);
+        forward(&run, step);
+        if (input == TENSOR_dO) backward(&run, step, deterministic != 0);
+        for (enum tensor tensor = first; tensor <= last; tensor++) {
+            if (i < 0) before[tensor] = keep(&run, tensor);
+            for (size_t k = 0; i >= 0 && k < tensor_elements(&run.problem, tensor); k++)
+                run.host[tensor][k] = ldexpf(run.host[tensor][k], -powers[i]);
+            cr_expect(check_values(run.host[tensor], before[tensor], tensor_elements(&run.problem, tensor), 1e-6 + rounding_of(&run)).ok,
+                      "%s: %s times 2^%d does not give %s times as much", step->name, tensor_table[input].name,
+                      i < 0 ? 0 : powers[i], tensor_table[tensor].name);
+        }
+    }
+    for (enum tensor tensor = first; tensor <= last; tensor++) free(before[tensor]);
+    run_destroy(&run);
+}
+Test(forward, linear_in_V, .init = needs_forward) { linear(TENSOR_V, TENSOR_O, TENSOR_O, 0); }
+Test(backward, linear_in_dO, .init = needs_backward) {
+    for (int deterministic = 0; deterministic <= (step->backward_deterministic != NULL); deterministic++)
+        linear(TENSOR_dO, TENSOR_dQ, TENSOR_dV, deterministic);
+}
+
 /* Heads do not mix: another dO in the second head leaves the first one's gradients alone. */
 Test(backward, heads_apart, .init = needs_backward) {
     struct run run = small_run(1, 2, 65, 65, 32, false, INPUT_RANDOM);
