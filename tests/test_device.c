@@ -2,6 +2,7 @@
  * 32 bits count. */
 #include "step_test.h"
 
+#include "captured.h"
 #include "dtype.h"
 #include "simulated.h"
 
@@ -209,7 +210,11 @@ static void take_up_to_limit(const char *what, struct problem *problem, int *siz
     const char *reason = step_refuses(step, problem, all_passes());
     cr_expect_not_null(strstr(reason, number), "%s takes %s %s, and refuses more by \"%s\"", step->name, number, what,
                        reason);
-    if (is_length) cr_expect_not(launches(problem), "%s could launch %s, which it refuses", step->name, describe(problem));
+    if (!is_length) return;
+    capture_stderr();
+    cr_expect_not(launches(problem), "%s could launch %s, which it refuses", step->name, describe(problem));
+    expect_reports();
+    end_capture();
 }
 
 static void keep_limits(void) {
@@ -257,7 +262,10 @@ static void expect_each_error(const struct problem *problem) {
     empty.batch = 0; /* a grid of 0 blocks: an error on a card, too */
     for (int i = 0; i < 3; i++) {
         if (passes[i] == NULL) continue;
+        capture_stderr();
         cr_expect_neq(passes[i](&empty, &(struct tensors){0}, NULL, NULL), cudaSuccess, "%s: a grid of 0 blocks", describe(problem));
+        expect_reports();
+        end_capture();
         cudaGetLastError();
         for (unsigned number = 1; simt_fail_call != NULL; number++) {
             simt_fail_call(number);

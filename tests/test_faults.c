@@ -4,6 +4,7 @@
  * card too. */
 #include "fault_kernels.h"
 
+#include "captured.h"
 #include "processor.h"
 #include "run.h"
 #include "simulated.h"
@@ -18,8 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
-
 enum { ORDERS = 20 };
 
 static void need_device(void) {
@@ -33,7 +32,12 @@ static void need_simulated_device(void) {
     setenv("SIMT_WATCHDOG_SECONDS", "2", 1);
 }
 
-TestSuite(faults, .init = need_simulated_device, .timeout = 60);
+static void expect_faults(void) {
+    need_simulated_device();
+    capture_stderr();
+}
+
+TestSuite(faults, .init = expect_faults, .timeout = 60);
 TestSuite(twins, .init = need_device, .timeout = 60);
 TestSuite(patterns, .init = need_device, .timeout = 60);
 TestSuite(ladder, .init = need_device, .timeout = 300);
@@ -145,6 +149,7 @@ static void must_be_found(const struct fault *fault) {
         cudaError_t error = cudaDeviceSynchronize();
         cr_assert_eq(error, fault->error, "%s, seed %u: %s instead of %s\n%s", fault->name, seed,
                      cudaGetErrorName(error), cudaGetErrorName(fault->error), report());
+        expect_reports();
         cr_assert_not_null(strstr(report(), fault->name), "%s, seed %u: the kernel is not named\n%s", fault->name, seed,
                            report());
         cr_assert_not_null(strstr(report(), fault->says), "%s, seed %u: no \"%s\" in the report:\n%s", fault->name,
@@ -201,7 +206,7 @@ Test(faults, run_past_in_step) {
 
 /* ---- what messages say ------------------------------------------------------------------------------------------- */
 
-TestSuite(messages, .init = need_simulated_device, .timeout = 60);
+TestSuite(messages, .init = expect_faults, .timeout = 60);
 
 static void launch_fault(const struct fault *fault) {
     struct arrays arrays;
@@ -211,6 +216,7 @@ static void launch_fault(const struct fault *fault) {
 }
 
 static void report_says(const char *words) {
+    expect_reports();
     cr_assert_not_null(strstr(report(), words), "no \"%s\" in\n%s", words, report());
 }
 

@@ -1,6 +1,8 @@
 /* Two workers of the simulated device that access one word at the same moment: the one that comes second finds all that the
  * first has noted, wherever the first is at that time. shadow.c is compiled with pauses here: block 0 stops at a place
  * within its access until block 1 has made its own, or, where a lock keeps block 1 from it, for PAUSE_MS. */
+#include "captured.h"
+
 #include <criterion/criterion.h>
 #include <cuda_runtime.h>
 #include <signal.h>
@@ -14,7 +16,6 @@ enum { PAUSE_MS = 300, ARRIVAL_MS = 5000 };
 void launch_byte_written_word_read(int *words);
 void launch_word_read_word_written(int *words);
 void launch_word_read(int *words);
-extern const char *simt_last_report(void);
 
 static const char *armed; /* the place; once */
 static _Atomic bool pausing, done;
@@ -48,13 +49,14 @@ static void must_be_a_race(const char *place, void (*launch)(int *words)) {
     cr_assert_eq(cudaDeviceSynchronize(), cudaErrorLaunchFailure, "the race is missed");
     const char *report = simt_last_report(), *line = report;
     int lines = 0;
+    expect_reports();
     while ((line = strstr(line, "interleaved_kernels.cu:")) != NULL) line++, lines++;
     cr_assert(atomic_load(&pausing), "no access came to %s", place);
     cr_assert_not_null(strstr(report, "race on"), "%s", report);
     cr_assert_eq(lines, 2, "%d lines are named:\n%s", lines, report);
 }
 
-TestSuite(interleavings, .timeout = 30);
+TestSuite(interleavings, .init = capture_stderr, .timeout = 30);
 Test(interleavings, word_read_while_it_is_split) { must_be_a_race("word_copied", launch_byte_written_word_read); }
 Test(interleavings, word_written_while_a_reader_is_judged) {
     must_be_a_race("reader_judged", launch_word_read_word_written);

@@ -2,6 +2,7 @@
  * and from what an H100 was measured to do. Needs the simulated device; a card has its own counters. */
 #include "meter_kernels.h"
 
+#include "captured.h"
 #include "run.h"
 #include "simulated.h"
 
@@ -12,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
 
 static void need_simulated_device(void) {
     int count = 0;
@@ -171,11 +170,14 @@ Test(meter, transpose_without_its_barrier_is_a_race) {
     snprintf(load, sizeof load, "tests/meter_kernels.cu:%d", line_of("tile load"));
     for (int metered = 0; metered < 2; metered++) {
         if (metered) start(1);
+        capture_stderr();
         run_transpose_of(TRANSPOSE_WITHOUT_BARRIER, in, out);
         cr_assert_eq(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
         cr_assert_not_null(strstr(simt_last_report(), "race on tile["), "%s", simt_last_report());
         cr_assert_not_null(strstr(simt_last_report(), store), "%s", simt_last_report());
         cr_assert_not_null(strstr(simt_last_report(), load), "%s", simt_last_report());
+        expect_reports();
+        end_capture();
         cr_assert_eq(cudaDeviceReset(), cudaSuccess);
         in = zeros_on_device(ELEMENTS * sizeof *in);
         out = zeros_on_device(ELEMENTS * sizeof *out);

@@ -2,6 +2,7 @@
  * for the simulated device and for a card alike. simt_errors: what the simulated device must refuse, with the CUDA
  * error code and a report that names the line; on a card these are skipped, since it need not notice.
  */
+#include "captured.h"
 #include "processor.h"
 #include "simt_kernels.h"
 #include "simulated.h"
@@ -15,15 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The CUDA toolkit's library lacks it. */
-__attribute__((weak)) extern const char *simt_last_report(void);
-
 /* ---- helpers ----------------------------------------------------------------------------------------------------- */
 
 static void need_device(void) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) cr_skip_test("needs a CUDA device or the simulated one");
+    capture_stderr();
 }
 
 static bool simulated(void) {
@@ -45,8 +44,9 @@ TestSuite(simt_errors, .init = need_simulated_device, .timeout = 60); /* the wat
 #define EXPECT_OK(call) expect_error((call), cudaSuccess, #call, __LINE__)
 
 static void expect_error(cudaError_t got, cudaError_t expected, const char *call, int line) {
-    cr_assert_eq(got, expected, "line %d: %s gives %s instead of %s", line, call, cudaGetErrorName(got),
-                 cudaGetErrorName(expected));
+    cr_assert_eq(got, expected, "line %d: %s gives %s instead of %s\n%s", line, call, cudaGetErrorName(got),
+                 cudaGetErrorName(expected), simt_last_report != NULL ? simt_last_report() : "");
+    if (expected != cudaSuccess) expect_reports();
 }
 
 static void *on_device(const void *values, size_t bytes) {
@@ -1062,8 +1062,16 @@ Test(simt_shared_99_kib, is_told_and_kept) {
     check_dynamic_shared(99 << 10);
 }
 
+static void compare_at_exit(void) {
+    char *text = captured_text();
+    const char *expected = "simulated device: SIMT_SHARED_KIB is \"100\": it must be 64, 99, 163 or 227\n";
+    if (text[0] != '\0' && strcmp(text, expected) != 0) _exit(1);
+}
+
 Test(simt_environment, shared_kib_of_no_card, .exit_code = 2) {
     int value;
+    capture_stderr();
+    atexit(compare_at_exit);
     setenv("SIMT_SHARED_KIB", "100", 1);
     cudaError_t error = cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
     unsetenv("SIMT_SHARED_KIB");

@@ -2,13 +2,15 @@
  * or barriers apart are ordered all the same, and two that race are found however far apart their blocks are. */
 #include "stamp_kernels.h"
 
+#include "captured.h"
+
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { THREADS = 32 };
 
-TestSuite(stamps, .timeout = 120);
+TestSuite(stamps, .init = capture_stderr, .timeout = 120);
 
 static int *zeros(size_t bytes) {
     void *memory = NULL;
@@ -23,6 +25,7 @@ static void expect_right(const char *what, int count) {
 
 static void expect_race(const char *words) {
     cr_assert_eq(cudaDeviceSynchronize(), cudaErrorLaunchFailure, "no fault");
+    expect_reports();
     cr_assert_not_null(strstr(simt_last_report(), "race on"), "%s", simt_last_report());
     cr_assert_not_null(strstr(simt_last_report(), words), "no \"%s\" in %s", words, simt_last_report());
     cr_assert_eq(cudaDeviceReset(), cudaSuccess);
