@@ -132,7 +132,7 @@ build() { # PRESET TARGET...
 }
 
 sizes_to_run() { # a line of options for each size; what the user gave replaces all of ours but fills up its options
-    local usual
+    local usual ragged='--seq 113 --seq-kv 75 --dim 56 --causal --no-time' # rows without keys; no multiple of a tile
     case $preset$quick in # the simulated device's time is not a GPU's: it is not taken
     sim) usual='--batch 1 --heads 2 --seq 256 --dim 64 --no-time' ;;
     simyes) usual='--batch 1 --heads 2 --seq 64 --dim 64 --no-time' ;;
@@ -140,8 +140,9 @@ sizes_to_run() { # a line of options for each size; what the user gave replaces 
     *) usual='--batch 1 --heads 4 --seq 512 --dim 64 --warmup 1 --repeat 5' ;;
     esac
     case $preset$quick${sizes[*]} in
-    sim) printf '%s\n' "$usual" "$usual --seq 113 --seq-kv 203 --dim 59 --causal" ;; # no size is a multiple of a tile
-    cuda) printf '%s\n' "$usual --seq "{512,1024,2048,4096} ;;
+    sim) printf '%s\n' "$usual" "$usual --seq 113 --seq-kv 203 --dim 59 --causal" "$usual $ragged" ;;
+    cuda) printf '%s\n' "$usual --seq "{512,1024,2048,4096} "$usual $ragged" ;;
+    simyes | cudayes) printf '%s\n' "$usual" "$usual $ragged" ;;
     *) say "$usual ${sizes[*]}" ;;
     esac
 }

@@ -25,7 +25,7 @@ show_on_card() { # LABEL STEP SIZES...: its time and registers
 }
 
 try_job() { # STEP [--against STEP] [--watch] [SIZES]
-    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0
+    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0 ragged=1
     choose_one "${1-}"
     step=${steps[0]} file=$(step_file "$step")
     shift
@@ -38,6 +38,7 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
             name=${1#--} && name=${name/-/_}
             [[ $1 == --against || ($2 =~ ^[1-9][0-9]{0,3}$ && ($1 != --dim || $2 -le 128)) ]] ||
                 die "$exit_usage" "$1 takes a whole number, not \"$2\""
+            [[ ! $1 =~ seq|dim ]] || ragged=0 # who asks for a size gets that size only
             if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else printf -v "$name" %s "$2"; fi
             shift
             ;;
@@ -67,7 +68,7 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
             seen=$(stat -c %y "$file") status=0
             if [[ $label == committed ]]; then origin=$file; else origin=$other_file; fi
             build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" \
-                "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" || status=$?
+                "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" "$ragged" || status=$?
             if find_nvcc && have_card; then
                 [[ $label == committed ]] || show_on_card "$label" "$label" "${on_card[@]}"
                 show_on_card yours "$step" "${on_card[@]}"

@@ -1,6 +1,6 @@
 /* The program behind ./run.sh start, grade, try and handout. Run in the project's root.
  *     exercise start [ID [--variant N]]     grade ID [FILE] [options]
- *     exercise try LABEL SHOWN FILE ORIGIN, the same four of the other, HEADS N_q N_kv d CAUSAL
+ *     exercise try LABEL SHOWN FILE ORIGIN, the same four of the other, HEADS N_q N_kv d CAUSAL RAGGED
  *     exercise handout ID FOLDER
  * and for those who write tasks
  *     exercise solution ID [PATCH]     counts ID     prove ID
@@ -140,7 +140,7 @@ static int try_job(char **argv) {
                               .d = atoi(argv[11]),
                               .causal = atoi(argv[12]) != 0,
                               .scale = (float)(1.0 / sqrt(atoi(argv[11])))};
-    return compare(&both[1], &both[0], problem);
+    return compare(&both[1], &both[0], problem, atoi(argv[13]) != 0);
 }
 
 /* For budgets: what the book's own solution, and the starter where it is a whole kernel, cost in the metered run. */
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
     }
     if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_MISSING;
     if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
-    if (strcmp(job, "try") == 0 && argc == 15) return try_job(argv + 2);
+    if (strcmp(job, "try") == 0 && argc == 16) return try_job(argv + 2);
     if (strcmp(job, "counts") == 0 && argc == 3) return print_counts(argv[2]);
     usage_error("exercise: unknown job \"%s\"", job);
 }

@@ -81,10 +81,16 @@ check 'after an edit of the device with one'
 
 run --quick --steps 90,02
 check 'a step of the reader runs'
-grep -qE '^90_mine .* ok ' "$work/out" && grep -qE '^02_tiled_matmul .* ok ' "$work/out" && (($(wc -l <build/sim/results.jsonl) == 2))
+grep -qE '^90_mine .* ok ' "$work/out" && grep -qE '^02_tiled_matmul .* ok ' "$work/out" && (($(wc -l <build/sim/results.jsonl) == 4))
 check 'and has its row'
-run --quick --steps 90,02 && (($(wc -l <build/sim/results.jsonl) == 2))
+run --quick --steps 90,02 && (($(wc -l <build/sim/results.jsonl) == 4))
 check 'results.jsonl is of one run'
+cp steps/90_mine/mine.cu "$work/mine.cu"
+sed -i '/if (m == -INFINITY)/,/^    }/d' steps/90_mine/mine.cu
+! run --quick --steps 90 && grep -qE '^90_mine .* FAILED ' "$work/out" && grep -q 'got NaN' "$work/out"
+check 'a row without keys is checked, too'
+cp "$work/mine.cu" steps/90_mine/mine.cu
+run --quick --steps 90,02
 
 sed -i 's/p\.scale \* sum/p.scale * summ/' steps/90_mine/mine.cu
 sed -i 's/p\.scale \* /1.5f * p.scale * /' steps/91_twin/twin.cu
@@ -101,6 +107,6 @@ status=0
 timeout --preserve-status -s INT 2 ./run.sh --steps 02 --seq 3000 >"$work/out" 2>"$work/err" || status=$?
 ((status == 130)) && ! compgen -G 'build/sim/*.part*' >"$work/out"
 check "interrupted: exit status $status, nothing unfinished left"
-(($(wc -l <build/sim/results.jsonl) == 2))
+(($(wc -l <build/sim/results.jsonl) == 4))
 check 'and the results of the run before it are whole'
 exit $failed
