@@ -47,16 +47,21 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
         shift
     done
     other_file=$(step_file "$other") label=$other
-    if [[ -z $other ]]; then # the committed version, where that is another one; or the rung before with the same pass
+    if [[ -z $other ]]; then # the committed version, where that is another one; what it was copied from; or the rung before with the same pass
         other_file=build/committed.cu label=committed
         mkdir -p build
         if ! git show "HEAD:./$file" >"$other_file" 2>/dev/null || cmp -s "$other_file" "$file"; then
-            for name in "${all_steps[@]}"; do
-                [[ $name != "$step" ]] || break
-                [[ -e $(step_file "$name") ]] || continue
-                ! grep -q '\.beside =' "$(step_file "$name")" || continue
-                if [[ $(abilities "$name") == "$(abilities "$step")" ]]; then before=$name; fi
-            done
+            name=$(cat "${file%/*}/begun_as" 2>/dev/null) || name=''
+            if [[ -e $(step_file "${name:-none}") ]]; then
+                before=$name
+            else
+                for name in "${all_steps[@]}"; do
+                    [[ $name != "$step" ]] || break
+                    [[ -e $(step_file "$name") ]] || continue
+                    ! grep -q '\.beside =' "$(step_file "$name")" || continue
+                    if [[ $(abilities "$name") == "$(abilities "$step")" ]]; then before=$name; fi
+                done
+            fi
             label=${before:-$step} other_file=$(step_file "$label")
         fi
     fi

@@ -25,10 +25,11 @@ sed -zE -e "s/\bstep_$step\b/step_$name/g" -e "s/(\.name = )\"[^\"]*\"/\1\"$name
 for needed in "step_$name" ".name = \"$name\"" ".idea = \"${name:3}, begun"; do
     grep -qF "$needed" "$work/${name:3}.cu" || die "$exit_usage" "$source has not the form that a step has: no $needed came of it"
 done
+echo "$step" >"$work/begun_as" # try compares with it
 chmod 755 "$work"
 { cp -r "$work" "$part" && mv -T "$part" "steps/$name"; } 2>/dev/null || die "$exit_missing" "cannot write steps/$name"
 cat <<TEXT
-steps/$name/${name:3}.cu is a copy of $source. To edit: the kernels in it, and .idea, which tables show.
+steps/$name/${name:3}.cu is a copy of $source. Edit the kernels in it. Edit .idea too: the tables print it.
 Run it, checked:       ./run.sh --steps ${name:0:2}
-Beside where it began: ./run.sh --steps ${name:0:2},$step
+Beside where it began: ./run.sh try ${name:0:2}
 TEXT

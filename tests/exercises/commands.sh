@@ -97,5 +97,16 @@ run try 05
 ((status == 1)) && grep -qE 'fa2_fwd.cu:[0-9]+:.*error' "$work/out" && [[ $(wc -l <"$work/out") -lt 20 ]]
 check "try 05 with a wrong edit: the error and its line; exit status $status"
 git checkout -q steps
+run new 90_mine --from 01
+run try 90
+((status == 0)) && grep -q '01_naive' "$work/out" && grep -q 'same$' "$work/out" && ! grep -q '%$' "$work/out"
+check 'try 90: beside the step that it is a copy of'
+sed -i 's/ || col >= p.N_kv) return/) return/' steps/90_mine/mine.cu
+run try 90
+((status == 3)) && grep -qE 'result +right +FAULT' "$work/out" && grep -q 'another size, 113 x 75' "$work/out"
+check "try 90 without a bounds check: a size that no block divides finds it; exit status $status"
+run try 90 --seq 128
+((status == 0)) && grep -qE 'result +right +right' "$work/out"
+check 'try 90 --seq 128: that size only'
 
 exit "$failed"
