@@ -217,7 +217,7 @@ static const struct {
      "Is p.scale used, with its sign?", false},
     {has_empty_rows, "where some row attends to no key", "There m is -inf, and exp(-inf - -inf) is NaN.",
      "There L is -inf, and exp(S - L) is infinite.", false},
-    {is_causal, "with a causal mask", "Which keys does a row attend to, and are the tiles on the diagonal masked?",
+    {is_causal, "with a causal mask", "Key number attended_keys(p, row) is the first that is masked. Where there are tiles: are those on the diagonal masked?",
      NULL, false},
     {is_wide, "with d above 64", "Does a loop over columns end too early?", NULL, false},
     {has_odd_d, "where d is no multiple of 4", "Look at the last, partial group of columns.", NULL, false},
@@ -260,10 +260,10 @@ static const char *advice_by_tensor(const struct judged *j, bool backward) {
 static void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count) {
     char *text = grading->advice;
     size_t room = sizeof grading->advice;
-    int wrong = 0, finished = 0, first = -1;
+    int wrong = 0, wrong_causal = 0, finished = 0, first = -1;
     for (int i = 0; i < count; i++)
         if (finished += judged[i].finished, judged[i].finished && !judged[i].right)
-            first = first < 0 ? i : first, wrong++;
+            first = first < 0 ? i : first, wrong++, wrong_causal += is_causal(&shapes[i]);
     if (wrong == 0) return;
     for (int i = 0; i < count; i++) {
         for (enum tensor tensor = 0; tensor < TENSOR_COUNT && judged[i].finished; tensor++) {
@@ -294,6 +294,11 @@ static void advise(struct grading *grading, const struct shape *shapes, const st
         snprintf(text, room, "All wrong problems are among the %d %s. %s ", best_with, suspects[best].which,
                  look_of(best, grading->task));
     if (is_warm_up(grading->task)) return;
+    if (best_with == 0 && wrong_causal == wrong && finished < count) { /* too few results to tell the mask from the rest */
+        snprintf(text, room, "All wrong results are of problems with a causal mask; %d of %d problems gave no result. Repair what stopped "
+                 "them first. Then look at the mask: key number attended_keys(p, row) is the first that is masked.", count - finished, count);
+        return;
+    }
     const bool *right = judged[first].tensor_right;
     bool none_right = !right[TENSOR_O] && !right[TENSOR_L], dV_wrong = !right[TENSOR_dV] && !right[TENSOR_dQ];
     if (best_with > 0 && (grading->task->backward ? dV_wrong : none_right)) return; /* it would add nothing */
@@ -425,7 +430,7 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
         *all_right = *all_right && judged[i].right;
     }
     struct item *item =
-        add_item(grading, FAULTS, "no race, bad access, unwritten value or lost barrier", task->points[FAULTS]);
+        add_item(grading, FAULTS, "no race, bad access, unwritten value, or barrier that not all threads reach", task->points[FAULTS]);
     bool enough = right > 0 && 2 * right >= count; /* a kernel that does nothing has no faults */
     item->passed = enough && !*any_fault;
     item->score = item->passed ? item->most : 0.0;
@@ -511,11 +516,11 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         bool lost_barrier = any_fault && strcmp(budget->count, "barriers") == 0;
         item->passed = yours <= budget->at_most && !lost_barrier;
         if (budget->guard && why == NULL) guarded = guarded && item->passed;
-        say(item->output, "%s: %.0f; a good solution: %.0f; limit: %.0f", budget->naive_is, budget->naive,
-            budget->solution, budget->at_most);
         if (why == NULL)
-            say(item->output, "; yours: %.0f%s%s", yours, goes_around ? ", from global memory" : "",
+            say(item->output, "yours: %.0f%s%s; ", yours, goes_around ? ", from global memory" : "",
                 lost_barrier ? ", with a fault" : "");
+        say(item->output, "limit: %.0f; a good solution: %.0f; %s: %.0f", budget->at_most, budget->solution, budget->naive_is,
+            budget->naive);
         if (yours != budget->solution) grading->costs_as_recorded = false;
         say(item->output, "\n%s", why == NULL ? "" : why);
     }
