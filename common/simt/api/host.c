@@ -87,18 +87,18 @@ void host_copies_unwritten(const void *from, size_t bytes) {
         if (!known && count < LINES) writers[count++] = cell->write_pc;
     }
     if (unwritten == 0) return;
-    char what[200], rest[600] = "no kernel has written any of it";
+    char what[200], rest[600] = "; no kernel has written any of it";
     describe_address(memory->start + 4 * first, what, sizeof what);
     char *line = calling_line();
     for (int i = 0, length = 0; i < count; i++) {
         char *written = source_line(absolute_pc(writers[i]));
         length += snprintf(rest + length, sizeof rest - (size_t)length, "%s%s",
-                           i == 0 ? "the rest was written at " : ", ", written);
+                           i == 0 ? "; the rest was written at " : ", ", written);
         free(written);
         if ((size_t)length >= sizeof rest) break;
     }
     simt_warn_of_host(memory->cells,
-                      "%s: copy to the host of %s, which nobody has written, as %zu of %zu 4-byte elements; %s", line,
-                      what, unwritten, (bytes + 3) / 4, rest);
+                      "%s: copy to the host: nobody has written %zu of the %zu elements, the first is %s%s", line, unwritten,
+                      (bytes + 3) / 4, what, rest);
     free(line);
 }

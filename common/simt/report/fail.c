@@ -153,7 +153,8 @@ void simt_warn_of_host(const void *key, const char *format, ...) {
 
 void simt_list_warnings(void) {
     if (warning_count > 0)
-        fprintf(stderr, "simulated device: %zu places do what a card tolerates (SIMT_STRICT=1 makes it an error):\n",
-                warning_count);
-    for (size_t i = 0; i < warning_count; i++) fprintf(stderr, "    %lu times %s\n", warnings[i].count, warnings[i].text);
+        fprintf(stderr, "simulated device: %zu place%s what a card tolerates (SIMT_STRICT=1 makes it an error):\n",
+                warning_count, warning_count == 1 ? " does" : "s do");
+    for (size_t i = 0; i < warning_count; i++)
+        fprintf(stderr, "    %lu time%s %s\n", warnings[i].count, warnings[i].count == 1 ? "" : "s", warnings[i].text);
 }
