@@ -114,6 +114,7 @@ check 'calls' 0 '' "$nvcc" calls.cu -o calls
 check 'a helper in a header' 3 'helper.cuh:1, called at calls.cu:4: read' ./calls 8000 1 1998
 check 'before an array' 3 '4104 bytes before the start of device allocation' ./calls 8000 0 -1026
 check 'before an array, accessed before' 3 '4120 bytes before the start of device allocation' ./calls 8192 -1030 1030
+check 'between two arrays' 3 'which has 8000 bytes, or 4104 bytes before' ./calls 8000 0 -1026
 check 'past an array' 3 'byte 12096 of device allocation' ./calls 8000 0 3024 lower
 check 'past an array, accessed before' 3 'byte 12312 of device allocation' ./calls 8192 1539 0 lower
 cat >nested.cu <<'EOF'

@@ -70,6 +70,18 @@ static size_t unit_of(const struct allocation *allocation, uintptr_t address) {
     return narrow ? simt_self->seen_bytes : 4;
 }
 
+/* Of an address before an allocation that an overrun of the one below would reach as well: says so, unless the other is much
+ * nearer. Returns the length. */
+static size_t describe_overrun(uintptr_t address, const struct allocation *above, char *text, size_t room) {
+    const struct allocation *below = memory_nearest(address);
+    if (below == NULL || address - (below->start + below->bytes) > 4 * (above->start - address)) return 0;
+    char serial[40];
+    snprintf(serial, sizeof serial, "device allocation %d", below->serial);
+    snprintf(text, room, "%zu bytes past the end of %s, which has %zu bytes, or ", (size_t)(address - (below->start + below->bytes)),
+             below->name != NULL ? below->name : serial, below->bytes);
+    return strlen(text);
+}
+
 static void describe_global(uintptr_t address, uintptr_t before, char *text, size_t room) {
     const size_t page = 4096;
     const struct allocation *found = most_likely(address, before, page);
@@ -80,6 +92,10 @@ static void describe_global(uintptr_t address, uintptr_t before, char *text, siz
         snprintf(name, sizeof name, "%s", found->name);
     else if (found != NULL)
         snprintf(name, sizeof name, "device allocation %d", found->serial);
+    if (found != NULL && found->start > address && (before == 0 || memory_find(before) != found)) {
+        size_t length = describe_overrun(address, found, text, room);
+        text += length, room -= length;
+    }
     if (found != NULL && found->start > address)
         snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes: element -%zu, %s",
                  (size_t)(found->start - address), name, found->bytes, (size_t)(found->start - address - 1) / unit + 1, unit_words);
