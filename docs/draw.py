@@ -72,7 +72,7 @@ def sm(_):
     box(page, 2.5, 20.6, 49.2, 8.2, face=TINT, edge=BLUE)
     page.text(27.1, 23.0, "L1 cache and shared memory: 256 KiB together", ha="center", weight="bold")
     page.text(27.1, 26.2, "shared memory: 228 KiB at most, 32 banks, 128 bytes per cycle", ha="center")
-    for y, words in ((32.0, "L2 cache, one for all SMs: 50 MB"), (38.2, "device memory: 80 GB (H100) or 141 GB (H200)")):
+    for y, words in ((32.0, "L2 cache, one for all SMs: 50 MB (H100) or 60 MiB (H200)"), (38.2, "device memory: 80 GB (H100) or 141 GB (H200)")):
         box(page, 1, y, 52, 4.6, face=TINT, edge=BLUE)
         page.text(27, y + 2.3, words, ha="center", weight="bold")
     page.text(55, 7.4, "Who can use it", size=12, weight="bold")
