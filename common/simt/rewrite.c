@@ -906,7 +906,7 @@ static void rewrite(const char *p) {
             continue;
         }
         const char *past = skip_literal(p), *shape;
-        bool is_border = strncmp(p, "#pragma simt ", 13) == 0; /* of a hole: a declaration does not begin before it */
+        bool is_border = strncmp(p, "#pragma simt ", 13) == 0; /* text between device_only and host_too: no declaration begins before it */
         if (is_border) device_only = p[13] == 'd';
         if (past != p) {
             append(&output, p, (size_t)(past - p));
@@ -967,7 +967,7 @@ static void rewrite(const char *p) {
             statement = output.length;
             is_device = false;
         } else if ((shape = launch_opening(p)) != NULL) {
-            if (device_only) die("a hole holds device code only: kernels are launched by the host");
+            if (device_only) die("device code only here: kernels are launched by the host");
             const char *base = input_start;
             past = rewrite_launch(shape);
             input_start = base;

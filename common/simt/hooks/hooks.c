@@ -159,7 +159,7 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
 
 void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);
 
-/* In a submission volatile orders nothing: who waits long enough would have no race. */
+/* In confined code volatile orders nothing: who waits long enough would have no race. */
 #define HOOK(name, bytes, kind, marked)                                                                                \
     void __tsan_##name##bytes(void *pointer);                                                                          \
     void __tsan_##name##bytes(void *pointer) {                                                                         \
@@ -175,7 +175,7 @@ void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, co
             return;                                                                                                    \
         if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                   \
         if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                \
-        judge(self, pointer, bytes, kind, (marked) && !IS_SUBMISSION, __builtin_return_address(0));                    \
+        judge(self, pointer, bytes, kind, (marked) && !IS_CONFINED, __builtin_return_address(0));                    \
     }
 #define HOOKS(bytes)                                                                                                   \
     HOOK(read, bytes, ACCESS_READ, false)                                                                              \

@@ -44,7 +44,7 @@ static void forget_registers(void) {
 }
 
 void fiber_resume(struct worker *worker, struct thread *thread) {
-    if (thread->state == FRESH && IS_SUBMISSION) /* what another block's thread left there was loaded for nothing */
+    if (thread->state == FRESH && IS_CONFINED) /* what another block's thread left there was loaded for nothing */
         memset((void *)thread->stack, 0x7B, STACK_BYTES);
     if (thread->state == FRESH)
         thread->context = make_fcontext((void *)(thread->stack + STACK_BYTES - stack_colour(thread)),
@@ -54,7 +54,7 @@ void fiber_resume(struct worker *worker, struct thread *thread) {
     threadIdx = thread->index;
     simt_furthest = thread->furthest;
     worker->on_fiber = true;
-    if (IS_SUBMISSION) forget_registers();
+    if (IS_CONFINED) forget_registers();
     struct transfer back = jump_fcontext(thread->context, NULL);
     worker->on_fiber = false;
     thread->furthest = simt_furthest;
@@ -96,7 +96,7 @@ _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim;
 unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
 
 void simt_fence(void) {
-    if (!IS_SUBMISSION) /* no task orders threads by flags: there a fence is no excuse for a race */
+    if (!IS_CONFINED) /* confined code orders no threads by flags: there a fence is no excuse for a race */
         atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
 }

@@ -207,7 +207,7 @@ struct worker {
 
 /* Compiled by simt-nvcc --confined: it may try to deceive. */
 extern const char __start_simt_confined[] __attribute__((weak));
-#define IS_SUBMISSION (__start_simt_confined != NULL)
+#define IS_CONFINED (__start_simt_confined != NULL)
 
 extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
 extern _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim; /* of the running thread; constants to a kernel */

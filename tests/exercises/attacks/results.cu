@@ -111,7 +111,7 @@ float more = 0; for (int c = 0; c < p.d; c++) for (int i = 0; i < TM * TN; i++) 
 //: score < 60
 //: says race on
 //! a kernel of its own, launched where a parameter is copied
-//: says a hole holds device code only: kernels are launched by the host
+//: says device code only here: kernels are launched by the host
 #define SHIFT <<
 #define LESS <
 struct more { more() { [] { auto k = [] {}; k SHIFT LESS 1, 1 >>>(); }(); } };
