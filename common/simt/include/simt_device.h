@@ -1,5 +1,5 @@
 /* The device side of CUDA C++ for the simulated device: keywords, built-in variables, vector types, barriers, warp
- * intrinsics, atomics, and launch(), into which the build rewrites kernel<<<...>>>(...) (rewrite/).
+ * intrinsics, atomics, and launch(), into which the build rewrites kernel<<<...>>>(...) (rewrite/launch.c).
  *
  * A kernel file is compiled by g++ with -fsanitize=thread, so that every access to memory calls a hook (hooks/).
  * Whatever here is not an access of the kernel's own must therefore stay out of sight: it lives in the runtime, which is
@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-#ifndef __CUDACC__ /* a C++ file that does not pass through rewrite/, which reads these words */
+#ifndef __CUDACC__ /* a C++ file that does not pass through simt_rewrite, which reads these words */
 #define __global__
 #define __device__
 #define __host__
@@ -337,7 +337,7 @@ template <typename T> static inline cudaError_t cudaGetSymbolSize(size_t *bytes,
 }
 
 namespace simt {
-/* rewrite/ puts it before a call of the API whose result is dropped: ignored("cudaFree") = cudaFree(p); */
+/* rewrite/main.c puts it before a call of the API whose result is dropped: ignored("cudaFree") = cudaFree(p); */
 struct ignored {
     const char *call, *file;
     int line;
@@ -477,7 +477,7 @@ static inline cudaError_t launch_function(config shape, bool cooperative, void (
 }
 } // namespace simt
 
-/* A launch as a function call; rewrite/ has taken off a cast of the kernel to void *. */
+/* A launch as a function call; rewrite/launch.c has taken off a cast of the kernel to void *. */
 template <typename... P>
 static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
                                            size_t shared = 0, cudaStream_t stream = 0) {

@@ -1,4 +1,4 @@
-/* Inline PTX: rewrite/ turns asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)) into simt_ptx::ex2_approx_f32((y), (x)), and
+/* Inline PTX: rewrite/ptx.c turns asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)) into simt_ptx::ex2_approx_f32((y), (x)), and
  * refuses, with its line, each instruction whose name is not in this file. Operands in brackets and braces come one by one. */
 #ifndef SIMT_PTX_H
 #define SIMT_PTX_H
@@ -192,7 +192,7 @@ static inline void bar_sync(int number, SIMT_HERE) {
 }
 static inline void bar_warp_sync(unsigned mask, SIMT_HERE) { __syncwarp(mask, file, line); }
 
-static inline void end_of_ptx() {} /* rewrite/ reads the names up to this one */
+static inline void end_of_ptx() {} /* rewrite/ptx.c reads the names up to this one */
 } // namespace simt_ptx
 
 #endif

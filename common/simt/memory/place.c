@@ -5,7 +5,7 @@
 #include <link.h>
 #include <pthread.h>
 
-/* Variables that rewrite/ has put into a section of the program, by their kind. */
+/* Variables that rewrite/shared.c has put into a section of the program, by their kind. */
 #define SECTION(name) extern char __start_##name[] __attribute__((weak)), __stop_##name[] __attribute__((weak))
 SECTION(simt_device);
 SECTION(simt_constant);

@@ -1,0 +1,206 @@
+/* Variables of the device.
+ *
+ *     __shared__ float tile[32][33];     ->  auto &tile = simt::static_shared<float[32][33]>(...);
+ *     extern __shared__ float tile[];    ->  float *tile = (float *)simt_dynamic_shared();
+ *     __device__ int counter;            ->  __attribute__((section("simt_device"))) int counter;
+ *                                            (or simt_constant or simt_managed, as its words say)
+ *
+ * A __shared__ declaration outside of any function becomes one at the head of each device function that names the variable.
+ * Invariant: each declarator of a __shared__ declaration becomes one declaration of its own, in their order. */
+#include "rewrite.h"
+#include <string.h>
+
+struct declarator {
+    const char *name;
+    struct text type, extents; /* with its own *; [32][33] */
+};
+
+static _Noreturn void die_of_declaration(const struct source *source) {
+    die(source, "a __shared__ declaration that cannot be read: write __shared__ TYPE NAME[SIZE];");
+}
+
+/* tile[32][33] or *p, up to `end`. */
+static struct declarator read_declarator(const struct source *source, const char *type, const struct token *t,
+                                         const struct token *end) {
+    struct declarator found = {0};
+    append_format(&found.type, "%s", type);
+    for (t = skip_markers(t); t < end && is_one_of(t, "*&"); t = skip_markers(t + 1))
+        append_format(&found.type, " *");
+    if (t >= end || t->kind != WORD) die_of_declaration(source);
+    found.name = strndup(t->text, (size_t)(t->end - t->text));
+    const struct token *initial = find_outside_brackets(source, t + 1, "=;,{");
+    if (initial != NULL && initial < end && is_one_of(initial, "={"))
+        die(source, "the __shared__ variable %s cannot have an initial value: one thread must store it, before a barrier",
+            found.name);
+    append_line(&found.extents, t->end, end->text);
+    return found;
+}
+
+/* Of dynamic shared memory: a pointer to the first of its elements, or a reference to what is no array. */
+static void append_dynamic(struct text *text, const struct source *source, const struct declarator *d) {
+    const char *open = strchr(d->extents.data, '['), *close = open != NULL ? strchr(open, ']') : NULL;
+    if (open != NULL && close == NULL) die_of_declaration(source);
+    if (open != NULL) /* the dimensions after the first are the pointer's */
+        append_format(text, "std::add_pointer_t<%s%s> %s = (std::add_pointer_t<%s%s>)simt_dynamic_shared();", d->type.data,
+                      close + 1, d->name, d->type.data, close + 1);
+    else
+        append_format(text, "auto &%s = *(%s *)simt_dynamic_shared();", d->name, d->type.data);
+}
+
+/* One of a function's own has a site of its own; functions that name the file's find the same place by a type of its name. */
+static void append_static(struct text *text, const struct declarator *d, bool at_file_scope) {
+    append_format(text, "auto &%s = simt::static_shared<%s%s>(%s%s{}, \"%s\");", d->name, d->type.data, d->extents.data,
+                  at_file_scope ? "simt_site_" : "[] ", at_file_scope ? d->name : "", d->name);
+}
+
+/* Take the word out of a type, where it stands as a whole word; false when it does not. */
+static bool take_word(struct text *type, const char *word) {
+    size_t length = strlen(word);
+    for (char *p = type->data; (p = strstr(p, word)) != NULL; p++)
+        if ((p == type->data || !is_word(p[-1])) && !is_word(p[length])) {
+            memset(p, ' ', length);
+            return true;
+        }
+    return false;
+}
+
+/* The type goes on up to the first name that is followed by [ , = { or ; (the token of that name, which this returns). Its
+ * attributes are dropped: simt::static_shared() aligns every array to 128 bytes. */
+static const struct token *read_type(const struct source *source, const struct token *first, const struct token *end,
+                                     struct text *type) {
+    const struct token *t = first;
+    for (int angle = 0; t < end;) {
+        const struct token *past = skip_attribute(source, t);
+        bool is_struct = strstr(type->data, "struct") != NULL || strncmp(first->text, "struct", 6) == 0 ||
+                         strncmp(first->text, "union", 5) == 0;
+        if (past != t) {
+            append_line(type, first->text, t->text);
+            append(type, " ", 1);
+            t = first = skip_markers(past);
+        } else if (is(t, "(") || (is(t, "{") && is_struct)) {
+            t = skip_brackets(source, t);
+        } else {
+            angle += is(t, "<") - is(t, ">");
+            if (angle == 0 && is_one_of(t, "[,={")) break;
+            t++;
+        }
+    }
+    if (t > first && t[-1].kind == WORD) t--;
+    append_line(type, first->text, t->text);
+    return t;
+}
+
+/* A * at the end of the type is the first declarator's: take it off, and return where that begins. */
+static const struct token *return_stars(struct text *type, const struct token *name) {
+    for (; type->length > 0 && strchr(" \t*", type->data[type->length - 1]) != NULL; type->data[--type->length] = '\0')
+        if (type->data[type->length - 1] == '*')
+            while (name->kind != START && !is(--name, "*")) {}
+    return name;
+}
+
+static void rewrite_declarators(struct rewriter *r, const char *type, const struct token *t, const struct token *end,
+                                bool is_extern) {
+    bool at_file_scope = r->scopes[r->depth].kind == NAMESPACE;
+    while (t < end) {
+        const struct token *comma = find_outside_brackets(&r->source, t, ",;");
+        const struct token *stop = comma != NULL && comma < end ? comma : end;
+        struct declarator d = read_declarator(&r->source, type, t, stop);
+        struct text declaration = {0};
+        append_format(&declaration, "[[maybe_unused]] ");
+        if (is_extern)
+            append_dynamic(&declaration, &r->source, &d);
+        else
+            append_static(&declaration, &d, at_file_scope);
+        if (at_file_scope && !is_extern) append_format(&r->output, "struct simt_site_%s {};", d.name);
+        if (!at_file_scope) {
+            append(&r->output, declaration.data, declaration.length);
+        } else {
+            r->file_shared = resize(r->file_shared, (r->file_shared_count + 1) * sizeof *r->file_shared);
+            r->file_shared[r->file_shared_count++] = (struct shared_variable){d.name, declaration.data};
+        }
+        t = stop + 1;
+    }
+}
+
+const struct token *rewrite_shared(struct rewriter *r, const struct token *token) {
+    size_t start = skip_markers(r->declaration)->start; /* of words that belong to the type */
+    struct text type = take_back(r, start + strspn(r->output.data + start, " \t\n\v\f\r"));
+    append(&type, " ", 1);
+    const struct token *end = find_outside_brackets(&r->source, token + 1, ";");
+    if (end == NULL) die(&r->source, "a __shared__ declaration without a semicolon");
+    const struct token *name = read_type(&r->source, skip_markers(token + 1), end, &type);
+    bool is_extern = take_word(&type, "extern");
+    take_word(&type, "static");
+    take_word(&type, "__device__");
+    name = return_stars(&type, name);
+    if (strspn(type.data, " ") == type.length) die_of_declaration(&r->source);
+    if (strchr(type.data, '{') != NULL) {
+        struct text alias = {0};
+        append_format(&alias, "simt_shared_type_%u", r->type_number++);
+        append_format(&r->output, "typedef %s %s; ", type.data, alias.data);
+        type = alias;
+    }
+    rewrite_declarators(r, type.data, name, end, is_extern);
+    catch_up(r, token, end);
+    r->declaration = end + 1;
+    r->is_device = false;
+    return end + 1;
+}
+
+/* At the { of a device function: declare the file's __shared__ variables that its body names; false when there is none. */
+bool declare_file_shared(struct rewriter *r, const struct token *brace) {
+    if (r->file_shared_count == 0) return false;
+    const char *between = "{ ";
+    const struct token *end = skip_brackets(&r->source, brace);
+    for (size_t i = 0; i < r->file_shared_count; i++) {
+        const struct shared_variable *variable = &r->file_shared[i];
+        if (!names_word(brace, end, variable->name) || names_word(r->declaration, brace, variable->name)) continue;
+        append_format(&r->output, "%s%s", between, variable->declaration);
+        between = " ";
+    }
+    return *between == ' ';
+}
+
+/* `token` is the word; is the declaration that of a variable that the program may change? (A constant needs no section: it
+ * lies where kernels may read it.) */
+static bool is_variable(const struct rewriter *r, const struct token *token) {
+    const struct source *source = &r->source;
+    if (names_word(r->declaration, token, "constexpr")) return false;
+    bool is_const = names_word(r->declaration, token, "const"), is_type = false;
+    for (const struct token *t = token + 1, *past; t->kind != END; t = past) {
+        if ((past = skip_attribute(source, t)) != t) continue;
+        past = t + 1;
+        if (is(t, "operator") || is(t, "constexpr") || is_one_of(t, "()")) return false;
+        if (is(t, "{") && is_type) {
+            past = skip_brackets(source, t);
+        } else if (is(t, "<")) {
+            struct angles ignored;
+            past = skip_angles(source, t, &ignored);
+            if (past == NULL) past = t + 1;
+        } else if (is_one_of(t, "=;[{")) {
+            return !is_const;
+        }
+        is_type |= is(t, "struct") || is(t, "union") || is(t, "class");
+        is_const = (is_const || is(t, "const")) && !is(t, "*");
+    }
+    return false;
+}
+
+/* The section of such a variable: memory/place.c tells its kind by it. Its words stand before and after `t`, in any order. */
+static const char *section_of(const struct token *declaration, const struct token *t) {
+    while (t->kind != END && !is_one_of(t, "=;[{(")) t++;
+    for (; declaration < t; declaration++) {
+        if (is(declaration, "__constant__")) return "simt_constant";
+        if (is(declaration, "__managed__")) return "simt_managed";
+    }
+    return "simt_device";
+}
+
+const struct token *rewrite_device(struct rewriter *r, const struct token *token) {
+    if (is_variable(r, token))
+        append_format(&r->output, "__attribute__((section(\"%s\")))", section_of(r->declaration, token));
+    else
+        r->is_device = true;
+    append(&r->output, " ", 1); /* in place of each word: what stood apart must not become one token, or a comment */
+    return token + 1;
+}
