@@ -27,7 +27,7 @@ function(add_kernels name file)
     list(GET original -1 original)
     add_library(${name} OBJECT ${file})
     set_source_files_properties(${file} PROPERTIES LANGUAGE CUDA)
-    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/common/cuda)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/common/device ${CMAKE_SOURCE_DIR}/common/cuda)
     target_compile_options(${name} PRIVATE -std=c++20 -lineinfo $<$<BOOL:${ATTENTION_WERROR}>:-Werror=all-warnings>)
     # A step that needs a newer card than some is compiled for the others only, or for the least one that it takes.
     file(STRINGS ${original} stated REGEX "compute_capability = [0-9]+")

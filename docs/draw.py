@@ -124,7 +124,7 @@ def latency(_):
 
 
 def butterfly(_):
-    """The loop of warp_reduce_max (common/device.cuh) for 8 lanes."""
+    """The loop of warp_reduce_max (common/device/device.cuh) for 8 lanes."""
     x, lanes, left, wide, tall = [3, 1, 4, 2, 8, 5, 7, 6], 8, 27.0, 6.6, 3.0
     page = Page(40, "The maximum of 8 lanes in 3 shuffles")
     middle = lambda lane: left + (lane + 0.5) * wide

@@ -121,8 +121,8 @@ static uint64_t fingerprint(const char *text, const char *shown, const char *ker
     char pattern[600];
     snprintf(pattern, sizeof pattern, "%s/*.cuh", kernel_folder);
     glob_t found = {0};
-    glob("common/*.cuh", 0, NULL, &found);
-    glob("common/*.h", GLOB_APPEND, NULL, &found);
+    glob("common/device/*.cuh", 0, NULL, &found);
+    glob("common/device/*.h", GLOB_APPEND, NULL, &found);
     glob("common/simt/include/*", GLOB_APPEND, NULL, &found);
     glob(pattern, GLOB_APPEND, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -191,8 +191,8 @@ static char **files_of_compiler(const char *kernel_folder) {
     char here[4096], pattern[600];
     snprintf(pattern, sizeof pattern, "%s/*.cuh", kernel_folder);
     glob_t headers = {0};
-    glob("common/*.cuh", 0, NULL, &headers);
-    glob("common/*.h", GLOB_APPEND, NULL, &headers);
+    glob("common/device/*.cuh", 0, NULL, &headers);
+    glob("common/device/*.h", GLOB_APPEND, NULL, &headers);
     glob(pattern, GLOB_APPEND, NULL, &headers);
     char **files = calloc(headers.gl_pathc + FIXED + 1, sizeof *files);
     if (files == NULL || getcwd(here, sizeof here) == NULL) abort();
@@ -238,7 +238,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
     }
     const char *const compile[] = {
         BUILD "/bin/simt-nvcc", "-c", "-std=c++20", "-w", "-Xcompiler", "-g1", "-fmax-errors=4",
-        "-fdiagnostics-color=never", "-Icommon", include, source, "-o", object,
+        "-fdiagnostics-color=never", "-Icommon/device", include, source, "-o", object,
         "-include", "cooperative_groups.h", /* a hole cannot include it, and what stands outside the holes is ours */
         confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fmax-errors=4",
         confined && !is_off("machine") ? "--confined" : NULL, NULL};

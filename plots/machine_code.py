@@ -25,7 +25,7 @@ def disassemble():
     with tempfile.TemporaryDirectory() as folder:
         code = Path(folder) / "code"
         subprocess.run(["nvcc", "-std=c++20", "-O3", "-gencode", "arch=compute_90a,code=sm_90a", "-cubin", "-o", code,
-                        "-I", ROOT / "common", "-I", ROOT / "common" / "cuda", SOURCE], check=True)
+                        "-I", ROOT / "common" / "device", "-I", ROOT / "common" / "cuda", SOURCE], check=True)
         return subprocess.run(["nvdisasm", code], check=True, capture_output=True, text=True).stdout
 
 

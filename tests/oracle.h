@@ -1,4 +1,4 @@
-/* The right answers for a run's inputs, in double precision (common/reference.h), and how large the terms of each gradient are. */
+/* The right answers for a run's inputs, in double precision (common/harness/reference.h), and how large the terms of each gradient are. */
 #ifndef ORACLE_H
 #define ORACLE_H
 

@@ -111,7 +111,7 @@ ORDERS = {  # of the elements (i, j) of a lane's part of O, for one key
 
 def order(_):
     """What registers do is in no trace: this picture depends on the code of multiply_columns, comments and spaces apart."""
-    code = re.sub(r"//[^\n]*", "", (ROOT / "common" / "device.cuh").read_text(encoding="utf-8"))
+    code = re.sub(r"//[^\n]*", "", (ROOT / "common" / "device" / "device.cuh").read_text(encoding="utf-8"))
     code = re.search(r" multiply_columns\(.*?\n}\n", code, re.DOTALL)[0].split()
     page, cell = Page(36, "O += P V for one key: which FMAs share a factor with the FMA before", depends="".join(code)), 2.5
     for n, (name, visits) in enumerate(ORDERS.items()):

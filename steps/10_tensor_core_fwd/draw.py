@@ -10,7 +10,7 @@ M, N, K = 16, 8, 16
 
 
 def fragments(_):
-    """The lane of each element, by the drawing in common/tensor.cuh; as many elements per lane as it says."""
+    """The lane of each element, by the drawing in common/device/tensor.cuh; as many elements per lane as it says."""
     lanes = {"A": [[row % 8 * 4 + k % 8 // 2 for k in range(K)] for row in range(M)],
              "B": [[col * 4 + k % 8 // 2 for col in range(N)] for k in range(K)],
              "C": [[row % 8 * 4 + col // 2 for col in range(N)] for row in range(M)]}

@@ -150,7 +150,7 @@ list=$(grep -lie "$word" "$work"/attacks/*/name | sed 's,/name$,,')
     if [[ $count == all ]]; then
         for folder in $list; do [[ ! -e $folder/alone ]] || echo "$folder"; done | each prove_protection
     fi
-    if [[ ! ${NO_USER-} ]] && ((EUID == 0)) && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$grader" -a -r common/attention.h; then
+    if [[ ! ${NO_USER-} ]] && ((EUID == 0)) && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$grader" -a -r common/device/attention.h; then
         as_user="setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=$work"
         chmod -R a+rwX "$work"
         chmod 600 "$work/canary.txt"

@@ -1,4 +1,4 @@
-"""The steps of the ladder as functions on PyTorch tensors: libattention_steps.so (common/interface.h) through ctypes.
+"""The steps of the ladder as functions on PyTorch tensors: libattention_steps.so (common/harness/interface.h) through ctypes.
 
     from attention_steps import load
 
@@ -36,7 +36,7 @@ class Field(ctypes.Structure):
     _fields_ = [("name", TEXT), ("type", TEXT), ("offset", ctypes.c_size_t)]
 
 
-# What common/interface.h declares: result and arguments. A call is a struct that the library itself describes.
+# What common/harness/interface.h declares: result and arguments. A call is a struct that the library itself describes.
 FUNCTIONS = {
     "attention_fields": (ctypes.POINTER(Field), []),
     "attention_call_bytes": (ctypes.c_size_t, []),

@@ -93,7 +93,7 @@ def reference(Q, K, V, causal, scale):
 
 
 def rounding_bound(Q, K, scale):
-    """As in common/check.c: what the score's terms and the length of the sums allow a correct kernel."""
+    """As in common/harness/check.c: what the score's terms and the length of the sums allow a correct kernel."""
     terms = abs(attention_steps.chosen_scale(scale, Q.shape[3])) * (Q.abs() @ K.abs().transpose(2, 3)).max().item()
     return EPS * (8.0 + 2.0 * math.sqrt(K.shape[2]) + 2.0 * terms)
 

@@ -135,7 +135,7 @@ static inline void decode_C(const struct fragments *fragments, int g, int t, str
     }
 }
 
-/* The layout of fragments: the drawing in common/tensor.cuh, with g = lane / 4 and t = lane % 4. */
+/* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. */
 #define MMA_16_BITS(format)                                                                                            \
     static void mma_##format(const struct simt_lanes *lanes) {                                                         \
         if (!all_lanes_take_part(lanes)) return;                                                                       \
