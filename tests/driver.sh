@@ -84,6 +84,8 @@ refused() { # WORDS LINE: a program whose second line is refused
 refused 'PTX' '__device__ unsigned f(unsigned x) { asm("isspacep.global %0, %1;" : "=r"(x) : "r"(x)); return x; }'
 refused '<<< without >>>' 'void f() { g<<<1, 2; }'
 refused 'the __shared__ variable x cannot have an initial value' '__global__ void k() { __shared__ int x = 1; }'
+refused 'expected ; after the __shared__ variable x' '__global__ void k() { __shared__ int x[9]
+int t = threadIdx.x; x[t] = t; }'
 
 cat >syntax.cu <<'EOF'
 __global__ void k(int *out) { out[0] = 1; }

@@ -28,6 +28,10 @@ static struct declarator read_declarator(const struct source *source, const char
         append_format(&found.type, " *");
     if (t >= end || t->kind != WORD) die_of_declaration(source);
     found.name = strndup(t->text, (size_t)(t->end - t->text));
+    const struct token *past = skip_markers(t + 1);
+    while (past < end && is(past, "[")) past = skip_markers(skip_brackets(source, past));
+    if (past < end && past->kind == WORD && skip_attribute(source, past) == past)
+        die(source, "expected ; after the __shared__ variable %s", found.name);
     const struct token *initial = find_outside_brackets(source, t + 1, "=;,{");
     if (initial != NULL && initial < end && is_one_of(initial, "={"))
         die(source, "the __shared__ variable %s cannot have an initial value: one thread must store it, before a barrier",
