@@ -5,7 +5,8 @@ Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, or knockout NAME, 
 
     a counter of the step's longest kernel: Nsight Compute's name, or its beginning after the unit's (issue_active)
     COUNTER/COUNTER    one counter divided by another
-    largest_stall      what a warp waits for most: long_scoreboard, wait, ...
+    largest_stall      what a warp waits for most, of the recorded reasons: long_scoreboard, wait, ...
+    other_stalls       cycles per instruction that a warp waits for reasons that are not recorded
     ms                 the time of a rung
 
 VALUE is a number, a word, a step (its value), or NUMBER*STEP. A trial's value is its rate divided by the rate of the first
@@ -38,13 +39,20 @@ OPS = {"<": operator.lt, ">": operator.gt, "=": operator.eq}
 
 
 def stall_counter(name):
-    """Warps that wait for this, on average, in each cycle that issues an instruction."""
+    """Cycles that a warp waits for this, on average, per instruction that it issues: the warps that wait, summed over all cycles,
+    divided by the cycles in which an instruction is issued."""
     return f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio"
 
 
 def stalls_of(counters):
-    """The reasons that a kernel's warps wait, the largest first."""
+    """The recorded reasons that a kernel's warps wait, the largest first."""
     return sorted(STALLS, key=lambda name: -counters.get(stall_counter(name), 0))
+
+
+def other_stalls(counters):
+    """Warps / issue_active are the cycles per instruction of a warp. In one of them it issues; the recorded reasons take others."""
+    per_instruction = 16 * counter(counters, "warps_active") / counter(counters, "issue_active")
+    return per_instruction - 1 - sum(counter(counters, stall_counter(name)) for name in STALLS)
 
 
 def longest_kernel(book, step, options):
@@ -55,6 +63,8 @@ def longest_kernel(book, step, options):
 def counter(counters, name):
     if name == "largest_stall":
         return stalls_of(counters)[0]
+    if name == "other_stalls":
+        return other_stalls(counters)
     if name not in counters and "/" in name:
         above, below = (counter(counters, part) for part in name.split("/", 1))
         return above / below if below else float("nan")

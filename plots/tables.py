@@ -57,7 +57,7 @@ import causes
 import probes
 import records as rec
 import trials
-from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, stall_counter, stalls_of
+from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, other_stalls, stall_counter, stalls_of
 from records import BEST, DASH, BadMarker, need, number, options_of, parse_size
 from truth import agreement, apart, truth, truth_rows
 
@@ -262,6 +262,7 @@ def stalls(book, page, step):
     longest = [longest_kernel(book, step, options_of(COUNTERS_AT.replace("d64", f"d{dim}"))) for dim in (64, 128)]
     rows = [[f"`{name}`", STALLS[name], *(f"{counters.get(stall_counter(name), 0):.2f}" for counters in longest)]
             for name in stalls_of(longest[0])]
+    rows.append(["others", "reasons that are not recorded", *(f"{other_stalls(counters):.2f}" for counters in longest if counters)])
     return ["B 4, H 16, N 1024", "waits for", "d 64", "d 128"], "llrr", rows * all(longest)
 
 
