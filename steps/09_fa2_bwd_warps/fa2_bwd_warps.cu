@@ -5,7 +5,7 @@
 //           registers; one half of its warps computes S, P and dV, the other half dP, dS and dK; all warps compute
 //           dQ.
 // Costs     O(N) memory: D and L2, two floats per query row. P is recomputed from Q, K and L.
-// Limiter   Issue slots (73 % used), operands, and the latency of shared memory.
+// Limiter   Issue slots (73 % used). The largest recorded waits: operands, and loads from shared memory.
 // Measured  README.md beside this file has the numbers. deterministic.cuh holds the kernel of --deterministic.
 
 #include "attention.h"
