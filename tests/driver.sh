@@ -71,6 +71,19 @@ check 'a wrong number of devices' 2 'SIMT_DEVICES is "2x"' env SIMT_DEVICES=2x .
 for number in SIMT_DEVICES=0 SIMT_DEVICES=1.5 SIMT_THREADS=0 SIMT_THREADS=-1 SIMT_THREADS=9999999999 SIMT_THREADS=nan SIMT_WATCHDOG_SECONDS=-3; do
     check "$number" 2 "${number%=*} is \"${number#*=}\": it must be" env "$number" ./program
 done
+cat >rows.cu <<'EOF'
+__global__ void k(const float *x, float *y, int stride, int step) { y[threadIdx.x] = x[stride * blockIdx.x + step * threadIdx.x]; }
+int main(int argc, char **) { // 64 rows that begin within a sector; with an argument a column of them
+    float *x, *y;
+    cudaMalloc(&x, 65 * 300 * 4);
+    cudaMalloc(&y, 65 * 300 * 4);
+    cudaMemset(x, 0, 65 * 300 * 4);
+    for (int row = 0; row < 64; row++) k<<<1, 300>>>(x + (argc > 1 ? 0 : 300 * row), y, 300, argc > 1 ? 60 : 1);
+}
+EOF
+check 'rows' 0 '' "$nvcc" rows.cu -o rows
+check 'a small part is no waste' 1 '' sh -c 'SIMT_METER=1 ./rows 2>&1 | grep "most waste"'
+check 'a column is' 0 'most waste' env SIMT_METER=1 ./rows column
 check 'a meter that cannot be written' 3 'none/meter.json' env SIMT_METER=none/meter.json ./program
 check 'a file that is not there' 2 'none.cu: no such file' "$nvcc" none.cu
 check 'an option that needs a value' 2 '-o needs a value' "$nvcc" kernel.cu -o

@@ -210,7 +210,8 @@ static bool is_worst(const struct line *lines, int count, int i) {
     double worst = 0.0;
     for (int j = 0; j < count; j++)
         if (lines[j].site->space == lines[i].site->space && waste(lines[j].site) > worst) worst = waste(lines[j].site);
-    return worst > 0.0 && waste(lines[i].site) > 0.5 * worst;
+    /* No mark for a small part: rows that begin within a sector cost as much. */
+    return waste(lines[i].site) > 0.5 * worst && waste(lines[i].site) > 0.15 * cost(lines[i].site);
 }
 
 static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
