@@ -38,6 +38,7 @@ install_missing() {
         fi
         mkdir -p build
         say "Installing: ${packages[*]}"
+        [[ " ${packages[*]} " != *' bubblewrap '* ]] || say '  (bubblewrap: the grader runs your kernel behind a wall)'
         as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120)
         # A failed update is not the end: the lists that are there may do.
         "${as_root[@]}" update >"$log" 2>&1 || true
