@@ -14,6 +14,8 @@ NOW, LANE, TINT, OWNED, SAND = style.PALETTE[0], style.PALETTE[3], "#BBDDF3", "#
 INK, GREY, PALE = style.INK, style.GREY, style.PALE
 MARKED = 5  # the lane whose part is picked out
 SECTOR, BANKS, LINE_WORDS = 32, 32, 32  # bytes; banks; words in a 128-byte line
+SMALLEST = 0.8  # side of a single element's mark: 9 pixels on a page
+VERBS = {"load": "take them", "store": "store them", "atomic": "add to them", "ldmatrix": "give their addresses"}
 
 
 def mark(put):
@@ -112,13 +114,16 @@ class Matrix:
         return self.x + (col + 0.5) * self.cell, self.y + (row + 0.5) * self.cell
 
     def fill(self, elements, face, order=3):
-        """Colour elements (row, col), runs along a row at once."""
-        for run in traces.grouped(set(map(tuple, elements)), lambda a, b: b == (a[0], a[1] + 1)):
-            self.rectangle(*run[0], 1, len(run), "none", 0, face, order)
+        """Colour elements (row, col), those that fill a rectangle at once."""
+        runs = traces.grouped(set(map(tuple, elements)), lambda a, b: b == (a[0], a[1] + 1))
+        runs = [(run[0][1], len(run), run[0][0]) for run in runs]
+        for same in traces.grouped(runs, lambda a, b: b == (*a[:2], a[2] + 1)):
+            self.rectangle(same[0][2], same[0][0], len(same), same[0][1], "none", 0, face, order)
 
     def rectangle(self, row, col, rows, cols, color=LANE, line=1.6, face="none", order=7):
-        self.page.box(self.x + col * self.cell, self.y + row * self.cell, cols * self.cell, rows * self.cell, face, color,
-                      line, order)
+        more = max(0, SMALLEST - self.cell) if rows == cols == 1 else 0
+        self.page.box(self.x + col * self.cell - more / 2, self.y + row * self.cell - more / 2, cols * self.cell + more,
+                      rows * self.cell + more, face, color, line, order)
 
     def bounds(self, elements, **more):
         """A frame around all of these elements."""
@@ -254,20 +259,23 @@ def lines_of(offsets, size, array):
     return f"{asked} bytes for the lanes, {len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes", rows
 
 
-def turns_of(offsets, size, is_load):
-    """Shared memory: the cost, and per wavefront its name and the banks with their lanes."""
-    turns, rows = wavefronts(offsets, size, is_load), []
+def turns_of(offsets, size, kind):
+    """Shared memory: the cost, and per wavefront its name and the banks with their lanes. Of many wavefronts that take the
+    same banks, the first ones and the last."""
+    turns, rows = wavefronts(offsets, size, kind == "load"), []
     for number, turn in enumerate(turns, start=1):  # neighbouring banks that serve the same lanes are one
         runs = traces.grouped(turn.items(), lambda a, b: b == (a[0] + 1, a[1]) and b[0] % 4)
         rows.append((f"wavefront {number}", [(run[0][0], len(run), run[0][1]) for run in runs], []))
-    lanes = sum(offset is not None for offset in offsets)
-    return f"{lanes} lanes, {size} bytes each: {len(turns)} wavefront{'s' * (len(turns) > 1)} per request", rows
+    if len(rows) > 8 and all(turn.keys() == turns[0].keys() for turn in turns):
+        rows[MARKED + 1 : -1] = [("\u2026", [], [])]
+    lanes, cost = sum(offset is not None for offset in offsets), f"{len(turns)} wavefront{'s' * (len(turns) > 1)}"
+    return f"{lanes} {'addresses of' if kind == 'ldmatrix' else 'lanes,'} {size} bytes{'' if kind == 'ldmatrix' else ' each'}: {cost}", rows
 
 
 def panels(requests):
     """A page of requests one below the other: (title, offsets, bytes, array or None for shared memory, kind)."""
     left, wide, tall, pitch = 12.5, 2.05, 1.2, 1.32  # where cells begin, a word's cell, and from row to row
-    drawn = [(title, array, *(lines_of(offsets, size, array) if array else turns_of(offsets, size, kind == "load")))
+    drawn = [(title, array, *(lines_of(offsets, size, array) if array else turns_of(offsets, size, kind)))
              for title, offsets, size, array, kind in requests]
     page, y, marked, wasted = Page(3.4 + sum(6.2 + 1.3 * (not array) + pitch * len(rows) for _, array, _, rows in drawn)), 1.6, [], []
     for title, array, detail, rows in drawn:
@@ -280,17 +288,19 @@ def panels(requests):
         y += 4.0 if array else 5.3
         for name, words, sectors in rows:
             page.text(left - 0.6, y + tall / 2, name, size=8, ha="right")
-            for sector in range(4):
+            for sector in range(4 if words else 0):
                 page.box(left + sector * 8 * wide, y, 8 * wide, tall, TINT if sector in sectors else "white", PALE, 0.6, order=2)
             wasted.append(8 * len(sectors) > sum(count for _, count, _ in words))
             for column, count, lanes in words:  # lanes for which there is no room stand to the right of the word
-                x, label, one = left + column * wide, traces.runs(lanes), lanes == [MARKED]
+                x, label, one = left + column * wide, traces.runs(lanes), MARKED in lanes and len(lanes) < WARP // 2
                 marked.append(one)
                 fits = len(label) <= 2.5 * count
                 page.box(x, y, count * wide, tall, LANE if one else NOW, "white", 0.7, 4, label if fits else "", size=7.5)
                 page.text(x + count * wide + 0.4, y + tall / 2, "" if fits else f"lanes {label}", size=8)
             y += pitch
         y += 2.2
-    page.key(y - 0.2, (NOW, "words, with the lanes that take them"), *[(LANE, f"lane {MARKED}")] * any(marked),
+    kinds = {kind: VERBS.get(kind, VERBS["load"]) for *_, kind in requests}
+    page.key(y - 0.2, (NOW, f"words, with the lanes that {' or '.join(dict.fromkeys(kinds.values()))}"),
+             *[(LANE, f"lane {MARKED}" + "'s address" * ("ldmatrix" in kinds))] * any(marked),
              *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * any(wasted))
     return page
