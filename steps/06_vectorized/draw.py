@@ -10,14 +10,15 @@ from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells
 D, SEQ = 64, 128
 
 
-def run(folder):
-    return traces.run(folder, "06_vectorized", f"--heads 1 --seq {SEQ} --seq-kv {3 * 64} --dim {D}")[-1]
+def run(folder, program="06_vectorized"):
+    return traces.run(folder, program, f"--heads 1 --seq {SEQ} --seq-kv {3 * 64} --dim {D}")[-1]
 
 
-def loads(folder):
+def loads(folder, *program):
     """Of the first warp: one load of Q and one of K in the product S = Q K^T."""
-    epoch = traces.epoch_of(run(folder), "Q", "K")
-    return [run(folder).requests(warp=0, epoch=epoch, space="shared", kind="load", bytes=16, source=name)[0] for name in "QK"]
+    launch = run(folder, *program)
+    epoch = traces.epoch_of(launch, "Q", "K")
+    return [launch.requests(warp=0, epoch=epoch, space="shared", kind="load", bytes=16, source=name)[0] for name in "QK"]
 
 
 def who_owns_what(folder):
@@ -54,14 +55,16 @@ def who_owns_what(folder):
 
 
 def banks(folder):
-    offsets = loads(folder)[1].offsets
-    rows = sorted(set(offsets))
-    stride = rows[1] - rows[0]
-    plain = [rows[0] + lane % len(rows) * stride for lane in range(32)]
-    bare = [lane % len(rows) * 4 * D for lane in range(32)]
-    return sheet.panels([(f"A warp loads 16 bytes of {len(rows)} rows of K, {stride // 4} floats apart", offsets, 16, None, "load"),
-                         ("The same load with lane_col = lane % 8", plain, 16, None, "load"),
-                         (f"The same load with lane_col = lane % 8 and rows {D} floats apart", bare, 16, None, "load")])
+    """The first load of K in the product S = Q K^T, rung by rung."""
+    shown, floats = [], []
+    for rung, words in (("06b_wide_loads", "a load of K: rows {} floats apart"), ("06c_padded", "the same load: rows padded to {} floats"),
+                        ("06d_lane_order", "the same load: lanes reordered")):
+        offsets = loads(folder, rung)[1].offsets
+        first, second, *_ = sorted(set(offsets))
+        floats.append((second - first) // 4)
+        shown.append((f"{rung[:3]}, {words.format(floats[-1])}", offsets, 16, None, "load"))
+    assert floats[0] == D and floats[1] == floats[2]
+    return sheet.panels(shown)
 
 
 def timeline(folder):
