@@ -8,8 +8,8 @@ D, SEQ, SHOWN = 64, 256, 1  # SHOWN: the warp, of those that own a matrix
 IDLE = "#F0F0F0"
 
 
-def run(folder):
-    return next(launch for launch in traces.run(folder, "09_fa2_bwd_warps", f"--heads 1 --seq {SEQ} --dim {D}", "0,1")
+def run(folder, program="09_fa2_bwd_warps"):
+    return next(launch for launch in traces.run(folder, program, f"--heads 1 --seq {SEQ} --dim {D}", "0,1")
                 if launch.requests(array="dQ", kind="atomic"))
 
 
@@ -151,8 +151,13 @@ def barriers(folder):
 
 
 def additions(folder):
-    offsets = run(folder).requests(warp=0, array="dQ", kind="atomic")[0].offsets
-    return sheet.panels([("A warp adds to dQ: one request of 16 bytes per lane", offsets, 16, "dQ", "atomic")])
+    """The same additions in the rung before the vector reductions and with them: the first request of each."""
+    of = lambda rung: run(folder, rung).requests(warp=0, array="dQ", kind="atomic")
+    scalar, vector = of("09h_lane_order"), of("09i_vector_reductions")
+    assert len(scalar) == 4 * len(vector)
+    return sheet.panels([(f"09h: four requests of {scalar[0].bytes} bytes per lane, the first shown", scalar[0].offsets,
+                          scalar[0].bytes, "dQ", "atomic"),
+                         (f"09i: one request of {vector[0].bytes} bytes per lane", vector[0].offsets, vector[0].bytes, "dQ", "atomic")])
 
 
 PICTURES = split_of_work, who_owns_what, barriers, additions
