@@ -131,8 +131,8 @@ def ldmatrix(folder):
 def banks(folder):
     """The first quadrant of the first ldmatrix, of Q: lanes 0 to 7 name its rows."""
     quadrant = lambda program: launch(folder, program).requests(warp=0, kind="ldmatrix")[0].offsets[:8] + [None] * 24
-    return sheet.panels([("10c: a quadrant, 8 rows of 16 bytes, in a plain tile", quadrant("10c_ldmatrix"), 16, None, "load"),
-                         ("10d: the same quadrant in a swizzled tile", quadrant("10d_swizzle"), 16, None, "load")])
+    return sheet.panels([("10c: a quadrant, 8 rows of 16 bytes, in a plain tile", quadrant("10c_ldmatrix"), 16, None, "ldmatrix"),
+                         ("10d: the same quadrant in a swizzled tile", quadrant("10d_swizzle"), 16, None, "ldmatrix")])
 
 
 PICTURES = fragments, P_from_S, ldmatrix, banks
