@@ -36,30 +36,28 @@ def order_of_visits(folder):
 
 def shared_memory(folder):
     """Per head dimension: bytes of the launch, and of each array its first word and how many words are written."""
-    page = Page(37, "A block's shared memory, drawn to scale")
+    page = Page(35.5, "A block's shared memory, drawn to scale")
     left, scale = 2.0, 74.0 / (64 << 10)  # 64 KiB are 74 units wide
     faces = {"Q": TINT, "K": OWNED, "V": SAND, "S": "#E8CFE0"}
-    for dim, y in ((64, 8.6), (128, 21.2)):
+    for dim, y in ((64, 13.0), (128, 25.0)):
         words, total, tall = {}, run(folder, dim).dynamic_bytes, 5.0
         for request in run(folder, dim).requests(space="shared", kind="store"):
             words.setdefault(request.source(), set()).update(request.elements())
         parts = sorted((min(of), len(of), "S" if name == traces.COMPUTED else name) for name, of in words.items())
-        page.text(left, y - 2.0, f"d = {dim}:  {total} bytes", size=11, weight="bold")
+        page.text(left, y - 1.8, f"d = {dim}:  {total} bytes", size=11, weight="bold")
         ends = [first for first, _, _ in parts[1:]] + [total // 4]
         for (first, used, name), end in zip(parts, ends):
-            x, wide, padding = left + 4 * first * scale, 4 * (end - first) * scale, 4 * (end - first - used) * scale
+            x, wide, padding = left + 4 * first * scale, 4 * (end - first) * scale, (end - first - used) // TILE
             page.box(x, y, wide, tall, faces[name], INK, 1.0, order=2)
-            page.box(x + wide - padding, y, padding, tall, INK, order=3)
-            page.text(x + (wide - padding) / 2, y + 1.6, name, size=11, weight="bold", ha="center")
-            page.text(x + (wide - padding) / 2, y + 3.6, f"{4 * (end - first)} B", size=8.5, ha="center")
-            cols = f"({used // TILE} + {(end - first - used) // TILE})" if padding else used // TILE
-            page.text(x + 0.4, y + tall + 1.3, f"{TILE} x {cols}", size=8.5)
-    for limit, low, words, side in ((48, 28.6, "48 KiB: a launch gets no more by default", "center"),
-                                    (64, 31.0, "64 KiB: every card since 7.5 gives as much on request", "right")):
+            page.text(x + wide / 2, y + 1.6, name, size=11, weight="bold", ha="center")
+            page.text(x + wide / 2, y + 3.6, f"{4 * (end - first)} B", size=8.5, ha="center")
+            page.text(x + 0.4, y + tall + 1.3, f"{TILE} x {f'({used // TILE} + {padding})' if padding else used // TILE}", size=8.5)
+    for limit, y, words in ((48, 6.8, "48 KiB: a launch gets no more by default"),
+                            (64, 4.4, "64 KiB: every card of compute capability 7.5 or later, on request")):
         at = left + limit * 1024 * scale
-        page.line([at, at], [4.8, low], LANE, 1.4, order=1, linestyle="--")
-        page.text(at, low + 1.4, words, color=LANE, ha=side)
-    page.key(35.2, (INK, "padding: one float after each row (drawn together, at the end)"))
+        page.line([at, at], [y - 1.0, 31.0], LANE, 1.6, order=8, linestyle="--")
+        page.text(at - 0.6, y, words, color=LANE, ha="right")
+    page.text(left, 34.0, "+ 1: padding, one float after each row")
     return page
 
 
