@@ -72,32 +72,59 @@ def who_owns_what(folder):
             rows, cols = zip(*(at for of in lanes for at in of))
             frames.append([warp, min(rows), min(cols), 1 + max(rows) - min(rows), 1 + max(cols) - min(cols)])
         facts[name] = {"shape": shape, "frames": frames, "lane": warps[sorted(warps)[SHOWN]][sheet.MARKED]}
-    page, cell, top = Page(60, "What a warp owns, and what one of its lanes owns"), 0.26, 10.6
-    for name, twin, down, across, x in (("S", "dP", "query rows", "keys", 3.0), ("dV", "dK", "keys", "columns", 40.5),
-                                        ("dQ", None, "query rows", "columns", 61.5)):
+    page = Page(74, "What a warp owns, and what one of its lanes owns")
+    drawn = {}
+    for name, twin, ys, xs, x, top, cell in (("S", "dP", "query rows", "keys", 3.0, 10.6, 0.34),
+                                             ("dV", "dK", "keys", "columns", 3.0, 43.0, 0.21),
+                                             ("dQ", None, "query rows", "columns", 41.0, 43.0, 0.36)):
         of = facts[name]
         rows, cols = of["shape"]
         page.text(x, top - 4.9, f"{name}: warps {traces.runs(frame[0] for frame in of['frames'])}", weight="bold", size=10.5)
-        page.text(x, top - 2.8, f"{rows} {down} x {cols} {across}", size=9)
-        words = f"{len(of['lane'])} per lane"
-        if twin:
-            assert of["lane"] == facts[twin]["lane"]
-            words += f"; {twin}: the same,\nwarps {traces.runs(frame[0] for frame in facts[twin]['frames'])}"
-        M = page.matrix(x, top, rows, cols, cell, below=words)
+        page.text(x, top - 2.8, f"{rows} {ys} x {cols} {xs}", size=9)
+        M = drawn[name] = sheet.Matrix(page, x, top, rows, cols, cell)
         for n, (warp, row, col, high, wide) in enumerate(of["frames"]):
             M.rectangle(row, col, high, wide, INK, 1.1, TINT if n == SHOWN else "none", 2)
-            if n != SHOWN:
-                page.text(x + (col + wide / 2) * cell, top + (row + high / 2) * cell, f"warp {warp}", ha="center")
+            right, down = {"S": (0.5, None), "dV": (0.42, 0.5), "dQ": (0.75, 0.5)}[name] if n == SHOWN else (0.5, 0.5)
+            y = top - 0.9 if down is None else top + (row + down * high) * cell  # beside the lane's elements
+            page.text(x + (col + right * wide) * cell, y, f"warp {warp}", ha="center")
         M.fill(of["lane"], LANE)
         for at in (0, cols // 2):
             page.text(x + at * cell + 0.2, top - 0.9, str(at), size=8)
         for at in (0, rows // 2):
             page.text(x - 0.4, top + at * cell + 0.7, str(at), size=8, ha="right")
-    places = traces.lane_places(traces.product(launch, "Q", "K", D)[0])
-    sheet.lane_pattern(page, 7.0, 37.4, 2.4, places, "lane_row", "lane_col: bits 3 2 1; lane_row: bits 4 0")
-    page.text(7.0, 48.6, "S: rows lane_row + 4 i, keys lane_col + 8 j\ndV: keys 4 lane_row + 16 n + 0 to 3, columns 4 lane_col + 32 c + 0 to 3\n"
-              "dQ: rows lane_row + 4 i, columns 4 lane_col + 0 to 3", va="top")
-    page.key(58.2, (TINT, f"warp {SHOWN}"), (LANE, f"its lane {sheet.MARKED}"))
+        first, mine = of["lane"][0], set(map(tuple, of["lane"]))
+        high, wide = (next(n for n in range(1, 99) if (first[0] + n * (axis == 0), first[1] + n * (axis == 1)) not in mine) for axis in (0, 1))
+        words = f"{len(mine)} elements\nper lane"
+        if twin:
+            assert of["lane"] == facts[twin]["lane"]
+            words += f";\n{twin}: the same,\nwarps {traces.runs(frame[0] for frame in facts[twin]['frames'])}"
+        if wide > 1:  # a label beside the last elements
+            label = f"{high} x {wide} blocks" if high > 1 else f"{wide} neighbours"
+            row, col = max(mine)
+            edge, middle = M.x + (col + 1) * cell, top + (row + 1 - high / 2) * cell
+            page.line([edge, M.right + 1.2], [middle] * 2, LANE, 1.2, order=8)
+            page.text(M.right + 1.6, middle, label, color=LANE)
+            page.text(M.right + 1.6, M.bottom - 8.0, words, va="top")
+        else:
+            page.text(x, M.bottom + 1.5, words.replace("\n", " "))
+    # S, enlarged: one score of each lane
+    S, (_, row, col, high, wide) = drawn["S"], facts["S"]["frames"][SHOWN]
+    places = traces.lane_places(traces.product(launch, "Q", "K", D)[SHOWN])
+    down, across = (1 + max(at[axis] for at in places) for axis in (0, 1))
+    place = places[sheet.MARKED]
+    assert facts["S"]["lane"] == sheet.product(range(row + place[0], row + high, down), range(col + place[1], col + wide, across))
+    last = col + wide - across
+    S.rectangle(row, last, down, across, INK, 1.4, order=8)
+    inset = sheet.Matrix(page, 56.6, S.y, down, across, 2.6)
+    inset.fill(sheet.product(range(down), range(across)), TINT, order=2)
+    inset.fill([place], LANE)
+    inset.lines(1, 1, "white")
+    inset.numbers({tuple(place): sheet.MARKED}, white=[tuple(place)])
+    for of, at in ((0, S.y), (down, inset.bottom)):
+        page.line([S.right, inset.x], [S.y + (row + of) * S.cell, at], INK, 0.8, order=8)
+    page.text(inset.x, S.y - 1.5, f"{down} x {across} scores, one per lane")
+    page.text(inset.x, inset.bottom + 1.2, f"repeated {high // down} x {wide // across} times;\nthe order of the lanes\nis that of chapter 06", va="top")
+    page.key(72.2, (TINT, f"warp {SHOWN}"), (LANE, f"its lane {sheet.MARKED}"))
     return page
 
 
