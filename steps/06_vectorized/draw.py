@@ -28,29 +28,40 @@ def who_owns_what(folder):
     rows, keys, lane, places = len(rows), len(keys), sheet.MARKED, traces.lane_places(warp)
     mine, yours = warp[lane]
     down, across = (max(place[axis] for place in places) + 1 for axis in (0, 1))
-    page, cell = Page(55, f"A warp's part of S at d = {D}: {rows} query rows x {keys} keys"), 0.7
-    S = page.matrix(5, 6.6, rows, keys, cell)
+    page, cell = Page(37.5, f"A warp's part of S at d = {D}: {rows} query rows x {keys} keys"), 0.8
+    S = page.matrix(9, 6.6, rows, keys, cell)
     page.text(S.x - 0.6, 5.2, "key", ha="right")
     for key in range(0, keys, across):
         page.text(S.at(0, key)[0], 5.2, f"{key} to {key + across - 1}", size=8.5)
-    page.text(2.4, S.at(rows // 2, 0)[1], "query row", ha="center", rotation=90)
+    page.text(1.6, S.at(rows // 2, 0)[1], "query row", ha="center", rotation=90)
+    for row in range(0, rows, down):
+        page.text(S.x - 0.6, S.y + (row + down / 2) * cell, f"{row} to {row + down - 1}", size=8.5, ha="right")
     S.fill(sheet.product(range(down), range(across)), TINT, order=2)
     S.fill(sheet.product(mine, yours), LANE)
     S.lines(1, 1, sheet.PALE, 0.6)
     S.lines(down, across, GREY, 0.9)
-    x = S.right + 1.8
-    step = lambda numbers: f"{numbers[0]} + {numbers[1] - numbers[0]}"
-    page.text(x, S.y + 5.5, f"lane {lane}: query rows\n{step(mine)} i, keys {step(yours)} j,\n{len(mine) * len(yours)} scores in its\nregisters", color=LANE)
-    page.text(x, S.y + 15.5, f"one pattern of\n{down} x {across} lanes,\n{rows // down} x {keys // across} times")
+    x = S.right + 1.6
+    page.text(x, S.y + 3.6, f"pattern of {down} x {across}\nscores, one\nper lane")
+    page.text(x, S.y + 13.0, f"lane {lane}: one score\nper pattern,\n{len(mine) * len(yours)} in its\nregisters", color=LANE)
+    page.key(35.6, (LANE, f"lane {lane}"), (TINT, f"the first of {rows // down} x {keys // across} patterns"))
+    return page
 
-    top = 38.4
-    page.title(32.6, "The pattern, and the lanes that read one address")
-    sheet.lane_pattern(page, 5, top, 2.9, places, "lane_row: bits 4 0", "lane_col: bits 3 2 1 of the lane's number")
-    for row, (name, request) in enumerate(zip("QK", loads(folder))):
+
+def one_address(folder):
+    """The lanes' order in the pattern, and which pairs of lanes read one address of each operand."""
+    places = traces.lane_places(traces.product(run(folder), "Q", "K", D)[0])
+    page, costs = Page(33, "Neighbours in the pattern of lanes read one address"), set()
+    for x, name, words, request in zip((1, 42), "QK", ("same query row", "same key"), loads(folder)):
         bit = next(bit for bit in (1, 2) if sheet.pairs_agree(request.offsets, bit))
-        page.text(33, top + 3.0 + 5.0 * row, f"load of {name}: lanes i and i^{bit} read one address,\n16 bytes per lane, "
-                  f"{len(sheet.wavefronts(request.offsets, 16))} wavefronts instead of 4")
-    page.key(53.2, (LANE, f"lane {lane}"), (TINT, f"the first {down} x {across} scores, one per lane"))
+        page.text(x, 5.6, f"{words}: one address of {name}", size=11, weight="bold")
+        grid = sheet.lane_pattern(page, x, 8.4, 4.0, places, "", "")
+        for lane in range(sheet.WARP):
+            if lane < lane ^ bit:
+                grid.bounds([places[lane], places[lane ^ bit]], color=INK, line=2.2)
+        costs.add(len(sheet.wavefronts(request.offsets, 16)))
+    cost, = costs
+    page.key(30.8, (LANE, f"lane {sheet.MARKED}"), (None, INK, "a pair of lanes that reads one address"))
+    page.text(1, 27.2, f"So a load of 16 bytes per lane takes {cost} wavefronts, not {16 * sheet.WARP // (sheet.BANKS * traces.WORD)}.", size=11)
     return page
 
 
@@ -135,4 +146,4 @@ def order(_):
     return page
 
 
-PICTURES = who_owns_what, banks, timeline, order
+PICTURES = who_owns_what, one_address, banks, timeline, order
