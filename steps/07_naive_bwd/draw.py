@@ -29,9 +29,7 @@ def products(folder):
             places = (divmod(request.elements()[0] - start, cols) for request in requests)
             parts.append([name, list(dict.fromkeys((row // TILE, col // TILE) for row, col in places))])  # each tile once
         transposed = [SHAPES[parts[1][0]][0] != SHAPES[parts[0][0]][0], SHAPES[parts[2][0]][1] != SHAPES[parts[0][0]][1]]
-        step = [request.offsets[1] - request.offsets[0] for name in ("A_smem", "B_smem")
-                for request in launch.requests(BLOCK, warp=0, array=name, kind="store")[:1]]
-        found.append({"kernel": launch.kernel, "parts": parts, "transposed": transposed, "smem_step": step})
+        found.append({"parts": parts, "transposed": transposed})
     return found
 
 
@@ -56,35 +54,27 @@ def operand(page, x, middle, name, tiles, transposed, target=False):
 def five_products(folder):
     found = products(folder)
     assert [one["parts"][0][0] for one in found] == ["S", "dP", "dV", "dK", "dQ"]
-    page = Page(62, "Five products by one kernel: each block computes one tile of the left side")
+    page = Page(55.6, "Five products by one kernel: each block computes one tile of the left side")
     left, half = 2.0, 41.0
-    for one, x, middle in zip(found, (left, left + half, left, left + half, left), (10.6, 10.6, 32.2, 32.2, 49.4)):
+    for one, x, middle in zip(found, (left, left + half, left, left + half, left), (10.6, 10.6, 28.0, 28.0, 42.6)):
         (C, c_tiles), (A, a_tiles), (B, b_tiles) = one["parts"]
         M = operand(page, x, middle, C, c_tiles, False, target=True)
         factor = "scale " if C in ("S", "dK", "dQ") else ""
         page.text(M.right + 0.9, middle, "= " + factor, size=10.5)
         first = operand(page, M.right + 3.2 + 4.0 * bool(factor), middle, A, a_tiles, one["transposed"][0])
-        second = operand(page, first.right + 1.6, middle, B, b_tiles, one["transposed"][1])
-        bottom = max(M.bottom, first.bottom, second.bottom)
-        page.text(x, bottom + 1.6, one["kernel"], family="monospace")
-    y = 21.8
+        operand(page, first.right + 1.6, middle, B, b_tiles, one["transposed"][1])
+    y = 18.4
     page.box(left, y - 1.5, 76.5, 3.0, SAND, GREY, order=2)
     for x, words, family in ((left + 0.8, "softmax_backward", "monospace"), (left + 22, "S becomes P, in place", "sans-serif"),
                              (left + half, "dP becomes dS, in place", "sans-serif")):
         page.text(x, y, words, family=family)
-    x, y = left + half, 43.4
-    page.text(x, y, "The lanes of a warp read along the arrow,\nwhich is the order in memory:", weight="bold")
-    smem = {(which, one["transposed"][which]): "along a row" if one["smem_step"][which] == 4 else "down a column"
-            for one in found for which in (0, 1)}
-    lines = [(False, f"not transposed: stored {smem[0, False]} of A_smem\nor B_smem, as it was read"),
-             (True, f"A transposed: stored {smem[0, True]} of A_smem,\nwhich then holds A^T"),
-             (True, f"B transposed: stored {smem[1, True]}\nof B_smem, turned on the way")]
-    for n, (down, words) in enumerate(lines):
-        at = y + 4.2 + 4.0 * n
-        page.box(x, at - 0.85, 1.7, 1.7, NOW, order=2)
-        page.arrow(*(((x + 0.85, at - 0.65), (x + 0.85, at + 0.65)) if down else ((x + 0.2, at), (x + 1.5, at))), "white")
-        page.text(x + 3.0, at, words)
-    page.key(60.2, (INK, "the block's tile"), (NOW, "loaded now"), (TINT, "loaded before or after"), (SAND, "N_q x N_kv, in global memory"))
+    for n, (down, words) in enumerate(((False, "read as stored"), (True, "read transposed"))):
+        x, at = left + half, 40.0 + 4.6 * n
+        page.box(x, at - 1.3, 2.6, 2.6, NOW, order=2)
+        page.arrow(*(((x + 1.3, at - 1.0), (x + 1.3, at + 1.0)) if down else ((x + 0.3, at), (x + 2.3, at))), "white")
+        page.text(x + 4.2, at, words, size=11)
+    page.key(51.2, (INK, "the block's tile"), (NOW, "loaded now"), (TINT, "loaded before or after"))
+    page.key(54.0, (SAND, "query x key matrix: kept in global memory"))
     return page
 
 
