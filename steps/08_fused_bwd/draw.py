@@ -11,47 +11,79 @@ def run(folder):
     return traces.run(folder, "08_fused_bwd", f"--heads 1 --seq {SEQ} --dim {D}")[-1]
 
 
-def who_owns_what(folder):
-    launch, lane = run(folder), sheet.MARKED
-    mine = lambda epoch, **wanted: launch.requests(warp=WARP_SHOWN, space="shared", epoch=epoch, **wanted)
-    held = lambda epoch, source, element: next(r for r in mine(epoch, source=source, kind="load") if element in r.held())
-    of_P = [r for r in mine(1, kind="store") if r.place == mine(1, kind="store")[0].place]  # P comes before dS
-    base = min(min(r.elements()) for r in launch.requests(epoch=1, space="shared", kind="store", place=of_P[0].place))
-    in_P = lambda r, at=None: [list(divmod(word - base, TILE)) for word in r.elements(at)]
-    rows = [in_P(r)[0][0] for r in of_P]
-    row, n = rows[1], launch.block[0] // 32 * len(rows)
-    added = launch.requests(warp=WARP_SHOWN, array="dV", kind="atomic", epoch=2)
-    keys = sorted({at[0] for r in added for at in cells(r.elements(), D)})
-    key = keys[2]
-    broadcasts = [in_P(r, 0)[0] for r in mine(2, source=traces.COMPUTED, kind="load")]
-    of_key = [at for at in broadcasts if at[1] == key and at[0] < n]
-    assert [n + row, key] in broadcasts, "dS of the row, which lies behind P"
-    dQ = launch.requests(warp=WARP_SHOWN, array="dQ", kind="store")
-    columns = sorted({at[1] for r in dQ for at in cells(r.elements(lane), D)})
-    dO = mine(2, source="dO", kind="load")[: len(of_key)]
-    queries, keys_64, P = ((n, D), f"{n} queries x {D}"), ((TILE, D), f"{TILE} keys x {D}"), ((n, TILE), "query x key")
-    one = lambda name, of, below, now, owned=(), lane=(): matrix(name, of[1], of[0], below, now, owned, lane)
-    flat = lambda requests, at=None: sum((cells(r.elements(at), D) for r in requests), [])
+MATRICES = {"queries": lambda n: ((n, D), f"{n} queries x {D}"), "keys": lambda _: ((TILE, D), f"{TILE} keys x {D}"),
+            "pairs": lambda n: ((n, TILE), "query x key")}
+
+
+class Warp:
+    """What the warp that is drawn loads and stores in the first key tile."""
+
+    def __init__(self, folder):
+        self.launch = run(folder)
+        self.P = [r for r in self.shared(1, kind="store") if r.place == self.shared(1, kind="store")[0].place]  # P comes before dS
+        self.base = min(min(r.elements()) for r in self.launch.requests(epoch=1, space="shared", kind="store", place=self.P[0].place))
+        self.rows = [self.in_P(r)[0][0] for r in self.P]
+        self.n = self.launch.block[0] // 32 * len(self.rows)
+        self.added = self.launch.requests(warp=WARP_SHOWN, array="dV", kind="atomic", epoch=2)
+        self.keys = sorted({at[0] for at in flat(self.added)})
+
+    def shared(self, epoch, **wanted):
+        return self.launch.requests(warp=WARP_SHOWN, space="shared", epoch=epoch, **wanted)
+
+    def held(self, epoch, source, element):
+        return next(r for r in self.shared(epoch, source=source, kind="load") if element in r.held())
+
+    def in_P(self, request, lane=None):
+        return [list(divmod(word - self.base, TILE)) for word in request.elements(lane)]
+
+    def matrix(self, kind, name, below, now, owned=(), lane=()):
+        shape, what = MATRICES[kind](self.n)
+        return matrix(name, what, shape, below, now, owned, lane)
+
+
+def flat(requests, at=None):
+    return sum((cells(r.elements(at), D) for r in requests), [])
+
+
+def who_owns_rows(folder):
+    warp, lane = Warp(folder), sheet.MARKED
+    rows, row, key = warp.rows, warp.rows[1], warp.keys[2]
+    assert [warp.n + row, key] in [warp.in_P(r, 0)[0] for r in warp.shared(2, source=traces.COMPUTED, kind="load")], "dS lies behind P"
+    dQ = warp.launch.requests(warp=WARP_SHOWN, array="dQ", kind="store")
+    columns, part = sorted({at[1] for at in flat(dQ, lane)}), product(rows, range(TILE))
     return sheet.matrix_page(
-        ("touched for one FMA (3: for one sum)", f"warp {WARP_SHOWN}", f"lane {lane}"),
+        ("touched for one FMA", f"the rest of warp {WARP_SHOWN}'s rows", f"lane {lane}"),
         (f"1. P and dS: warp {WARP_SHOWN} computes rows {rows[0]} and {row}, lane = key",
-         one("Q_smem, dO_smem", queries, f"row {row}, column {COLUMN}: a broadcast",
-             cells(held(1, "Q", row * D + COLUMN).held(), D), product(rows, range(D))),
-         one("K_smem, V_smem", keys_64, f"column {COLUMN}, one key per lane:\n32 rows in 32 banks",
-             cells(held(1, "K", COLUMN).held(), D), lane=[product([in_P(of_P[1], lane)[0][1]], (0, D - 1))]),
-         one("P_smem, dS_smem", P, f"the sums of row {row},\none per lane", in_P(of_P[1]), product(rows, range(TILE)), [in_P(of_P[1], lane)])),
+         warp.matrix("queries", "Q_smem, dO_smem", f"row {row}, column {COLUMN}: a broadcast",
+                     cells(warp.held(1, "Q", row * D + COLUMN).held(), D), product(rows, range(D))),
+         warp.matrix("keys", "K_smem, V_smem", f"column {COLUMN}, one key per lane:\n32 rows in 32 banks",
+                     cells(warp.held(1, "K", COLUMN).held(), D), lane=[product([warp.in_P(warp.P[1], lane)[0][1]], (0, D - 1))]),
+         warp.matrix("pairs", "P_smem, dS_smem", f"the sums of row {row},\none per lane", warp.in_P(warp.P[1]), part,
+                     [warp.in_P(warp.P[1], lane)])),
         ("2. dQ += dS K: the same rows, lane = column",
-         one("dS_smem", P, f"row {row}, key {key}:\na broadcast", [[row, key]], product(rows, range(TILE))),
-         one("K_smem", keys_64, f"key {key}, 32 neighbours", cells(held(2, "K", key * D).held(), D),
-             lane=[product((0, TILE - 1), [column]) for column in columns]),
-         one("dQ_reg", queries, f"the sums of row {row}, in registers\nuntil the last key", flat(dQ[2:3]), product(rows, range(D)),
-             [[at] for at in flat(dQ, lane)])),
+         warp.matrix("pairs", "dS_smem", f"row {row}, key {key}:\na broadcast", [[row, key]], part),
+         warp.matrix("keys", "K_smem", f"key {key}, 32 neighbours", cells(warp.held(2, "K", key * D).held(), D),
+                     lane=[product((0, TILE - 1), [column]) for column in columns]),
+         warp.matrix("queries", "dQ_reg", f"the sums of row {row}, in registers\nuntil the last key", flat(dQ[2:3]),
+                     product(rows, range(D)), [[at] for at in flat(dQ, lane)])))
+
+
+def who_owns_keys(folder):
+    warp, lane = Warp(folder), sheet.MARKED
+    keys, key, added = warp.keys, warp.keys[2], warp.added
+    of_key = [warp.in_P(r, 0)[0] for r in warp.shared(2, source=traces.COMPUTED, kind="load")]
+    of_key = [at for at in of_key if at[1] == key and at[0] < warp.n]
+    dO = warp.shared(2, source="dO", kind="load")[: len(of_key)]
+    columns = sorted({at[1] for at in flat(added, lane)})
+    return sheet.matrix_page(
+        ("touched for one sum per lane", f"the rest of warp {WARP_SHOWN}'s keys", f"lane {lane}"),
         (f"3. dV += P^T dO, dK += dS^T Q: warp {WARP_SHOWN} computes {len(keys)} keys, lane = column",
-         one("P_smem, dS_smem", P, f"key {key} of {len(of_key)} rows:\nto registers, for\nall columns", of_key, product(range(n), keys)),
-         one("dO_smem, Q_smem", queries, f"{len(dO)} rows, one per request:\n{len(dO)} requests of 32 neighbours",
-             sum((cells(r.held(), D) for r in dO), []), lane=[product((0, n - 1), [column]) for column in columns]),
-         one("dV, dK, global memory", keys_64, f"key {key}: then one atomicAdd per lane",
-             flat([r for r in added if key * D in r.elements()]), product(keys, range(D)), [[at] for at in flat(added, lane)])))
+         warp.matrix("pairs", "P_smem, dS_smem", f"key {key} of {len(of_key)} rows:\nto registers, for\nall columns", of_key,
+                     product(range(warp.n), keys)),
+         warp.matrix("queries", "dO_smem, Q_smem", f"{len(dO)} rows, one per request:\n{len(dO)} requests of 32 neighbours",
+                     sum((cells(r.held(), D) for r in dO), []), lane=[product((0, warp.n - 1), [column]) for column in columns]),
+         warp.matrix("keys", "dV, dK, global memory", f"key {key}: then one atomicAdd per lane",
+                     flat([r for r in added if key * D in r.elements()]), product(keys, range(D)), [[at] for at in flat(added, lane)])))
 
 
 def gathered(folder):
@@ -96,4 +128,4 @@ def gathered(folder):
     return page
 
 
-PICTURES = who_owns_what, gathered
+PICTURES = who_owns_rows, who_owns_keys, gathered
