@@ -30,15 +30,14 @@ METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that 
 # Ceilings of the cards that were counted: name; TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
 # NVIDIA's datasheets. What less than the peak bounds these kernels: FMAs of a register tile and mma.sync, both measured.
 # The newest card stands first.
-PEAKS = {32: ("FP32", 66.9), 16: ("16-bit tensor cores", 989)}
+PEAKS = {32: ("CUDA cores, FP32", 66.9), 16: ("16-bit tensor cores", 989)}
 CARDS = {"h200": ("NVIDIA H200", 4.8), "h100": ("NVIDIA H100 80GB HBM3", 3.35)}
 BOOK = tables.Book(ROOT)
 CONSTANTS = {name: value for name, (_, value, _) in probes.of_card(BOOK).items()}
-MEASURED = {32: ("FMAs that share a factor, measured", round(CONSTANTS["fma"], 1)),
+MEASURED = {32: ("FMAs alone, measured", round(CONSTANTS["fma"], 1)),
             16: ("mma.sync alone, measured", round(CONSTANTS["mma"]))}
 LENGTH, HEADS = 1024, 4 * 16  # the runs that a roofline shows; each of d 64, and d 128 where steps of 16 bits are drawn
 COUNTED = "--batch 4 --heads 16 --seq 1024 --dim"
-MOVED = {"fwd": "Q, K, V, O, L moved once each", "bwd": "Q, K, V, O, L, dO, dQ, dK, dV\nmoved once each"}
 
 
 # ---- what to draw: no matplotlib here -----------------------------------------------------------------------------
@@ -145,7 +144,8 @@ def roofline(bits, steps):
                 moved = total("dram__bytes_read.sum") + max(outputs, total("dram__bytes_write.sum"))
                 points.append([step, dim, flops / moved, flops / total("gpu__time_duration.sum") * 1e-3])
                 assert points[-1][2] < 1.01 * least[pass_], f"{step} moves fewer bytes than its inputs and outputs have"
-    return {"card": CARDS[card], "ceilings": [*PEAKS[bits], MEASURED[bits]], "points": points, "least": least} if points else None
+    return {"card": CARDS[card], "ceilings": [*PEAKS[bits], MEASURED[bits]], "points": points, "least": least,
+            "passes": steps} if points else None
 
 
 def bounds(chapter):
@@ -268,31 +268,48 @@ def draw_lines(facts, words):
 
 
 def draw_roofline(facts):
+    """Everything is named where it stands; a line of least bytes has the colour of its pass's step where there are two."""
     (card, bandwidth), (unit, peak, less), least = facts["card"], facts["ceilings"], facts["least"]
     ridge, both = peak / bandwidth, len(least) > 1
-    intensities = [*least.values(), ridge] + [point[2] for point in facts["points"]]
-    left, right = min(intensities) / 3, max(intensities) * 4
+    points = sorted(facts["points"], key=lambda point: -point[3])
+    intensities = [*least.values(), ridge] + [point[2] for point in points]
+    left, right, margin = min(intensities) / 3, max(intensities) * (2.6 if both else 4), (peak / points[-1][3]) ** 0.14
     fig, axes = style.figure(height=5.0)
-    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(min(rate for *_, rate in facts["points"]) / 2.5, peak * 2.2))
-    axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color=style.INK, linewidth=1.8,
-              label=f"bound: {bandwidth} TB/s of memory,\n{peak} TFLOP/s of {unit}")
-    if less:
-        axes.plot([less[1] / bandwidth, right], [less[1]] * 2, color=style.GREY, linewidth=1.8, linestyle="--",
-                  label=f"{less[0]}:\n{less[1]} TFLOP/s")
-    for pass_, at in least.items():
-        axes.axvline(at, color=style.GREY, linewidth=1.4, linestyle=":" if pass_ == "fwd" else (0, (5, 2, 1, 2)), zorder=1,
-                     label=MOVED[pass_])
-    for step, dim, intensity, rate in sorted(facts["points"], key=lambda point: -point[3]):
-        looks = style.looks(step) | ({"markerfacecolor": "white", "markeredgewidth": 2} if dim == 128 else {})
-        axes.plot(intensity, rate, **looks, markersize=9, zorder=4, linestyle="none",
-                  label=step + (f", d {dim}: {rate:.0f}" if both else f": {rate:.2g} TFLOP/s"))
+    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(points[-1][3] / margin, peak * margin))
     plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis)
     axes.grid()
     words = "steps in 16 bits" if both else f"{PASSES[next(iter(least))]} steps in fp32"
-    axes.set(xlabel="FLOPs per byte of device memory", ylabel="TFLOP/s",
+    axes.set(xlabel="FLOPs per byte of device memory, logarithmic", ylabel="TFLOP/s, logarithmic",
              title=f"What the {words} attain, and what bounds them\n{card}, B 4, H 16, N {LENGTH}" + ", d 64" * (not both))
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9.5)
+    fig.get_layout_engine().execute(fig)  # the axes have their size, and the slope its angle
+
+    def label(x, y, text, dx, dy, **more):
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axes.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", bbox=behind, **{"fontsize": 10, "zorder": 3} | more)
+
+    axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color=style.INK, linewidth=1.8)
+    label(right, peak, f"{peak} TFLOP/s: {unit}", -2, 4, ha="right", va="bottom")
+    (x0, y0), (x1, y1) = axes.transData.transform([(left, left * bandwidth), (ridge, peak)])
+    middle = math.sqrt(left * ridge)
+    label(middle, middle * bandwidth, f"{bandwidth} TB/s of memory", -5, 5, ha="center", va="center", rotation_mode="anchor",
+          rotation=math.degrees(math.atan2(y1 - y0, x1 - x0)))
+    axes.plot([less[1] / bandwidth, right], [less[1]] * 2, color=style.GREY, linewidth=1.8, linestyle="--")
+    label(less[1] / bandwidth, less[1], f"{less[1]}: {less[0]}", 8, -4, va="top")
+    for n, (pass_, at) in enumerate(sorted(least.items(), key=lambda line: line[1])):
+        steps = [step for step, *_ in points if facts["passes"][step] == pass_]
+        color = style.looks(steps[0])["color"] if both else style.GREY
+        axes.axvline(at, color=color, linewidth=1.4, linestyle=":", zorder=1)
+        before = both and not n
+        text = f"{PASSES[pass_]}: least bytes\n(each array moved once)" if both else "least bytes:\nnothing lies\nright of here"
+        label(at, math.sqrt(peak * less[1]) if both else axes.get_ylim()[0] * margin, text, -6 if before else 6, 0,
+              ha="right" if before else "left", va="center")
+    for step, dim, intensity, rate in points:
+        looks = style.looks(step) | ({"markerfacecolor": "white", "markeredgewidth": 2} if dim == 128 else {})
+        axes.plot(intensity, rate, **looks, markersize=9, zorder=4, linestyle="none")
+        ahead = 3 * intensity > min(least.values())  # of a line of least bytes: the label stands left of the mark
+        label(intensity, rate, f"{step[:2]}" + (f", d {dim}: {rate:.0f}" if both else f": {rate:.2g} TFLOP/s"), -9 if ahead else 9,
+              (3 if dim == 128 else -3) if both else 0, ha="right" if ahead else "left", va="center")
     return fig
 
 
