@@ -11,9 +11,14 @@ struct cell {
     uint64_t write, read; /* stamps of the last write and of the last reads; 0: none */
     uint32_t write_clock, read_clock; /* of the block's own time, which collectives and barriers advance; 0: long ago */
     uint32_t write_pc; /* relative to the program's start */
-    uint32_t read_pc : 30;
-    uint32_t read_elsewhere : 1; /* another one of several readers has read in another line */
-    uint32_t split : 1;
+    union {
+        struct {
+            uint32_t read_pc : 30;
+            uint32_t read_elsewhere : 1; /* another one of several readers has read in another line */
+            uint32_t split : 1;
+        };
+        uint32_t read_place; /* all three, to be stored at once: a load after two stores to parts of a word waits for both */
+    };
 };
 
 /* The cells of some memory: one for each of its words, and behind them four for each. Those of words that are never split

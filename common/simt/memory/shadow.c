@@ -406,14 +406,18 @@ static bool volatile_lanes(uint64_t earlier, uint64_t stamp, bool shared) {
     return shared && stamp_thread(earlier) / WARP_SIZE == stamp_thread(stamp) / WARP_SIZE;
 }
 
+static inline void set_line(struct cell *cell, uint32_t pc, bool elsewhere) {
+    const struct cell next = {.read_pc = pc, .read_elsewhere = elsewhere, .split = cell->split};
+    cell->read_place = next.read_place;
+}
+
 /* A volatile read is kept where no plain one is that it would hide. */
 static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc) {
     bool same_time = same_owner(cell->read, stamp) && cell->read_clock >= simt_worker->barrier_clock;
     if (same_time && (cell->read & READ_VOLATILE) == 0) return;
     cell->read = stamp | READ_VOLATILE;
     cell->read_clock = simt_self->clock;
-    cell->read_pc = relative_pc(pc);
-    cell->read_elsewhere = false;
+    set_line(cell, relative_pc(pc), false);
 }
 
 /* The line of a read. The stamp names the last of several readers. When this is who comes to write, the others are meant:
@@ -421,12 +425,12 @@ static void note_volatile_read(struct cell *cell, uint64_t stamp, const void *pc
 static inline void note_line(struct cell *cell, uint64_t read_before, const void *pc) {
     uint32_t line = relative_pc(pc);
     bool several = (cell->read & STAMP_FLAGS) != 0, same_thread = ((cell->read ^ read_before) & ~STAMP_FLAGS) == 0;
-    if (!several || !same_thread || !cell->read_elsewhere) {
-        cell->read_elsewhere = several && line != cell->read_pc;
-        if (cell->read_elsewhere)
-            *other_line_of(cell) = (struct other_line){cell, stamp_owner(cell->read), cell->read_pc};
+    bool elsewhere = several && cell->read_elsewhere;
+    if (!elsewhere || !same_thread) {
+        elsewhere = several && line != cell->read_pc;
+        if (elsewhere) *other_line_of(cell) = (struct other_line){cell, stamp_owner(cell->read), cell->read_pc};
     }
-    cell->read_pc = line;
+    set_line(cell, line, elsewhere);
 }
 
 /* Of a read in global memory, or of a plain one in shared memory. */
@@ -493,8 +497,7 @@ static __attribute__((noinline, cold)) void keep_writer(struct cell *cell, uint6
     cell->read |= !same_owner(write, stamp)                                            ? READ_BY_BLOCKS
                   : stamp_thread(write) / WARP_SIZE != stamp_thread(stamp) / WARP_SIZE ? READ_BY_WARPS
                                                                                        : READ_BY_LANES;
-    cell->read_pc = cell->write_pc;
-    cell->read_elsewhere = false;
+    set_line(cell, cell->write_pc, false);
 }
 
 static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp, enum access_kind kind, bool marked,
