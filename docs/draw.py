@@ -46,6 +46,7 @@ def grid(_):
     page.text(block_left, top + BLOCK_Y * 1.9 + 1.4, "threadIdx.x = 0 to 31: lane of the warp")
     page.text(block_left, top + BLOCK_Y * 1.9 + 3.4, "threadIdx.y = 0 to 7: warp of the block")
 
+    page.line([block_left + 5.5 * cell] * 2 + [60, 60.6], [top + 2 * 1.9, 5.7, 5.7, 7.4], BLUE, 1.0, order=4)
     page.title(1.6, "Thread", 61)
     page.text(61, 8.2, "threadIdx = (5, 2)", color=BLUE, weight="bold")
     page.text(61, 14.4, "key = 2 x 32 + 5 = 69\nquery = 3 x 8 + 2 = 26\n\nIt computes S[26][69].")
@@ -102,8 +103,9 @@ def schedule(warps):
 
 
 def latency(_):
-    page = Page(35, "One scheduler, one instruction per cycle at most")
-    y, scale = 5.0, 66.0 / 88
+    page = Page(37, "One scheduler, one instruction per cycle at most")
+    page.text(1, 4.4, "One cell is one cycle, one row is one warp.")
+    y, scale = 7.0, 66.0 / 88
     for warps in (1, 2, 4):
         slots, length = schedule(warps)
         assert length <= 88
@@ -115,8 +117,8 @@ def latency(_):
         used = 100 * len(slots) / length
         page.text(12, y + warps * 1.5 + 1.3, f"{len(slots)} instructions in {length} cycles: {used:.0f} % of the issue slots used")
         y += warps * 1.5 + 5.0
-    entry(page, 1, 33.0, ORANGE, ORANGE, f"load, its data arrive {LATENCY} cycles later")
-    entry(page, 33, 33.0, BLUE, BLUE, f"FMA that needs the data ({WORK} per load)")
+    entry(page, 1, 35.0, ORANGE, ORANGE, f"load, its data arrive {LATENCY} cycles later")
+    entry(page, 33, 35.0, BLUE, BLUE, f"FMA that needs the data ({WORK} per load)")
     return page
 
 
@@ -183,7 +185,7 @@ def sectors(_):
 # ---- banks --------------------------------------------------------------------------------------------------------------
 
 def banks(_):
-    page = Page(40, "Four loads of a warp: different words in each of the 32 banks")
+    page = Page(41.6, "Four loads of a warp: different words in each of the 32 banks")
     cell, tall = 1.06, 8.0
     names = {1: "s[lane]", 2: "s[2 * lane]", 32: "s[32 * lane], a column of s[32][32]",
              33: "s[33 * lane], a column of s[32][33]"}
@@ -203,7 +205,8 @@ def banks(_):
             page.text(x + (bank + 0.5) * cell, foot + 1.2, str(bank), ha="center", size=8.5)
         for count in (1, 2, 4, 8, 16, 32):
             page.text(x - 0.4, foot - tall * math.log2(2 * count) / 6 + 0.3, str(count), ha="right", size=8)
-    page.text(1, 38.6, "Horizontal: bank number, (word address) mod 32. Vertical: words that the bank must deliver.")
+    page.text(1, 39.4, "Horizontal: bank number, (word address) mod 32. Vertical: words that the bank must deliver;\n"
+              "each tick is twice the tick below it.")
     return page
 
 

@@ -70,7 +70,11 @@ def by_step(records, title):
     last = {name(record): record.ms for record in records if record.shape == shape}  # a later line replaces an earlier one
     if len(last) < 2:
         return None
-    return {"title": f"{title}\n{records[0].device}, {shape}", "points": sorted(last.items(), key=lambda point: (point[0][:2], point[0][2] == "_", point))}
+    dtypes = {label.partition(" (")[2] for label in last}
+    common = dtypes.pop() if len(dtypes) == 1 else ""  # of all of them: stands once, in the title
+    last = {label.removesuffix(f" ({common}"): ms for label, ms in last.items()}
+    shown = f", {common[:-1]}" if common else ""
+    return {"title": f"{title}\n{records[0].device}, {shape}{shown}", "points": sorted(last.items(), key=lambda point: (point[0][:2], point[0][2] == "_", point))}
 
 
 def by_length(records, title, value):
@@ -261,7 +265,7 @@ def draw_lines(facts, words):
         axes.set_ylim(bottom=none / 2)
     else:
         plain_ticks(axes.yaxis)
-    axes.set(xlabel="sequence length N, rows", ylabel=words, title=facts["title"])
+    axes.set(xlabel="sequence length N, rows (a line ends at the last length measured)", ylabel=f"{words}, logarithmic", title=facts["title"])
     axes.grid()
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=10)
     return fig

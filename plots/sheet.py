@@ -205,19 +205,6 @@ def visits(page, x, y, cell, order, now, kept_rows):
     return grid
 
 
-def lane_pattern(page, x, y, cell, place, name_row, name_col):
-    """place: [lane's row, lane's column] of 32 lanes; the numbers of the lanes stand where they are."""
-    rows, cols = (max(at[i] for at in place) + 1 for i in (0, 1))
-    grid = Matrix(page, x, y, rows, cols, cell)
-    grid.fill(product(range(rows), range(cols)), TINT, order=2)
-    grid.fill([place[MARKED]], LANE)
-    grid.lines(1, 1, "white")
-    grid.numbers({tuple(at): lane for lane, at in enumerate(place)}, white=[tuple(place[MARKED])])
-    page.text(x, y - 1.4, name_col)
-    page.text(x - 1.5, y + rows * cell / 2, name_row, ha="center", rotation=90)
-    return grid
-
-
 # ---- requests of a warp ---------------------------------------------------------------------------------------------
 
 
@@ -302,5 +289,5 @@ def panels(requests):
     kinds = {kind: VERBS.get(kind, VERBS["load"]) for *_, kind in requests}
     page.key(y - 0.2, (NOW, f"words, with the lanes that {' or '.join(dict.fromkeys(kinds.values()))}"),
              *[(LANE, f"lane {MARKED}" + "'s address" * ("ldmatrix" in kinds))] * any(marked),
-             *[(TINT, "rest of a 32-byte sector; a row is 128 bytes")] * any(wasted))
+             *[(TINT, "rest of a 32-byte sector; each row drawn is 128 bytes")] * any(wasted))
     return page

@@ -8,7 +8,7 @@ import re
 # Okabe and Ito's palette without its yellow, which is too pale on white, then colours of Paul Tol's: one per step.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#882255", "#999933",
            "#332288", "#44AA99", "#661100", "#AA4499")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h", "*", "<", ">", "p", "d")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h", "*", "p", "d", "8", "H")
 INK = "#222222"  # text
 GREY = "#8A8A8A"  # what is compared with
 PALE = "#E4E4E4"  # grids, empty cells

@@ -47,6 +47,17 @@ def who_owns_what(folder):
     return page
 
 
+def lane_pattern(page, x, y, cell, place):
+    """place: [lane's row, lane's column] of 32 lanes; the numbers of the lanes stand where they are."""
+    rows, cols = (max(at[i] for at in place) + 1 for i in (0, 1))
+    grid = sheet.Matrix(page, x, y, rows, cols, cell)
+    grid.fill(sheet.product(range(rows), range(cols)), TINT, order=2)
+    grid.fill([place[sheet.MARKED]], LANE)
+    grid.lines(1, 1, "white")
+    grid.numbers({tuple(at): lane for lane, at in enumerate(place)}, white=[tuple(place[sheet.MARKED])])
+    return grid
+
+
 def one_address(folder):
     """The lanes' order in the pattern, and which pairs of lanes read one address of each operand."""
     places = traces.lane_places(traces.product(run(folder), "Q", "K", D)[0])
@@ -54,7 +65,7 @@ def one_address(folder):
     for x, name, words, request in zip((1, 42), "QK", ("same query row", "same key"), loads(folder)):
         bit = next(bit for bit in (1, 2) if sheet.pairs_agree(request.offsets, bit))
         page.text(x, 5.6, f"{words}: one address of {name}", size=11, weight="bold")
-        grid = sheet.lane_pattern(page, x, 8.4, 4.0, places, "", "")
+        grid = lane_pattern(page, x, 8.4, 4.0, places)
         for lane in range(sheet.WARP):
             if lane < lane ^ bit:
                 grid.bounds([places[lane], places[lane ^ bit]], color=INK, line=2.2)

@@ -32,7 +32,7 @@ def fragments(_):
                       color="white" if lane == CHOSEN else sheet.INK)
     page.text(67, y + 5, "a row of C lies\nin 4 lanes")
     g, t = divmod(CHOSEN, 4)
-    page.key(33.8, (LANE, f"lane {CHOSEN}: g = {g}, t = {t}"), (TINT, f"the rest of its quad, lanes {4 * g} to {4 * g + 3}"))
+    page.key(33.8, (LANE, f"lane {CHOSEN} = 4 g + t: g = {g}, t = {t}"), (TINT, f"the rest of its quad, lanes {4 * g} to {4 * g + 3}"))
     return page
 
 
@@ -98,7 +98,7 @@ def ldmatrix(folder):
     10b loads register by register."""
     offsets = launch(folder, "10c_ldmatrix").requests(warp=0, kind="ldmatrix")[0].offsets
     page, y, tall, wide = Page(44, "ldmatrix.x4: a lane gives one address and receives four pairs"), 10.4, 1.5, 2.15
-    page.text(4.6, 4.8, "Lane l gives the address of a row")
+    page.text(4.6, 4.8, "Each lane gives the address of one row")
     page.text(4.6, 6.8, "of a quadrant: 8 elements, 16 bytes.")
     x = 5.0
     for quadrant, (row, col) in enumerate(((0, 0), (8, 0), (0, 8), (8, 8))):

@@ -48,7 +48,7 @@ def flow(folder):
     assert {"Q", "dO"} <= first["copied"] and not first["added"] and second["added"] and not second["copied"]
     transposed = {product: " and ".join(names) for product, names in second["products"]}
     assert list(transposed) == ["dV += P^T dO", "dK += dS^T Q", "dQ = dS K"]
-    page = Page(55, f"One visit: a block with its {TILE} keys at a tile of {TILE} query rows")
+    page = Page(57, f"One visit: a block with its {TILE} keys at a tile of {TILE} query rows")
 
     def box(x, y, words, face, width=12.0, height=3.2, **more):
         page.box(x, y, width, height, face, GREY, order=2, words=words, **more)
@@ -81,8 +81,9 @@ def flow(folder):
                                  ("dQ = dS K", "added to dQ_sum, fp32", SAND)):
         box(at[product] - 9.5, 44.4, words, face, 19)
         down(at[product], 42.4, at[product], 44.4)
-    page.text(1, 50.2, "Meanwhile cp.async copies the next tile of Q and dO. The other operands are the dO, Q and K above.")
-    page.key(52.8, (NOW, "product"), (OWNED, "stays in the block"), (TINT, "new at each visit"),
+    page.text(1, 51.0, "Meanwhile cp.async copies the next tile of Q and dO. The other operands are the dO, Q and K above.\n"
+              "o: the product of two matrices, element by element.")
+    page.key(54.8, (NOW, "product"), (OWNED, "stays in the block"), (TINT, "new at each visit"),
              (SAND, "leaves at each visit"))
     return page
 
