@@ -154,17 +154,20 @@ def roofline(bits, steps):
 
 def bounds(chapter):
     """Points [rung, microseconds, those in which its busiest unit works, the unit] of the rungs on a chapter's chain, by the
-    counters of each rung's longest kernel. The shares are of the cycles of that run, so that no clock enters; an FMA takes as long
-    as one that shares a factor with the FMA before, an mma.sync as long as in a loop of independent ones."""
+    counters of each rung's longest kernel. All shares are of the time of that run, with its launch and with SMs that have no block.
+    The counters give the data path's so. For the others cycles are needed, and the clock of that run is not recorded: it is taken
+    to be the clock of the loop of FMAs or of mma.sync. An FMA takes as long as one that shares a factor with the FMA before, an
+    mma.sync as long as in a loop of independent ones."""
     points = []
     for rung in BOOK.chain(chapter)[0]:
         counted = causes.longest_kernel(BOOK, rung, rec.options_of(causes.COUNTERS_AT))
         if not counted:
             return None
-        issuing = causes.counter(counted, "issue_active") / 100
-        cycles = counted[causes.ISSUED] / probes.SCHEDULERS / issuing  # of all SMs while a warp is on them
-        share = {"data path": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100, "issue slots": issuing}
-        if counted[causes.HMMA] > 0.1 * counted[causes.ISSUED]:
+        products = counted[causes.HMMA] > 0.01 * counted[causes.ISSUED]  # the card counts a few in kernels that have none
+        cycles = counted[causes.TIME] * CONSTANTS["clock_mma" if products else "clock_fma"] * probes.SMS
+        share = {"data path": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100,
+                 "issue slots": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
+        if products:
             share["mma.sync"] = counted[causes.HMMA] * CONSTANTS["mma_cycles"] / cycles
         else:
             share["FMAs"] = counted[causes.FFMA] / probes.SCHEDULERS / probes.LANES * CONSTANTS["peak"] / CONSTANTS["fma"] / cycles
