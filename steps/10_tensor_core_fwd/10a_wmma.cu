@@ -4,7 +4,7 @@
 //           element of the result is not documented, so whatever needs rows goes through shared memory: S for the
 //           softmax, and O to be rescaled.
 // Costs     O(N) memory, none beyond the outputs.
-// Limiter   Shared memory: O, in fp32, is stored and loaded twice per tile of keys.
+// Limiter   Shared memory: a load of a fragment takes 8 wavefronts, and S, P and O pass through shared memory.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
