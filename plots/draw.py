@@ -40,7 +40,8 @@ def draw_line(trace, line, out):
             if request.place.endswith(line):
                 first.setdefault((request.kind, request.array), request)
         if first:
-            return sheet.panels([(f"{request.place} in {launch.kernel}: {kind} of {array}", request.offsets, request.bytes,
+            kernel = launch.kernel.partition("<")[0]  # with its folder and its template arguments a title may not fit
+            return sheet.panels([(f"{request.place.rpartition('/')[2]} in {kernel}: {kind} of {array}", request.offsets, request.bytes,
                                   array if request.space == "global" else None, kind)
                                  for (kind, array), request in first.items()]).savefig(out, format="png")
     sys.exit(f"draw.py: {trace} holds no request of {line}")
