@@ -49,12 +49,12 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import causes
 import probes
+import quotes
 import records as rec
 import trials
 from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, other_stalls, stall_counter, stalls_of
@@ -132,7 +132,7 @@ class Book:
 
     def changed_lines(self, old, new):
         """Added plus deleted."""
-        return sum(line.startswith(("<", ">")) for line in compared(self, old, new).splitlines())
+        return sum(line.startswith(("<", ">")) for line in quotes.compared(self, old, new).splitlines())
 
     def chain(self, chapter):
         """The rungs of a chapter in order, the last one being the chapter's own, and those beside the chain."""
@@ -142,16 +142,6 @@ class Book:
         return [rung for rung in rungs if rung not in beside], beside
 
 
-def compared(book, old, new, *options):
-    """What `diff` of diffutils prints for two kernel files: it is on every Debian, where git need not be."""
-    paths = [book.kernel_file(step).relative_to(book.root) for step in (old, new)]
-    labels = [f"--label={side}/{path}" for side, path in zip("ab", paths)]
-    done = subprocess.run(["diff", *options, *labels, *paths], cwd=book.root, capture_output=True, text=True)
-    need(done.returncode < 2, f"diff of {old} and {new}: {done.stderr}")
-    return done.stdout
-
-
-# What PyTorch has for a data type; the best fused kernel among them, and its name in a heading.
 PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("flash", "cudnn")}
 
 
@@ -359,44 +349,6 @@ def table(book, page, name=None, *arguments):
     return markdown_table(headings, alignments, rows or [[DASH] * len(headings)]) + card + "".join(notes)
 
 
-# ---- diffs and code ----------------------------------------------------------------------------------------------------------------
-
-
-def fenced(language, lines):
-    return f"```{language}\n" + "".join(line + "\n" for line in lines) + "```\n"
-
-
-def diff(book, page, old, new):
-    return fenced("diff", compared(book, old, new, "-U3").splitlines())
-
-
-def whole_file(book, page, file):
-    need((book.root / file).is_file(), f"there is no {file}")
-    return fenced("", (book.root / file).read_text(encoding="utf-8").splitlines())
-
-
-def output(book, page, script):
-    need((book.root / script).is_file(), f"there is no {script}")
-    return subprocess.run([sys.executable, "-B", script], cwd=book.root, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
-# Before a function: comments, which may hold empty lines, and the rest of its declaration.
-BELONGING = re.compile(r"^(?:/\*(?:(?!\*/)[\s\S])*\*/\n|//.*\n|(?!.*[;}]\s*\n)[^#}\n].*\n)*\Z", re.MULTILINE)
-
-
-def code(book, page, file, name):
-    """One function or struct, from the comment before it to its closing brace."""
-    need((book.root / file).is_file(), f"there is no {file}")
-    lines = (book.root / file).read_text(encoding="utf-8").splitlines()
-    # The line that holds `name(` and whose statement goes on to a brace rather than to a semicolon.
-    starts = [at for at, line in enumerate(lines) if re.match(rf"(?![\s/#*}}]).*\b{re.escape(name)}\(", line)
-              and re.match(r"[^;{]*\{", re.sub(r"//.*", "", "\n".join(lines[at : at + 20])))]
-    need(starts, f"{file} does not define {name}")
-    start = starts[0] - BELONGING.search("".join(line + "\n" for line in lines[: starts[0]]))[0].count("\n")
-    end = next(at for at in range(starts[0], len(lines)) if lines[at].startswith("}"))
-    return fenced({".cu": "cuda", ".cuh": "cuda", ".py": "python", ".sh": "bash"}.get(Path(file).suffix, "c"), lines[start : end + 1])
-
-
 # ---- inline values -------------------------------------------------------------------------------------------------------------------
 
 
@@ -457,7 +409,7 @@ class Page:
 
     def renew(self, match):
         kind, words, old = match.groups()
-        make = {"table": table, "diff": diff, "code": code, "file": whole_file, "output": output, "n": inline_value}[kind]
+        make = {"table": table, "diff": quotes.diff, "code": quotes.code, "file": quotes.whole_file, "output": quotes.output, "n": inline_value}[kind]
         try:
             new = make(self.book, self.path, *words.split())
         except BadMarker as error:
