@@ -1,0 +1,56 @@
+/* A grading while it is made: judge.c judges one problem, advice.c says what the wrong ones have in common, grade.c gives the points,
+ * and scoresheet.c prints them. */
+#ifndef GRADING_H
+#define GRADING_H
+
+#include "grade.h"
+#include "submission.h"
+
+#include <string.h>
+
+enum { MAX_ITEMS = MAX_SHAPES + MAX_BUDGETS + 3, MAX_TEXT = 4000 };
+
+/* A line of the rubric. */
+struct item {
+    enum part part;
+    char name[160];
+    double score, most;
+    bool passed;
+    char output[MAX_TEXT];
+};
+
+struct grading {
+    const struct task *task;
+    struct item items[MAX_ITEMS];
+    int item_count;
+    char build[MAX_TEXT], note[600], advice[600];
+    bool costs_as_recorded; /* each count is what task.json says of a solution */
+    bool adds_atomics;      /* to a kernel with a bug, which needs none */
+};
+
+/* Append to a text of MAX_TEXT. */
+void say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static inline bool is_warm_up(const struct task *task) { return strncmp(task->id, "00", 2) == 0; }
+
+struct judged {
+    bool right, faulted, finished;
+    bool tensor_right[TENSOR_COUNT];
+    double factor[TENSOR_COUNT]; /* when the tensor is this times what it should be; else NAN */
+    char text[MAX_TEXT];
+};
+
+/* What a kernel printed with printf(): the first lines, for its author. */
+/* Append what a submission has printed. */
+void show_printed(char *text, const char *printed);
+/* One problem's results beside the expected ones; `result` is filled in by run_submission(). */
+struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result);
+
+/* What the pattern of wrong results says, to grading->advice. */
+void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count);
+
+double sum_of(const struct grading *grading, int part, bool most); /* points, or the most that there are; PARTS: of all */
+double round_points(double points);                                /* to a tenth */
+void print_report(FILE *to, const struct grading *grading, const char *file);
+void write_json(const struct grading *grading, enum report kind, const char *path);
+
+#endif

@@ -1,0 +1,148 @@
+/* Is one problem's result right, and if not, how is it wrong? */
+#include "grading.h"
+
+#include "expected.h"
+#include "output.h"
+#include "reference.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void say(char *text, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, MAX_TEXT - used, format, arguments);
+    va_end(arguments);
+}
+
+void show_printed(char *text, const char *printed) {
+    enum { LINES = 8 };
+    for (int i = 0; i < LINES && *printed != '\0'; i++) {
+        size_t length = strcspn(printed, "\n");
+        say(text, "%s%.*s\n", i == 0 ? "it printed: " : "            ", (int)(length < 200 ? length : 200), printed);
+        printed += length + (printed[length] == '\n');
+    }
+    if (*printed != '\0') say(text, "            ...\n");
+}
+
+static void describe_element(char *text, const struct run *run, enum tensor tensor, size_t index, double expected) {
+    const struct problem *p = &run->problem;
+    size_t columns = tensor_columns(p, tensor), row = index / columns,
+           N = (size_t)(tensor_table[tensor].per_key ? p->N_kv : p->N_q);
+    say(text, "%s (head %zu, row %zu", tensor_table[tensor].name, row / N, row % N);
+    if (!tensor_table[tensor].is_vector) say(text, ", column %zu", index % columns);
+    if (isnan(run->host[tensor][index]))
+        say(text, ") is NaN, expected %g", expected);
+    else
+        say(text, ") is %g, expected %g", (double)run->host[tensor][index], expected);
+}
+
+/* c where out is c times expected as far as the type's digits go, c not 1; else NAN. */
+static double factor_of(const float *out, const double *expected, size_t count, enum dtype dtype) {
+    double along = 0.0, squares = 0.0, rest = 0.0;
+    for (size_t i = 0; i < count; i++) along += (double)out[i] * expected[i], squares += expected[i] * expected[i];
+    double c = along / squares;
+    for (size_t i = 0; i < count; i++) rest += pow((double)out[i] - c * expected[i], 2);
+    return count > 4 && sqrt(rest) <= (dtype == FP32 ? 1e-4 : 1e-2) * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 0.03
+               ? c
+               : NAN;
+}
+
+static bool all_equal(const float *values, float value, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (values[i] != value) return false;
+    return true;
+}
+
+static void judge_tensor(struct judged *judged, const struct run *run, enum tensor tensor, const struct check *check,
+                         const size_t *rows) {
+    size_t columns = tensor_columns(&run->problem, tensor), count = tensor_elements(&run->problem, tensor);
+    judged->tensor_right[tensor] = check->ok;
+    size_t nan = 0;
+    for (size_t i = 0; i < count; i++) nan += isnan(run->host[tensor][i]) != 0;
+    if (check->ok) return;
+    judged->right = false;
+    if (nan == count) {
+        say(judged->text, "%s is NaN everywhere: nothing was written there, or a NaN has spread\n",
+            tensor_table[tensor].name);
+    } else if (all_equal(run->host[tensor], -INFINITY, count)) {
+        say(judged->text, "%s is -inf everywhere: is m never set?\n", tensor_table[tensor].name);
+    } else if (all_equal(run->host[tensor], 0.0f, count)) {
+        say(judged->text, "%s is 0 everywhere: is anything added to it?\n", tensor_table[tensor].name);
+    } else if (check->wrong > 0) {
+        size_t at = check->first_wrong[0];
+        if (rows != NULL) at = rows[at / columns] * columns + at % columns;
+        describe_element(judged->text, run, tensor, at, check->expected[0]);
+        say(judged->text, "; %zu of %zu are wrong\n", check->wrong, count);
+    } else {
+        say(judged->text, "%s is off by %.1e of its norm; rounding explains %.1e\n", tensor_table[tensor].name,
+            check->err_rel, check->bound_rel);
+    }
+}
+
+static void judge_warm_up(struct judged *judged, const struct run *run, enum tensor tensor, const double *expected,
+                          const double *size) {
+    size_t count = tensor_elements(&run->problem, tensor);
+    struct check check = check_gradient(run->host[tensor], expected, size, count, 1e-6);
+    judge_tensor(judged, run, tensor, &check, NULL);
+    if (!judged->right) judged->factor[tensor] = factor_of(run->host[tensor], expected, count, FP32);
+}
+
+static void judge_attention(struct judged *judged, const struct run *run, bool backward) {
+    struct verdict verdict = check_run(run, backward, 2e9);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (!is_output(tensor) || is_backward(tensor) != backward) continue;
+        const size_t *rows = tensor_table[tensor].per_key ? verdict.keys : verdict.queries;
+        judge_tensor(judged, run, tensor, &verdict.checks[tensor], rows);
+    }
+    judged->right = judged->right && verdict.ok;
+    free_verdict(&verdict);
+}
+
+/* Which outputs are a constant times what they should be: a second look at a result that is wrong. */
+static void look_for_factors(struct judged *judged, const struct run *run, bool backward) {
+    const struct problem *p = &run->problem;
+    double *expected[TENSOR_COUNT] = {0};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
+        if (is_output(tensor)) expected[tensor] = calloc(tensor_elements(p, tensor), sizeof(double));
+    const float *Q = run->host[TENSOR_Q], *K = run->host[TENSOR_K], *V = run->host[TENSOR_V];
+    if (backward)
+        reference_backward(p, Q, K, V, run->host[TENSOR_dO], expected[TENSOR_dQ], expected[TENSOR_dK],
+                           expected[TENSOR_dV]);
+    else
+        reference_forward(p, Q, K, V, expected[TENSOR_O], expected[TENSOR_L]);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (is_output(tensor) && is_backward(tensor) == backward && tensor != TENSOR_L && !judged->tensor_right[tensor])
+            judged->factor[tensor] =
+                factor_of(run->host[tensor], expected[tensor], tensor_elements(p, tensor), p->dtype);
+        free(expected[tensor]);
+    }
+}
+
+struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result) {
+    struct judged judged = {
+        .right = true, .faulted = result->ending == FAULTED, .finished = result->ending == FINISHED};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
+        judged.factor[tensor] = NAN, judged.tensor_right[tensor] = true;
+    if (!judged.finished) {
+        judged.right = false;
+        char *rest = result->message, *line;
+        for (int lines = 0; lines < 12 && (line = strsep(&rest, "\n")) != NULL; lines++)
+            say(judged.text, "%.900s\n", line);
+        return judged;
+    }
+    size_t room = tensor_elements(&shape->problem, TENSOR_O) + tensor_elements(&shape->problem, TENSOR_L);
+    double *expected = calloc(room, sizeof *expected), *size = calloc(room, sizeof *size);
+    enum tensor warm_up = expected_of_warm_up(task->id, &shape->problem, result->run.host[TENSOR_Q], expected, size);
+    if (warm_up != TENSOR_COUNT) {
+        judge_warm_up(&judged, &result->run, warm_up, expected, size);
+    } else {
+        judge_attention(&judged, &result->run, task->backward);
+        if (!judged.right) look_for_factors(&judged, &result->run, task->backward);
+    }
+    free(expected), free(size);
+    return judged;
+}

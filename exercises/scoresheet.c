@@ -1,0 +1,121 @@
+/* The points of a submission as text and as JSON. */
+#include "grading.h"
+
+#include "output.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+double sum_of(const struct grading *grading, int part, bool most) {
+    double sum = 0.0;
+    for (int i = 0; i < grading->item_count; i++)
+        if (part == PARTS || (int)grading->items[i].part == part)
+            sum += most ? grading->items[i].most : grading->items[i].score;
+    return sum;
+}
+double round_points(double points) { return floor(points * 10.0 + 0.5) / 10.0; }
+
+/* A line after `indent` spaces, broken between words; what follows keeps the line's own indentation. */
+static void print_wrapped(FILE *to, size_t indent, const char *line) {
+    size_t own = strspn(line, " "), room = 118 - indent - own;
+    for (line += own; *line != '\0'; line += strspn(line, " ")) {
+        size_t length = strlen(line), cut = length;
+        if (length > room)
+            for (cut = room; cut > 0 && line[cut] != ' ';) cut--;
+        if (cut == 0) cut = strcspn(line, " ");
+        fprintf(to, "%*s%.*s\n", (int)(indent + own), "", (int)cut, line);
+        line += cut;
+    }
+}
+
+void print_report(FILE *to, const struct grading *grading, const char *file) {
+    static const char *const headings[PARTS] = {"Right results", "No faults", "Cost"};
+    const struct task *task = grading->task;
+    fprintf(to, "%s %s: %s\n", task->id, task->title, file);
+    if (grading->note[0] != '\0') fprintf(to, "  note: %s\n", grading->note);
+    if (grading->build[0] != '\0') fputs("\nNot accepted:\n", to);
+    char text[MAX_TEXT];
+    memcpy(text, grading->build, sizeof text);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) /* indented: none can look like a line of points */
+        if (*line != '\0') print_wrapped(to, 2, line);
+    for (int part = 0; part < PARTS; part++) {
+        if (task->points[part] <= 0.0 || grading->item_count == 0) continue;
+        fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)),
+                task->points[part]);
+        for (int i = 0; i < grading->item_count; i++) {
+            const struct item *item = &grading->items[i];
+            if ((int)item->part != part) continue;
+            fprintf(to, "  %-7s %s\n", item->passed ? "ok" : "MISSED", item->name);
+            memcpy(text, item->output, sizeof text);
+            for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
+                if (*line != '\0') print_wrapped(to, 12, line);
+        }
+        if (part == CORRECT && grading->advice[0] != '\0') print_wrapped(to, 2, grading->advice);
+    }
+    double score = sum_of(grading, PARTS, false),
+           most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    fprintf(to, "\nScore: %.1f of %.0f\n", round_points(score), most);
+    if (score < most - 1e-9)
+        fprintf(to, "A hint: ./run.sh grade %s --hint 1 (then 2, 3)\n", task->id);
+    else if (task->next != NULL)
+        fprintf(to, "Next: ./run.sh start %s\n", task->next);
+}
+
+static cJSON *to_json(const struct grading *grading, enum report kind) {
+    const struct task *task = grading->task;
+    cJSON *json = cJSON_CreateObject(), *tests = cJSON_CreateArray();
+    double score = round_points(sum_of(grading, PARTS, false)),
+           most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    char summary[sizeof grading->build + sizeof grading->advice + sizeof grading->note + 8];
+    snprintf(summary, sizeof summary, "%s%s%s%s", grading->build, grading->note, *grading->note ? "\n" : "",
+             grading->advice);
+    if (kind == EXERCISM) {
+        cJSON_AddNumberToObject(json, "version", 2);
+        cJSON_AddStringToObject(json, "status",
+                                grading->build[0] != '\0' ? "error"
+                                : score >= most - 1e-9    ? "pass"
+                                                          : "fail");
+        if (grading->build[0] != '\0') cJSON_AddStringToObject(json, "message", summary);
+    } else {
+        if (kind == PLAIN) cJSON_AddStringToObject(json, "task", task->id);
+        cJSON_AddNumberToObject(json, "score", score);
+        if (kind == PLAIN) cJSON_AddNumberToObject(json, "max_score", most);
+        cJSON_AddStringToObject(json, "output", *summary != '\0' ? summary : "all points earned");
+        if (kind == GRADESCOPE) cJSON_AddStringToObject(json, "visibility", "visible");
+    }
+    for (int i = 0; i < grading->item_count; i++) {
+        const struct item *item = &grading->items[i];
+        cJSON *test = cJSON_CreateObject();
+        bool full = item->passed;
+        cJSON_AddStringToObject(test, "name", item->name);
+        if (kind == EXERCISM) {
+            cJSON_AddStringToObject(test, "status", full ? "pass" : "fail");
+            if (!full) cJSON_AddStringToObject(test, "message", item->output[0] != '\0' ? item->output : "missed");
+        } else {
+            cJSON_AddNumberToObject(test, "score", item->score);
+            cJSON_AddNumberToObject(test, "max_score", item->most);
+            cJSON_AddStringToObject(test, "output", item->output);
+            if (kind == GRADESCOPE) cJSON_AddStringToObject(test, "visibility", "visible");
+        }
+        cJSON_AddItemToArray(tests, test);
+    }
+    cJSON_AddItemToObject(json, "tests", tests);
+    return json;
+}
+
+void write_json(const struct grading *grading, enum report kind, const char *path) {
+    cJSON *json = to_json(grading, kind);
+    char *text = cJSON_Print(json);
+    struct output output;
+    bool written = output_open(&output, path) && fprintf(output.file, "%s\n", text) > 0;
+    if (output.file == NULL || !output_close(&output) || !written) {
+        fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
+        exit(3);
+    }
+    cJSON_Delete(json);
+    free(text);
+}
