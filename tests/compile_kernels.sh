@@ -11,14 +11,14 @@ recorded=plots/data/machine_code/registers.txt
 # shellcheck disable=SC2317 # called by xargs
 compile_kernel() { # FILE FOLDER: for all targets that it supports; what ptxas says of a step goes to the folder
     local file=$1 log=$2/${1//\//,} needed target older=() quick=(-Xcicc -O1 -Xptxas -O1) status=0
-    local nvcc=(nvcc -std=c++20 -O3 -Icommon/device -Icommon/cuda -Itests -Werror all-warnings -c "$file" -o "$log.o")
+    local nvcc=(nvcc -std=c++20 -O3 -Icommon/device -Icommon/harness -Icommon/cuda -Itests -Werror all-warnings -c "$file" -o "$log.o")
     needed=$(sed -nE 's/.*compute_capability = ([0-9]+).*/\1/p' "$file")
     for target in 75 80; do
         ((target < ${needed:-0})) || older+=(-gencode "arch=compute_$target,code=sm_$target")
     done
     # Tensor-core kernels hold their tiles in registers, so a spill is a defect of them: ptxas reports it, and here it is an error.
     # Of the others it is asked whether they compile for older cards, which takes a third of the time with little optimisation.
-    ((${needed:-0} < 80)) || quick=(-Xptxas --warn-on-spills)
+    [[ $file != steps/* ]] || ((${needed:-0} < 80)) || quick=(-Xptxas --warn-on-spills)
     if [[ $file == steps/* && $file != */probes/* ]]; then
         "${nvcc[@]}" -gencode arch=compute_90a,code=sm_90a -Xptxas -v >"$log.ptxas" 2>&1 || { status=1 && cat "$log.ptxas"; }
     else
