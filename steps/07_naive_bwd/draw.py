@@ -64,7 +64,7 @@ def five_products(folder):
         first = operand(page, M.right + 3.2 + 4.0 * bool(factor), middle, A, a_tiles, one["transposed"][0])
         operand(page, first.right + 1.6, middle, B, b_tiles, one["transposed"][1])
     y = 18.4
-    page.box(left, y - 1.5, 76.5, 3.0, SAND, GREY, order=2)
+    page.box(left, y - 1.5, 76.5, 3.0, "white", GREY, order=2)
     for x, words, family in ((left + 0.8, "softmax_backward", "monospace"), (left + 22, "S becomes P, in place", "sans-serif"),
                              (left + half, "dP becomes dS, in place", "sans-serif")):
         page.text(x, y, words, family=family)

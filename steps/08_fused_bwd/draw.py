@@ -103,6 +103,7 @@ def gathered(folder):
         page.box(left, top, wide, tall, "white", GREY, order=2)
         page.text(left + wide / 2, top - 3.0, "dV", weight="bold", ha="center")
         page.text(left + wide / 2, top - 1.2, f"{N} x {D}", size=8.5, ha="center")
+        page.text(left + wide / 2, top + tall + 1.2, "not to scale", size=8.5, ha="center")
         ex, ey = left + 1.6, top + 13.5
         page.box(ex, ey, 1.3, 1.3, LANE, order=5)
         page.text(left + wide / 2, ey + 4.2, f"key {key},\ncolumn {column}", size=8.5, ha="center")

@@ -23,9 +23,9 @@ def split_of_work(folder):
     own, visited = copied("K")[0] // keys, sorted({row // rows for row in copied("Q")})
     halves = [[sorted({"Q", "K", "V", "dO"} & set(half["read"])) for half in epoch] for epoch in traces.activity(launch, {}, 2)]
     assert [epoch for epoch in halves if any(epoch)][:3] == [[["K", "Q"], ["V", "dO"]], [["dO"], ["Q"]], [["K"], ["K"]]]
-    page, tiles = Page(30, "Each block owns one key tile and loops over the query tiles"), SEQ // rows
+    page, tiles = Page(32.4, "Each block owns one key tile and loops over the query tiles"), SEQ // rows
     M = sheet.Matrix(page, 10.0, 8.0, tiles, SEQ // keys, 3.6)
-    M.fill([(i, own) for i in visited], OWNED)
+    M.fill([(i, own) for i in visited], TINT)
     M.fill([(visited[1], own)], NOW, order=4)
     M.lines(1, 1)
     page.text(M.x - 0.8, M.y - 1.4, "key", ha="right")
@@ -45,9 +45,10 @@ def split_of_work(folder):
         page.text(at + width / 2, 7.8, name, ha="center", weight="bold")
         for r, words in enumerate(parts):
             page.box(at, 9.4 + 4.2 * r, width, 3.4, OWNED if r == 2 else TINT, GREY, order=2, words=words)
-    page.arrow((left + width - 1.0, 15.3), (left + width + 2.0, 15.3), LANE)
+    page.arrow((left + width, 15.3), (left + width + 2.0, 15.3), LANE)
     page.box(left, 22.0, 2 * width + 2.0, 2.8, SAND, GREY, order=2, words="dQ += dS K, all warps; added to dQ in global memory")
-    page.key(28.6, (NOW, "this visit"), (OWNED, "stays in the block's registers"), (SAND, "to global memory at each visit"))
+    page.key(28.6, (NOW, "this visit"), (TINT, "computed anew at each visit"), (OWNED, "stays in the block's registers"))
+    page.key(31.2, (LANE, "through shared memory, after a barrier"), (SAND, "to global memory at each visit"))
     return page
 
 
@@ -164,8 +165,8 @@ def barriers(folder):
                 if wide:
                     page.box(at, y, wide, tall, face if words else IDLE, GREY, 0.9, order=2, words=words or "waits")
         arrives, read = any(half[3] for half in halves), any({"Q", "dO"} & set(half[2]) for half in halves)
-        page.box(x, bands["copies"], product + write, tall, SAND if arrives else TINT, GREY, 0.9, order=2, size=9,
-                 words="next Q, dO arrive" if arrives else "Q, dO in use" if read else "")
+        page.box(x, bands["copies"], product + write, tall, SAND if arrives else TINT if read else IDLE, GREY, 0.9, order=2, size=9,
+                 words="next Q, dO arrive" if arrives else "Q, dO in use" if read else "kept")
         x += product + write
     page.text(1, 24.6, "The data race that each __syncthreads() prevents", size=11, weight="bold")
     y = 27.0

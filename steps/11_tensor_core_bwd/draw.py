@@ -48,7 +48,7 @@ def flow(folder):
     assert {"Q", "dO"} <= first["copied"] and not first["added"] and second["added"] and not second["copied"]
     transposed = {product: " and ".join(names) for product, names in second["products"]}
     assert list(transposed) == ["dV += P^T dO", "dK += dS^T Q", "dQ = dS K"]
-    page = Page(57, f"One visit: a block with its {TILE} keys at a tile of {TILE} query rows")
+    page = Page(57, f"One visit: a block with its {TILE} keys at a tile of {TILE} query rows, d {D}")
 
     def box(x, y, words, face, width=12.0, height=3.2, **more):
         page.box(x, y, width, height, face, GREY, order=2, words=words, **more)
