@@ -30,17 +30,19 @@ static const struct {
      "Is p.scale used, with its sign?", false},
     {has_empty_rows, "where some row attends to no key", "There m is -inf, and exp(-inf - -inf) is NaN.",
      "There L is -inf, and exp(S - L) is infinite.", false},
-    {is_causal, "with a causal mask", "Key number attended_keys(p, row) is the first that is masked. Where there are tiles: are those on the diagonal masked?",
+    {is_causal, "with a causal mask",
+     "Key number attended_keys(p, row) is the first that is masked. Where there are tiles: are those on the diagonal "
+     "masked?",
      NULL, false},
     {is_wide, "with d above 64", "Does a loop over columns end too early?", NULL, false},
     {has_odd_d, "where d is no multiple of 4", "Look at the last, partial group of columns.", NULL, false},
-    {has_part_of_32, "where d is no multiple of 32", "Is a stride d where the tile has more columns, or the reverse?",
-     NULL, false},
+    {has_part_of_32, "where d is no multiple of 32", "Is a stride d where the tile has more columns, or the reverse?", NULL,
+     false},
     {has_heads_and_other_keys, "with several heads, N_q not N_kv",
      "Is a head's offset made of N_q where it is made of N_kv, or the reverse?", NULL, true},
     {has_heads, "with several heads", "Does each head find its own rows?", NULL, false},
-    {is_rectangular, "with different numbers of queries and keys", "Is N_q used where N_kv is meant, or the reverse?",
-     NULL, true},
+    {is_rectangular, "with different numbers of queries and keys", "Is N_q used where N_kv is meant, or the reverse?", NULL,
+     true},
     {has_tails, "that no tile divides", "The last tile is partial: which of its rows and keys exist?", NULL, false},
     {has_many_keys, "with more than one tile of keys", "What is carried from one tile of keys to the next: m, l and O?",
      "What is carried from one tile of keys to the next: the sums of dQ, dK and dV?", true},
@@ -107,9 +109,11 @@ void advise(struct grading *grading, const struct shape *shapes, const struct ju
         snprintf(text, room, "All wrong problems are among the %d %s. %s ", best_with, suspects[best].which,
                  look_of(best, grading->task));
     if (is_warm_up(grading->task)) return;
-    if (best_with == 0 && wrong_causal == wrong && finished < count) { /* too few results to tell the mask from the rest */
-        snprintf(text, room, "All wrong results are of problems with a causal mask; %d of %d problems gave no result. Repair what stopped "
-                 "them first. Then look at the mask: key number attended_keys(p, row) is the first that is masked.", count - finished, count);
+    if (best_with == 0 && wrong_causal == wrong && finished < count) { /* too few to tell the mask from the rest */
+        snprintf(text, room,
+                 "All wrong results are of problems with a causal mask; %d of %d problems gave no result. Repair what "
+                 "stopped them first. Then look at the mask: key number attended_keys(p, row) is the first that is masked.",
+                 count - finished, count);
         return;
     }
     const bool *right = judged[first].tensor_right;

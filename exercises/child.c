@@ -4,12 +4,13 @@
  * What the simulated device found goes to standard error. Exit status 4: the step refuses the problem, and says why there. */
 #include "run.h"
 #include "simulated.h"
+#include "status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_REFUSED = 4, METERED = 1, IN_STEP = 2 };
+enum { METERED = 1, IN_STEP = 2 };
 
 extern const struct step submitted_step; /* which the linker equates with the struct step of the kernel file */
 
@@ -17,7 +18,7 @@ extern const struct step submitted_step; /* which the linker equates with the st
  * child: prints what its struct step does as a rule: BACKWARD DTYPE */
 int main(int argc, char **argv) {
     if (argc == 1) return printf("%d %d\n", submitted_step.forward == NULL, usual_dtype(&submitted_step)) < 0;
-    if (argc != 13) return 2;
+    if (argc != 13) return EXIT_USAGE;
     int values[13];
     for (int i = 1; i < argc; i++) values[i] = atoi(argv[i]);
     struct problem problem = {.dtype = (enum dtype)values[1],
@@ -38,7 +39,7 @@ int main(int argc, char **argv) {
         return EXIT_REFUSED;
     }
     FILE *results = fdopen(3, "w");
-    if (results == NULL) return 2;
+    if (results == NULL) return EXIT_USAGE;
     struct run run;
     cudaError_t error = run_create(&run, step, &problem, (enum input_kind)values[9], seed);
     if ((values[12] & IN_STEP) != 0) simt_run_in_step();

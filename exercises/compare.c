@@ -1,7 +1,8 @@
 #include "compare.h"
 
+#include "status.h"
 #include "submission.h"
-#include "task.h"
+#include "text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,24 +12,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
-
 /* Round sizes hide what is wrong at a tail or in a row without keys. No size here is a multiple of a tile, the first rows have
  * no key, and d is one that the steps in 16 bits take. */
-static const struct problem ragged = {
-    .batch = 1, .heads = 2, .N_q = 113, .N_kv = 75, .d = 56, .causal = true};
+static const struct problem ragged = {.batch = 1, .heads = 2, .N_q = 113, .N_kv = 75, .d = 56, .causal = true};
 
 /* A row is the sum of these counts of the meter. Local memory has none: what the host's compiler keeps there, a card's may
  * keep in registers. */
 static const struct {
     const char *what, *counts[4];
 } rows[] = {
-    {"global requests",
-     {"global_load_requests", "global_store_requests", "global_atomic_requests", "global_copy_requests"}},
+    {"global requests", {"global_load_requests", "global_store_requests", "global_atomic_requests", "global_copy_requests"}},
     {"global sectors", {"global_load_sectors", "global_store_sectors", "global_atomic_sectors", "global_copy_sectors"}},
     {"  of atomics", {"global_atomic_sectors"}},
-    {"shared requests",
-     {"shared_load_requests", "shared_store_requests", "shared_copy_requests", "shared_ldmatrix_requests"}},
+    {"shared requests", {"shared_load_requests", "shared_store_requests", "shared_copy_requests", "shared_ldmatrix_requests"}},
     {"shared wavefronts",
      {"shared_load_wavefronts", "shared_store_wavefronts", "shared_copy_wavefronts", "shared_ldmatrix_wavefronts"}},
     {"  of bank conflicts",
@@ -57,13 +53,12 @@ static void worst_line(const cJSON *meter, const char *space, const char *count,
             const char *in = cJSON_GetStringValue(cJSON_GetObjectItem(line, "space"));
             const char *file = cJSON_GetStringValue(cJSON_GetObjectItem(line, "file"));
             const cJSON *number = cJSON_GetObjectItem(line, count);
-            if (in == NULL || file == NULL || strcmp(in, space) != 0 || !cJSON_IsNumber(number) ||
-                number->valuedouble <= most)
+            if (in == NULL || file == NULL || strcmp(in, space) != 0 || !cJSON_IsNumber(number) || number->valuedouble <= most)
                 continue;
             most = number->valuedouble;
             const char *name = strrchr(file, '/');
-            snprintf(text, room, "%s:%d (%.0f)", name == NULL ? file : name + 1,
-                     cJSON_GetObjectItem(line, "line")->valueint, most);
+            snprintf(text, room, "%s:%d (%.0f)", name == NULL ? file : name + 1, cJSON_GetObjectItem(line, "line")->valueint,
+                     most);
         }
     }
 }
@@ -81,7 +76,7 @@ static struct side build_side(const struct compared *compared) {
     char *text = read_text(compared->file);
     if (text == NULL) {
         fprintf(stderr, "run.sh: %s: %s\n", compared->file, strerror(errno));
-        exit(2);
+        exit(EXIT_USAGE);
     }
     side.program = build_submission(text, compared->origin, compared->shown, false, &side.message);
     free(text);
@@ -157,9 +152,8 @@ int compare(const struct compared *before, const struct compared *yours, struct 
         fprintf(stderr, "run.sh: %s", b.message);
         return EXIT_USAGE;
     }
-    printf("%s, %s: %d heads, %d x %d, d %d%s, on the simulated device\n", yours->label,
-           backward ? "backward" : "forward", problem.heads, problem.N_q, problem.N_kv, problem.d,
-           problem.causal ? ", causal" : "");
+    printf("%s, %s: %d heads, %d x %d, d %d%s, on the simulated device\n", yours->label, backward ? "backward" : "forward",
+           problem.heads, problem.N_q, problem.N_kv, problem.d, problem.causal ? ", causal" : "");
     printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
     if (a.program != NULL && b.program != NULL && a.result.ending == FINISHED && b.result.ending == FINISHED)
         print_rows(&a, &b);
@@ -167,5 +161,5 @@ int compare(const struct compared *before, const struct compared *yours, struct 
     if (b.program != NULL && b.result.ending == FINISHED && !b.faulted && !b.right)
         printf("  For the elements that are wrong: ./run.sh --steps %s\n", yours->label);
     bool faulted = b.program != NULL && (b.result.ending != FINISHED || b.faulted);
-    return faulted ? EXIT_FAULT : b.right ? 0 : EXIT_WRONG;
+    return faulted ? EXIT_FAILED : b.right ? 0 : EXIT_WRONG;
 }

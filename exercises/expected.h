@@ -7,7 +7,6 @@
 /* Fill `values` with what the warm-up `id` must write: TENSOR_O, or TENSOR_L, which is returned. `size` is how large the
  * terms of each value are, to which its rounding error is proportional. TENSOR_COUNT when the id is of no warm-up. Both
  * arrays have room for either tensor. */
-enum tensor expected_of_warm_up(const char *id, const struct problem *problem, const float *Q, double *values,
-                                double *size);
+enum tensor expected_of_warm_up(const char *id, const struct problem *problem, const float *Q, double *values, double *size);
 
 #endif

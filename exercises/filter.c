@@ -56,8 +56,7 @@ static void decide(int call, unsigned with) {
 }
 
 /* By the lower half of an argument: one answer where the test is true, else another. Other calls are not concerned. */
-static void decide_by(int call, int argument, unsigned short test, unsigned value, unsigned if_true,
-                      unsigned if_false) {
+static void decide_by(int call, int argument, unsigned short test, unsigned value, unsigned if_true, unsigned if_false) {
     emit(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 4);
     load(offsetof(struct seccomp_data, args) + 8 * (size_t)argument);
     emit(BPF_JMP | test | BPF_K, value, 0, 1);

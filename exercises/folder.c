@@ -1,5 +1,7 @@
 #include "folder.h"
 
+#include "status.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -79,7 +81,7 @@ const char *own_folder(void) {
     free(scratch);
     if (mkdtemp(own.path) == NULL || pipe2(ends, O_CLOEXEC) != 0) {
         fprintf(stderr, "run.sh: cannot write to %s: %s\n", scratch_folder(), strerror(errno));
-        exit(3);
+        exit(EXIT_FAILED);
     }
     if (own.owner != 0) close(own.pipe); /* of the process that this one was forked from */
     fflush(NULL);

@@ -98,8 +98,7 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
     int count = task->shape_count;
     memcpy(shapes, task->shapes, sizeof task->shapes);
     if (hidden) count = draw_shapes(task, seed, shapes);
-    for (int i = 0; i < count && is_warm_up(task); i++)
-        shapes[i].problem.N_kv = shapes[i].problem.N_q; /* for advise() */
+    for (int i = 0; i < count && is_warm_up(task); i++) shapes[i].problem.N_kv = shapes[i].problem.N_q; /* for advise() */
     int right = 0;
     char fault[MAX_TEXT] = "";
     *all_right = true, *any_fault = false;
@@ -130,23 +129,22 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
         struct item *item = add_item(grading, CORRECT, name, task->points[CORRECT] / count);
         if (!judged[i].finished) *any_fault = true;
         if (!judged[i].finished && *fault == '\0') say(fault, "in the problem \"%s\":\n%.3600s", name, judged[i].text);
-        if (judged[i].faulted)
-            judge_past_fault(task, &shapes[i], is_slow ? NULL : program, seed + (uint64_t)i, &judged[i]);
+        if (judged[i].faulted) judge_past_fault(task, &shapes[i], is_slow ? NULL : program, seed + (uint64_t)i, &judged[i]);
         item->score = judged[i].right ? item->most : 0.0;
         item->passed = judged[i].right;
         memcpy(item->output, judged[i].text, sizeof item->output);
         right += judged[i].right;
         *all_right = *all_right && judged[i].right;
     }
-    struct item *item =
-        add_item(grading, FAULTS, "no race, bad access, unwritten value, or barrier that not all threads reach", task->points[FAULTS]);
+    struct item *item = add_item(grading, FAULTS, "no race, bad access, unwritten value, or barrier that not all threads reach",
+                                 task->points[FAULTS]);
     bool enough = right > 0 && 2 * right >= count; /* a kernel that does nothing has no faults */
     item->passed = enough && !*any_fault;
     item->score = item->passed ? item->most : 0.0;
     snprintf(item->output, sizeof item->output, "%s",
-             *any_fault  ? fault
-             : enough ? ""
-                      : "not judged: fewer than half of the results are right\n");
+             *any_fault ? fault
+             : enough   ? ""
+                        : "not judged: fewer than half of the results are right\n");
     advise(grading, shapes, judged, count);
 }
 
@@ -235,10 +233,11 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
     }
     for (struct item *item = &grading->items[first]; item < &grading->items[grading->item_count]; item++) {
         if (!guarded && item->passed)
-            item->passed = false, say(item->output, "not met: the cost was moved to where a limit without points is exceeded\n");
+            item->passed = false,
+            say(item->output, "not met: the cost was moved to where a limit without points is exceeded\n");
         item->score = item->passed ? item->most : 0.0;
     }
-    if (deserves && why != NULL && !spoiled) { /* right results elsewhere, but not by the kernels' own work in every run */
+    if (deserves && why != NULL && !spoiled) { /* right elsewhere, but not by the kernels' own work in every run */
         for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0, grading->items[i].passed = false;
         snprintf(grading->note, sizeof grading->note, "%.*s", (int)strcspn(why, "\n"), why);
     }
@@ -300,8 +299,7 @@ static double of_barriers(const struct task *task) {
     return points;
 }
 
-bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why,
-              size_t room) {
+bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room) {
     static struct grading grading;
     grading = (struct grading){.task = task, .costs_as_recorded = true};
     grade_text(&grading, submission, &(struct grade_options){.name = expected->name, .seed = 1});

@@ -24,7 +24,6 @@ struct expectation {
     bool loses_some;  /* whichever */
     bool is_solution; /* its counts are the ones that task.json records */
 };
-bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why,
-              size_t room);
+bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room);
 
 #endif

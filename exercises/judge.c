@@ -46,9 +46,7 @@ static double factor_of(const float *out, const double *expected, size_t count, 
     for (size_t i = 0; i < count; i++) along += (double)out[i] * expected[i], squares += expected[i] * expected[i];
     double c = along / squares;
     for (size_t i = 0; i < count; i++) rest += pow((double)out[i] - c * expected[i], 2);
-    return count > 4 && sqrt(rest) <= (dtype == FP32 ? 1e-4 : 1e-2) * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 0.03
-               ? c
-               : NAN;
+    return count > 4 && sqrt(rest) <= (dtype == FP32 ? 1e-4 : 1e-2) * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 0.03 ? c : NAN;
 }
 
 static bool all_equal(const float *values, float value, size_t count) {
@@ -66,8 +64,7 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
     if (check->ok) return;
     judged->right = false;
     if (nan == count) {
-        say(judged->text, "%s is NaN everywhere: nothing was written there, or a NaN has spread\n",
-            tensor_table[tensor].name);
+        say(judged->text, "%s is NaN everywhere: nothing was written there, or a NaN has spread\n", tensor_table[tensor].name);
     } else if (all_equal(run->host[tensor], -INFINITY, count)) {
         say(judged->text, "%s is -inf everywhere: is m never set?\n", tensor_table[tensor].name);
     } else if (all_equal(run->host[tensor], 0.0f, count)) {
@@ -78,8 +75,8 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
         describe_element(judged->text, run, tensor, at, check->expected[0]);
         say(judged->text, "; %zu of %zu are wrong\n", check->wrong, count);
     } else {
-        say(judged->text, "%s is off by %.1e of its norm; rounding explains %.1e\n", tensor_table[tensor].name,
-            check->err_rel, check->bound_rel);
+        say(judged->text, "%s is off by %.1e of its norm; rounding explains %.1e\n", tensor_table[tensor].name, check->err_rel,
+            check->bound_rel);
     }
 }
 
@@ -110,28 +107,24 @@ static void look_for_factors(struct judged *judged, const struct run *run, bool 
         if (is_output(tensor)) expected[tensor] = calloc(tensor_elements(p, tensor), sizeof(double));
     const float *Q = run->host[TENSOR_Q], *K = run->host[TENSOR_K], *V = run->host[TENSOR_V];
     if (backward)
-        reference_backward(p, Q, K, V, run->host[TENSOR_dO], expected[TENSOR_dQ], expected[TENSOR_dK],
-                           expected[TENSOR_dV]);
+        reference_backward(p, Q, K, V, run->host[TENSOR_dO], expected[TENSOR_dQ], expected[TENSOR_dK], expected[TENSOR_dV]);
     else
         reference_forward(p, Q, K, V, expected[TENSOR_O], expected[TENSOR_L]);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (is_output(tensor) && is_backward(tensor) == backward && tensor != TENSOR_L && !judged->tensor_right[tensor])
-            judged->factor[tensor] =
-                factor_of(run->host[tensor], expected[tensor], tensor_elements(p, tensor), p->dtype);
+            judged->factor[tensor] = factor_of(run->host[tensor], expected[tensor], tensor_elements(p, tensor), p->dtype);
         free(expected[tensor]);
     }
 }
 
 struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result) {
-    struct judged judged = {
-        .right = true, .faulted = result->ending == FAULTED, .finished = result->ending == FINISHED};
+    struct judged judged = {.right = true, .faulted = result->ending == FAULTED, .finished = result->ending == FINISHED};
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
         judged.factor[tensor] = NAN, judged.tensor_right[tensor] = true;
     if (!judged.finished) {
         judged.right = false;
         char *rest = result->message, *line;
-        for (int lines = 0; lines < 12 && (line = strsep(&rest, "\n")) != NULL; lines++)
-            say(judged.text, "%.900s\n", line);
+        for (int lines = 0; lines < 12 && (line = strsep(&rest, "\n")) != NULL; lines++) say(judged.text, "%.900s\n", line);
         return judged;
     }
     size_t room = tensor_elements(&shape->problem, TENSOR_O) + tensor_elements(&shape->problem, TENSOR_L);

@@ -59,8 +59,8 @@ struct scan {
     const char *at, *why;
     char open[256]; /* brackets that are not closed; # for the line of a macro */
     int depth;
-    bool line_begins; /* nothing but blanks on this line so far */
-    char last;        /* character outside blanks and comments */
+    bool line_begins;             /* nothing but blanks on this line so far */
+    char last;                    /* character outside blanks and comments */
     bool last_device, last_using; /* the last token is this word */
 };
 
@@ -177,8 +177,8 @@ static void scan_token(struct scan *scan, const char *text, char *word, size_t r
         scan_bracket(scan);
     else if ((unsigned char)*at >= 0x80 || strchr("\\`$@", *at) != NULL)
         scan->why = "this character is no part of a kernel";
-    else if (strncmp(at, "%:", 2) == 0 || strncmp(at, "<%", 2) == 0 || strncmp(at, "%>", 2) == 0 ||
-             strncmp(at, "<:", 2) == 0 || strncmp(at, ":>", 2) == 0)
+    else if (strncmp(at, "%:", 2) == 0 || strncmp(at, "<%", 2) == 0 || strncmp(at, "%>", 2) == 0 || strncmp(at, "<:", 2) == 0 ||
+             strncmp(at, ":>", 2) == 0)
         scan->why = "no digraphs or trigraphs";
     else
         scan->at++;

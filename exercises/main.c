@@ -3,12 +3,14 @@
  *     exercise try LABEL SHOWN FILE ORIGIN, the same four of the other, HEADS N_q N_kv d CAUSAL RAGGED
  *     exercise handout ID FOLDER
  * and for those who write tasks
- *     exercise solution ID [PATCH]     counts ID     prove ID
+ *     exercise solution ID [CHANGE]    counts ID     prove ID
  * Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
 #include "compare.h"
 #include "grade.h"
 #include "process.h"
+#include "status.h"
 #include "submission.h"
+#include "text.h"
 #include "wall.h"
 
 #include <errno.h>
@@ -20,8 +22,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { EXIT_POINTS = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
 static _Noreturn void usage_error(const char *text, const char *what) {
     fprintf(stderr, "run.sh: ");
@@ -58,7 +58,7 @@ static int start(const char *id, int variant) {
     if (there == NULL && (file == NULL || fputs(task.starter, file) < 0 || fclose(file) != 0)) {
         fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
         if (file != NULL) unlink(path); /* not half of it */
-        return EXIT_MISSING;
+        return EXIT_FAILED;
     }
     printf("%s %s\n  What to do:  %s/README.md\n  Your file:   %s, between the lines // >>> and // <<<\n  Judge it:    "
            "./run.sh grade %s",
@@ -82,7 +82,7 @@ static int grade_job(int argc, char **argv) {
     const char *id = NULL, *path = NULL, *hint = NULL;
     int variant = 0;
     struct grade_options options = {.seed = 0};
-    if (getentropy(&options.seed, sizeof options.seed) != 0) return perror("getentropy"), EXIT_MISSING; /* nobody guesses it */
+    if (getentropy(&options.seed, sizeof options.seed) != 0) return perror("getentropy"), EXIT_FAILED; /* nobody guesses it */
     static const char *const kinds[REPORTS] = {"--json", "--gradescope", "--exercism"};
     for (int i = 0; i < argc; i++) {
         int kind = REPORTS;
@@ -104,9 +104,8 @@ static int grade_job(int argc, char **argv) {
             if (end == argv[i] || *end != '\0' || *argv[i] == '-')
                 usage_error("--hidden takes a whole number, not \"%s\"", argv[i]);
         } else if (*argv[i] == '-' || (id != NULL && path != NULL)) {
-            usage_error(
-                "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]",
-                argv[i]);
+            usage_error("grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]",
+                        argv[i]);
         } else {
             *(id == NULL ? &id : &path) = argv[i];
         }
@@ -121,18 +120,17 @@ static int grade_job(int argc, char **argv) {
         return EXIT_USAGE;
     }
     const char *ci = getenv("CI");
-    bool for_others = options.reports[GRADESCOPE] != NULL || options.reports[EXERCISM] != NULL ||
-                      (ci != NULL && strcmp(ci, "true") == 0);
-    if (!wall_is_enough(for_others)) return EXIT_MISSING;
+    bool for_others =
+        options.reports[GRADESCOPE] != NULL || options.reports[EXERCISM] != NULL || (ci != NULL && strcmp(ci, "true") == 0);
+    if (!wall_is_enough(for_others)) return EXIT_FAILED;
     options.name = name;
     double most = task.points[CORRECT] + task.points[FAULTS] + task.points[COST];
-    return grade(&task, submission, &options) >= most - 1e-9 ? 0 : EXIT_POINTS;
+    return grade(&task, submission, &options) >= most - 1e-9 ? 0 : EXIT_WRONG;
 }
 
 static int try_job(char **argv) {
     struct compared both[2];
-    for (int i = 0; i < 2; i++)
-        both[i] = (struct compared){argv[4 * i], argv[4 * i + 1], argv[4 * i + 2], argv[4 * i + 3]};
+    for (int i = 0; i < 2; i++) both[i] = (struct compared){argv[4 * i], argv[4 * i + 1], argv[4 * i + 2], argv[4 * i + 3]};
     struct problem problem = {.batch = 1,
                               .heads = atoi(argv[8]),
                               .N_q = atoi(argv[9]),
@@ -191,19 +189,17 @@ static int prove(const char *id) {
     const unsigned all = (1u << PARTS) - 1;
     if (task.solution == NULL) usage_error("%s has no solution here", id);
     bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution", .is_solution = true});
-    fine &=
-        prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
-    if (task.wrong_count < 3)
-        fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
+    fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
+    if (task.wrong_count < 3) fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
     for (int i = 0; i < task.wrong_count; i++) {
-        struct task wrong = read_task(id, 0, task.wrong[i].patch);
+        struct task wrong = read_task(id, 0, task.wrong[i].change);
         if (strcmp(wrong.solution, task.solution) == 0)
-            fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].patch);
+            fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].change);
         /* Where fewer than half of the results are right, faults are not judged. */
         unsigned may_lose = task.wrong[i].loses | (task.wrong[i].loses & 1u << CORRECT ? 1u << FAULTS : 0u);
         fine &= prove_one(
             &wrong, wrong.solution,
-            (struct expectation){task.wrong[i].patch, task.wrong[i].says, task.wrong[i].loses, may_lose, true, false});
+            (struct expectation){task.wrong[i].change, task.wrong[i].says, task.wrong[i].loses, may_lose, true, false});
     }
     for (int variant = 1; variant <= task.variants; variant++) {
         struct task other = read_task(id, variant, NULL);
@@ -211,7 +207,7 @@ static int prove(const char *id) {
         snprintf(name, sizeof name, "solution, variant %d", variant);
         fine &= prove_one(&other, other.solution, (struct expectation){.name = name, .is_solution = true});
     }
-    return fine ? 0 : EXIT_POINTS;
+    return fine ? 0 : EXIT_WRONG;
 }
 
 int main(int argc, char **argv) {
@@ -228,7 +224,7 @@ int main(int argc, char **argv) {
         if (task.solution == NULL) usage_error("%s has no solution here", task.id);
         return fputs(task.solution, stdout) < 0;
     }
-    if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_MISSING;
+    if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_FAILED;
     if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
     if (strcmp(job, "try") == 0 && argc == 16) return try_job(argv + 2);
     if (strcmp(job, "counts") == 0 && argc == 3) return print_counts(argv[2]);

@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include "folder.h"
+#include "status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +60,7 @@ static size_t character(const unsigned char *at) {
     for (size_t i = 1; i < length; i++)
         if ((at[i] & 0xc0) != 0x80) return 0;
     bool overlong = (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xf0 && at[1] < 0x90);
-    bool no_character =
-        (*at == 0xed && at[1] >= 0xa0) || (*at == 0xf4 && at[1] >= 0x90) || (*at == 0xc2 && at[1] < 0xa0);
+    bool no_character = (*at == 0xed && at[1] >= 0xa0) || (*at == 0xf4 && at[1] >= 0x90) || (*at == 0xc2 && at[1] < 0xa0);
     /* U+200E, 200F, 2028 to 202E, 2066 to 2069: they end lines, or turn the direction of what follows. */
     bool turns = *at == 0xe2 && ((at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae))) ||
                                  (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
@@ -115,7 +115,7 @@ struct outcome run_program(const char *const argv[], struct limits limits, int r
     int ends[2];
     if (outcome.output == NULL || pipe(ends) != 0) {
         perror("pipe");
-        exit(3);
+        exit(EXIT_FAILED);
     }
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);

@@ -6,11 +6,10 @@
 #include <stddef.h>
 
 struct limits {
-    int seconds, cpu_seconds; /* on the wall clock; of each process */
-    size_t address_bytes;     /* of address space; 0: no limit */
-    size_t output_bytes;      /* standard output and error together; more ends the program */
-    void (*enter)(const char *const argv[],
-                  const void *with); /* NULL, or what the process does last, before the program */
+    int seconds, cpu_seconds;                                  /* on the wall clock; of each process */
+    size_t address_bytes;                                      /* of address space; 0: no limit */
+    size_t output_bytes;                                       /* standard output and error together; more ends the program */
+    void (*enter)(const char *const argv[], const void *with); /* NULL, or what the process does last, before the program */
     const void *with;
     const char *const *environment; /* NULL: this process's own */
 };

@@ -23,7 +23,6 @@ static const struct rule {
     {TASK, "holes", "a list of 1 to 4 holes", 'o', true, 1, 4, 0, 0, HOLE},
     {TASK, "shapes", "a name of shapes.json, or a list of 1 to 16 problems", 'o', false, 1, 16, 0, 0, SHAPE},
     {TASK, "metered", "a problem", 'o', false, 0, 0, 0, 0, SHAPE},
-    {TASK, "wrong", "a list of at most 8 wrong fillings", 'o', false, 0, 8, 0, 0, WRONG},
     {TASK, "variants", "a list of at most 99 variants", 'o', false, 0, 99, 0, 0, VARIANT},
     {HOLE, "what", "a string", 's', true, 0, 0, 0, 0, 0},
     {HOLE, "from before", "a string", 's', false, 0, 0, 0, 0, 0},
@@ -38,7 +37,6 @@ static const struct rule {
     {BUDGET, "count what naive_is", "a string", 's', true, 0, 0, 0, 0, 0},
     {BUDGET, "naive solution at_most", "a number from 0 on", 'n', true, 0, 0, 0, 1e15, 0},
     {BUDGET, "guard", "true or false", 'b', false, 0, 0, 0, 0, 0},
-    {WRONG, "patch loses says", "a string", 's', true, 0, 0, 0, 0, 0},
     {VARIANT, "replace", "a list of pairs of strings", 'p', false, 0, 1000, 0, 0, 0},
     {SHAPES, "forward backward", "a list of 1 to 16 problems", 'o', true, 1, 16, 0, 0, SHAPE},
     {SHAPES, "metered", "a list of one problem", 'o', true, 1, 1, 0, 0, SHAPE},
@@ -48,9 +46,8 @@ static const struct rule budgets = {TASK, "budgets", "a list of at most 4 budget
 static bool one_fits(const cJSON *item, const struct rule *rule) {
     switch (rule->type) {
     case 's': /* a choice is named in what is expected */
-        return cJSON_IsString(item) &&
-               (rule->expected[1] == ' ' || rule->most > 0 ||
-                (*item->valuestring != '\0' && strstr(rule->expected, item->valuestring) != NULL));
+        return cJSON_IsString(item) && (rule->expected[1] == ' ' || rule->most > 0 ||
+                                        (*item->valuestring != '\0' && strstr(rule->expected, item->valuestring) != NULL));
     case 'n': return cJSON_IsNumber(item) && item->valuedouble >= rule->low && item->valuedouble <= rule->high;
     case 'b': return cJSON_IsBool(item);
     case 'p': return cJSON_GetArraySize(item) == 2 && cJSON_IsString(item->child) && cJSON_IsString(item->child->next);
@@ -63,8 +60,7 @@ static char *member_is_wrong(const cJSON *item, const char *name, const struct r
     bool fits = rule->most == 0 || (cJSON_IsArray(item) && count >= rule->least && count <= rule->most);
     char *text = NULL, *inner;
     if (strcmp(name, "shapes") == 0 && cJSON_IsString(item)) return NULL;
-    for (const cJSON *each = rule->most > 0 && fits ? item->child : item; fits && index < count;
-         each = each->next, index++) {
+    for (const cJSON *each = rule->most > 0 && fits ? item->child : item; fits && index < count; each = each->next, index++) {
         fits = one_fits(each, rule);
         if (!fits) break; /* it may be NULL */
         inner = rule->type == 'o' ? what_is_wrong(each, rule->object) : NULL;

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-enum object { TASK, HOLE, SHAPE, BUDGET, WRONG, VARIANT, SHAPES };
+enum object { TASK, HOLE, SHAPE, BUDGET, VARIANT, SHAPES };
 
 /* NULL, or the first member that is not as it must be and what is expected: the caller's to free. */
 char *what_is_wrong(const cJSON *json, enum object object);

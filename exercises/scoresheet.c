@@ -2,6 +2,7 @@
 #include "grading.h"
 
 #include "output.h"
+#include "status.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -44,8 +45,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
         if (*line != '\0') print_wrapped(to, 2, line);
     for (int part = 0; part < PARTS; part++) {
         if (task->points[part] <= 0.0 || grading->item_count == 0) continue;
-        fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)),
-                task->points[part]);
+        fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)), task->points[part]);
         for (int i = 0; i < grading->item_count; i++) {
             const struct item *item = &grading->items[i];
             if ((int)item->part != part) continue;
@@ -56,8 +56,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
         }
         if (part == CORRECT && grading->advice[0] != '\0') print_wrapped(to, 2, grading->advice);
     }
-    double score = sum_of(grading, PARTS, false),
-           most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    double score = sum_of(grading, PARTS, false), most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
     fprintf(to, "\nScore: %.1f of %.0f\n", round_points(score), most);
     if (score < most - 1e-9)
         fprintf(to, "A hint: ./run.sh grade %s --hint 1 (then 2, 3)\n", task->id);
@@ -71,14 +70,10 @@ static cJSON *to_json(const struct grading *grading, enum report kind) {
     double score = round_points(sum_of(grading, PARTS, false)),
            most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
     char summary[sizeof grading->build + sizeof grading->advice + sizeof grading->note + 8];
-    snprintf(summary, sizeof summary, "%s%s%s%s", grading->build, grading->note, *grading->note ? "\n" : "",
-             grading->advice);
+    snprintf(summary, sizeof summary, "%s%s%s%s", grading->build, grading->note, *grading->note ? "\n" : "", grading->advice);
     if (kind == EXERCISM) {
         cJSON_AddNumberToObject(json, "version", 2);
-        cJSON_AddStringToObject(json, "status",
-                                grading->build[0] != '\0' ? "error"
-                                : score >= most - 1e-9    ? "pass"
-                                                          : "fail");
+        cJSON_AddStringToObject(json, "status", grading->build[0] != '\0' ? "error" : score >= most - 1e-9 ? "pass" : "fail");
         if (grading->build[0] != '\0') cJSON_AddStringToObject(json, "message", summary);
     } else {
         if (kind == PLAIN) cJSON_AddStringToObject(json, "task", task->id);
@@ -114,7 +109,7 @@ void write_json(const struct grading *grading, enum report kind, const char *pat
     bool written = output_open(&output, path) && fprintf(output.file, "%s\n", text) > 0;
     if (output.file == NULL || !output_close(&output) || !written) {
         fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
-        exit(3);
+        exit(EXIT_FAILED);
     }
     cJSON_Delete(json);
     free(text);

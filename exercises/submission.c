@@ -1,8 +1,10 @@
 #include "submission.h"
 
+#include "fnv.h"
 #include "folder.h"
 #include "process.h"
-#include "task.h"
+#include "status.h"
+#include "text.h"
 #include "wall.h"
 
 #include <ctype.h>
@@ -17,10 +19,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_REFUSED = 4, COMPILE_SECONDS = 60, COMPILE_CPU_SECONDS = 10, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
+enum { COMPILE_SECONDS = 60, COMPILE_CPU_SECONDS = 10, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
 
-static const struct limits compile_limits = {
-    .seconds = COMPILE_SECONDS, .cpu_seconds = COMPILE_CPU_SECONDS, .address_bytes = (size_t)4 << 30, .output_bytes = MESSAGE_BYTES};
+static const struct limits compile_limits = {.seconds = COMPILE_SECONDS,
+                                             .cpu_seconds = COMPILE_CPU_SECONDS,
+                                             .address_bytes = (size_t)4 << 30,
+                                             .output_bytes = MESSAGE_BYTES};
 
 /* ---- what it may call ----------------------------------------------------------------------------------------------- */
 
@@ -110,14 +114,11 @@ static char *refuse_object(const char *object) {
 
 /* ---- build ---------------------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *text, uint64_t hash) { /* FNV-1a */
-    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
+static uint64_t hash_of(const char *text, uint64_t hash) { return fnv_add(hash, text, strlen(text)); }
 
 /* Over the text, every device header and the simulated device. */
 static uint64_t fingerprint(const char *text, const char *shown, const char *kernel_folder) {
-    uint64_t hash = hash_of(text, hash_of(shown, 0xcbf29ce484222325u));
+    uint64_t hash = hash_of(text, hash_of(shown, FNV_START));
     char pattern[600];
     snprintf(pattern, sizeof pattern, "%s/*.cuh", kernel_folder);
     glob_t found = {0};
@@ -184,9 +185,11 @@ static char *first_errors(struct outcome outcome) {
 
 /* What a compiler behind the wall needs of the project: no kernel, no task. */
 static char **files_of_compiler(const char *kernel_folder) {
+    /* clang-format off */
     static const char *const fixed[] = {BUILD "/bin/simt-nvcc",          BUILD "/lib/simt/config",  BUILD "/lib/simt/flags",
                                         BUILD "/lib/simt/simt_rewrite",  BUILD "/lib/simt/include", BUILD "/lib/simt/confined", CHILD_LIBRARY,
                                         HARNESS_LIBRARY,                 SIMT_LIBRARY};
+    /* clang-format on */
     enum { FIXED = sizeof fixed / sizeof *fixed };
     char here[4096], pattern[600];
     snprintf(pattern, sizeof pattern, "%s/*.cuh", kernel_folder);
@@ -222,8 +225,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         return NULL;
     }
     snprintf(base, sizeof base, "%s/submission", own_folder()); /* one grading's own */
-    if (!confined)
-        snprintf(base, sizeof base, "%s/%016" PRIx64, scratch_folder(), fingerprint(text, shown, kernel_folder));
+    if (!confined) snprintf(base, sizeof base, "%s/%016" PRIx64, scratch_folder(), fingerprint(text, shown, kernel_folder));
     char *program = strdup(base);
     if (!confined && access(program, X_OK) == 0) return program;
     forget_old();
@@ -234,14 +236,16 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
     snprintf(define, sizeof define, "-Wl,--defsym=submitted_step=%s", symbol);
     if (!write_text(source, shown, text)) {
         fprintf(stderr, "run.sh: cannot write %s: %s\n", source, strerror(errno));
-        exit(3);
+        exit(EXIT_FAILED);
     }
     const char *const compile[] = {
+        /* clang-format off */
         BUILD "/bin/simt-nvcc", "-c", "-std=c++20", "-w", "-Xcompiler", "-g1", "-fmax-errors=4",
         "-fdiagnostics-color=never", "-Icommon/device", include, source, "-o", object,
         "-include", "cooperative_groups.h", /* a hole cannot include it, and what stands outside the holes is ours */
         confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fmax-errors=4",
         confined && !is_off("machine") ? "--confined" : NULL, NULL};
+    /* clang-format on */
     const char *const link[] = {CXX_COMPILER,   object,
                                 define,         "-o",
                                 base,           "-Wl,--gc-sections,--start-group",
@@ -325,7 +329,7 @@ struct submission_run run_submission(const char *program, const struct problem *
     FILE *file = results < 0 ? NULL : fdopen(results, "r");
     if (file == NULL) {
         perror("memfd_create");
-        exit(3);
+        exit(EXIT_FAILED);
     }
     struct outcome outcome = run_guarded(program, numbers, 12, results);
     rewind(file);
@@ -333,13 +337,11 @@ struct submission_run run_submission(const char *program, const struct problem *
     if (outcome.timed_out || outcome.too_long || outcome.status != 0 || !read_results(file, &result, backward, meter))
         if (result.ending != FAULTED) result.ending = outcome.status == EXIT_REFUSED ? REFUSED : BROKE_OFF;
     fclose(file);
-    if (outcome.timed_out && asprintf(&result.message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0)
-        abort();
+    if (outcome.timed_out && asprintf(&result.message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0) abort();
     if (outcome.too_long) result.message = strdup("stopped: it printed more than 64 KB");
     if (result.message == NULL && result.ending != FINISHED) {
         if (*outcome.output == '\0') {
-            if (asprintf(&result.message, "the program ended with status %d and no results", outcome.status) < 0)
-                abort();
+            if (asprintf(&result.message, "the program ended with status %d and no results", outcome.status) < 0) abort();
         } else {
             result.message = strdup(outcome.output);
         }

@@ -29,8 +29,8 @@ void describe_submission(const char *program, bool *backward, enum dtype *dtype)
 /* Run it once in a process of its own. `how`: METERED fills in `meter`; IN_STEP runs on past races inside of a block and
  * unwritten values, all threads of a block in step. */
 enum { METERED = 1, IN_STEP = 2 };
-struct submission_run run_submission(const char *program, const struct problem *problem, enum input_kind input,
-                                     uint64_t seed, bool backward, unsigned how);
+struct submission_run run_submission(const char *program, const struct problem *problem, enum input_kind input, uint64_t seed,
+                                     bool backward, unsigned how);
 void free_submission_run(struct submission_run *run);
 
 /* A sum over all kernels of something that the meter counts, by its name there; NAN when there is none. */

@@ -1,24 +1,21 @@
 #include "task.h"
 
 #include "lexer.h"
+#include "status.h"
 #include "submission.h"
 #include "process.h"
 #include "schema.h"
+#include "text.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { MOST_BYTES = 1 << 20, EXIT_USAGE = 2, EXIT_BROKEN = 3 };
 
 static _Noreturn void broken(const struct task *task, const char *format, ...) {
     va_list arguments;
@@ -27,43 +24,7 @@ static _Noreturn void broken(const struct task *task, const char *format, ...) {
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
-    exit(EXIT_BROKEN);
-}
-
-static char *read_regular(const char *path, int flags) {
-    struct stat status;
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags); /* it does not wait for a pipe */
-    if (descriptor < 0) return NULL;
-    bool regular = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-    FILE *file = regular ? fdopen(descriptor, "rb") : NULL;
-    if (file == NULL) {
-        close(descriptor);
-        errno = S_ISDIR(status.st_mode) ? EISDIR : ENODEV;
-        return NULL;
-    }
-    char *text = calloc(1, MOST_BYTES + 2);
-    size_t length = text == NULL ? 0 : fread(text, 1, MOST_BYTES + 1, file);
-    bool failed = ferror(file) != 0;
-    fclose(file);
-    if (text == NULL || failed || length > MOST_BYTES || memchr(text, '\0', length) != NULL) {
-        if (!failed) errno = length > MOST_BYTES ? EFBIG : EILSEQ;
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-char *read_text(const char *path) { return read_regular(path, 0); }
-char *read_submission(const char *path) { return read_regular(path, O_NOFOLLOW); }
-
-const char *why_unreadable(int error) {
-    return error == EILSEQ   ? "it holds zero bytes"
-           : error == EFBIG  ? "it is too large: a kernel file has at most 1 MB"
-           : error == ELOOP  ? "it is a symbolic link: give the file itself"
-           : error == ENODEV ? "it is no regular file"
-           : error == EISDIR ? "it is a folder"
-           : error == ENOENT ? "No such file or directory; ./run.sh start makes it"
-                             : strerror(error);
+    exit(EXIT_FAILED);
 }
 
 static bool write_file(const char *path, const char *text) {
@@ -71,30 +32,6 @@ static bool write_file(const char *path, const char *text) {
     if (file == NULL) return false;
     bool written = fputs(text, file) >= 0;
     return fclose(file) == 0 && written;
-}
-
-/* ---- growing text --------------------------------------------------------------------------------------------------- */
-
-static void append(char **text, const char *from, size_t length) {
-    size_t before = *text == NULL ? 0 : strlen(*text);
-    *text = realloc(*text, before + length + 1);
-    if (*text == NULL) abort();
-    memcpy(*text + before, from, length);
-    (*text)[before + length] = '\0';
-}
-static void append_text(char **text, const char *from) { append(text, from, strlen(from)); }
-
-static const char *line_end(const char *at) {
-    at += strcspn(at, "\n");
-    return *at == '\n' ? at + 1 : at;
-}
-static const char *line_start(const char *line) { return line + strspn(line, " \t"); }
-
-/* The next line, at or after `at`, whose text begins with `begin`; NULL when there is none. */
-static const char *find_line(const char *at, const char *begin) {
-    for (; *at != '\0'; at = line_end(at))
-        if (strncmp(line_start(at), begin, strlen(begin)) == 0) return at;
-    return NULL;
 }
 
 /* ---- the markers ---------------------------------------------------------------------------------------------------- */
@@ -181,18 +118,18 @@ static char *with_markers(const struct task *task, const cJSON *json, const char
     return text;
 }
 
-static char *after_patch(const struct task *task, const char *kernel, const char *patch) {
-    char beside[512];
-    snprintf(beside, sizeof beside, "%s/%s", task->folder, patch);
-    if (strchr(patch, '/') == NULL) patch = beside;
-    char *file = realpath(kernel, NULL), *change = realpath(patch, NULL);
-    if (file == NULL || change == NULL) broken(task, "%s: %s", file == NULL ? kernel : patch, strerror(errno));
-    /* patch writes beside its output, and the book may be read-only. */
-    const char *const command[] = {"patch", "-d", "/tmp", "-s", "-f", "--read-only=ignore", "-r", "-", "-o", "-", file, change, NULL};
-    struct outcome outcome = run_program(command, (struct limits){.seconds = 10, .cpu_seconds = 10, .output_bytes = MOST_BYTES}, -1);
+/* The kernel after a change (common/change): FILE:NAME, or the NAME of one in the task's own file `changes`. */
+static char *after_change(const struct task *task, const char *kernel, const char *change) {
+    char own[512];
+    snprintf(own, sizeof own, "%s/changes:%s", task->folder, change);
+    char *file = strdup(strchr(change, ':') == NULL ? own : change), *name = strchr(file, ':');
+    *name++ = '\0';
+    const char *const command[] = {"common/change", "apply", file, name, kernel, NULL};
+    struct outcome outcome =
+        run_program(command, (struct limits){.seconds = 10, .cpu_seconds = 10, .output_bytes = MOST_BYTES}, -1);
     free(file);
-    free(change);
-    if (outcome.status != 0 || outcome.too_long) broken(task, "%s does not apply to %s", patch, kernel);
+    if (outcome.status != 0 || outcome.too_long)
+        broken(task, "%s: %.*s", change, (int)strlen(outcome.output) - 1, outcome.output);
     return outcome.output;
 }
 
@@ -214,7 +151,7 @@ static char *in_variant(const struct task *task, char *text, const cJSON *varian
     return text;
 }
 
-static void make_texts(struct task *task, const cJSON *json, const cJSON *variant, const char *patch) {
+static void make_texts(struct task *task, const cJSON *json, const cJSON *variant, const char *wrong) {
     char path[512], number[16] = "";
     if (variant != NULL) snprintf(number, sizeof number, ".%d", cJSON_GetObjectItem(variant, "number")->valueint);
     snprintf(path, sizeof path, "%s/starter%s.cu", task->folder, number);
@@ -230,8 +167,8 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     char *kernel = read_text(path), *start = NULL, *answer = kernel;
     if (kernel == NULL) broken(task, "%s: %s", path, strerror(errno));
     task->file = strdup(path);
-    if (change != NULL) start = after_patch(task, path, change);
-    if (patch != NULL) answer = after_patch(task, path, patch);
+    if (change != NULL) start = after_change(task, path, change);
+    if (wrong != NULL) answer = after_change(task, path, wrong);
     bool same = answer == kernel;
     kernel = in_variant(task, kernel, variant);
     if (start != NULL) start = in_variant(task, start, variant);
@@ -279,9 +216,7 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
     }
     const char *kind = cJSON_IsString(list) ? list->valuestring : task->backward ? "backward" : "forward";
     if (!cJSON_IsArray(list)) list = cJSON_GetObjectItem(usual, kind);
-    cJSON_ArrayForEach(item, list) {
-        task->shapes[task->shape_count++] = to_shape(item);
-    }
+    cJSON_ArrayForEach(item, list) { task->shapes[task->shape_count++] = to_shape(item); }
     item = cJSON_GetObjectItem(json, "metered");
     task->metered = to_shape(item != NULL ? item : cJSON_GetArrayItem(cJSON_GetObjectItem(usual, "metered"), 0));
     if (budgets == NULL) budgets = cJSON_GetObjectItem(json, "budgets");
@@ -295,16 +230,37 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
                                                               .guard = cJSON_IsTrue(cJSON_GetObjectItem(item, "guard"))};
         task->guard_count += task->budgets[task->budget_count - 1].guard;
     }
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "wrong")) {
-        struct wrong *wrong = &task->wrong[task->wrong_count++];
-        *wrong = (struct wrong){.patch = text_of(item, "patch"), .says = text_of(item, "says")};
-        const char *loses = text_of(item, "loses");
-        static const char *const names[PARTS] = {"results", "faults", "cost"};
-        for (int part = 0; part < PARTS; part++)
-            if (loses != NULL && strstr(loses, names[part]) != NULL) wrong->loses |= 1u << part;
-        if (wrong->loses == 0) broken(task, "task.json: wrong: loses: results, faults or cost is expected");
-    }
     if (task->shape_count == 0) broken(task, "task.json: shapes: %s is no list of shapes.json", kind);
+}
+
+/* The wrong fillings: the sections of the task's changes, but for the one that the starter is made by. They say what they
+ * lose and what the report must say. One without lines to change is named like the change that it tells of, FILE:NAME. */
+static void read_wrong(struct task *task, const char *of_starter) {
+    static const char *const parts[PARTS] = {"results", "faults", "cost"};
+    char path[512];
+    snprintf(path, sizeof path, "%s/changes", task->folder);
+    char *text = read_text(path), *rest = text;
+    if (text == NULL && errno != ENOENT) broken(task, "changes: %s", why_unreadable(errno));
+    const char *name = NULL;
+    struct wrong wrong = {0};
+    for (char *line = strsep(&rest, "\n"); name != NULL || line != NULL; line = strsep(&rest, "\n")) {
+        if (line != NULL && strncmp(line, "loses: ", 7) == 0) {
+            for (int part = 0; part < PARTS; part++) wrong.loses |= strstr(line, parts[part]) != NULL ? 1u << part : 0u;
+        } else if (line != NULL && strncmp(line, "says: ", 6) == 0) {
+            wrong.says = line + 6;
+        } else if (line == NULL || strncmp(line, "## ", 3) == 0) {
+            bool told = name != NULL && wrong.loses != 0 && wrong.says != NULL;
+            if (name != NULL && !told && (wrong.loses != 0 || of_starter == NULL || strcmp(name, of_starter) != 0))
+                broken(task, "changes: %s: %s is expected", name,
+                       wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
+            if (told && task->wrong_count == MAX_WRONG)
+                broken(task, "changes: at most %d wrong fillings are expected", MAX_WRONG);
+            wrong.change = name;
+            if (told) task->wrong[task->wrong_count++] = wrong;
+            name = line == NULL ? NULL : line + 3;
+            wrong = (struct wrong){0};
+        }
+    }
 }
 
 static cJSON *read_json(const char *path, enum object object) {
@@ -313,13 +269,13 @@ static cJSON *read_json(const char *path, enum object object) {
     const char *wrong = json == NULL ? text == NULL ? why_unreadable(errno) : "JSON is expected" : what_is_wrong(json, object);
     if (wrong != NULL) {
         fprintf(stderr, "exercises: %s: %s\n", path, wrong);
-        exit(EXIT_BROKEN);
+        exit(EXIT_FAILED);
     }
     free(text);
     return json;
 }
 
-struct task read_task(const char *id, int variant, const char *patch) {
+struct task read_task(const char *id, int variant, const char *wrong) {
     struct task task = {.folder = "exercises"};
     char path[512];
     glob_t found = {0};
@@ -351,8 +307,10 @@ struct task read_task(const char *id, int variant, const char *patch) {
     if (variant > 0) cJSON_AddNumberToObject((cJSON *)(uintptr_t)chosen, "number", variant);
     if (variant == 0) chosen = NULL;
     read_lists(&task, json, cJSON_GetObjectItem(chosen, "budgets"), usual);
-    if ((task.points[COST] > 0) != (task.budget_count > task.guard_count)) broken(&task, "points for cost and budgets go together");
-    make_texts(&task, json, chosen, patch);
+    read_wrong(&task, text_of(json, "broken"));
+    if ((task.points[COST] > 0) != (task.budget_count > task.guard_count))
+        broken(&task, "points for cost and budgets go together");
+    make_texts(&task, json, chosen, wrong);
     struct span span;
     for (int k = 0; k < task.hole_count; k++)
         if (!find_hole(task.starter, k, &span)) broken(&task, "the starter has no hole %d", k + 1);
@@ -367,11 +325,11 @@ bool write_handout(const char *id, const char *to) {
     struct task task = read_task(id, 0, NULL);
     snprintf(path, sizeof path, "%s/task.json", task.folder);
     cJSON *json = read_json(path, TASK), *hole;
-    static const char *const secret[] = {"kernel", "broken", "wrong", "variants", "from", "before", "starter", "hints"};
-    for (size_t i = 0; i < 4; i++) cJSON_DeleteItemFromObject(json, secret[i]);
+    static const char *const secret[] = {"kernel", "broken", "variants", "from", "before", "starter", "hints"};
+    for (size_t i = 0; i < 3; i++) cJSON_DeleteItemFromObject(json, secret[i]);
     int number_of_hole = 0;
     cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        for (size_t i = 4; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
+        for (size_t i = 3; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
         cJSON *hints = cJSON_AddArrayToObject(hole, "hints_rot13");
         const char *const *texts = task.holes[number_of_hole++].hints;
         for (int k = 0; k < HINTS && texts[k] != NULL; k++) {
@@ -488,7 +446,7 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
         bool fine = is_off("scan") || is_device_code(hole, line, why, room);
         append(&text, at, (size_t)(ours.begin - at));
-        append_directives(&text, "#pragma simt device_only\n", line); /* to simt_rewrite, which sees what macros become */
+        append_directives(&text, "#pragma simt device_only\n", line); /* simt_rewrite sees what macros become */
         append_text(&text, hole);
         for (const char *c = hole; *c != '\0'; c++) line += *c == '\n';
         if (!is_off("macros")) end_macros(&text, hole, task->starter);
@@ -500,9 +458,8 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
     append_text(&text, at);
     int line = line_changed(task, submission);
     if (line > 0)
-        snprintf(
-            note, room,
-            "line %d is the first outside the holes that differs from the starter: there the starter's lines are used",
-            line);
+        snprintf(note, room,
+                 "line %d is the first outside the holes that differs from the starter: there the starter's lines are used",
+                 line);
     return text;
 }

@@ -42,14 +42,14 @@ struct task {
     int variants;           /* how many there are */
     int wrong_count;
     struct wrong {
-        const char *patch, *says; /* of the kernel file; of the report, a regular expression */
-        unsigned loses;           /* bits 1 << part */
+        const char *change, *says; /* of the kernel file; of the report, a regular expression */
+        unsigned loses;            /* bits 1 << part */
     } wrong[MAX_WRONG];
 };
 
 /* Read exercises/ID_*, in one of its variants; 0: as it is. Ends the program with status 2 where there is none, with 3 where its files do not fit together.
- * With `patch`, `solution` is the kernel file's text after this patch: a wrong filling, for the tests. */
-struct task read_task(const char *id, int variant, const char *patch);
+ * With `wrong`, `solution` is the kernel file's text after this change: a wrong filling, for the tests. */
+struct task read_task(const char *id, int variant, const char *wrong);
 
 /* Write the task into the folder `to` for students: starters, and task.json without what gives the answer away. */
 bool write_handout(const char *id, const char *to);
@@ -60,12 +60,5 @@ void list_tasks(void);
 /* The starter with the holes of `submission` in it. NULL, and the reason in `why`, where the markers are not there or a
  * hole holds what is not device code of its own. `note`: what else the reader should know, or "". */
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room);
-
-/* A regular file of at most 1 MB without zero bytes. NULL, and the reason in errno, where it is not one. */
-char *read_text(const char *path);
-
-/* The same of a file that somebody hands in, which must not be a link: it could name what only the grader may read. */
-char *read_submission(const char *path);
-const char *why_unreadable(int error);
 
 #endif

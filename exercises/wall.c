@@ -5,6 +5,7 @@
 
 #include "filter.h"
 #include "folder.h"
+#include "status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PROGRAM_FD = 63, FILTER_FD = 62, MOST_ARGUMENTS = 600, EXIT_USAGE = 2, EXIT_MISSING = 3, EXIT_NO_WALL = 126 };
+enum { PROGRAM_FD = 63, FILTER_FD = 62, MOST_ARGUMENTS = 600, EXIT_NO_WALL = 126 };
 
 /* Of /usr only what a compiler needs: a course may lie in /usr/local. */
 /* clang-format off */
@@ -101,8 +102,8 @@ static void restrict_files(const struct confinement *c) {
     /* The device finds its source lines by its memory map. The descriptor stays open: it keeps the folder the same. */
     if (!c->compiles) allow(ruleset, "/proc/self", READ);
     close(allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE));
-    const uint64_t special = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-                             LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | EXECUTE;
+    const uint64_t special = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+                             LANDLOCK_ACCESS_FS_MAKE_FIFO | EXECUTE;
     if (c->writable != NULL) close(allow(ruleset, c->writable, handled.files & ~special));
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) no_wall("Landlock");
     close(ruleset);
@@ -113,8 +114,7 @@ static void drop_rights(void) {
     if (!has("user")) return;
     if (own_uid != 0) {
         if (has("number") && own_uid >= FIRST_UID) limit(RLIMIT_NPROC, 64); /* the other may be shared */
-        if (setgroups(0, NULL) != 0 || setresgid(own_uid, own_uid, own_uid) != 0 ||
-            setresuid(own_uid, own_uid, own_uid) != 0)
+        if (setgroups(0, NULL) != 0 || setresgid(own_uid, own_uid, own_uid) != 0 || setresuid(own_uid, own_uid, own_uid) != 0)
             no_wall("a user id of its own");
     } else if (geteuid() == 0) {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -215,7 +215,7 @@ struct outcome run_behind_wall(const char *const argv[], struct limits limits, i
     if (wall == BUBBLEWRAP) add_bubblewrap(&all, confinement);
     if (!give_folder()) {
         perror(own_folder());
-        exit(EXIT_MISSING);
+        exit(EXIT_FAILED);
     }
     add(&all, argv);
     limits.enter = enter, limits.with = confinement, limits.environment = has("environment") ? environment : NULL;

@@ -62,23 +62,29 @@ split_tables() {
 
 member() { cat "$1/$2" 2>/dev/null || echo "$3"; } # FOLDER NAME OTHERWISE
 
-# The solution, edited by sed where the head says so, with the attack's code in its first hole.
+# The solution, changed where the head says so, with the attack's code in its first hole.
 write_submission() { # FOLDER
-    local folder=$1 task code
+    local folder=$1 task code solution report=$1/try.cu.report
     task=$(member "$folder" task 00b)
+    solution=$work/$task.cu
+    if [[ -e $folder/change ]]; then
+        common/change apply tests/exercises/attacks/changes "$(cat "$folder/name")" "$solution" >"$folder/solution.cu" 2>"$report" ||
+            { say_failed "$(cat "$folder/name")" 'its change does not apply' "$report" && return 1; }
+        solution=$folder/solution.cu
+    fi
     code=$(cat "$folder/code")
     [[ ! -e $folder/escapes ]] || code=$(printf %b "$code")
     CODE=$code END=$([[ -e $folder/end ]] && echo 1) awk '
         ENVIRON["END"] && /\/\/ <<< End of hole 1/ { print ENVIRON["CODE"] }
         { print }
         !ENVIRON["END"] && /\/\/ >>> Hole 1/ { print ENVIRON["CODE"] }' \
-        <(sed -E "$(member "$folder" edit '')" "$work/$task.cu") >"$folder/try.cu"
+        "$solution" >"$folder/try.cu"
 }
 
 attack() { # FOLDER
     local folder=$1 points
     points="score $(member "$folder" score '== 0')"
-    write_submission "$folder"
+    write_submission "$folder" || return
     # shellcheck disable=SC2046 # words
     judge "$(cat "$folder/name")" "$folder/try.cu" "$(member "$folder" task 00b)" "$points" "$(cat "$folder/says")" \
         $(member "$folder" options '')
@@ -88,7 +94,7 @@ attack() { # FOLDER
 prove_protection() { # FOLDER
     local folder=$1 head
     head=$(cat "$folder/alone")
-    write_submission "$folder"
+    write_submission "$folder" || return
     EXERCISES_WITHOUT=${head%% -> *} judge "without ${head%% -> *}: $(cat "$folder/name")" "$folder/try.cu" \
         "$(member "$folder" task 00b)" 'score >= 0' "${head#* -> }"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Correct solutions in other styles than the book's earn full points. correct/<task>_<style>.txt holds the text of a task's
-# holes, each after a line "// ---- hole N"; correct/<task>_<style>.sed edits the holes of a starter that is a whole kernel.
-# The first line says the style. A file with a line "needs: CONSTRUCT" may still be refused by the scan.
+# Correct solutions in other styles than the book's earn full points. A section of correct/<task>.txt, `## STYLE`, holds the
+# text of the task's holes, each after a line "// ---- hole N"; correct/<task>.changes changes a starter that is a whole
+# kernel (common/change). A section with a line "needs: CONSTRUCT" may still be refused by the scan.
 #     correct.sh EXERCISE [NAME...]      NAME: 05a, or 05a_lambda; all of them without
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -16,47 +16,47 @@ starter() {
     mkdir "$folder" && ln -s "$PWD"/{exercises,steps,tests,common} "$folder" &&
         (cd "$folder" && "$exercise" start "$1" >/dev/null) && mv "$folder/work/$1.cu" "$work/$1.cu"
 }
-# FILE into the holes of STARTER
+# The section STYLE of FILE into the holes of STARTER
 fill() {
-    awk 'FNR == NR { if (/^\/\/ ---- hole [1-9]$/) hole = $4; else if (hole) text[hole] = text[hole] $0 "\n"; next }
+    awk -v style="$1" 'FNR == NR { if (/^## /) { here = $2 == style; hole = 0 }
+                                   if (!here || /^$/) next
+                                   if (/^\/\/ ---- hole [1-9]$/) hole = $4; else if (hole) text[hole] = text[hole] $0 "\n"; next }
          /^ *\/\/ <<< End of hole/ { inside = 0 }
          !inside { print }
-         /^ *\/\/ >>> Hole/ { inside = 1; printf "%s", text[$4 + 0] }' "$1" "$2"
+         /^ *\/\/ >>> Hole/ { inside = 1; printf "%s", text[$4 + 0] }' "$2" "$3"
 }
-judge() { # FILE
-    local name task status=0
-    name=$(basename "$1") && name=${name%.*} && task=${name%%_*}
-    if [[ $1 == *.sed ]]; then
-        sed -E -f "$1" "$work/$task.cu" >"$work/$name.cu"
-        cmp -s "$work/$task.cu" "$work/$name.cu" && echo "FAILED  $name changes nothing" && return 1
+judge() { # TASK_STYLE
+    local name=$1 task=${1%%_*} style=${1#*_} file needs status=0
+    file=$(echo "$here/$task".*)
+    if [[ $file == *.changes ]]; then
+        common/change apply "$file" "$style" "$work/$task.cu" >"$work/$name.cu" || { echo "FAILED  $name" && return 1; }
     else
-        fill "$1" "$work/$task.cu" >"$work/$name.cu"
+        fill "$style" "$file" "$work/$task.cu" >"$work/$name.cu"
     fi
     "$exercise" grade "$task" "$work/$name.cu" >"$work/$name.out" 2>&1 || status=$?
     if ((status == 0)); then
         echo "ok      $name"
-    elif ((status == 1)) && grep -q '^Not accepted' "$work/$name.out" && grep -q 'needs: ' "$1"; then
-        echo "waits   $name: $(sed -n 's/.*needs: //p' "$1")"
+    elif ((status == 1)) && grep -q '^Not accepted' "$work/$name.out" && needs=$(sed -n "/^## $style\$/,/^## /s/.*needs: //p" "$file") && [[ $needs ]]; then
+        echo "waits   $name: $needs"
     else
         echo "FAILED  $name" && grep -v '^ *ok ' "$work/$name.out" | sed 's/^/    /' | head -n 16
         return 1
     fi
 }
 
-files=()
-for file in "$here"/*; do
-    name=$(basename "$file")
-    (($# == 1)) && files+=("$file")
-    for wanted in "${@:2}"; do [[ $name == "$wanted"[_.]* ]] && files+=("$file"); done
-done
-if (($# == 1)); then
-    for task in exercises/*/task.json; do
-        task=${task#exercises/} && task=${task%%_*}
-        compgen -G "$here/${task}_*" >/dev/null || { echo "FAILED  no solution of $task" && exit 1; }
+names=()
+for folder in exercises/*_*/; do
+    task=${folder#*/} && task=${task%%_*}
+    mapfile -t styles < <(common/change list "$here/$task".*)
+    ((${#styles[@]} > 0)) || { echo "FAILED  no solution of $task" && exit 1; }
+    chosen=()
+    for style in "${styles[@]}"; do
+        (($# == 1)) && chosen+=("${task}_$style")
+        for wanted in "${@:2}"; do [[ $wanted == "$task" || $wanted == "${task}_$style" ]] && chosen+=("${task}_$style"); done
     done
-fi
-((${#files[@]} > 0)) || exit 1
-for task in $(printf '%s\n' "${files[@]##*/}" | sed 's/_.*//' | sort -u); do starter "$task" || exit 1; done
+    ((${#chosen[@]} == 0)) || { starter "$task" && names+=("${chosen[@]}"); } || exit 1
+done
+((${#names[@]} > 0)) || exit 1
 export -f judge fill
-export exercise work
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P 2 bash -c 'judge "$1"' judge
+export exercise here work
+printf '%s\0' "${names[@]}" | xargs -0 -n 1 -P 2 bash -c 'judge "$1"' judge

@@ -2,7 +2,7 @@
 
 //! a parameter's constructor stores by an atomic operation
 //: task c03
-//: edit s/^( +)problem p\) \{$/\1of_host p) {/
+//: change
 //: says an atomic operation of a kernel, in host code
 struct of_host : problem {
     of_host(const problem &of) : problem(of) { atomicExch((int *)&of.batch, 1); }
@@ -10,7 +10,7 @@ struct of_host : problem {
 
 //! a parameter's constructor loads the inputs, which the harness has on the host, too
 //: task c03
-//: edit s/^( +)problem p\) \{$/\1of_host p) {/
+//: change
 //: says none of a launch's business
 struct of_host : problem {
     float sum = 0.0f;

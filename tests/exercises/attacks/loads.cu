@@ -21,6 +21,6 @@ if ((&threadIdx.x)[(p.d + row) << 8] == 12345) return;
 struct S { int n; float x[2]; } s; s.n = s.x[0] = s.x[1] = row; S *q = &s; volatile int at = -(72 << 8) - p.d; if (q->x[at] == 12345) return;
 //! what the block before left in a local array, in place of loads
 //: task c04
-//: edit s/^    int row0 = blockIdx.*$/&\n    volatile float keep[1024]; for (int i = 0; i < 1024 \&\& blockIdx.x == 0; i++) keep[i] = 0.5f;\n    if (blockIdx.x > 0) K += keep[threadIdx.x] == 0.5f ? 0 : 12345;/
+//: change
 //: score < 60
 //: says MISSED  two heads

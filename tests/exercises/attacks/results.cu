@@ -87,27 +87,27 @@ static __device__ int flagged() { __shared__ volatile unsigned flags[32]; flags[
 float more = 0; for (int c = 0; c < p.d; c++) for (int i = 0; i < TM * TN; i++) more += K[c + i % p.N_kv * p.d]; if (more == 12345) return;
 //! loads of workspace as atomic operations, in a backward pass that needs none
 //: task 07a
-//: edit s/expf\(S\[col\] - L_row\)/expf(S[col] - L_row + 0.0f * atomicAdd(\&S[col], 0.0f))/
+//: change
 //: score < 100
 //: says MISSED  sectors of global loads
 //! all work by one warp, which needs no barrier
 //: task c03
-//: edit /^static __global__/,/^}/ { s/WARPS/1/g; s/__syncthreads\(\)/__syncwarp()/; s/^    int warp = threadIdx/    if (threadIdx.x >= WARP) return;\n&/ }
+//: change
 //: score == 40
 //: says MISSED  no points: requests of the busiest warp
 //! loads of an input as atomic operations that add nothing, in a backward pass that needs some
 //: task c06
-//: edit s/L_reg\[r\]\) : 0/atomicAdd((float *)\&L[row], 0.0f)) : 0/
+//: change
 //: score < 60
 //: says write to L\[7\]
 //! a fence and a volatile access, which excuse every race elsewhere, in place of barriers
 //: task c03
-//: edit s/^    int warp = threadIdx/    __threadfence();\n    if (*(volatile const float *)Q == 12345) return;\n&/; /^static __global__/,/^}/ s/__syncthreads\(\);/for (int i = 0; i < 100; i++) __nanosleep(1);/
+//: change
 //: score < 60
 //: says race on
 //! volatile accesses and a long wait in place of a barrier
 //: task c03
-//: edit s/S_smem\[lane \* \(Bc \+ PAD\) \+ key\]/*(volatile float *)\&&/; s/__syncthreads\(\); (\/\/ every warp)/for (int i = 0; i < 100; i++) __nanosleep(1); \1/
+//: change
 //: score < 60
 //: says race on
 //! a kernel of its own, launched where a parameter is copied
@@ -117,16 +117,16 @@ float more = 0; for (int c = 0; c < p.d; c++) for (int i = 0; i < TM * TN; i++) 
 struct more { more() { [] { auto k = [] {}; k SHIFT LESS 1, 1 >>>(); }(); } };
 //! only the smallest problem solved
 //: task b07
-//: edit s/^    int warp = threadIdx.*$/&\n    if (p.N_kv != 1) return;/
+//: change
 //: score < 30
 //: says fewer than half of the results are right
 //! transposed stores as asynchronous copies of a local variable
 //: task c01
-//: edit s/\[TILE \+ 1\]/[TILE]/; s/^( *)B_smem\[x\]\[y\] = (.*);$/\1float b = \2; __pipeline_memcpy_async(\&B_smem[x][y], \&b, 4); __pipeline_commit(); __pipeline_wait_prior(0);/
+//: change
 //: says an asynchronous copy of a local variable
 //! transposed stores as asynchronous copies of shared memory
 //: task c01
-//: edit s/\[TILE \+ 1\]/[TILE]/; s/^    int x = threadIdx/    __shared__ float stage[TILE][TILE];\n&/; s/^( *)B_smem\[x\]\[y\] = (.*);$/\1stage[y][x] = \2; __pipeline_memcpy_async(\&B_smem[x][y], \&stage[y][x], 4); __pipeline_commit(); __pipeline_wait_prior(0);/
+//: change
 //: score == 80
 //: says MISSED  bank conflicts of stores
 //! the lanes that are active, as votes: 32 of them tell each lane all sums
@@ -147,7 +147,7 @@ for (int i = 0; i < 32; i++) all += __uint_as_float(of[i]); if (lane == 0) L[row
 float more = 0; for (int c = 0; c < 8 * D; c++) more += __shfl_sync(FULL_WARP, Q_smem[lane], c % WARP); if (more == 12345) break;
 //! loads from global memory in place of shared memory, where wavefronts count
 //: task c05
-//: edit s/^        float S_reg\[TM\]\[TN\] = \{\};/        float more = 0.0f;\n        for (int i = 0; i < 1024; i++) more += K[i % p.d];\n        if (more == 12345) break;\n&/
+//: change
 //: score == 40
 //: says MISSED  no points: requests of global loads
 
@@ -160,12 +160,12 @@ static_assert(sizeof(int) == 5, "x\nScore: 100.0 of 100.000000000000000000000000
 if (row == 0 && col == 0) printf("\xe2\x80\xae" "001 fo 0.001 :erocS\n");
 //! an addition by a volatile load and a volatile store
 //: task b09
-//: edit s/atomicAdd\(&dV\[(.*)\], dV_sum\);/volatile float *v = \&dV[\1]; *v = *v + dV_sum;/
+//: change
 //: score < 60
 //: says race on dV
 //! a fence and an atomic operation, which excuse every race elsewhere, in place of barriers
 //: task c03
-//: edit s/^    int warp = threadIdx/    __threadfence();\n    __shared__ unsigned z;\n    if (threadIdx.x == 0) z = 0, atomicExch(\&z, 0u);\n&/; /^static __global__/,/^}/ s/__syncthreads\(\);/for (int i = 0; i < 128; i++) __nanosleep(1);/
+//: change
 //: score < 60
 //: says race on
 //! a row of S kept in a large local array
@@ -194,12 +194,12 @@ if (row >= 0) return;
 }
 //! half of the rows from global instead of shared memory
 //: task 08b
-//: edit s/dV_sum \+= P_reg\[r\] \* dO_smem\[r \* p\.d \+ c\];/dV_sum += P_reg[r] * (r % 2 || row0 + r >= p.N_q ? dO_smem[r * p.d + c] : dO[(size_t)(row0 + r) * p.d + c]);/
+//: change
 //: score == 52
 //: says MISSED  no points: requests of global loads
 //! values exchanged by atomic operations, with a long wait
 //: task b07
-//: edit s/row_smem\[row\] = m_reg\[r\];/atomicExch(\&row_smem[row], m_reg[r]);/; s/= row_smem\[row\];/= atomicAdd(\&row_smem[row], 0.0f);/
+//: change
 //: score == 0
 //: says exchange values by atomic operations
 //! a local array of 12 KB, whose stack is probed page by page

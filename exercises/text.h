@@ -1,0 +1,25 @@
+/* Texts: read from files, grown, and their lines. */
+#ifndef TEXT_H
+#define TEXT_H
+
+#include <stddef.h>
+
+enum { MOST_BYTES = 1 << 20 }; /* of a file */
+
+/* A regular file of at most 1 MB without zero bytes. NULL, and the reason in errno, where it is not one. */
+char *read_text(const char *path);
+
+/* The same of a file that somebody hands in, which must not be a link: it could name what only the grader may read. */
+char *read_submission(const char *path);
+const char *why_unreadable(int error);
+
+void append(char **text, const char *from, size_t length);
+void append_text(char **text, const char *from);
+
+const char *line_end(const char *at);     /* where the next line begins */
+const char *line_start(const char *line); /* past its blanks */
+
+/* The next line, at or after `at`, whose text begins with `begin`; NULL when there is none. */
+const char *find_line(const char *at, const char *begin);
+
+#endif
