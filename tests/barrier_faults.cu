@@ -1,6 +1,6 @@
 /* Planted faults with barriers that lie in shared memory, pipelines and barriers of the grid, and their correct twins: as those
- * of fault_kernels.cu. */
-#include "fault_kernels.h"
+ * of race_faults.cu. */
+#include "faults.h"
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
@@ -12,8 +12,6 @@
 #endif
 namespace cg = cooperative_groups;
 typedef cuda::barrier<cuda::thread_scope_block> block_barrier;
-
-enum { T = 128 };
 
 template <bool CORRECT> __global__ void mbarrier_without_wait(const int *in, int *out) {
     __shared__ block_barrier all;

@@ -2,14 +2,19 @@
 #ifndef CAPTURED_H
 #define CAPTURED_H
 
-#include "simulated.h"
-
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include "simulated.h"
 extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
+#ifdef __cplusplus
+}
+#endif
 
 static FILE *captured;
 static int shown;
@@ -27,7 +32,7 @@ static inline void capture_stderr(void) {
 static inline char *captured_text(void) {
     fflush(stderr);
     size_t length = (size_t)lseek(fileno(captured), 0, SEEK_END);
-    char *text = calloc(length + 1, 1);
+    char *text = (char *)calloc(length + 1, 1);
     cr_assert_not_null(text);
     cr_assert_eq(pread(fileno(captured), text, length, 0), (ssize_t)length);
     return text;

@@ -1,32 +1,22 @@
 /* fault_runner: list the planted faults, or launch one of them or its correct twin, once. For tools that watch a
  * program from outside (sanitize_faults.sh). Exit status 0 when the device reports no error, 1 when it does, 2 for a
  * wrong name, 3 when a twin's result is wrong. */
-#include "fault_kernels.h"
+#include "faults.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#define ENTRY(name) &fault_##name,
-static const struct fault *const faults[] = {FOR_EACH_FAULT(ENTRY) FOR_EACH_BARRIER_FAULT(ENTRY)};
-static const struct fault *const patterns[] = {FOR_EACH_PATTERN(ENTRY)};
-enum { FAULTS = sizeof faults / sizeof *faults, PATTERNS = sizeof patterns / sizeof *patterns };
+extern const struct fault *const __start_faults[], *const __stop_faults[]; /* by the linker: the section of faults.h */
 
 static const struct fault *find(const char *name) {
-    for (int i = 0; i < FAULTS; i++)
-        if (strcmp(faults[i]->name, name) == 0) return faults[i];
-    for (int i = 0; i < PATTERNS; i++)
-        if (strcmp(patterns[i]->name, name) == 0) return patterns[i];
+    for (const struct fault *const *fault = __start_faults; fault < __stop_faults; fault++)
+        if (strcmp((*fault)->name, name) == 0) return *fault;
     return NULL;
 }
 
 int main(int argc, char **argv) {
     static int host_in[ELEMENTS], got[ELEMENTS];
-    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-        for (int i = 0; i < FAULTS; i++) printf("%s\n", faults[i]->name);
-        return 0;
-    }
-    if (argc == 2 && strcmp(argv[1], "--list-patterns") == 0) {
-        for (int i = 0; i < PATTERNS; i++) printf("%s\n", patterns[i]->name);
+    int list_patterns = argc == 2 && strcmp(argv[1], "--list-patterns") == 0;
+    if (list_patterns || (argc == 2 && strcmp(argv[1], "--list") == 0)) {
+        for (const struct fault *const *fault = __start_faults; fault < __stop_faults; fault++)
+            if (((*fault)->error == cudaSuccess) == list_patterns) printf("%s\n", (*fault)->name);
         return 0;
     }
     int is_twin = argc == 3 && strcmp(argv[2], "--twin") == 0;

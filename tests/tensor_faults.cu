@@ -1,6 +1,6 @@
-// Planted faults with tensor-core instructions, and their correct twins: as those of fault_kernels.cu. For cards of
+// Planted faults with tensor-core instructions, and their correct twins: as those of race_faults.cu. For cards of
 // compute_capability = 80 and later.
-#include "fault_kernels.h"
+#include "faults.h"
 
 #include <cuda_pipeline.h>
 #include <mma.h>

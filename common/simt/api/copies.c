@@ -88,8 +88,8 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
     return error;
 }
 
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                              enum cudaMemcpyKind kind, cudaStream_t stream) {
     (void)stream;
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
@@ -102,8 +102,7 @@ cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, s
     return error;
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-                                cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream) {
     if (!api_is_device(to_device) || !api_is_device(from_device)) return api_remember(cudaErrorInvalidDevice);
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
-                   const int *, const float *, const int *, const float *, float *, const int *);
+extern void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
+                   const float *, const int *, const float *, float *, const int *);
 extern void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
                    const int *, const double *, const int *, const double *, double *, const int *);
 
@@ -93,8 +93,8 @@ static void store(void *to, cudaDataType_t type, size_t i, double x) {
 static void *fetch(const void *matrix, int rows, int cols, int ld, size_t bytes) {
     void *copy = malloc((size_t)rows * (size_t)cols * bytes + 1);
     if (copy == NULL || rows == 0 || cols == 0) return copy;
-    cudaError_t error = cudaMemcpy2D(copy, (size_t)rows * bytes, matrix, (size_t)ld * bytes, (size_t)rows * bytes,
-                                     (size_t)cols, cudaMemcpyDeviceToHost);
+    cudaError_t error = cudaMemcpy2D(copy, (size_t)rows * bytes, matrix, (size_t)ld * bytes, (size_t)rows * bytes, (size_t)cols,
+                                     cudaMemcpyDeviceToHost);
     if (error == cudaSuccess) return copy;
     free(copy);
     return NULL;
@@ -102,8 +102,8 @@ static void *fetch(const void *matrix, int rows, int cols, int ld, size_t bytes)
 
 static cublasStatus_t send(void *matrix, const void *copy, int rows, int cols, int ld, size_t bytes) {
     if (rows == 0 || cols == 0) return CUBLAS_STATUS_SUCCESS;
-    cudaError_t error = cudaMemcpy2D(matrix, (size_t)ld * bytes, copy, (size_t)rows * bytes, (size_t)rows * bytes,
-                                     (size_t)cols, cudaMemcpyHostToDevice);
+    cudaError_t error = cudaMemcpy2D(matrix, (size_t)ld * bytes, copy, (size_t)rows * bytes, (size_t)rows * bytes, (size_t)cols,
+                                     cudaMemcpyHostToDevice);
     return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
@@ -131,8 +131,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
         is_double != (Ctype == CUDA_R_64F))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     int a_rows = transa == CUBLAS_OP_N ? m : k, b_rows = transb == CUBLAS_OP_N ? k : n;
-    if (m < 0 || n < 0 || k < 0 || lda < (a_rows > 1 ? a_rows : 1) || ldb < (b_rows > 1 ? b_rows : 1) ||
-        ldc < (m > 1 ? m : 1))
+    if (m < 0 || n < 0 || k < 0 || lda < (a_rows > 1 ? a_rows : 1) || ldb < (b_rows > 1 ? b_rows : 1) || ldc < (m > 1 ? m : 1))
         return CUBLAS_STATUS_INVALID_VALUE;
     cudaDataType_t scalar_type = is_double ? CUDA_R_64F : compute == CUBLAS_COMPUTE_16F ? CUDA_R_16F : CUDA_R_32F;
     double a = load(alpha, scalar_type, 0), b = load(beta, scalar_type, 0);
@@ -162,120 +161,118 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
                                           int n, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
-                                          long long strideA, const void *B, cudaDataType_t Btype, int ldb,
-                                          long long strideB, const void *beta, void *C, cudaDataType_t Ctype, int ldc,
-                                          long long strideC, int batch, cublasComputeType_t compute,
-                                          cublasGemmAlgo_t algorithm) {
+                                          long long strideA, const void *B, cudaDataType_t Btype, int ldb, long long strideB,
+                                          const void *beta, void *C, cudaDataType_t Ctype, int ldc, long long strideC,
+                                          int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     for (long long i = 0; i < batch && status == CUBLAS_STATUS_SUCCESS; i++)
-        status = cublasGemmEx(handle, transa, transb, m, n, k, alpha,
-                              (const char *)A + i * strideA * (long long)bytes_of(Atype), Atype, lda,
-                              (const char *)B + i * strideB * (long long)bytes_of(Btype), Btype, ldb, beta,
-                              (char *)C + i * strideC * (long long)bytes_of(Ctype), Ctype, ldc, compute, algorithm);
+        status =
+            cublasGemmEx(handle, transa, transb, m, n, k, alpha, (const char *)A + i * strideA * (long long)bytes_of(Atype),
+                         Atype, lda, (const char *)B + i * strideB * (long long)bytes_of(Btype), Btype, ldb, beta,
+                         (char *)C + i * strideC * (long long)bytes_of(Ctype), Ctype, ldc, compute, algorithm);
     return status;
 }
 
 /* A vector is a matrix of one row. */
-#define BLAS(letter, type, TYPE, COMPUTE)                                                                              \
-    cublasStatus_t cublas##letter##gemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, \
-                                        int n, int k, const type *alpha, const type *A, int lda, const type *B,        \
-                                        int ldb, const type *beta, type *C, int ldc) {                                 \
-        return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, B, TYPE, ldb, beta, C, TYPE, ldc,    \
-                            COMPUTE, CUBLAS_GEMM_DEFAULT);                                                             \
-    }                                                                                                                  \
-    cublasStatus_t cublas##letter##gemmStridedBatched(                                                                 \
-        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,                \
-        const type *alpha, const type *A, int lda, long long strideA, const type *B, int ldb, long long strideB,       \
-        const type *beta, type *C, int ldc, long long strideC, int batch) {                                            \
-        return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, strideA, B, TYPE, ldb, \
-                                          strideB, beta, C, TYPE, ldc, strideC, batch, COMPUTE, CUBLAS_GEMM_DEFAULT);  \
-    }                                                                                                                  \
-    cublasStatus_t cublas##letter##gemmBatched(cublasHandle_t handle, cublasOperation_t transa,                        \
-                                               cublasOperation_t transb, int m, int n, int k, const type *alpha,       \
-                                               const type *const A[], int lda, const type *const B[], int ldb,         \
-                                               const type *beta, type *const C[], int ldc, int batch) {                \
-        cublasStatus_t status = CUBLAS_STATUS_SUCCESS;                                                                 \
-        for (int i = 0; i < batch && status == CUBLAS_STATUS_SUCCESS; i++) {                                           \
-            const type *a, *b;                                                                                         \
-            type *c;                                                                                                   \
-            if (cudaMemcpy(&a, A + i, sizeof a, cudaMemcpyDefault) != cudaSuccess ||                                   \
-                cudaMemcpy(&b, B + i, sizeof b, cudaMemcpyDefault) != cudaSuccess ||                                   \
-                cudaMemcpy(&c, C + i, sizeof c, cudaMemcpyDefault) != cudaSuccess)                                     \
-                return CUBLAS_STATUS_MAPPING_ERROR;                                                                    \
-            status = cublas##letter##gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);       \
-        }                                                                                                              \
-        return status;                                                                                                 \
-    }                                                                                                                  \
-    cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n,                  \
-                                        const type *alpha, const type *A, int lda, const type *x, int incx,            \
-                                        const type *beta, type *y, int incy) {                                         \
-        return cublas##letter##gemm(handle, CUBLAS_OP_N, trans == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N, 1,          \
-                                    trans == CUBLAS_OP_N ? m : n, trans == CUBLAS_OP_N ? n : m, alpha, x, incx, A, lda, \
-                                    beta, y, incy);                                                                    \
-    }                                                                                                                  \
-    cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x, int incx,      \
-                                        type *y, int incy) {                                                           \
-        type one = 1;                                                                                                  \
-        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &one, y, incy, y, incy);   \
-    }                                                                                                                  \
-    cublasStatus_t cublas##letter##scal(cublasHandle_t handle, int n, const type *alpha, type *x, int incx) {          \
-        type zero = 0;                                                                                                 \
-        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &zero, x, incx, x, incx);  \
-    }                                                                                                                  \
-    cublasStatus_t cublas##letter##copy(cublasHandle_t handle, int n, const type *x, int incx, type *y, int incy) {    \
-        type one = 1, zero = 0;                                                                                        \
-        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, &one, x, incx, &zero, x, incx, y, incy);   \
-    }                                                                                                                  \
-    cublasStatus_t cublas##letter##geam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, \
-                                        int n, const type *alpha, const type *A, int lda, const type *beta,            \
-                                        const type *B, int ldb, type *C, int ldc) {                                    \
-        bool ta = transa != CUBLAS_OP_N, tb = transb != CUBLAS_OP_N;                                                   \
-        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                                      \
-        if (m < 0 || n < 0 || lda < 1 || ldb < 1 || ldc < 1) return CUBLAS_STATUS_INVALID_VALUE;                       \
-        type *a = *alpha != 0 ? fetch(A, ta ? n : m, ta ? m : n, lda, sizeof(type)) : NULL;                            \
-        type *b = *beta != 0 ? fetch(B, tb ? n : m, tb ? m : n, ldb, sizeof(type)) : NULL;                             \
-        type *c = malloc((size_t)m * (size_t)n * sizeof *c + 1);                                                       \
-        cublasStatus_t status = CUBLAS_STATUS_MAPPING_ERROR;                                                           \
-        if (c != NULL && (a != NULL || *alpha == 0) && (b != NULL || *beta == 0)) {                                    \
-            for (size_t j = 0; j < (size_t)n; j++)                                                                     \
-                for (size_t i = 0; i < (size_t)m; i++)                                                                 \
-                    c[j * (size_t)m + i] =                                                                             \
-                        (a != NULL ? *alpha * a[ta ? i * (size_t)n + j : j * (size_t)m + i] : 0) +                     \
-                        (b != NULL ? *beta * b[tb ? i * (size_t)n + j : j * (size_t)m + i] : 0);                       \
-            status = send(C, c, m, n, ldc, sizeof(type));                                                              \
-        }                                                                                                              \
-        free(a);                                                                                                       \
-        free(b);                                                                                                       \
-        free(c);                                                                                                       \
-        return status;                                                                                                 \
-    }                                                                                                                  \
-    SUM(cublas##letter##nrm2, type, type, sum += (double)x[i] * x[i], sqrt(sum))                                       \
-    SUM(cublas##letter##asum, type, type, sum += fabs(x[i]), sum)                                                      \
-    SUM(cublasI##letter##amax, type, int, if (fabs(x[i]) > sum) (sum = fabs(x[i]), at = i + 1), at)                    \
-    cublasStatus_t cublas##letter##dot(cublasHandle_t handle, int n, const type *x, int incx, const type *y, int incy, \
-                                       type *result) {                                                                 \
-        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                                      \
-        type *a = fetch(x, 1, n, incx, sizeof(type)), *b = fetch(y, 1, n, incy, sizeof(type));                         \
-        double sum = 0.0;                                                                                              \
-        for (int i = 0; a != NULL && b != NULL && i < n; i++) sum += (double)a[i] * b[i];                              \
-        cublasStatus_t status = a != NULL && b != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;          \
-        *result = (type)sum;                                                                                           \
-        free(a);                                                                                                       \
-        free(b);                                                                                                       \
-        return status;                                                                                                 \
+#define BLAS(letter, type, TYPE, COMPUTE)                                                                                      \
+    cublasStatus_t cublas##letter##gemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
+                                        int n, int k, const type *alpha, const type *A, int lda, const type *B, int ldb,       \
+                                        const type *beta, type *C, int ldc) {                                                  \
+        return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, B, TYPE, ldb, beta, C, TYPE, ldc, COMPUTE,   \
+                            CUBLAS_GEMM_DEFAULT);                                                                              \
+    }                                                                                                                          \
+    cublasStatus_t cublas##letter##gemmStridedBatched(                                                                         \
+        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const type *alpha,     \
+        const type *A, int lda, long long strideA, const type *B, int ldb, long long strideB, const type *beta, type *C,       \
+        int ldc, long long strideC, int batch) {                                                                               \
+        return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, strideA, B, TYPE, ldb,         \
+                                          strideB, beta, C, TYPE, ldc, strideC, batch, COMPUTE, CUBLAS_GEMM_DEFAULT);          \
+    }                                                                                                                          \
+    cublasStatus_t cublas##letter##gemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,      \
+                                               int m, int n, int k, const type *alpha, const type *const A[], int lda,         \
+                                               const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
+                                               int batch) {                                                                    \
+        cublasStatus_t status = CUBLAS_STATUS_SUCCESS;                                                                         \
+        for (int i = 0; i < batch && status == CUBLAS_STATUS_SUCCESS; i++) {                                                   \
+            const type *a, *b;                                                                                                 \
+            type *c;                                                                                                           \
+            if (cudaMemcpy(&a, A + i, sizeof a, cudaMemcpyDefault) != cudaSuccess ||                                           \
+                cudaMemcpy(&b, B + i, sizeof b, cudaMemcpyDefault) != cudaSuccess ||                                           \
+                cudaMemcpy(&c, C + i, sizeof c, cudaMemcpyDefault) != cudaSuccess)                                             \
+                return CUBLAS_STATUS_MAPPING_ERROR;                                                                            \
+            status = cublas##letter##gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);               \
+        }                                                                                                                      \
+        return status;                                                                                                         \
+    }                                                                                                                          \
+    cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha,       \
+                                        const type *A, int lda, const type *x, int incx, const type *beta, type *y,            \
+                                        int incy) {                                                                            \
+        return cublas##letter##gemm(handle, CUBLAS_OP_N, trans == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N, 1,                  \
+                                    trans == CUBLAS_OP_N ? m : n, trans == CUBLAS_OP_N ? n : m, alpha, x, incx, A, lda, beta,  \
+                                    y, incy);                                                                                  \
+    }                                                                                                                          \
+    cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x, int incx, type *y,     \
+                                        int incy) {                                                                            \
+        type one = 1;                                                                                                          \
+        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &one, y, incy, y, incy);           \
+    }                                                                                                                          \
+    cublasStatus_t cublas##letter##scal(cublasHandle_t handle, int n, const type *alpha, type *x, int incx) {                  \
+        type zero = 0;                                                                                                         \
+        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &zero, x, incx, x, incx);          \
+    }                                                                                                                          \
+    cublasStatus_t cublas##letter##copy(cublasHandle_t handle, int n, const type *x, int incx, type *y, int incy) {            \
+        type one = 1, zero = 0;                                                                                                \
+        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, &one, x, incx, &zero, x, incx, y, incy);           \
+    }                                                                                                                          \
+    cublasStatus_t cublas##letter##geam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
+                                        int n, const type *alpha, const type *A, int lda, const type *beta, const type *B,     \
+                                        int ldb, type *C, int ldc) {                                                           \
+        bool ta = transa != CUBLAS_OP_N, tb = transb != CUBLAS_OP_N;                                                           \
+        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                                              \
+        if (m < 0 || n < 0 || lda < 1 || ldb < 1 || ldc < 1) return CUBLAS_STATUS_INVALID_VALUE;                               \
+        type *a = *alpha != 0 ? fetch(A, ta ? n : m, ta ? m : n, lda, sizeof(type)) : NULL;                                    \
+        type *b = *beta != 0 ? fetch(B, tb ? n : m, tb ? m : n, ldb, sizeof(type)) : NULL;                                     \
+        type *c = malloc((size_t)m * (size_t)n * sizeof *c + 1);                                                               \
+        cublasStatus_t status = CUBLAS_STATUS_MAPPING_ERROR;                                                                   \
+        if (c != NULL && (a != NULL || *alpha == 0) && (b != NULL || *beta == 0)) {                                            \
+            for (size_t j = 0; j < (size_t)n; j++)                                                                             \
+                for (size_t i = 0; i < (size_t)m; i++)                                                                         \
+                    c[j * (size_t)m + i] = (a != NULL ? *alpha * a[ta ? i * (size_t)n + j : j * (size_t)m + i] : 0) +          \
+                                           (b != NULL ? *beta * b[tb ? i * (size_t)n + j : j * (size_t)m + i] : 0);            \
+            status = send(C, c, m, n, ldc, sizeof(type));                                                                      \
+        }                                                                                                                      \
+        free(a);                                                                                                               \
+        free(b);                                                                                                               \
+        free(c);                                                                                                               \
+        return status;                                                                                                         \
+    }                                                                                                                          \
+    SUM(cublas##letter##nrm2, type, type, sum += (double)x[i] * x[i], sqrt(sum))                                               \
+    SUM(cublas##letter##asum, type, type, sum += fabs(x[i]), sum)                                                              \
+    SUM(cublasI##letter##amax, type, int, if (fabs(x[i]) > sum)(sum = fabs(x[i]), at = i + 1), at)                             \
+    cublasStatus_t cublas##letter##dot(cublasHandle_t handle, int n, const type *x, int incx, const type *y, int incy,         \
+                                       type *result) {                                                                         \
+        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                                              \
+        type *a = fetch(x, 1, n, incx, sizeof(type)), *b = fetch(y, 1, n, incy, sizeof(type));                                 \
+        double sum = 0.0;                                                                                                      \
+        for (int i = 0; a != NULL && b != NULL && i < n; i++) sum += (double)a[i] * b[i];                                      \
+        cublasStatus_t status = a != NULL && b != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;                  \
+        *result = (type)sum;                                                                                                   \
+        free(a);                                                                                                               \
+        free(b);                                                                                                               \
+        return status;                                                                                                         \
     }
-#define SUM(name, type, result_type, step, value)                                                                      \
-    cublasStatus_t name(cublasHandle_t handle, int n, const type *vector, int inc, result_type *result) {              \
-        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                                      \
-        type *x = fetch(vector, 1, n, inc, sizeof(type));                                                              \
-        if (x == NULL) return CUBLAS_STATUS_MAPPING_ERROR;                                                             \
-        double sum = 0.0;                                                                                              \
-        int at = n > 0;                                                                                                \
-        for (int i = 0; i < n; i++) step;                                                                              \
-        (void)at;                                                                                                      \
-        *result = (result_type)(value);                                                                                \
-        free(x);                                                                                                       \
-        return CUBLAS_STATUS_SUCCESS;                                                                                  \
+#define SUM(name, type, result_type, step, value)                                                                              \
+    cublasStatus_t name(cublasHandle_t handle, int n, const type *vector, int inc, result_type *result) {                      \
+        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                                              \
+        type *x = fetch(vector, 1, n, inc, sizeof(type));                                                                      \
+        if (x == NULL) return CUBLAS_STATUS_MAPPING_ERROR;                                                                     \
+        double sum = 0.0;                                                                                                      \
+        int at = n > 0;                                                                                                        \
+        for (int i = 0; i < n; i++) step;                                                                                      \
+        (void)at;                                                                                                              \
+        *result = (result_type)(value);                                                                                        \
+        free(x);                                                                                                               \
+        return CUBLAS_STATUS_SUCCESS;                                                                                          \
     }
 BLAS(S, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)
 BLAS(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
@@ -285,8 +282,8 @@ BLAS(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
 static cublasStatus_t copy(const void *from, int from_ld, void *to, int to_ld, int rows, int cols, int bytes,
                            enum cudaMemcpyKind kind) {
     size_t size = (size_t)bytes;
-    cudaError_t error = cudaMemcpy2D(to, (size_t)to_ld * size, from, (size_t)from_ld * size, (size_t)rows * size,
-                                     (size_t)cols, kind);
+    cudaError_t error =
+        cudaMemcpy2D(to, (size_t)to_ld * size, from, (size_t)from_ld * size, (size_t)rows * size, (size_t)cols, kind);
     return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 cublasStatus_t cublasSetVector(int n, int bytes, const void *x, int incx, void *y, int incy) {

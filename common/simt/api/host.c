@@ -92,13 +92,12 @@ void host_copies_unwritten(const void *from, size_t bytes) {
     char *line = calling_line();
     for (int i = 0, length = 0; i < count; i++) {
         char *written = source_line(absolute_pc(writers[i]));
-        length += snprintf(rest + length, sizeof rest - (size_t)length, "%s%s",
-                           i == 0 ? "; the rest was written at " : ", ", written);
+        length += snprintf(rest + length, sizeof rest - (size_t)length, "%s%s", i == 0 ? "; the rest was written at " : ", ",
+                           written);
         free(written);
         if ((size_t)length >= sizeof rest) break;
     }
-    simt_warn_of_host(memory->cells,
-                      "%s: copy to the host: nobody has written %zu of the %zu elements, the first is %s%s", line, unwritten,
-                      (bytes + 3) / 4, what, rest);
+    simt_warn_of_host(memory->cells, "%s: copy to the host: nobody has written %zu of the %zu elements, the first is %s%s",
+                      line, unwritten, (bytes + 3) / 4, what, rest);
     free(line);
 }

@@ -27,31 +27,6 @@ static uint64_t first_of_part(uint64_t blocks, unsigned part) {
     return blocks / api_parts * part + blocks % api_parts * part / api_parts;
 }
 
-static unsigned calls_to_failure;
-
-unsigned simt_fail_call(unsigned number) {
-    unsigned before = calls_to_failure;
-    calls_to_failure = number;
-    return before;
-}
-
-static unsigned long calls;
-
-unsigned long simt_calls(void) { return calls; }
-
-bool api_call_is_to_fail(void) {
-    calls++;
-    return calls_to_failure > 0 && --calls_to_failure == 0;
-}
-
-static unsigned long default_stream_uses;
-
-void simt_note_stream(const void *stream) {
-    if (stream == NULL || stream == (const void *)cudaStreamLegacy) default_stream_uses++;
-}
-
-unsigned long simt_default_stream_uses(void) { return default_stream_uses; }
-
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
     while (b != 0) {
         uint64_t rest = a % b;
@@ -103,7 +78,6 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 }
 
 static _Thread_local cudaError_t launch_error; /* of this host thread's last launch */
-bool api_launch_untold;
 
 int simt_launch_error(void) {
     api_launch_untold = false;
@@ -135,36 +109,105 @@ void simt_launch_bounds(unsigned threads) {
     fiber_abandon(simt_worker);
 }
 
-static void refuse_shape(const char *name, const unsigned grid[3], const unsigned block[3]) {
-    static const unsigned most_blocks[] = {2147483647, 65535, 65535}, most_threads[] = {1024, 1024, 64};
+static bool shape_is_refused(const char *name, const unsigned grid[3], const unsigned block[3]) {
     const cudaError_t error = cudaErrorInvalidConfiguration;
     for (int i = 0; i < 3; i++) {
         if (block[i] == 0) {
             refuse(error, "launch of %s: a block of (%u,%u,%u) threads has none", name, block[0], block[1], block[2]);
-            return;
+            return true;
         }
         if (grid[i] == 0) {
             refuse(error, "launch of %s: a grid of (%u,%u,%u) blocks has none", name, grid[0], grid[1], grid[2]);
-            return;
+            return true;
         }
     }
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (threads > MAX_BLOCK_THREADS) {
-        refuse(error, "launch of %s: %llu threads per block, at most %d", name, (unsigned long long)threads,
-               MAX_BLOCK_THREADS);
-        return;
+        refuse(error, "launch of %s: %llu threads per block, at most %d", name, (unsigned long long)threads, MAX_BLOCK_THREADS);
+        return true;
     }
     for (int i = 0; i < 3; i++) {
-        if (block[i] > most_threads[i]) {
-            refuse(error, "launch of %s: %u threads per block in %c, at most %u", name, block[i], "xyz"[i],
-                   most_threads[i]);
-            return;
+        if (block[i] > (unsigned)api_most_threads[i]) {
+            refuse(error, "launch of %s: %u threads per block in %c, at most %d", name, block[i], "xyz"[i],
+                   api_most_threads[i]);
+            return true;
         }
-        if (grid[i] > most_blocks[i]) {
-            refuse(error, "launch of %s: %u blocks in %c, at most %u", name, grid[i], "xyz"[i], most_blocks[i]);
-            return;
+        if (grid[i] > (unsigned)api_most_blocks[i]) {
+            refuse(error, "launch of %s: %u blocks in %c, at most %d", name, grid[i], "xyz"[i], api_most_blocks[i]);
+            return true;
         }
     }
+    return false;
+}
+
+/* Nothing is launched after a fault, nor while the program has not asked for the error of a launch that failed: what
+ * follows reads what that kernel did not write. */
+static bool launches_are_off(void) {
+    launch_error = simt_sticky_error();
+    if (launch_error != cudaSuccess) return true;
+    if (api_launch_untold) {
+        launch_error = cudaPeekAtLastError();
+        return true;
+    }
+    if (!api_call_is_to_fail()) return false;
+    fail_launch(cudaErrorLaunchOutOfResources); /* a test wanted it, and needs no report */
+    return true;
+}
+
+static bool size_is_refused(const struct launch *launch, const struct shared_limit *limit) {
+    size_t allowed = limit != NULL ? limit->bytes : SHARED_BYTES_DEFAULT;
+    if (launch->dynamic_shared_bytes > allowed) {
+        refuse(cudaErrorInvalidValue, "launch of %s: %zu bytes of dynamic shared memory, at most %zu%s", launch->name,
+               launch->dynamic_shared_bytes, allowed,
+               launch->dynamic_shared_bytes <= shared_most()
+                   ? " (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more)"
+                   : "");
+        return true;
+    }
+    if (launch->blocks > STAMP_BLOCKS_MAX) {
+        refuse(cudaErrorNotSupported, "launch of %s: %llu blocks in all: the simulated device tells %llu apart", launch->name,
+               (unsigned long long)launch->blocks, (unsigned long long)STAMP_BLOCKS_MAX);
+        return true;
+    }
+    return false;
+}
+
+static bool cooperation_is_refused(const struct launch *launch) {
+    struct cudaDeviceProp properties;
+    int per_multiprocessor, device;
+    cudaGetDevice(&device);
+    cudaGetDeviceProperties(&properties, device);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, launch->kernel, (int)launch->threads,
+                                                  launch->dynamic_shared_bytes);
+    uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;
+    if (launch->blocks <= most) return false;
+    refuse(cudaErrorCooperativeLaunchTooLarge,
+           "cooperative launch of %s: %llu blocks, which must all run at once: at most %llu of this size do", launch->name,
+           (unsigned long long)launch->blocks, (unsigned long long)most);
+    return true;
+}
+
+static size_t static_limit(const struct shared_limit *limit, size_t dynamic_shared_bytes) {
+    if (limit == NULL) return SHARED_BYTES_DEFAULT - dynamic_shared_bytes;
+    size_t rest = shared_most() - limit->bytes;
+    return rest < SHARED_BYTES_DEFAULT ? rest : SHARED_BYTES_DEFAULT;
+}
+
+static void run_launch(struct launch *launch) {
+    launch->next_block = first_of_part(launch->blocks, api_part);
+    launch->end_block = first_of_part(launch->blocks, api_part + 1);
+    launch->number = ++launches;
+    choose_order(launch);
+    launch->metered = meter_is_on(&launch->meter_every);
+    shadow_next_order(launch);
+    host_launched(launch->order);
+    if (launch->next_block == launch->end_block) return; /* none is of this part */
+    memory_open_all();
+    simt_run(launch);
+    memory_close_all();
+    if (launch->bounds > 0)
+        refuse(cudaErrorInvalidValue, "launch of %s: %u threads per block, its __launch_bounds__ allow %u", launch->name,
+               launch->threads, launch->bounds);
 }
 
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
@@ -174,59 +217,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         simt_fail(cudaErrorNotSupported, "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism",
                   name);
     ONE_HOST_THREAD;
-    launch_error = simt_sticky_error();
-    if (launch_error != cudaSuccess) return;
-    /* A program that goes on after a launch that failed is told no more: what follows reads what that kernel did not
-     * write. As soon as the program has taken note of the error, later launches run. */
-    if (api_launch_untold) {
-        launch_error = cudaPeekAtLastError();
-        return;
-    }
-    if (api_call_is_to_fail()) {
-        fail_launch(cudaErrorLaunchOutOfResources); /* a test wanted it, and needs no report */
-        return;
-    }
-    bool grid_fits =
-        grid[0] >= 1 && grid[0] <= 2147483647u && grid[1] >= 1 && grid[1] <= 65535 && grid[2] >= 1 && grid[2] <= 65535;
-    bool block_fits = block[0] >= 1 && block[0] <= 1024 && block[1] >= 1 && block[1] <= 1024 && block[2] >= 1 &&
-                      block[2] <= 64 && block[0] * block[1] * block[2] <= MAX_BLOCK_THREADS;
-    if (!grid_fits || !block_fits) {
-        refuse_shape(name, grid, block);
-        return;
-    }
-    const struct shared_limit *limit = find_limit(kernel);
-    size_t allowed = limit != NULL ? limit->bytes : SHARED_BYTES_DEFAULT;
-    if (dynamic_shared_bytes > allowed) {
-        refuse(cudaErrorInvalidValue, "launch of %s: %zu bytes of dynamic shared memory, at most %zu%s", name,
-               dynamic_shared_bytes, allowed,
-               dynamic_shared_bytes <= shared_most()
-                   ? " (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more)"
-                   : "");
-        return;
-    }
-    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
-    if (blocks > STAMP_BLOCKS_MAX) {
-        refuse(cudaErrorNotSupported, "launch of %s: %llu blocks in all: the simulated device tells %llu apart", name,
-               (unsigned long long)blocks, (unsigned long long)STAMP_BLOCKS_MAX);
-        return;
-    }
-    if (api_parts == 0) return;
-    if (cooperative != 0) {
-        struct cudaDeviceProp properties;
-        int per_multiprocessor;
-        int device;
-        cudaGetDevice(&device);
-        cudaGetDeviceProperties(&properties, device);
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, (int)(block[0] * block[1] * block[2]),
-                                                      dynamic_shared_bytes);
-        uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;
-        if (blocks > most) {
-            refuse(cudaErrorCooperativeLaunchTooLarge,
-                   "cooperative launch of %s: %llu blocks, which must all run at once: at most %llu of this size do", name,
-                   (unsigned long long)blocks, (unsigned long long)most);
-            return;
-        }
-    }
+    if (launches_are_off() || shape_is_refused(name, grid, block)) return;
     struct launch launch = {
         .name = name,
         .kernel = kernel,
@@ -234,30 +225,18 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
         .block = {block[0], block[1], block[2]},
         .threads = block[0] * block[1] * block[2],
         .dynamic_shared_bytes = dynamic_shared_bytes,
-        .static_limit = limit == NULL                                        ? SHARED_BYTES_DEFAULT - dynamic_shared_bytes
-                        : shared_most() - limit->bytes < SHARED_BYTES_DEFAULT ? shared_most() - limit->bytes
-                                                                              : SHARED_BYTES_DEFAULT,
         .body = run,
         .arguments = arguments,
         .arguments_bytes = arguments_bytes,
-        .blocks = blocks,
-        .next_block = first_of_part(blocks, api_part),
-        .end_block = first_of_part(blocks, api_part + 1),
-        .number = ++launches,
+        .blocks = (uint64_t)grid[0] * grid[1] * grid[2],
         .after_failure = api_launch_failed,
         .cooperative = cooperative != 0,
     };
-    choose_order(&launch);
-    launch.metered = meter_is_on(&launch.meter_every);
-    shadow_next_order(&launch);
-    host_launched(launch.order);
-    if (launch.next_block == launch.end_block) return; /* none is of this part */
-    memory_open_all();
-    simt_run(&launch);
-    memory_close_all();
-    if (launch.bounds > 0)
-        refuse(cudaErrorInvalidValue, "launch of %s: %u threads per block, its __launch_bounds__ allow %u", name, launch.threads,
-               launch.bounds);
+    const struct shared_limit *limit = find_limit(kernel);
+    if (size_is_refused(&launch, limit) || api_parts == 0) return;
+    if (launch.cooperative && cooperation_is_refused(&launch)) return;
+    launch.static_limit = static_limit(limit, dynamic_shared_bytes);
+    run_launch(&launch);
 }
 
 void simt_meter_start(unsigned every) { meter_start(every); }

@@ -124,8 +124,8 @@ cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemCon
 }
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel) {
     if (kernel == NULL) return api_remember(cudaErrorInvalidDeviceFunction);
-    *attributes = (struct cudaFuncAttributes){.maxThreadsPerBlock = MAX_BLOCK_THREADS,
-                                              .maxDynamicSharedSizeBytes = SHARED_BYTES_DEFAULT};
+    *attributes =
+        (struct cudaFuncAttributes){.maxThreadsPerBlock = MAX_BLOCK_THREADS, .maxDynamicSharedSizeBytes = SHARED_BYTES_DEFAULT};
     return simt_sticky_error();
 }
 

@@ -1,69 +1,12 @@
-/* The runtime API of include/cuda_runtime.h: errors, the device, memory, streams and events. */
-#define _GNU_SOURCE
+/* The runtime API of include/cuda_runtime.h: the device, memory, streams and events. */
 #include "api.h"
 
 #include "scheduler.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static pthread_mutex_t host_threads = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-/* A kernel that calls the API must not wait for the host thread that launched it. */
-int api_enter(void) { return simt_self == NULL && pthread_mutex_lock(&host_threads) == 0; }
-int api_try_to_enter(void) { return pthread_mutex_trylock(&host_threads) == 0; }
-void api_leave(int *entered) {
-    if (*entered) pthread_mutex_unlock(&host_threads);
-}
-
-/* The error of the host thread's last call that failed without harm, as cudaGetLastError() tells it. */
-static _Thread_local cudaError_t last_error;
-
-cudaError_t api_remember(cudaError_t error) {
-    if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
-    if (error != cudaSuccess) last_error = error;
-    return error;
-}
-
-/* The last call whose result the program dropped although it was an error. */
-static struct {
-    cudaError_t error;
-    const char *call, *file;
-    int line;
-} ignored;
-
-bool api_tell_ignored(void) {
-    if (ignored.error == cudaSuccess) return false;
-    fprintf(stderr, "simulated device: %s:%d: %s() failed with %s, and the program does not check it\n", ignored.file,
-            ignored.line, ignored.call, cudaGetErrorName(ignored.error));
-    ignored.error = cudaSuccess;
-    return true;
-}
-
-void simt_ignored_error(int error, const char *call, const char *file, int line) {
-    ONE_HOST_THREAD;
-    if (error == cudaSuccess || (cudaError_t)error == simt_sticky_error()) return; /* the latter is told already */
-    if (strcmp(call, "cudaGetLastError") == 0 || strcmp(call, "cudaPeekAtLastError") == 0) return;
-    api_tell_ignored();
-    ignored.error = (cudaError_t)error;
-    ignored.call = call, ignored.file = file, ignored.line = line;
-}
-
-cudaError_t cudaPeekAtLastError(void) { return simt_sticky_error() != cudaSuccess ? simt_sticky_error() : last_error; }
-
-bool api_launch_failed;
-
-cudaError_t cudaGetLastError(void) {
-    cudaError_t error = cudaPeekAtLastError();
-    last_error = cudaSuccess;
-    api_launch_untold = false;
-    ignored.error = cudaSuccess;
-    return error;
-}
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 
@@ -92,6 +35,8 @@ cudaError_t cudaSetDevice(int device) {
     current_device = device;
     return cudaSuccess;
 }
+
+const int api_most_blocks[3] = {2147483647, 65535, 65535}, api_most_threads[3] = {MAX_BLOCK_THREADS, MAX_BLOCK_THREADS, 64};
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {
     if (!api_is_device(device)) return api_remember(cudaErrorInvalidDevice);
@@ -124,13 +69,13 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .memoryBusWidth = 5120,
         .asyncEngineCount = 1,
         .cooperativeLaunch = 1,
-        .maxThreadsDim = {1024, 1024, 64},
-        .maxGridSize = {2147483647, 65535, 65535},
         .multiProcessorCount = (int)sysconf(_SC_NPROCESSORS_ONLN),
         .major = 9,
         .minor = 0,
         .l2CacheSize = 1 << 20,
     };
+    memcpy(properties->maxThreadsDim, api_most_threads, sizeof api_most_threads);
+    memcpy(properties->maxGridSize, api_most_blocks, sizeof api_most_blocks);
     return cudaSuccess;
 }
 
@@ -194,9 +139,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 
 cudaError_t cudaDeviceReset(void) {
     ONE_HOST_THREAD;
-    simt_clear_error();
-    api_launch_failed = api_launch_untold = false;
-    last_error = cudaSuccess;
+    api_forget_errors();
     memory_free_all();
     return cudaSuccess;
 }
@@ -253,9 +196,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
 }
 
 /* May a copy whose direction says "device" (or "host") for one of its sides find this there? */
-static bool fits(enum memory_kind kind, bool device) {
-    return device ? device_may_access(kind) : host_may_access(kind);
-}
+static bool fits(enum memory_kind kind, bool device) { return device ? device_may_access(kind) : host_may_access(kind); }
 
 /* A direction that does not fit the pointers is undefined in CUDA: cards refuse some of these copies, and make others. */
 cudaError_t api_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {

@@ -6,10 +6,9 @@
 #include "collectives.h"
 
 #include "device_memory.h"
+#include "events.h"
 #include "hooks.h"
-#include "meter.h"
 #include "report.h"
-#include "shadow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,20 +46,20 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     struct async_copies *copies = copies_of(simt_self);
     const void *pc = __builtin_return_address(0);
     if ((bytes != 4 && bytes != 8 && bytes != 16) || zero_bytes > bytes)
-        simt_fail(cudaErrorInvalidValue,
-                  "%s: an asynchronous copy of %zu bytes with %zu zeros: it moves 4, 8 or 16 bytes", source_line(pc),
-                  bytes, zero_bytes);
+        simt_fail(cudaErrorInvalidValue, "%s: an asynchronous copy of %zu bytes with %zu zeros: it moves 4, 8 or 16 bytes",
+                  source_line(pc), bytes, zero_bytes);
     if ((uintptr_t)to_shared % bytes != 0 || (uintptr_t)from_global % bytes != 0)
         simt_fail(cudaErrorMisalignedAddress,
                   "%s: an asynchronous copy of %zu bytes between addresses that are not "
                   "multiples of it",
                   source_line(pc), bytes);
-    if ((uintptr_t)to_shared - (uintptr_t)simt_worker->shared >= SHARED_BYTES_MAX)
+    if ((uintptr_t)to_shared - (uintptr_t)simt_worker->shared.start >= SHARED_BYTES_MAX)
         simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy to memory that is not shared", source_line(pc));
     if ((uintptr_t)from_global - simt_self->stack < STACK_BYTES)
         simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy of a local variable: it reads global memory only",
                   source_line(pc));
-    if ((uintptr_t)from_global - (uintptr_t)simt_worker->shared < SHARED_BYTES_MAX) { /* of memcpy_async(): a load and a store, on a card too */
+    if ((uintptr_t)from_global - (uintptr_t)simt_worker->shared.start <
+        SHARED_BYTES_MAX) { /* of memcpy_async(): a load and a store, on a card too */
         if (zero_bytes < bytes) simt_check_access(from_global, bytes - zero_bytes, ACCESS_READ, false, pc);
         simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
         memmove(to_shared, from_global, bytes - zero_bytes);
@@ -73,31 +72,18 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
         if (copies->list == NULL) simt_fail(cudaErrorMemoryAllocation, "no memory for an asynchronous copy");
     }
     struct async_copy *copy = &copies->list[copies->count++];
-    *copy = (struct async_copy){.to = to_shared, .bytes = bytes, .group = copies->committed_groups, .accesses = simt_self->accesses};
-    size_t offset = (uintptr_t)to_shared - (uintptr_t)simt_worker->shared;
-    bool metering = simt_worker->metering;
-    if (zero_bytes < bytes) {
-        simt_check_access(from_global, bytes - zero_bytes, ACCESS_COPY, false, pc);
-        if (metering) meter_destination(from_global, offset);
-        memcpy(copy->data, from_global, bytes - zero_bytes);
-    } else if (metering && bytes < 16) { /* nvcc makes two instructions of it: one copies, the other one writes zeros */
-        meter_access((uintptr_t)to_shared, bytes, ACCESS_COPY, SPACE_SHARED, pc);
-        meter_destination(to_shared, offset);
-    }
-    /* The copy has been counted, where it reads. */
-    simt_worker->metering = false;
-    simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
-    simt_worker->metering = metering;
-    shadow_pending(simt_worker, offset, bytes, true);
+    *copy = (struct async_copy){
+        .to = to_shared, .bytes = bytes, .group = copies->committed_groups, .accesses = simt_self->accesses};
+    event_copy_issued(simt_worker, from_global, to_shared, bytes, zero_bytes, pc);
+    memcpy(copy->data, from_global, bytes - zero_bytes);
     memset(to_shared, memory_poison, bytes);
 }
 
 void simt_async_commit(void) { copies_of(simt_self)->committed_groups++; }
 
 static void arrive(const struct async_copy *copy, const struct thread *thread) {
-    meter_copy_arrived(simt_worker, thread->accesses - copy->accesses);
     memcpy(copy->to, copy->data, copy->bytes);
-    shadow_pending(simt_worker, (size_t)(copy->to - simt_worker->shared), copy->bytes, false);
+    event_copy_landed(simt_worker, copy->to, copy->bytes, thread->accesses - copy->accesses);
 }
 
 /* They arrive when somebody looks: as late as they may. */

@@ -1,9 +1,8 @@
 /* The block's barrier, waiting until a condition holds, and the words for a block in which nobody can go on. */
 #include "collectives.h"
 
-#include "meter.h"
+#include "events.h"
 #include "report.h"
-#include "shadow.h"
 
 #include <stdlib.h>
 
@@ -13,8 +12,8 @@ static bool tolerate_two_lines(const struct place *a, const struct place *b) {
     if (simt_strict) return false;
     const char *key = b->file + b->line; /* of this line, as good as an address */
     if (!simt_warned(key))
-        simt_warn(key, "parts of the block meet at two barriers: %s in %s:%d and %s in %s:%d", b->what, b->file, b->line, a->what,
-                  a->file, a->line);
+        simt_warn(key, "parts of the block meet at two barriers: %s in %s:%d and %s in %s:%d", b->what, b->file, b->line,
+                  a->what, a->file, a->line);
     return true;
 }
 
@@ -24,9 +23,9 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
     self->place = (struct place){name, file, line};
     self->last_pc = __builtin_return_address(0);
     simt_furthest = 0; /* lanes that wait here together go on together */
-    if (worker->at_barrier++ == 0) worker->barrier_votes = 0;
-    worker->barrier_votes += predicate;
-    if (worker->at_barrier < worker->launch->threads) {
+    if (worker->barrier.arrived++ == 0) worker->barrier.votes = 0;
+    worker->barrier.votes += predicate;
+    if (worker->barrier.arrived < worker->launch->threads) {
         fiber_wait(AT_BARRIER);
         return self->votes;
     }
@@ -35,22 +34,17 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
         if (!same_place(&other->place, &self->place) && tolerate_two_lines(&other->place, &self->place))
             ; /* it has been told */
         else if (!same_place(&other->place, &self->place))
-            simt_fail(
-                cudaErrorLaunchFailure,
-                "divergent barrier: this thread waits at %s in %s:%d while thread (%u,%u,%u) waits at %s in %s:%d; "
-                "every thread of a block must reach the same barrier",
-                name, file, line, other->index.x, other->index.y, other->index.z, other->place.what, other->place.file,
-                other->place.line);
+            simt_fail(cudaErrorLaunchFailure,
+                      "divergent barrier: this thread waits at %s in %s:%d while thread (%u,%u,%u) waits at %s in %s:%d; "
+                      "every thread of a block must reach the same barrier",
+                      name, file, line, other->index.x, other->index.y, other->index.z, other->place.what, other->place.file,
+                      other->place.line);
         other->state = READY;
-        other->votes = worker->barrier_votes;
+        other->votes = worker->barrier.votes;
     }
-    worker->at_barrier = 0;
-    shadow_barrier(worker);
-    if (worker->metering) {
-        meter_block(worker);
-        meter_event(worker, -1, name, file, line);
-    }
-    return worker->barrier_votes;
+    worker->barrier.arrived = 0;
+    event_barrier(worker, self);
+    return worker->barrier.votes;
 }
 
 bool condition_holds(struct thread *thread) { return thread->condition->holds(thread->condition_data); }
@@ -79,23 +73,17 @@ static bool tolerate_returned(struct worker *worker) {
     if (simt_strict || first == NULL) return false;
     const char *key = first->place.file + first->place.line;
     if (!simt_warned(key))
-        simt_warn(key, "%u threads wait at %s in %s:%d, and the others have returned from the kernel", worker->at_barrier,
+        simt_warn(key, "%u threads wait at %s in %s:%d, and the others have returned from the kernel", worker->barrier.arrived,
                   first->place.what, first->place.file, first->place.line);
     for (unsigned i = 0; i < worker->launch->threads; i++) {
         struct thread *thread = &worker->threads[i];
         if (thread->state == DONE) continue;
         if (!same_place(&thread->place, &first->place)) tolerate_two_lines(&thread->place, &first->place);
         thread->state = READY;
-        thread->votes = worker->barrier_votes;
+        thread->votes = worker->barrier.votes;
     }
-    worker->at_barrier = 0;
-    simt_self = first;
-    shadow_barrier(worker);
-    if (worker->metering) {
-        meter_block(worker);
-        meter_event(worker, -1, first->place.what, first->place.file, first->place.line);
-    }
-    simt_self = NULL;
+    worker->barrier.arrived = 0;
+    event_barrier(worker, first);
     return true;
 }
 
@@ -121,14 +109,13 @@ bool explain_deadlock(struct worker *worker) {
     }
     const struct place *place = &waiting->place;
     if (missing != NULL) {
-        simt_fail(
-            cudaErrorLaunchFailure,
-            "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
-            "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads "
-            "take",
-            at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
-            missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
-            missing->place.line);
+        simt_fail(cudaErrorLaunchFailure,
+                  "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
+                  "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads "
+                  "take",
+                  at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
+                  missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
+                  missing->place.line);
     } else if (returned != NULL) {
         bool accessed = returned->last_pc != NULL;
         char *line = source_line(returned->last_pc);

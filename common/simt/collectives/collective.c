@@ -4,9 +4,8 @@
  */
 #include "collectives.h"
 
-#include "meter.h"
+#include "events.h"
 #include "report.h"
-#include "shadow.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,13 +38,8 @@ static void try_collective(struct warp *warp, struct thread *self) {
     if (atomic_load_explicit(&simt_worker->launch->failed, memory_order_relaxed)) return;
     for (unsigned left = present; left != 0; left &= left - 1) first[__builtin_ctz(left)].state = READY;
     warp->waiting &= ~present;
-    if (!self->collective->orders_nothing) shadow_collective(warp, first, present);
-    if (simt_worker->metering) {
-        meter_lanes(simt_worker, first, present);
-        for (int times = is_wide_shuffle(self->collective, &lanes) ? 2 : 1; times > 0; times--)
-            meter_event(simt_worker, (int)(first->linear / WARP_SIZE), self->place.what, self->place.file,
-                        self->place.line);
-    }
+    event_lanes_met(simt_worker, first, present, !self->collective->orders_nothing,
+                    is_wide_shuffle(self->collective, &lanes) ? 2 : 1);
 }
 
 void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char *format, ...) {
@@ -54,10 +48,9 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    struct thread *thread = (struct thread *)lanes->first_lane + lane;
-    simt_self = thread; /* the one that the message names */
-    simt_fail(cudaErrorLaunchFailure, "%s:%d: %s: lane %u %s", thread->place.file, thread->place.line,
-              thread->place.what, lane, text);
+    const struct thread *thread = (const struct thread *)lanes->first_lane + lane;
+    simt_fail_at(thread, cudaErrorLaunchFailure, "%s:%d: %s: lane %u %s", thread->place.file, thread->place.line,
+                 thread->place.what, lane, text);
 }
 
 bool all_lanes_take_part(const struct simt_lanes *lanes) {
@@ -73,8 +66,8 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
     struct warp *warp = &simt_worker->warps[self->linear / WARP_SIZE];
     unsigned lane = self->linear % WARP_SIZE;
     if ((mask >> lane & 1) == 0)
-        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s: lane %u calls it with mask %#010x, which does not name that lane",
-                  file, line, collective->name, lane, mask);
+        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s: lane %u calls it with mask %#010x, which does not name that lane", file,
+                  line, collective->name, lane, mask);
     self->place = (struct place){collective->name, file, line};
     self->last_pc = pc;
     simt_furthest = 0; /* lanes that wait here together go on together */
@@ -88,13 +81,13 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
     if (self->state == AT_COLLECTIVE) fiber_wait(AT_COLLECTIVE);
 }
 
-void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
-               const char *file, int line) {
+void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result, const char *file,
+               int line) {
     collective_meet(collective, mask, operand, result, file, line, __builtin_return_address(0));
 }
 
-uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane,
-                       const char *file, int line) {
+uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane, const char *file,
+                       int line) {
     struct simt_value operand = {value, lane};
     uint64_t result = 0;
     collective_meet(collective, mask, &operand, &result, file, line, __builtin_return_address(0));
@@ -125,16 +118,13 @@ bool collectives_answer_active_mask(struct worker *worker, unsigned first) {
         lane[__builtin_ctz(left)].state = READY;
     }
     warp->asking &= ~active;
-    if (worker->metering) { /* it tells a lane what the others did, as a vote does */
-        meter_lanes(worker, lane, active);
-        meter_event(worker, (int)(first / WARP_SIZE), place->what, place->file, place->line);
-    }
+    event_lanes_met(worker, lane, active, false, 1); /* it tells a lane what the others did, as a vote does */
     return true;
 }
 
 void collectives_start_block(struct worker *worker) {
     worker->alive = worker->launch->threads;
-    worker->at_barrier = 0;
+    worker->barrier.arrived = 0;
     for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
         unsigned lanes = worker->launch->threads - first;
         worker->warps[first / WARP_SIZE].live = lanes >= WARP_SIZE ? 0xffffffffu : (1u << lanes) - 1;

@@ -4,16 +4,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FOR_EACH_LANE(lane, mask)                                                                                      \
+#define FOR_EACH_LANE(lane, mask)                                                                                              \
     for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)
 
 static uint64_t value_of(const struct simt_lanes *lanes, unsigned lane) {
     return ((const struct simt_value *)lanes->operand[lane])->value;
 }
 
-static void give(const struct simt_lanes *lanes, unsigned lane, uint64_t value) {
-    *(uint64_t *)lanes->result[lane] = value;
-}
+static void give(const struct simt_lanes *lanes, unsigned lane, uint64_t value) { *(uint64_t *)lanes->result[lane] = value; }
 
 static void give_all(const struct simt_lanes *lanes, uint64_t value) {
     FOR_EACH_LANE(lane, lanes->present) give(lanes, lane, value);
@@ -23,8 +21,7 @@ static void shuffle(const struct simt_lanes *lanes) {
     FOR_EACH_LANE(lane, lanes->present) {
         int source = ((const struct simt_value *)lanes->operand[lane])->lane;
         if (source < 0 || source >= 32 || (lanes->present >> source & 1) == 0) {
-            simt_refuse_lane(lanes, lane,
-                             "reads lane %d, which is not there: the mask is %#010x, and of its lanes %#010x run",
+            simt_refuse_lane(lanes, lane, "reads lane %d, which is not there: the mask is %#010x, and of its lanes %#010x run",
                              source, lanes->mask, lanes->present);
             return;
         }
@@ -66,16 +63,16 @@ static void match_all(const struct simt_lanes *lanes) {
 }
 
 /* Two's complement adds signed numbers as unsigned ones. */
-#define REDUCTION(name, type, expression)                                                                              \
-    static void reduce_##name(const struct simt_lanes *lanes) {                                                        \
-        bool first = true;                                                                                             \
-        type a = 0;                                                                                                    \
-        FOR_EACH_LANE(lane, lanes->present) {                                                                          \
-            type b = (type)value_of(lanes, lane);                                                                      \
-            a = first ? b : (expression);                                                                              \
-            first = false;                                                                                             \
-        }                                                                                                              \
-        give_all(lanes, (uint32_t)a);                                                                                  \
+#define REDUCTION(name, type, expression)                                                                                      \
+    static void reduce_##name(const struct simt_lanes *lanes) {                                                                \
+        bool first = true;                                                                                                     \
+        type a = 0;                                                                                                            \
+        FOR_EACH_LANE(lane, lanes->present) {                                                                                  \
+            type b = (type)value_of(lanes, lane);                                                                              \
+            a = first ? b : (expression);                                                                                      \
+            first = false;                                                                                                     \
+        }                                                                                                                      \
+        give_all(lanes, (uint32_t)a);                                                                                          \
     }
 REDUCTION(add, uint32_t, a + b)
 REDUCTION(min, uint32_t, b < a ? b : a)

@@ -13,7 +13,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* By the first thread of a block. A fault in another block ends the wait, too, and with it this block. */
 static void wait_for_grid(struct worker *worker, const char *name, const char *file, int line) {
     struct launch *launch = worker->launch;
-    int64_t started = atomic_exchange(&worker->block_started_ns, 0); /* who sleeps here is not stuck */
+    int64_t started = atomic_exchange(&worker->watchdog.block_started_ns, 0); /* who sleeps here is not stuck */
     pthread_mutex_lock(&lock);
     uint64_t round = launch->grid_barriers;
     if (++launch->blocks_waiting == launch->blocks) {
@@ -34,7 +34,7 @@ static void wait_for_grid(struct worker *worker, const char *name, const char *f
                   "kernel",
                   (unsigned long long)launch->blocks_waiting, (unsigned long long)launch->blocks, name, file, line);
     if (atomic_load(&launch->failed)) fiber_abandon(worker);
-    atomic_store(&worker->block_started_ns, started);
+    atomic_store(&worker->watchdog.block_started_ns, started);
 }
 
 void grid_block_done(struct worker *worker) {
@@ -49,11 +49,10 @@ int simt_is_cooperative(void) { return simt_worker->launch->cooperative; }
 void simt_grid_barrier(const char *name, const char *file, int line) {
     struct worker *worker = simt_worker;
     if (!worker->launch->cooperative)
-        simt_fail(
-            cudaErrorLaunchFailure,
-            "%s:%d: %s in a kernel that was not launched by cudaLaunchCooperativeKernel(): its blocks run in any order "
-            "and cannot wait for one another",
-            file, line, name);
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s:%d: %s in a kernel that was not launched by cudaLaunchCooperativeKernel(): its blocks run in any order "
+                  "and cannot wait for one another",
+                  file, line, name);
     simt_block_barrier(name, 0, file, line);
     if (simt_self->linear == 0) {
         wait_for_grid(worker, name, file, line);

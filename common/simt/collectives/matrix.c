@@ -70,21 +70,21 @@ static void transpose(const struct simt_lanes *lanes) {
 }
 
 /* NAME_xN() and NAME_xN_trans(): the combine functions, and a table of the instructions. */
-#define FORM(name, move, n)                                                                                            \
-    static void name##_x##n(const struct simt_lanes *lanes) {                                                          \
-        if (all_lanes_take_part(lanes)) move(lanes, n, false);                                                         \
-    }                                                                                                                  \
-    static void name##_x##n##_trans(const struct simt_lanes *lanes) {                                                  \
-        if (all_lanes_take_part(lanes)) move(lanes, n, true);                                                          \
+#define FORM(name, move, n)                                                                                                    \
+    static void name##_x##n(const struct simt_lanes *lanes) {                                                                  \
+        if (all_lanes_take_part(lanes)) move(lanes, n, false);                                                                 \
+    }                                                                                                                          \
+    static void name##_x##n##_trans(const struct simt_lanes *lanes) {                                                          \
+        if (all_lanes_take_part(lanes)) move(lanes, n, true);                                                                  \
     }
-#define FORMS(name, move)                                                                                              \
-    FORM(name, move, 1)                                                                                                \
-    FORM(name, move, 2)                                                                                                \
-    FORM(name, move, 4)                                                                                                \
-    static const struct simt_collective name[5][2] = {                                                                 \
-        [1] = {{#name ".x1", name##_x1, 0}, {#name ".x1.trans", name##_x1_trans, 0}},                                  \
-        [2] = {{#name ".x2", name##_x2, 0}, {#name ".x2.trans", name##_x2_trans, 0}},                                  \
-        [4] = {{#name ".x4", name##_x4, 0}, {#name ".x4.trans", name##_x4_trans, 0}},                                  \
+#define FORMS(name, move)                                                                                                      \
+    FORM(name, move, 1)                                                                                                        \
+    FORM(name, move, 2)                                                                                                        \
+    FORM(name, move, 4)                                                                                                        \
+    static const struct simt_collective name[5][2] = {                                                                         \
+        [1] = {{#name ".x1", name##_x1, 0}, {#name ".x1.trans", name##_x1_trans, 0}},                                          \
+        [2] = {{#name ".x2", name##_x2, 0}, {#name ".x2.trans", name##_x2_trans, 0}},                                          \
+        [4] = {{#name ".x4", name##_x4, 0}, {#name ".x4.trans", name##_x4_trans, 0}},                                          \
     };
 FORMS(ldmatrix, from_rows)
 FORMS(stmatrix, to_rows)
@@ -94,8 +94,7 @@ struct simt_registers simt_ldmatrix(const void *row, int matrices, int transpose
     const void *pc = __builtin_return_address(0);
     struct matrices operand = {.row = (unsigned char *)(uintptr_t)row};
     struct simt_registers result = {{0}};
-    if ((int)(simt_self->linear % WARP_SIZE) < 8 * matrices)
-        check_row(row, ACCESS_LDMATRIX, instruction->name, pc);
+    if ((int)(simt_self->linear % WARP_SIZE) < 8 * matrices) check_row(row, ACCESS_LDMATRIX, instruction->name, pc);
     collective_meet(instruction, 0xffffffffu, &operand, &result, file, line, pc);
     return result;
 }
@@ -133,11 +132,10 @@ const struct simt_collective simt_wmma_store = {"store_matrix_sync()", wmma, 0};
 
 void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line) {
     if ((uintptr_t)matrix % 32 != 0)
-        simt_fail(cudaErrorMisalignedAddress,
-                  "%s:%d: a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes", file, line,
-                  (unsigned long)(uintptr_t)matrix);
+        simt_fail(cudaErrorMisalignedAddress, "%s:%d: a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes",
+                  file, line, (unsigned long)(uintptr_t)matrix);
     if (row_bytes % ROW_BYTES != 0)
         simt_fail(cudaErrorMisalignedAddress,
-                  "%s:%d: the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", file,
-                  line, row_bytes);
+                  "%s:%d: the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", file, line,
+                  row_bytes);
 }

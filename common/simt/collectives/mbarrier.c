@@ -8,9 +8,9 @@
 #include "collectives.h"
 
 #include "device_memory.h"
+#include "events.h"
 #include "hooks.h"
 #include "report.h"
-#include "shadow.h"
 
 #include <string.h>
 
@@ -24,30 +24,30 @@ static struct mbarrier *check(void *address, enum access_kind kind, const char *
                               const void *pc) {
     if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)
         simt_fail(cudaErrorIllegalAddress,
-                  "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one",
-                  file, line, what);
+                  "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", file,
+                  line, what);
     unsigned char never_written[sizeof(struct mbarrier)];
     memset(never_written, memory_poison, sizeof never_written);
     if (kind == ACCESS_ATOMIC && memcmp(address, never_written, sizeof never_written) == 0)
         simt_fail(cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
-    bool metering = simt_worker->metering;
-    simt_worker->metering = false;
+    bool metering = simt_worker->meter.on;
+    simt_worker->meter.on = false;
     simt_check_access(address, sizeof(struct mbarrier), kind, kind == ACCESS_ATOMIC, pc);
-    simt_worker->metering = metering;
+    simt_worker->meter.on = metering;
     return address;
 }
 
 void simt_mbarrier_init(void *address, unsigned expected, const char *file, int line) {
     struct mbarrier *barrier = check(address, ACCESS_WRITE, "init()", file, line, __builtin_return_address(0));
     if (expected == 0 || expected > MOST_ARRIVALS)
-        simt_fail(cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible",
-                  file, line, expected, MOST_ARRIVALS);
+        simt_fail(cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible", file, line,
+                  expected, MOST_ARRIVALS);
     *barrier = (struct mbarrier){.expected = expected, .pending = expected};
 }
 
 static void end_phase(struct mbarrier *barrier) {
     async_copies_arrive(simt_worker, barrier, barrier->phase);
-    shadow_barrier(simt_worker);
+    event_phase_ended(simt_worker, simt_self);
     barrier->phase++;
     barrier->pending = barrier->expected;
 }

@@ -122,8 +122,7 @@ static void multiply_and_give(const struct simt_lanes *lanes, struct operands *o
         for (int n = 0; n < N; n++)
             if (!isfinite(found[i][n])) result[i][n] = isnan(found[i][n]) ? float_of(0x7fffffff) : (float)found[i][n];
     for (int lane = 0; lane < WARP_SIZE; lane++)
-        for (int e = 0; e < 4; e++)
-            ((float *)lanes->result[lane])[e] = result[lane / 4 + e / 2 * 8][lane % 4 * 2 + e % 2];
+        for (int e = 0; e < 4; e++) ((float *)lanes->result[lane])[e] = result[lane / 4 + e / 2 * 8][lane % 4 * 2 + e % 2];
 }
 
 static inline void decode_C(const struct fragments *fragments, int g, int t, struct operands *o) {
@@ -136,27 +135,27 @@ static inline void decode_C(const struct fragments *fragments, int g, int t, str
 }
 
 /* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. */
-#define MMA_16_BITS(format)                                                                                            \
-    static void mma_##format(const struct simt_lanes *lanes) {                                                         \
-        if (!all_lanes_take_part(lanes)) return;                                                                       \
-        struct operands o;                                                                                             \
-        o.special = false;                                                                                             \
-        for (int lane = 0; lane < WARP_SIZE; lane++) {                                                                 \
-            const struct fragments *f = lanes->operand[lane];                                                          \
-            int g = lane / 4, t = lane % 4;                                                                            \
-            decode_C(f, g, t, &o);                                                                                     \
-            for (int half = 0; half < 2; half++) {                                                                     \
-                for (int r = 0; r < 4; r++) {                                                                          \
-                    int row = g + r % 2 * 8, k = 2 * t + r / 2 * 8 + half;                                             \
-                    decode_##format(f->A[r] >> 16 * half & 0xffff, &o.A[row][k], &o.A_exponent[row][k], &o.special);   \
-                }                                                                                                      \
-                for (int r = 0; r < 2; r++) {                                                                          \
-                    int k = 2 * t + r * 8 + half;                                                                      \
-                    decode_##format(f->B[r] >> 16 * half & 0xffff, &o.B[k][g], &o.B_exponent[k][g], &o.special);       \
-                }                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-        multiply_and_give(lanes, &o, 16);                                                                              \
+#define MMA_16_BITS(format)                                                                                                    \
+    static void mma_##format(const struct simt_lanes *lanes) {                                                                 \
+        if (!all_lanes_take_part(lanes)) return;                                                                               \
+        struct operands o;                                                                                                     \
+        o.special = false;                                                                                                     \
+        for (int lane = 0; lane < WARP_SIZE; lane++) {                                                                         \
+            const struct fragments *f = lanes->operand[lane];                                                                  \
+            int g = lane / 4, t = lane % 4;                                                                                    \
+            decode_C(f, g, t, &o);                                                                                             \
+            for (int half = 0; half < 2; half++) {                                                                             \
+                for (int r = 0; r < 4; r++) {                                                                                  \
+                    int row = g + r % 2 * 8, k = 2 * t + r / 2 * 8 + half;                                                     \
+                    decode_##format(f->A[r] >> 16 * half & 0xffff, &o.A[row][k], &o.A_exponent[row][k], &o.special);           \
+                }                                                                                                              \
+                for (int r = 0; r < 2; r++) {                                                                                  \
+                    int k = 2 * t + r * 8 + half;                                                                              \
+                    decode_##format(f->B[r] >> 16 * half & 0xffff, &o.B[k][g], &o.B_exponent[k][g], &o.special);               \
+                }                                                                                                              \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        multiply_and_give(lanes, &o, 16);                                                                                      \
     }
 MMA_16_BITS(half)
 MMA_16_BITS(bfloat16)
@@ -185,9 +184,8 @@ const struct simt_collective simt_mma_half = {"mma.sync.m16n8k16.f16", mma_half,
 const struct simt_collective simt_mma_bfloat16 = {"mma.sync.m16n8k16.bf16", mma_bfloat16, 1};
 const struct simt_collective simt_mma_tf32 = {"mma.sync.m16n8k8.tf32", mma_tf32, 1};
 
-struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0,
-                            uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file,
-                            int line) {
+struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
+                            uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line) {
     struct fragments operand = {{c0, c1, c2, c3}, {a0, a1, a2, a3}, {b0, b1}};
     struct simt_floats result;
     collective_meet(mma, 0xffffffffu, &operand, &result, file, line, __builtin_return_address(0));

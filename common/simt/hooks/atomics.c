@@ -76,8 +76,8 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
     if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) fiber_give_way(); /* perhaps a lock */
     if (is_wide) {
         uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
-        while (!__atomic_compare_exchange_n(cell, &old, update(operation, type, old, operand, compare), true,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        while (!__atomic_compare_exchange_n(cell, &old, update(operation, type, old, operand, compare), true, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED)) {
         }
         return old;
     }
@@ -102,43 +102,43 @@ void simt_reduce_add4(float *address, const float operand[4]) {
 /* ---- those of C++ ------------------------------------------------------------------------------------------------------------
  * std::atomic, std::shared_ptr and static local variables of host code: g++ -fsanitize=thread calls these for them. */
 
-#define UPDATE(bits, name, operation)                                                                                  \
-    uint##bits##_t __tsan_atomic##bits##_##name(uint##bits##_t *address, uint##bits##_t operand, int order);           \
-    uint##bits##_t __tsan_atomic##bits##_##name(uint##bits##_t *address, uint##bits##_t operand, int order) {          \
-        (void)order;                                                                                                   \
-        simt_check_access(address, sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));                 \
-        return __atomic_##operation(address, operand, __ATOMIC_SEQ_CST);                                               \
+#define UPDATE(bits, name, operation)                                                                                          \
+    uint##bits##_t __tsan_atomic##bits##_##name(uint##bits##_t *address, uint##bits##_t operand, int order);                   \
+    uint##bits##_t __tsan_atomic##bits##_##name(uint##bits##_t *address, uint##bits##_t operand, int order) {                  \
+        (void)order;                                                                                                           \
+        simt_check_access(address, sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));                         \
+        return __atomic_##operation(address, operand, __ATOMIC_SEQ_CST);                                                       \
     }
-#define COMPARE_AND_SWAP(bits, name)                                                                                   \
-    int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address, uint##bits##_t *expected,               \
-                                                      uint##bits##_t wanted, int order, int order_of_failure);         \
-    int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address, uint##bits##_t *expected,               \
-                                                      uint##bits##_t wanted, int order, int order_of_failure) {        \
-        (void)order, (void)order_of_failure;                                                                           \
-        simt_check_access(address, sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));                 \
-        return __atomic_compare_exchange_n(address, expected, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);      \
+#define COMPARE_AND_SWAP(bits, name)                                                                                           \
+    int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address, uint##bits##_t *expected,                       \
+                                                      uint##bits##_t wanted, int order, int order_of_failure);                 \
+    int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address, uint##bits##_t *expected,                       \
+                                                      uint##bits##_t wanted, int order, int order_of_failure) {                \
+        (void)order, (void)order_of_failure;                                                                                   \
+        simt_check_access(address, sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));                         \
+        return __atomic_compare_exchange_n(address, expected, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
     }
-#define ATOMICS(bits)                                                                                                  \
-    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t *address, int order);                               \
-    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t *address, int order) {                              \
-        (void)order;                                                                                                   \
-        simt_check_access(address, sizeof *address, ACCESS_READ, true, __builtin_return_address(0));                   \
-        return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                             \
-    }                                                                                                                  \
-    void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order);                        \
-    void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order) {                       \
-        (void)order;                                                                                                   \
-        simt_check_access(address, sizeof *address, ACCESS_WRITE, true, __builtin_return_address(0));                  \
-        __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                            \
-    }                                                                                                                  \
-    UPDATE(bits, exchange, exchange_n)                                                                                 \
-    UPDATE(bits, fetch_add, fetch_add)                                                                                 \
-    UPDATE(bits, fetch_sub, fetch_sub)                                                                                 \
-    UPDATE(bits, fetch_and, fetch_and)                                                                                 \
-    UPDATE(bits, fetch_or, fetch_or)                                                                                   \
-    UPDATE(bits, fetch_xor, fetch_xor)                                                                                 \
-    UPDATE(bits, fetch_nand, fetch_nand)                                                                               \
-    COMPARE_AND_SWAP(bits, strong)                                                                                     \
+#define ATOMICS(bits)                                                                                                          \
+    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t *address, int order);                                       \
+    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t *address, int order) {                                      \
+        (void)order;                                                                                                           \
+        simt_check_access(address, sizeof *address, ACCESS_READ, true, __builtin_return_address(0));                           \
+        return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                                     \
+    }                                                                                                                          \
+    void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order);                                \
+    void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order) {                               \
+        (void)order;                                                                                                           \
+        simt_check_access(address, sizeof *address, ACCESS_WRITE, true, __builtin_return_address(0));                          \
+        __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                                    \
+    }                                                                                                                          \
+    UPDATE(bits, exchange, exchange_n)                                                                                         \
+    UPDATE(bits, fetch_add, fetch_add)                                                                                         \
+    UPDATE(bits, fetch_sub, fetch_sub)                                                                                         \
+    UPDATE(bits, fetch_and, fetch_and)                                                                                         \
+    UPDATE(bits, fetch_or, fetch_or)                                                                                           \
+    UPDATE(bits, fetch_xor, fetch_xor)                                                                                         \
+    UPDATE(bits, fetch_nand, fetch_nand)                                                                                       \
+    COMPARE_AND_SWAP(bits, strong)                                                                                             \
     COMPARE_AND_SWAP(bits, weak)
 
 ATOMICS(8)

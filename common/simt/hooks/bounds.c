@@ -25,7 +25,7 @@ _Noreturn void __ubsan_handle_out_of_bounds_abort(const struct index_check *chec
     if (simt_self != NULL)
         simt_fail(cudaErrorIllegalAddress, "%s: index %" PRIdPTR " is out of bounds: the array is %s",
                   source_line(__builtin_return_address(0)), value, check->array->name);
-    fprintf(stderr, "%s:%" PRIu32 ": index %" PRIdPTR " is out of bounds: the array is %s\n", check->file, check->line,
-            value, check->array->name);
+    fprintf(stderr, "%s:%" PRIu32 ": index %" PRIdPTR " is out of bounds: the array is %s\n", check->file, check->line, value,
+            check->array->name);
     exit(3);
 }

@@ -54,15 +54,15 @@ GENERAL static inline void check_store(uintptr_t address, size_t bytes, const st
         refuse("a store past the end of a local array, or through a pointer that leads nowhere", (void *)own->return_address);
 }
 
-#define STORE(bytes)                                                                                                   \
-    KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address);                                                \
-    KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address) {                                               \
-        check_store(address, bytes, __builtin_frame_address(0));                                                       \
-    }                                                                                                                  \
-    KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                       \
-    KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {      \
-        (void)rsi, (void)rdx;                                                                                          \
-        if (rcx > 0) check_store(rdi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));       \
+#define STORE(bytes)                                                                                                           \
+    KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address);                                                        \
+    KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address) {                                                       \
+        check_store(address, bytes, __builtin_frame_address(0));                                                               \
+    }                                                                                                                          \
+    KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                               \
+    KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {              \
+        (void)rsi, (void)rdx;                                                                                                  \
+        if (rcx > 0) check_store(rdi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));               \
     }
 STORE(1)
 STORE(2)
@@ -97,11 +97,11 @@ GENERAL static inline void check_load(uintptr_t address, size_t bytes, const str
 
 KEEPS_REGISTERS void simt_confined_load(uintptr_t address);
 KEEPS_REGISTERS void simt_confined_load(uintptr_t address) { check_load(address, 1, __builtin_frame_address(0)); }
-#define FROM(bytes)                                                                                                    \
-    KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                        \
-    KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {       \
-        (void)rdi, (void)rdx;                                                                                          \
-        if (rcx > 0) check_load(rsi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));        \
+#define FROM(bytes)                                                                                                            \
+    KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                                \
+    KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {               \
+        (void)rdi, (void)rdx;                                                                                                  \
+        if (rcx > 0) check_load(rsi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));                \
     }
 FROM(1)
 FROM(2)
@@ -134,11 +134,11 @@ static void check_result(void *pointer, size_t bytes, const struct frame *own) {
         check_store(address, bytes, own);
 }
 
-#define WITH_RESULT(type, name, parameter, result_type, ...)                                                           \
-    type simt_confined_##name(parameter, result_type *result);                                                         \
-    type simt_confined_##name(parameter, result_type *result) {                                                        \
-        check_result(result, sizeof *result, __builtin_frame_address(0));                                              \
-        return name(__VA_ARGS__, result);                                                                              \
+#define WITH_RESULT(type, name, parameter, result_type, ...)                                                                   \
+    type simt_confined_##name(parameter, result_type *result);                                                                 \
+    type simt_confined_##name(parameter, result_type *result) {                                                                \
+        check_result(result, sizeof *result, __builtin_frame_address(0));                                                      \
+        return name(__VA_ARGS__, result);                                                                                      \
     }
 #define COMMA ,
 WITH_RESULT(float, frexpf, float x, int, x)
@@ -178,8 +178,7 @@ int simt_confined_printf(const char *format, ...) __attribute__((format(printf, 
 int simt_confined_printf(const char *format, ...) {
     char text[1024]; /* a copy, which vprintf() cannot write over while it reads */
     size_t length = strnlen(format, sizeof text);
-    if (length == sizeof text)
-        refuse("printf() with a format of more than 1023 characters", __builtin_return_address(0));
+    if (length == sizeof text) refuse("printf() with a format of more than 1023 characters", __builtin_return_address(0));
     memcpy(text, format, length);
     text[length] = '\0';
     for (const char *at = text; (at = strchr(at, '%')) != NULL; at++) {

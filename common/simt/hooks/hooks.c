@@ -21,12 +21,11 @@ static const char *verb(enum access_kind kind) {
     return only_reads(kind) ? "read" : kind == ACCESS_WRITE ? "write" : "atomic operation";
 }
 
-static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t bytes, enum access_kind kind,
-                                                   const void *pc) {
+static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t bytes, enum access_kind kind, const void *pc) {
     /* An index that nobody has written leads anywhere. */
-    if (simt_worker->unwritten.thread == simt_self) shadow_report_unwritten(simt_worker);
+    if (simt_worker->shadow.unwritten.thread == simt_self) shadow_report_unwritten(simt_worker);
     char where[300];
-    describe_stray(address, simt_worker->site_cache[site_of(pc)].start, where, sizeof where);
+    describe_stray(address, simt_worker->hooks.sites[site_of(pc)].start, where, sizeof where);
     char *line = source_line(pc);
     struct memory_place first = memory_place(address, 1);
     bool begins_inside = first.whole && (first.kind == SHARED || first.allocation != NULL);
@@ -37,14 +36,13 @@ static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t byt
 static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address, size_t bytes, enum access_kind kind,
                                                               const void *pc) {
     char *line = source_line(pc);
-    simt_fail(
-        cudaErrorMisalignedAddress,
-        "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
-        "its own alignment",
-        line, verb(kind), bytes, (unsigned long)address, bytes,
-        bytes == 16  ? "float4"
-        : bytes == 8 ? "float2"
-                     : "value");
+    simt_fail(cudaErrorMisalignedAddress,
+              "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
+              "its own alignment",
+              line, verb(kind), bytes, (unsigned long)address, bytes,
+              bytes == 16  ? "float4"
+              : bytes == 8 ? "float2"
+                           : "value");
 }
 
 static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, const void *pc) {
@@ -56,26 +54,25 @@ static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, cons
 
 static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const void *pc) {
     char *line = source_line(pc);
-    simt_fail(cudaErrorLaunchFailure, "%s: write of %zu bytes to a __constant__ variable, which only the host may write",
-              line, bytes);
+    simt_fail(cudaErrorLaunchFailure, "%s: write of %zu bytes to a __constant__ variable, which only the host may write", line,
+              bytes);
 }
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
 
 /* Find the allocation that a site accesses and remember it; false when the access is none of global memory's business. */
-static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t address, size_t bytes,
-                                                enum access_kind kind, const void *pc) {
+static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t address, size_t bytes, enum access_kind kind,
+                                                const void *pc) {
     struct memory_place place = memory_place(address, bytes);
     const struct allocation *found = place.allocation;
     if (found != NULL && place.whole) {
-        worker->site_cache[site_of(pc)] =
+        worker->hooks.sites[site_of(pc)] =
             (struct site_memory){found->start, found->bytes, found->cells, found->all_written, found->read_only};
         return true;
     }
     /* A kernel's arguments are a card's constant memory. */
     size_t offset = address - (uintptr_t)worker->launch->arguments;
-    if (kind == ACCESS_READ && offset < worker->launch->arguments_bytes &&
-        offset + bytes <= worker->launch->arguments_bytes)
+    if (kind == ACCESS_READ && offset < worker->launch->arguments_bytes && offset + bytes <= worker->launch->arguments_bytes)
         return false;
     bool variable = place.kind == VARIABLE || place.kind == MANAGED;
     if (place.whole && (variable || place.kind == CONSTANT || (place.kind == LITERAL && kind == ACCESS_READ))) {
@@ -99,11 +96,11 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
     if (shared_offset < SHARED_BYTES_MAX) {
         if (!shared_contains(worker, shared_offset, bytes)) return false;
         stamp = stamp_in_shared(stamp, worker);
-        cells = &worker->shared_cells[shared_offset / 4];
+        cells = &worker->shared.cells[shared_offset / 4];
         global = false;
         space = SPACE_SHARED;
     } else {
-        const struct site_memory *memory = &worker->site_cache[site_of(pc)];
+        const struct site_memory *memory = &worker->hooks.sites[site_of(pc)];
         size_t offset = address - memory->start;
         if (offset >= memory->bytes || offset + bytes > memory->bytes) return false;
         cells = &memory->cells[offset / 4];
@@ -113,31 +110,31 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
         if (!shadow_read_is_settled(&cells[word], stamp, worker, self->clock, global, all_written)) return false;
     self->last_pc = pc;
     self->seen = address, self->seen_bytes = bytes;
-    if (worker->metering) meter_access(address, bytes, ACCESS_READ, space, pc);
+    if (worker->meter.on) meter_access(address, bytes, ACCESS_READ, space, pc);
     return true;
 }
 
-static __attribute__((noinline)) void judge(struct thread *self, const void *pointer, size_t bytes,
-                                            enum access_kind kind, bool marked, const void *pc) {
+static __attribute__((noinline)) void judge(struct thread *self, const void *pointer, size_t bytes, enum access_kind kind,
+                                            bool marked, const void *pc) {
     struct worker *worker = simt_worker;
     uintptr_t address = (uintptr_t)pointer;
     enum memory_space space = SPACE_GLOBAL;
     self->last_pc = pc;
     self->seen = address, self->seen_bytes = bytes;
     if (!only_reads(kind) && address - self->stack >= STACK_BYTES) self->judged = address, self->judged_bytes = bytes;
-    if (worker->suspect_count > 0) shadow_settle_suspects(worker);
-    if (marked) worker->block_synchronises = true;
+    if (worker->shadow.suspect_count > 0) shadow_settle_suspects(worker);
+    if (marked) worker->shadow.block_synchronises = true;
     size_t shared_offset = shared_offset_of(worker, address);
     if (shared_offset < SHARED_BYTES_MAX) {
         if (!shared_contains(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
-        struct shadowed shared = {worker->shared_cells, SHARED_BYTES_MAX, true, false};
+        struct shadowed shared = {worker->shared.cells, SHARED_BYTES_MAX, true, false};
         shadow_access(&shared, shared_offset, address, bytes, kind, marked, pc);
         space = SPACE_SHARED;
         if (marked) meter_flag(worker);
     } else if (address - self->stack < STACK_BYTES) {
         space = SPACE_LOCAL;
     } else {
-        const struct site_memory *memory = &worker->site_cache[site_of(pc)];
+        const struct site_memory *memory = &worker->hooks.sites[site_of(pc)];
         size_t offset = address - memory->start;
         if (offset >= memory->bytes || offset + bytes > memory->bytes) {
             if (!find_site(worker, address, bytes, kind, pc)) return;
@@ -148,7 +145,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
         struct shadowed global = {memory->cells, memory->bytes, false, memory->all_written};
         shadow_access(&global, offset, address, bytes, kind, marked, pc);
     }
-    if (worker->metering) meter_access(address, bytes, kind, space, pc);
+    if (worker->meter.on) meter_access(address, bytes, kind, space, pc);
 }
 
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
@@ -160,27 +157,27 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
 void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);
 
 /* In confined code volatile orders nothing: who waits long enough would have no race. */
-#define HOOK(name, bytes, kind, marked)                                                                                \
-    void __tsan_##name##bytes(void *pointer);                                                                          \
-    void __tsan_##name##bytes(void *pointer) {                                                                         \
-        struct thread *self = simt_self;                                                                               \
-        if (self == NULL) {                                                                                            \
-            if (host_access != NULL && !(marked)) host_access(pointer, bytes, kind, __builtin_return_address(0));      \
-            return;                                                                                                    \
-        }                                                                                                              \
-        if (((uintptr_t)pointer & ((bytes)-1)) != 0)                                                                   \
-            refuse_misaligned((uintptr_t)pointer, bytes, kind, __builtin_return_address(0));                           \
-        if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 &&                                                        \
-            is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                          \
-            return;                                                                                                    \
-        if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                   \
-        if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                \
-        judge(self, pointer, bytes, kind, (marked) && !IS_CONFINED, __builtin_return_address(0));                    \
+#define HOOK(name, bytes, kind, marked)                                                                                        \
+    void __tsan_##name##bytes(void *pointer);                                                                                  \
+    void __tsan_##name##bytes(void *pointer) {                                                                                 \
+        struct thread *self = simt_self;                                                                                       \
+        if (self == NULL) {                                                                                                    \
+            if (host_access != NULL && !(marked)) host_access(pointer, bytes, kind, __builtin_return_address(0));              \
+            return;                                                                                                            \
+        }                                                                                                                      \
+        if (((uintptr_t)pointer & ((bytes)-1)) != 0)                                                                           \
+            refuse_misaligned((uintptr_t)pointer, bytes, kind, __builtin_return_address(0));                                   \
+        if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 &&                                                                \
+            is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                                  \
+            return;                                                                                                            \
+        if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                           \
+        if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                        \
+        judge(self, pointer, bytes, kind, (marked) && !IS_CONFINED, __builtin_return_address(0));                              \
     }
-#define HOOKS(bytes)                                                                                                   \
-    HOOK(read, bytes, ACCESS_READ, false)                                                                              \
-    HOOK(write, bytes, ACCESS_WRITE, false)                                                                            \
-    HOOK(volatile_read, bytes, ACCESS_READ, true)                                                                      \
+#define HOOKS(bytes)                                                                                                           \
+    HOOK(read, bytes, ACCESS_READ, false)                                                                                      \
+    HOOK(write, bytes, ACCESS_WRITE, false)                                                                                    \
+    HOOK(volatile_read, bytes, ACCESS_READ, true)                                                                              \
     HOOK(volatile_write, bytes, ACCESS_WRITE, true)
 HOOKS(1)
 HOOKS(2)
@@ -204,16 +201,12 @@ static void judge_range(void *pointer, size_t bytes, enum access_kind kind, cons
     if (!only_reads(kind) && outside) self->judged = address, self->judged_bytes = bytes;
 }
 void __tsan_read_range(void *pointer, size_t bytes);
-void __tsan_read_range(void *pointer, size_t bytes) {
-    judge_range(pointer, bytes, ACCESS_READ, __builtin_return_address(0));
-}
+void __tsan_read_range(void *pointer, size_t bytes) { judge_range(pointer, bytes, ACCESS_READ, __builtin_return_address(0)); }
 void __tsan_write_range(void *pointer, size_t bytes);
-void __tsan_write_range(void *pointer, size_t bytes) {
-    judge_range(pointer, bytes, ACCESS_WRITE, __builtin_return_address(0));
-}
+void __tsan_write_range(void *pointer, size_t bytes) { judge_range(pointer, bytes, ACCESS_WRITE, __builtin_return_address(0)); }
 
 static __attribute__((noinline)) void go_further(intptr_t pc) {
-    bool counted = simt_counts_blocks && simt_self != NULL && simt_worker->counted;
+    bool counted = simt_counts_blocks && simt_self != NULL && simt_worker->meter.counted;
     if (!counted && !simt_in_step) {
         simt_furthest = pc;
         return;

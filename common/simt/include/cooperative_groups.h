@@ -118,9 +118,7 @@ class thread_group {
   public:
     thread_group(const thread_block &) : is_block_(true), mask_(0) {}
     thread_group(const coalesced_group &group) : is_block_(false), mask_(group.mask()) {}
-    unsigned thread_rank() const {
-        return is_block_ ? thread_block::thread_rank() : coalesced_group(mask_).thread_rank();
-    }
+    unsigned thread_rank() const { return is_block_ ? thread_block::thread_rank() : coalesced_group(mask_).thread_rank(); }
     unsigned size() const { return is_block_ ? thread_block::size() : coalesced_group(mask_).size(); }
     unsigned num_threads() const { return size(); }
     void sync(SIMT_HERE) const {
@@ -151,9 +149,7 @@ class grid_group {
         unsigned long long block = blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
         return block * thread_block::size() + thread_block::thread_rank();
     }
-    static unsigned long long size() {
-        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z * thread_block::size();
-    }
+    static unsigned long long size() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z * thread_block::size(); }
     static unsigned long long num_threads() { return size(); }
     static dim3 group_dim() { return gridDim; }
     static dim3 dim_blocks() { return gridDim; }

@@ -35,7 +35,9 @@ typedef enum {
     CUBLAS_TF32_TENSOR_OP_MATH = 3
 } cublasMath_t;
 typedef enum { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 } cublasGemmAlgo_t;
+// clang-format off
 typedef enum { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_8I = 3, CUDA_R_32I = 10, CUDA_R_16BF = 14 } cudaDataType_t;
+// clang-format on
 typedef cudaDataType_t cudaDataType, cublasDataType_t;
 typedef enum {
     CUBLAS_COMPUTE_16F = 64,
@@ -59,33 +61,32 @@ cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version);
 const char *cublasGetStatusString(cublasStatus_t status);
 const char *cublasGetStatusName(cublasStatus_t status);
 
-#define SIMT_GEMM(letter, type)                                                                                        \
-    cublasStatus_t cublas##letter##gemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, \
-                                        int n, int k, const type *alpha, const type *A, int lda, const type *B,        \
-                                        int ldb, const type *beta, type *C, int ldc);                                  \
-    cublasStatus_t cublas##letter##gemmStridedBatched(                                                                 \
-        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,                \
-        const type *alpha, const type *A, int lda, long long strideA, const type *B, int ldb, long long strideB,       \
-        const type *beta, type *C, int ldc, long long strideC, int batch);                                             \
-    cublasStatus_t cublas##letter##gemmBatched(cublasHandle_t handle, cublasOperation_t transa,                        \
-                                               cublasOperation_t transb, int m, int n, int k, const type *alpha,       \
-                                               const type *const A[], int lda, const type *const B[], int ldb,         \
-                                               const type *beta, type *const C[], int ldc, int batch);                 \
-    cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n,                  \
-                                        const type *alpha, const type *A, int lda, const type *x, int incx,            \
-                                        const type *beta, type *y, int incy);                                          \
-    cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x, int incx,      \
-                                        type *y, int incy);                                                            \
-    cublasStatus_t cublas##letter##scal(cublasHandle_t handle, int n, const type *alpha, type *x, int incx);           \
-    cublasStatus_t cublas##letter##copy(cublasHandle_t handle, int n, const type *x, int incx, type *y, int incy);     \
-    cublasStatus_t cublas##letter##dot(cublasHandle_t handle, int n, const type *x, int incx, const type *y, int incy, \
-                                       type *result);                                                                  \
-    cublasStatus_t cublas##letter##nrm2(cublasHandle_t handle, int n, const type *x, int incx, type *result);          \
-    cublasStatus_t cublas##letter##asum(cublasHandle_t handle, int n, const type *x, int incx, type *result);          \
-    cublasStatus_t cublasI##letter##amax(cublasHandle_t handle, int n, const type *x, int incx, int *result);          \
-    cublasStatus_t cublas##letter##geam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, \
-                                        int n, const type *alpha, const type *A, int lda, const type *beta,            \
-                                        const type *B, int ldb, type *C, int ldc);
+#define SIMT_GEMM(letter, type)                                                                                                \
+    cublasStatus_t cublas##letter##gemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
+                                        int n, int k, const type *alpha, const type *A, int lda, const type *B, int ldb,       \
+                                        const type *beta, type *C, int ldc);                                                   \
+    cublasStatus_t cublas##letter##gemmStridedBatched(                                                                         \
+        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const type *alpha,     \
+        const type *A, int lda, long long strideA, const type *B, int ldb, long long strideB, const type *beta, type *C,       \
+        int ldc, long long strideC, int batch);                                                                                \
+    cublasStatus_t cublas##letter##gemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,      \
+                                               int m, int n, int k, const type *alpha, const type *const A[], int lda,         \
+                                               const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
+                                               int batch);                                                                     \
+    cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha,       \
+                                        const type *A, int lda, const type *x, int incx, const type *beta, type *y, int incy); \
+    cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x, int incx, type *y,     \
+                                        int incy);                                                                             \
+    cublasStatus_t cublas##letter##scal(cublasHandle_t handle, int n, const type *alpha, type *x, int incx);                   \
+    cublasStatus_t cublas##letter##copy(cublasHandle_t handle, int n, const type *x, int incx, type *y, int incy);             \
+    cublasStatus_t cublas##letter##dot(cublasHandle_t handle, int n, const type *x, int incx, const type *y, int incy,         \
+                                       type *result);                                                                          \
+    cublasStatus_t cublas##letter##nrm2(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
+    cublasStatus_t cublas##letter##asum(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
+    cublasStatus_t cublasI##letter##amax(cublasHandle_t handle, int n, const type *x, int incx, int *result);                  \
+    cublasStatus_t cublas##letter##geam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
+                                        int n, const type *alpha, const type *A, int lda, const type *beta, const type *B,     \
+                                        int ldb, type *C, int ldc);
 #define cublasIsamax cublasISamax
 #define cublasIdamax cublasIDamax
 SIMT_GEMM(S, float)
@@ -96,10 +97,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
                                           int n, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
-                                          long long strideA, const void *B, cudaDataType_t Btype, int ldb,
-                                          long long strideB, const void *beta, void *C, cudaDataType_t Ctype, int ldc,
-                                          long long strideC, int batch, cublasComputeType_t compute,
-                                          cublasGemmAlgo_t algorithm);
+                                          long long strideA, const void *B, cudaDataType_t Btype, int ldb, long long strideB,
+                                          const void *beta, void *C, cudaDataType_t Ctype, int ldc, long long strideC,
+                                          int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 cublasStatus_t cublasSetVector(int n, int bytes, const void *x, int incx, void *y, int incy);
 cublasStatus_t cublasGetVector(int n, int bytes, const void *x, int incx, void *y, int incy);
 cublasStatus_t cublasSetMatrix(int rows, int cols, int bytes, const void *A, int lda, void *B, int ldb);
@@ -113,17 +113,18 @@ cublasStatus_t cublasGetMatrix(int rows, int cols, int bytes, const void *A, int
 static inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
                                           int n, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
                                           const void *B, cudaDataType_t Btype, int ldb, const void *beta, void *C,
-                                          cudaDataType_t Ctype, int ldc, cudaDataType_t compute,
-                                          cublasGemmAlgo_t algorithm) {
+                                          cudaDataType_t Ctype, int ldc, cudaDataType_t compute, cublasGemmAlgo_t algorithm) {
     return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc,
-                        compute == CUDA_R_16F ? CUBLAS_COMPUTE_16F : compute == CUDA_R_64F ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                        compute == CUDA_R_16F   ? CUBLAS_COMPUTE_16F
+                        : compute == CUDA_R_64F ? CUBLAS_COMPUTE_64F
+                                                : CUBLAS_COMPUTE_32F,
                         algorithm);
 }
 static inline cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-                                         int n, int k, const __half *alpha, const __half *A, int lda, const __half *B,
-                                         int ldb, const __half *beta, __half *C, int ldc) {
-    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C,
-                        CUDA_R_16F, ldc, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+                                         int n, int k, const __half *alpha, const __half *A, int lda, const __half *B, int ldb,
+                                         const __half *beta, __half *C, int ldc) {
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C, CUDA_R_16F,
+                        ldc, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
 }
 #endif
 

@@ -60,10 +60,7 @@ enum cudaMemcpyKind {
     cudaMemcpyDefault = 4
 };
 
-enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
-};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
 
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
@@ -137,17 +134,8 @@ struct cudaDeviceProp {
     int maxTexture2DLayered[3], maxSurface1D;
 };
 
-enum cudaFuncCache {
-    cudaFuncCachePreferNone,
-    cudaFuncCachePreferShared,
-    cudaFuncCachePreferL1,
-    cudaFuncCachePreferEqual
-};
-enum cudaSharedMemConfig {
-    cudaSharedMemBankSizeDefault,
-    cudaSharedMemBankSizeFourByte,
-    cudaSharedMemBankSizeEightByte
-};
+enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
+enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
 enum cudaSharedCarveout {
     cudaSharedmemCarveoutDefault = -1,
     cudaSharedmemCarveoutMaxShared = 100,
@@ -174,12 +162,7 @@ enum cudaMemoryAdvise {
     cudaMemAdviseSetAccessedBy,
     cudaMemAdviseUnsetAccessedBy
 };
-enum cudaMemoryType {
-    cudaMemoryTypeUnregistered,
-    cudaMemoryTypeHost,
-    cudaMemoryTypeDevice,
-    cudaMemoryTypeManaged
-};
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 struct cudaPointerAttributes {
     enum cudaMemoryType type;
     int device;
@@ -273,8 +256,8 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                          enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream SIMT_DEFAULT(0));
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                              enum cudaMemcpyKind kind, cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,

@@ -59,9 +59,7 @@ static inline void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout> &f, con
 struct place {
     unsigned row, col;
 };
-static inline place place_of(unsigned i) {
-    return {simt_lane() / 4 + i % 2 * 8, simt_lane() % 4 * 2 + i / 2 * 8};
-}
+static inline place place_of(unsigned i) { return {simt_lane() / 4 + i % 2 * 8, simt_lane() % 4 * 2 + i / 2 * 8}; }
 
 static inline void load_matrix_sync(fragment<accumulator, 16, 16, 16, float> &f, const float *from, unsigned stride,
                                     layout_t layout, SIMT_HERE) {
@@ -92,8 +90,7 @@ static inline void store_matrix_sync(float *to, const fragment<accumulator, 16, 
 }
 
 template <class T, class Layout_a, class Layout_b>
-static inline void mma_sync(fragment<accumulator, 16, 16, 16, float> &d,
-                            const fragment<matrix_a, 16, 16, 16, T, Layout_a> &a,
+static inline void mma_sync(fragment<accumulator, 16, 16, 16, float> &d, const fragment<matrix_a, 16, 16, 16, T, Layout_a> &a,
                             const fragment<matrix_b, 16, 16, 16, T, Layout_b> &b,
                             const fragment<accumulator, 16, 16, 16, float> &c, SIMT_HERE) {
     uint32_t A[4], B[4];

@@ -15,7 +15,7 @@ struct uint3 {
 
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(const char *file, int line); /* the lanes that come to this line together */
-void simt_fence(void); /* __threadfence() and __threadfence_block() */
+void simt_fence(void);                                 /* __threadfence() and __threadfence_block() */
 void simt_give_way(void);
 long long simt_clock(void); /* nanoseconds of this CPU thread */
 void simt_trap(const char *file, int line);
@@ -30,13 +30,14 @@ void *simt_dynamic_shared(void);
 void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, const char *file, int line);
 
 void simt_note_stream(const void *stream); /* work is enqueued there */
-int simt_launch_error(void); /* a cudaError_t: of this host thread's last launch; the caller returns it */
+int simt_launch_error(void);               /* a cudaError_t: of this host thread's last launch; the caller returns it */
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
                         size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
                         size_t arguments_bytes);
 
 void simt_launch_bounds(unsigned threads); /* at the head of a kernel: the launch is refused where a block has more */
-void simt_ignored_error(int error, const char *call, const char *file, int line); /* reported, unless the program reads the error */
+void simt_ignored_error(int error, const char *call, const char *file,
+                        int line); /* reported, unless the program reads the error */
 
 /* Returns the number of threads whose predicate was not 0. */
 int simt_block_barrier(const char *name, int predicate, const char *file, int line);
@@ -70,15 +71,15 @@ struct simt_collective {
 };
 /* Both pointers may lead into the calling function's variables. A function of a kernel file that makes such variables needs
  * __attribute__((no_sanitize("thread"))), or the meter counts them as the thread's local memory. */
-void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
-               const char *file, int line);
+void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result, const char *file,
+               int line);
 /* simt_meet() with a struct simt_value as operand and 8 bytes as result, which is returned. */
 struct simt_value {
     uint64_t value;
     int lane; /* of a shuffle: whose value to read */
 };
-uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane,
-                       const char *file, int line);
+uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane, const char *file,
+                       int line);
 /* By combine(), which must return after it: the launch fails with "FILE:LINE: NAME: lane N ..." and this text. */
 void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -103,8 +104,8 @@ void simt_stmatrix(void *row, int matrices, int transposed, uint32_t r0, uint32_
 /* The matrices that these registers hold, transposed. */
 struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line);
 /* mma.sync: returns C + A B, C 16 x 8 in fp32; A 16 x 16 and B 16 x 8 of 16 bits, or A 16 x 8 and B 8 x 8 in TF32. */
-struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0,
-                            uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line);
+struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
+                            uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line);
 extern const struct simt_collective simt_mma_half, simt_mma_bfloat16, simt_mma_tf32, simt_wmma_load, simt_wmma_store;
 void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line); /* the alignment that it needs */
 

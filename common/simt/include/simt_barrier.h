@@ -29,9 +29,7 @@ template <thread_scope SCOPE, typename Completion = void> class barrier {
     barrier(ptrdiff_t expected, SIMT_HERE) { simt_mbarrier_init(this, (unsigned)expected, file, line); }
     barrier(const barrier &) = delete;
     barrier &operator=(const barrier &) = delete;
-    friend void init(barrier *self, ptrdiff_t expected, SIMT_HERE) {
-        simt_mbarrier_init(self, (unsigned)expected, file, line);
-    }
+    friend void init(barrier *self, ptrdiff_t expected, SIMT_HERE) { simt_mbarrier_init(self, (unsigned)expected, file, line); }
     [[nodiscard]] arrival_token arrive(ptrdiff_t count = 1, SIMT_HERE) {
         return simt_mbarrier_arrive(this, (unsigned)count, 0, "barrier::arrive()", file, line);
     }
@@ -105,8 +103,8 @@ template <uint8_t PRIOR> static inline void pipeline_consumer_wait_prior(pipelin
 
 /* All threads of the group call it: the first `producers` of them produce, the rest consume. */
 template <typename Group, thread_scope SCOPE, uint8_t STAGES>
-static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state,
-                                            size_t producers, size_t consumers, SIMT_HERE) {
+static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state, size_t producers,
+                                            size_t consumers, SIMT_HERE) {
     if (group.thread_rank() == 0)
         for (unsigned i = 0; i < STAGES; i++) {
             simt_mbarrier_init(&state->full[i], (unsigned)producers, file, line);
@@ -120,13 +118,13 @@ static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_
     return make_pipeline(group, state, group.size(), group.size(), file, line);
 }
 template <typename Group, thread_scope SCOPE, uint8_t STAGES>
-static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state,
-                                            size_t producers, SIMT_HERE) {
+static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state, size_t producers,
+                                            SIMT_HERE) {
     return make_pipeline(group, state, producers, group.size() - producers, file, line);
 }
 template <typename Group, thread_scope SCOPE, uint8_t STAGES>
-static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state,
-                                            pipeline_role role, SIMT_HERE) {
+static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state, pipeline_role role,
+                                            SIMT_HERE) {
     if (group.thread_rank() == 0) state->producers = 0;
     group.sync(file, line);
     if (role == pipeline_role::producer) atomicAdd(&state->producers, 1u);
@@ -143,8 +141,7 @@ static inline void memcpy_async(void *to, const void *from, size_t bytes, barrie
     simt_async_bind(&at, file, line);
 }
 template <typename Group, thread_scope SCOPE>
-static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes, barrier<SCOPE> &at,
-                                SIMT_HERE) {
+static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes, barrier<SCOPE> &at, SIMT_HERE) {
     simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
     simt_async_bind(&at, file, line);
 }

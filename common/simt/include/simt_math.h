@@ -7,11 +7,10 @@
 #include <stdlib.h>
 
 /* ---- min and max of any two arithmetic types, as CUDA's overloads convert them ---- */
-#define SIMT_MIN_MAX(type, a_type, b_type)                                                                             \
-    static inline constexpr type min(a_type a, b_type b) { return (type)a < (type)b ? (type)a : (type)b; }             \
+#define SIMT_MIN_MAX(type, a_type, b_type)                                                                                     \
+    static inline constexpr type min(a_type a, b_type b) { return (type)a < (type)b ? (type)a : (type)b; }                     \
     static inline constexpr type max(a_type a, b_type b) { return (type)a > (type)b ? (type)a : (type)b; }
-#define SIMT_MIN_MAX_INTEGERS(s, u)                                                                                    \
-    SIMT_MIN_MAX(s, s, s) SIMT_MIN_MAX(u, u, u) SIMT_MIN_MAX(u, s, u) SIMT_MIN_MAX(u, u, s)
+#define SIMT_MIN_MAX_INTEGERS(s, u) SIMT_MIN_MAX(s, s, s) SIMT_MIN_MAX(u, u, u) SIMT_MIN_MAX(u, s, u) SIMT_MIN_MAX(u, u, s)
 SIMT_MIN_MAX_INTEGERS(int, unsigned)
 SIMT_MIN_MAX_INTEGERS(long, unsigned long)
 SIMT_MIN_MAX_INTEGERS(long long, unsigned long long)
@@ -57,12 +56,12 @@ static inline float normcdff(float x) { return 0.5f * erfcf(x * -0.70710678f); }
 static inline double normcdf(double x) { return 0.5 * erfc(x * -0.70710678118654752); }
 
 /* ---- arithmetic rounded to nearest, and never contracted ---- */
-#define SIMT_ROUNDED(prefix, type, sqrt_)                                                                              \
-    static inline type prefix##add_rn(type a, type b) { return a + b; }                                                \
-    static inline type prefix##sub_rn(type a, type b) { return a - b; }                                                \
-    static inline type prefix##mul_rn(type a, type b) { return a * b; }                                                \
-    static inline type prefix##div_rn(type a, type b) { return a / b; }                                                \
-    static inline type prefix##sqrt_rn(type a) { return sqrt_(a); }                                                    \
+#define SIMT_ROUNDED(prefix, type, sqrt_)                                                                                      \
+    static inline type prefix##add_rn(type a, type b) { return a + b; }                                                        \
+    static inline type prefix##sub_rn(type a, type b) { return a - b; }                                                        \
+    static inline type prefix##mul_rn(type a, type b) { return a * b; }                                                        \
+    static inline type prefix##div_rn(type a, type b) { return a / b; }                                                        \
+    static inline type prefix##sqrt_rn(type a) { return sqrt_(a); }                                                            \
     static inline type prefix##rcp_rn(type a) { return (type)1 / a; }
 SIMT_ROUNDED(__f, float, sqrtf)
 SIMT_ROUNDED(__d, double, sqrt)
@@ -84,7 +83,7 @@ template <typename To> static inline To saturate(double x) {
     return x != x ? To(0) : x <= (double)lowest ? lowest : x >= (double)highest ? highest : (To)x;
 }
 } // namespace simt
-#define SIMT_BIT_CAST(name, to, from)                                                                                  \
+#define SIMT_BIT_CAST(name, to, from)                                                                                          \
     static inline to name(from x) { return simt::bit_cast<to>(x); }
 SIMT_BIT_CAST(__float_as_int, int, float)
 SIMT_BIT_CAST(__float_as_uint, unsigned, float)
@@ -97,10 +96,10 @@ static inline int __double2loint(double x) { return (int)__double_as_longlong(x)
 static inline double __hiloint2double(int high, int low) {
     return __longlong_as_double((long long)((uint64_t)(unsigned)high << 32 | (unsigned)low));
 }
-#define SIMT_TO_INTEGER(name, to, from)                                                                                \
-    static inline to name##_rn(from x) { return simt::saturate<to>(nearbyint(x)); }                                    \
-    static inline to name##_rz(from x) { return simt::saturate<to>(trunc(x)); }                                        \
-    static inline to name##_ru(from x) { return simt::saturate<to>(ceil(x)); }                                         \
+#define SIMT_TO_INTEGER(name, to, from)                                                                                        \
+    static inline to name##_rn(from x) { return simt::saturate<to>(nearbyint(x)); }                                            \
+    static inline to name##_rz(from x) { return simt::saturate<to>(trunc(x)); }                                                \
+    static inline to name##_ru(from x) { return simt::saturate<to>(ceil(x)); }                                                 \
     static inline to name##_rd(from x) { return simt::saturate<to>(floor(x)); }
 SIMT_TO_INTEGER(__float2int, int, float)
 SIMT_TO_INTEGER(__float2uint, unsigned, float)

@@ -8,7 +8,7 @@
 namespace simt_ptx {
 
 /* ---- arithmetic ---- */
-#define SIMT_PTX_UNARY(name, expression)                                                                               \
+#define SIMT_PTX_UNARY(name, expression)                                                                                       \
     static inline void name(float &d, float a) { d = expression; }
 SIMT_PTX_UNARY(ex2_approx_f32, exp2f(a))
 SIMT_PTX_UNARY(ex2_approx_ftz_f32, exp2f(a))
@@ -101,8 +101,10 @@ static inline unsigned lanemask_lt() { return (1u << simt_lane()) - 1; }
 static inline unsigned clock() { return (unsigned)simt_clock(); }
 
 /* ---- memory ---- */
-template <typename D, typename P> static inline void cvta_to_shared_u64(D &d, P p) { d = (D)simt_shared_address((const void *)p); }
-#define SIMT_PTX_LOAD(name, type)                                                                                      \
+template <typename D, typename P> static inline void cvta_to_shared_u64(D &d, P p) {
+    d = (D)simt_shared_address((const void *)p);
+}
+#define SIMT_PTX_LOAD(name, type)                                                                                              \
     template <typename D, typename P> static inline void name(D &d, P p) { d = simt::bit_cast<D>(*(const type *)p); }
 SIMT_PTX_LOAD(ld_global_f32, float)
 SIMT_PTX_LOAD(ld_global_u32, unsigned)
@@ -156,28 +158,28 @@ static inline void cp_async_wait_all(SIMT_HERE) {
 }
 
 /* ---- tensor cores ---- */
-#define SIMT_PTX_LDMATRIX(suffix, transposed)                                                                          \
-    template <typename D, typename S>                                                                                  \
-    static inline void ldmatrix_sync_aligned_m8n8_x1##suffix##_shared_b16(D &a, S row, SIMT_HERE) {                    \
-        a = (D)simt_ldmatrix(simt_shared_pointer((size_t)row), 1, transposed, file, line).r[0];                        \
-    }                                                                                                                  \
-    template <typename D, typename S>                                                                                  \
-    static inline void ldmatrix_sync_aligned_m8n8_x2##suffix##_shared_b16(D &a, D &b, S row, SIMT_HERE) {              \
-        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 2, transposed, file, line);                 \
-        a = (D)m.r[0], b = (D)m.r[1];                                                                                  \
-    }                                                                                                                  \
-    template <typename D, typename S>                                                                                  \
-    static inline void ldmatrix_sync_aligned_m8n8_x4##suffix##_shared_b16(D &a, D &b, D &c, D &d, S row, SIMT_HERE) {  \
-        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 4, transposed, file, line);                 \
-        a = (D)m.r[0], b = (D)m.r[1], c = (D)m.r[2], d = (D)m.r[3];                                                    \
+#define SIMT_PTX_LDMATRIX(suffix, transposed)                                                                                  \
+    template <typename D, typename S>                                                                                          \
+    static inline void ldmatrix_sync_aligned_m8n8_x1##suffix##_shared_b16(D &a, S row, SIMT_HERE) {                            \
+        a = (D)simt_ldmatrix(simt_shared_pointer((size_t)row), 1, transposed, file, line).r[0];                                \
+    }                                                                                                                          \
+    template <typename D, typename S>                                                                                          \
+    static inline void ldmatrix_sync_aligned_m8n8_x2##suffix##_shared_b16(D &a, D &b, S row, SIMT_HERE) {                      \
+        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 2, transposed, file, line);                         \
+        a = (D)m.r[0], b = (D)m.r[1];                                                                                          \
+    }                                                                                                                          \
+    template <typename D, typename S>                                                                                          \
+    static inline void ldmatrix_sync_aligned_m8n8_x4##suffix##_shared_b16(D &a, D &b, D &c, D &d, S row, SIMT_HERE) {          \
+        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 4, transposed, file, line);                         \
+        a = (D)m.r[0], b = (D)m.r[1], c = (D)m.r[2], d = (D)m.r[3];                                                            \
     }
 SIMT_PTX_LDMATRIX(, 0)
 SIMT_PTX_LDMATRIX(_trans, 1)
-#define SIMT_PTX_MMA(name, collective)                                                                                 \
-    static inline void name(float &d0, float &d1, float &d2, float &d3, unsigned a0, unsigned a1, unsigned a2,         \
-                            unsigned a3, unsigned b0, unsigned b1, float c0, float c1, float c2, float c3, SIMT_HERE) { \
-        simt_floats d = simt_mma(&collective, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1, file, line);                     \
-        d0 = d.x[0], d1 = d.x[1], d2 = d.x[2], d3 = d.x[3];                                                            \
+#define SIMT_PTX_MMA(name, collective)                                                                                         \
+    static inline void name(float &d0, float &d1, float &d2, float &d3, unsigned a0, unsigned a1, unsigned a2, unsigned a3,    \
+                            unsigned b0, unsigned b1, float c0, float c1, float c2, float c3, SIMT_HERE) {                     \
+        simt_floats d = simt_mma(&collective, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1, file, line);                             \
+        d0 = d.x[0], d1 = d.x[1], d2 = d.x[2], d3 = d.x[3];                                                                    \
     }
 SIMT_PTX_MMA(mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32, simt_mma_half)
 SIMT_PTX_MMA(mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32, simt_mma_bfloat16)

@@ -14,54 +14,54 @@ template <> struct vector_bits<8> { typedef float type __attribute__((vector_siz
 template <> struct vector_bits<16> { typedef float type __attribute__((vector_size(16), may_alias)); };
 } // namespace simt
 
-#define SIMT_COPIED_AT_ONCE(name, bytes)                                                                               \
-    typedef simt::vector_bits<bytes>::type simt_bits;                                                                  \
-    name() = default;                                                                                                  \
-    name(const name &other) { *(simt_bits *)this = *(const simt_bits *)&other; }                                       \
-    name &operator=(const name &other) {                                                                               \
-        *(simt_bits *)this = *(const simt_bits *)&other;                                                               \
-        return *this;                                                                                                  \
+#define SIMT_COPIED_AT_ONCE(name, bytes)                                                                                       \
+    typedef simt::vector_bits<bytes>::type simt_bits;                                                                          \
+    name() = default;                                                                                                          \
+    name(const name &other) { *(simt_bits *)this = *(const simt_bits *)&other; }                                               \
+    name &operator=(const name &other) {                                                                                       \
+        *(simt_bits *)this = *(const simt_bits *)&other;                                                                       \
+        return *this;                                                                                                          \
     }
-#define SIMT_VECTOR2(name, element, bytes)                                                                             \
-    struct alignas(bytes) name {                                                                                       \
-        element x, y;                                                                                                  \
-        SIMT_COPIED_AT_ONCE(name, bytes)                                                                               \
-        constexpr name(element x_, element y_ = 0) : x(x_), y(y_) {}                                                   \
-    };                                                                                                                 \
+#define SIMT_VECTOR2(name, element, bytes)                                                                                     \
+    struct alignas(bytes) name {                                                                                               \
+        element x, y;                                                                                                          \
+        SIMT_COPIED_AT_ONCE(name, bytes)                                                                                       \
+        constexpr name(element x_, element y_ = 0) : x(x_), y(y_) {}                                                           \
+    };                                                                                                                         \
     static inline name make_##name(element x, element y) { return name(x, y); }
-#define SIMT_VECTOR4(name, element, bytes)                                                                             \
-    struct alignas(bytes) name {                                                                                       \
-        element x, y, z, w;                                                                                            \
-        SIMT_COPIED_AT_ONCE(name, bytes)                                                                               \
-        constexpr name(element x_, element y_ = 0, element z_ = 0, element w_ = 0) : x(x_), y(y_), z(z_), w(w_) {}     \
-    };                                                                                                                 \
+#define SIMT_VECTOR4(name, element, bytes)                                                                                     \
+    struct alignas(bytes) name {                                                                                               \
+        element x, y, z, w;                                                                                                    \
+        SIMT_COPIED_AT_ONCE(name, bytes)                                                                                       \
+        constexpr name(element x_, element y_ = 0, element z_ = 0, element w_ = 0) : x(x_), y(y_), z(z_), w(w_) {}             \
+    };                                                                                                                         \
     static inline name make_##name(element x, element y, element z, element w) { return name(x, y, z, w); }
 /* Those that a card moves in parts. */
-#define SIMT_VECTOR1(name, element)                                                                                    \
-    struct name {                                                                                                      \
-        element x;                                                                                                     \
-    };                                                                                                                 \
+#define SIMT_VECTOR1(name, element)                                                                                            \
+    struct name {                                                                                                              \
+        element x;                                                                                                             \
+    };                                                                                                                         \
     static inline name make_##name(element x) { return {x}; }
-#define SIMT_VECTOR3(name, element)                                                                                    \
-    struct name {                                                                                                      \
-        element x, y, z;                                                                                               \
-    };                                                                                                                 \
+#define SIMT_VECTOR3(name, element)                                                                                            \
+    struct name {                                                                                                              \
+        element x, y, z;                                                                                                       \
+    };                                                                                                                         \
     static inline name make_##name(element x, element y, element z) { return {x, y, z}; }
-#define SIMT_VECTOR_OF_TWO(name, element, half)                                                                        \
-    struct alignas(16) name {                                                                                          \
-        element x, y, z, w;                                                                                            \
-    };                                                                                                                 \
+#define SIMT_VECTOR_OF_TWO(name, element, half)                                                                                \
+    struct alignas(16) name {                                                                                                  \
+        element x, y, z, w;                                                                                                    \
+    };                                                                                                                         \
     static inline name make_##name(element x, element y, element z, element w) { return {x, y, z, w}; }
 
-#define SIMT_VECTORS(prefix, element, bytes)                                                                           \
-    SIMT_VECTOR1(prefix##1, element)                                                                                   \
-    SIMT_VECTOR2(prefix##2, element, 2 * bytes)                                                                        \
-    SIMT_VECTOR3(prefix##3, element)                                                                                   \
+#define SIMT_VECTORS(prefix, element, bytes)                                                                                   \
+    SIMT_VECTOR1(prefix##1, element)                                                                                           \
+    SIMT_VECTOR2(prefix##2, element, 2 * bytes)                                                                                \
+    SIMT_VECTOR3(prefix##3, element)                                                                                           \
     SIMT_VECTOR4(prefix##4, element, 4 * bytes)
-#define SIMT_WIDE_VECTORS(prefix, element)                                                                             \
-    SIMT_VECTOR1(prefix##1, element)                                                                                   \
-    SIMT_VECTOR2(prefix##2, element, 16)                                                                               \
-    SIMT_VECTOR3(prefix##3, element)                                                                                   \
+#define SIMT_WIDE_VECTORS(prefix, element)                                                                                     \
+    SIMT_VECTOR1(prefix##1, element)                                                                                           \
+    SIMT_VECTOR2(prefix##2, element, 16)                                                                                       \
+    SIMT_VECTOR3(prefix##3, element)                                                                                           \
     SIMT_VECTOR_OF_TWO(prefix##4, element, prefix##2)
 SIMT_VECTORS(char, signed char, 1)
 SIMT_VECTORS(uchar, unsigned char, 1)

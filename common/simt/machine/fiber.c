@@ -103,9 +103,9 @@ void simt_fence(void) {
 
 /* ---- addresses and clocks ---- */
 
-int simt_is_shared(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared < SHARED_BYTES_MAX; }
-size_t simt_shared_address(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared; }
-void *simt_shared_pointer(size_t address) { return simt_worker->shared + address; }
+int simt_is_shared(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start < SHARED_BYTES_MAX; }
+size_t simt_shared_address(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start; }
+void *simt_shared_pointer(size_t address) { return simt_worker->shared.start + address; }
 void simt_give_way(void) { fiber_give_way(); }
 
 long long simt_clock(void) {

@@ -103,11 +103,11 @@ struct launch {
     _Atomic uint64_t next_block; /* to end_block: all, but for simt_run_part() */
     uint64_t end_block;
     _Atomic bool failed;
-    _Atomic bool fenced; /* __threadfence() has been called */
-    _Atomic unsigned bounds; /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
-    uint64_t number;         /* of this launch, from 1 */
+    _Atomic bool fenced;         /* __threadfence() has been called */
+    _Atomic unsigned bounds;     /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
+    uint64_t number;             /* of this launch, from 1 */
     uint64_t order, first_order; /* memory/stamp.h: of what runs now, and of what ran before its first barrier of the grid */
-    bool after_failure;  /* of a launch whose output it may miss: reads of what nobody wrote are not told */
+    bool after_failure;          /* of a launch whose output it may miss: reads of what nobody wrote are not told */
     bool metered;
     uint64_t meter_every;  /* of the blocks, one in so many is metered */
     uint64_t step, offset; /* block i runs as number (i * step + offset) % blocks */
@@ -118,56 +118,45 @@ struct launch {
     int worker_count;
 };
 
-/* The allocation that an access site found last: a site nearly always stays in one array. */
-struct site_memory {
-    uintptr_t start;
-    size_t bytes;
-    struct cell *cells;
-    bool all_written, read_only;
+/* ---- what each layer keeps of the block that runs; first what an access touches, then what is large ---- */
+
+/* meter/ */
+struct worker_meter {
+    bool on; /* the block is counted, watched or both: its requests are put together */
+    bool counted, watched;
+    struct meter *counts; /* of the launch */
+    struct log *logs;     /* one for each thread */
 };
-enum { SITES = 256 };
 
-/* One CPU thread that runs blocks, one at a time. */
-struct worker {
-    int number;          /* from 0 */
-    uint64_t generation; /* of the launches that were over when it began */
-    clockid_t processor_clock; /* what the processor has given to it */
-    struct launch *launch;
-    fcontext_t scheduler;
-    bool on_fiber; /* a CUDA thread runs, not the scheduler */
-    struct uint3 block_index;
-    struct thread *threads;
-    struct warp warps[MAX_BLOCK_THREADS / WARP_SIZE];
-    unsigned alive;
-    unsigned spins; /* accesses that may be waiting for another thread */
-
-    unsigned at_barrier;
-    int barrier_votes;
-
-    unsigned char *shared; /* the dynamic part first, then the static arrays */
-    size_t shared_used, shared_dirty;
-    struct static_array arrays[MAX_STATIC_ARRAYS];
+/* memory/shared.c */
+struct worker_shared {
+    unsigned char *start; /* the dynamic part first, then the static arrays */
+    struct cell *cells;
     int array_count;
+    struct static_array arrays[MAX_STATIC_ARRAYS];
+    size_t used, dirty;
+};
 
-    /* memory/shadow.c */
-    struct cell *shared_cells;
-    _Atomic int *sector_lock;     /* of the global cells that it updates at this moment, or NULL */
-    uint64_t owner, shared_owner; /* upper bits of the stamps of the block that runs */
+/* memory/, the shadow */
+struct worker_shadow {
+    uint64_t owner, shared_owner; /* upper bits of the stamps of the block */
     uint32_t barrier_clock;       /* the clock of all its threads after its last barrier */
-    struct barrier_site { /* the places of its barriers, and how often it has passed each */
-        const void *pc;
-        struct place place;
-        unsigned passed;
-    } barrier_sites[16];
-    unsigned barrier_site_count;
-    int last_barrier;        /* of these places, or -1 */
-    bool block_synchronises; /* it has made an atomic or volatile access */
-    struct {                 /* the first read, since the last barrier, of a word that nobody had written by then */
+    unsigned suspect_count, access_width;
+    bool block_synchronises;  /* it has made an atomic or volatile access */
+    _Atomic int *sector_lock; /* of the global cells that it updates at this moment, or NULL */
+    struct {                  /* the first read, since the last barrier, of a word that nobody had written by then */
         uintptr_t address;
         const void *pc;
         struct thread *thread; /* NULL: none */
         bool shared;
     } unwritten;
+    int last_barrier; /* of barrier_sites, or -1 */
+    unsigned barrier_site_count;
+    struct barrier_site { /* the places of its barriers, and how often it has passed each */
+        const void *pc;
+        struct place place;
+        unsigned passed;
+    } barrier_sites[16];
     struct suspect { /* races that a card may tolerate, and stores that may be another value than the one before */
         uintptr_t address;
         uint32_t before, other_pc;
@@ -180,38 +169,75 @@ struct worker {
         bool compares;                          /* it is tolerated only where it stores what was there before */
         uint64_t mixed;                         /* else, where no race is known: the flags of the write stamp */
     } suspects[16];
-    unsigned suspect_count, access_width;
     struct other_line { /* where another one of several readers has read, one for each of some cells */
         const struct cell *cell;
-        uint64_t owner; /* of the stamp; shadow.c */
+        uint64_t owner; /* of the stamp */
         uint32_t pc;
     } other_lines[64];
-    struct site_memory site_cache[SITES];
+};
 
-    uint64_t block_number; /* in the grid, x fastest */
-    bool metering;         /* the block that runs is counted, watched or both: its requests are put together */
-    bool counted, watched;
-    struct meter *meter; /* meter/: counts of the launch, and a log for each thread */
-    struct log *logs;
+/* hooks/: the allocation that an access site found last: a site nearly always stays in one array. */
+enum { SITES = 256 };
+struct worker_hooks {
+    struct site_memory {
+        uintptr_t start;
+        size_t bytes;
+        struct cell *cells;
+        bool all_written, read_only;
+    } sites[SITES];
+};
 
-    /* scheduler/ */
-    unsigned stack_count;
-    void *signal_stack;
-    sigjmp_buf escape; /* out of a signal handler, back to the scheduler */
-    int signal;
-    uintptr_t signal_address;
-    const void *signal_pc;
+/* collectives/ */
+struct worker_barrier {
+    unsigned arrived;
+    int votes;
+};
+
+/* scheduler/ */
+struct worker_watchdog {
     _Atomic uint64_t progress;        /* threads that have returned or come to a barrier or a collective */
     _Atomic int64_t block_started_ns; /* 0: idle, or its block has failed */
+};
+struct worker_signal { /* the one that ended a kernel */
+    int number;
+    uintptr_t address;
+    const void *pc;
+    sigjmp_buf escape; /* out of the signal handler, back to the scheduler */
+    void *stack;       /* of the handler */
+};
+
+/* One CPU thread that runs blocks, one at a time. */
+struct worker {
+    struct launch *launch;
+    struct thread *threads;
+    struct worker_meter meter;
+    struct worker_shared shared;
+    struct worker_shadow shadow;
+    struct worker_hooks hooks;
+    struct worker_barrier barrier;
+    struct worker_watchdog watchdog;
+    struct worker_signal signal;
+
+    int number;                /* from 0 */
+    uint64_t generation;       /* of the launches that were over when it began */
+    clockid_t processor_clock; /* what the processor has given to it */
+    fcontext_t scheduler;
+    bool on_fiber; /* a CUDA thread runs, not the scheduler */
+    unsigned stack_count;
+    unsigned spins; /* accesses that may be waiting for another thread */
+    struct uint3 block_index;
+    uint64_t block_number; /* in the grid, x fastest */
+    unsigned alive;        /* threads of the block that have not returned */
+    struct warp warps[MAX_BLOCK_THREADS / WARP_SIZE];
 };
 
 /* Compiled by simt-nvcc --confined: it may try to deceive. */
 extern const char __start_simt_confined[] __attribute__((weak));
 #define IS_CONFINED (__start_simt_confined != NULL)
 
-extern _Thread_local struct worker *simt_worker; /* NULL on host threads */
+extern _Thread_local struct worker *simt_worker;                          /* NULL on host threads */
 extern _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim; /* of the running thread; constants to a kernel */
-extern _Thread_local struct thread *simt_self;   /* NULL outside a kernel */
+extern _Thread_local struct thread *simt_self;                            /* NULL outside a kernel */
 /* The furthest basic block that the running thread has entered since its last access, or since it met other lanes; after
  * simt_run_in_step() and in blocks that are counted its negative, so that the hook of basic blocks makes one comparison for
  * all of them. */

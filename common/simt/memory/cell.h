@@ -8,9 +8,9 @@
 /* What is remembered of one 4-byte word of global or shared memory, or of one byte of a word that is split: once threads
  * access less of a word than the whole, its four bytes have cells of their own. */
 struct cell {
-    uint64_t write, read; /* stamps of the last write and of the last reads; 0: none */
+    uint64_t write, read;             /* stamps of the last write and of the last reads; 0: none */
     uint32_t write_clock, read_clock; /* of the block's own time, which collectives and barriers advance; 0: long ago */
-    uint32_t write_pc; /* relative to the program's start */
+    uint32_t write_pc;                /* relative to the program's start */
     union {
         struct {
             uint32_t read_pc : 30;

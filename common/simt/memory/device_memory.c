@@ -74,8 +74,7 @@ static void *allocate(size_t bytes, bool reserved, enum memory_kind kind, int de
     if (kind == DEVICE) mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
     /* Pages of cells that no kernel touches take no memory. */
     size_t cell_bytes = cells_bytes(bytes);
-    struct cell *cells =
-        mmap(NULL, cell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct cell *cells = mmap(NULL, cell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (cells == MAP_FAILED) {
         munmap(mapping, mapping_bytes);
         return NULL;

@@ -22,10 +22,10 @@ struct allocation {
     size_t mapping_bytes;
     int serial; /* counts cudaMalloc calls: what a message calls the allocation by, unless it has a name */
     const char *name;
-    size_t element_bytes;  /* where it has a name */
-    bool read_only;        /* an input: no kernel may write it */
-    bool reserved;         /* holds zeros where nobody has touched it */
-    bool all_written;      /* the host has filled it as a whole, or may do so at any time */
+    size_t element_bytes; /* where it has a name */
+    bool read_only;       /* an input: no kernel may write it */
+    bool reserved;        /* holds zeros where nobody has touched it */
+    bool all_written;     /* the host has filled it as a whole, or may do so at any time */
     struct cell *cells;
     size_t cell_bytes;
     size_t pitch, row_bytes; /* of cudaMallocPitch(), else 0: the end of each row is padding */
@@ -41,17 +41,16 @@ struct memory_place memory_place(uintptr_t address, size_t bytes);
 
 void *memory_allocate(size_t bytes, enum memory_kind kind, int device); /* poison; NULL when there is not enough */
 void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes);
-void *memory_reserve(size_t bytes);  /* NULL when the address space is too small; zeros that take up no room */
+void *memory_reserve(size_t bytes); /* NULL when the address space is too small; zeros that take up no room */
 bool memory_free(void *pointer);
 void memory_written_by_host(const void *pointer, size_t bytes);
 void memory_copied(const void *to, const void *from, size_t bytes); /* written where the source is */
-bool memory_forget(const void *pointer, int value, size_t bytes); /* set a reserved allocation to 0 as a whole; else false */
+bool memory_forget(const void *pointer, int value, size_t bytes);   /* set a reserved allocation to 0 as a whole; else false */
 void memory_for_each(void (*visit)(const struct allocation *allocation, void *data), void *data);
 void memory_free_all(void);
 /* The host has no rights to device memory, so that it cannot take a device pointer for its own: opened for a launch, and
  * around what the API itself does. */
-void memory_open(const void *pointer),
-    memory_close(const void *pointer); /* the allocation that holds the byte, if any */
+void memory_open(const void *pointer), memory_close(const void *pointer); /* the allocation that holds the byte, if any */
 void memory_open_all(void), memory_close_all(void);
 size_t memory_total(void), memory_in_use(void);
 const struct allocation *memory_find(uintptr_t address);    /* the allocation that holds the byte, or NULL */
@@ -59,13 +58,13 @@ const struct allocation *memory_nearest(uintptr_t address); /* the last one that
 
 /* ---- shared memory of the block that runs ---- */
 static inline size_t shared_offset_of(const struct worker *worker, uintptr_t address) {
-    return address - (uintptr_t)worker->shared; /* beyond SHARED_BYTES_MAX: not shared memory */
+    return address - (uintptr_t)worker->shared.start; /* beyond SHARED_BYTES_MAX: not shared memory */
 }
 /* Inside the dynamic array or one of the static ones. */
 static inline bool shared_contains(const struct worker *worker, size_t offset, size_t bytes) {
     if (offset + bytes <= worker->launch->dynamic_shared_bytes) return true;
-    for (int i = 0; i < worker->array_count; i++) {
-        const struct static_array *array = &worker->arrays[i];
+    for (int i = 0; i < worker->shared.array_count; i++) {
+        const struct static_array *array = &worker->shared.arrays[i];
         if (offset >= array->offset && offset + bytes <= array->offset + array->bytes) return true;
     }
     return false;

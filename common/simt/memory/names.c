@@ -25,8 +25,8 @@ static void describe_gap(size_t elements, const char *where, const struct static
 
 static void describe_shared(const struct worker *worker, size_t offset, char *text, size_t room) {
     const struct static_array *below = NULL, *above = NULL;
-    for (int i = worker->array_count - 1; i >= 0 && below == NULL; i--)
-        *(worker->arrays[i].offset <= offset ? &below : &above) = &worker->arrays[i];
+    for (int i = worker->shared.array_count - 1; i >= 0 && below == NULL; i--)
+        *(worker->shared.arrays[i].offset <= offset ? &below : &above) = &worker->shared.arrays[i];
     size_t end = below != NULL ? below->offset + below->bytes : worker->launch->dynamic_shared_bytes;
     if (offset < end) above = NULL;
     if (below != NULL && offset < end) {
@@ -46,7 +46,8 @@ static void describe_shared(const struct worker *worker, size_t offset, char *te
     size_t length = strlen(text);
     if (length > 0) snprintf(text + length, room - length, " and ");
     length = strlen(text);
-    describe_gap((above->offset - offset - 1) / above->element_bytes + 1, "before the start", above, text + length, room - length);
+    describe_gap((above->offset - offset - 1) / above->element_bytes + 1, "before the start", above, text + length,
+                 room - length);
 }
 
 /* The allocation that an address most likely belongs to: the one that it lies in, else the one that its place in the
@@ -77,8 +78,8 @@ static size_t describe_overrun(uintptr_t address, const struct allocation *above
     if (below == NULL || address - (below->start + below->bytes) > 4 * (above->start - address)) return 0;
     char serial[40];
     snprintf(serial, sizeof serial, "device allocation %d", below->serial);
-    snprintf(text, room, "%zu bytes past the end of %s, which has %zu bytes, or ", (size_t)(address - (below->start + below->bytes)),
-             below->name != NULL ? below->name : serial, below->bytes);
+    snprintf(text, room, "%zu bytes past the end of %s, which has %zu bytes, or ",
+             (size_t)(address - (below->start + below->bytes)), below->name != NULL ? below->name : serial, below->bytes);
     return strlen(text);
 }
 
@@ -98,7 +99,8 @@ static void describe_global(uintptr_t address, uintptr_t before, char *text, siz
     }
     if (found != NULL && found->start > address)
         snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes: element -%zu, %s",
-                 (size_t)(found->start - address), name, found->bytes, (size_t)(found->start - address - 1) / unit + 1, unit_words);
+                 (size_t)(found->start - address), name, found->bytes, (size_t)(found->start - address - 1) / unit + 1,
+                 unit_words);
     else if (found != NULL && address - found->start < found->bytes)
         snprintf(text, room, "%s[%zu], %s", name, (size_t)(address - found->start) / unit, unit_words);
     else if (found != NULL && address - found->start < found->mapping_bytes)
@@ -114,7 +116,7 @@ static void describe_global(uintptr_t address, uintptr_t before, char *text, siz
 void describe_address(uintptr_t address, char *text, size_t room) { describe_stray(address, 0, text, room); }
 
 void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room) {
-    size_t offset = simt_worker != NULL ? address - (uintptr_t)simt_worker->shared : SIZE_MAX / 2;
+    size_t offset = simt_worker != NULL ? address - (uintptr_t)simt_worker->shared.start : SIZE_MAX / 2;
     if (offset < SHARED_BYTES_MAX)
         describe_shared(simt_worker, offset, text, room);
     else if (-offset <= 4096)

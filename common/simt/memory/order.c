@@ -1,4 +1,4 @@
-/* When an access was: the launches' order, and a block's own time, which barriers and collectives advance. shadow.c compares. */
+/* When an access was: the launches' order, and a block's own time, which barriers and collectives advance. judge.h compares. */
 #define _GNU_SOURCE
 #include "device_memory.h"
 #include "sector_lock.h"
@@ -57,7 +57,7 @@ static void age_clocks_of(struct cell *cell, const struct aging *aging) {
 }
 
 static void reset_clocks(struct worker *worker) {
-    worker->barrier_clock = 1;
+    worker->shadow.barrier_clock = 1;
     for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].clock = 1;
     for (unsigned w = 0; w * WARP_SIZE < worker->launch->threads; w++) {
         struct warp *warp = &worker->warps[w];
@@ -68,50 +68,51 @@ static void reset_clocks(struct worker *worker) {
 }
 
 static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
-    struct aging aging = {age_clocks_of, NULL, stamp_make(worker->owner, 0)};
+    struct aging aging = {age_clocks_of, NULL, stamp_make(worker->shadow.owner, 0)};
     memory_for_each(age_allocation, &aging);
-    aging.stamp = stamp_make(worker->shared_owner, 0);
-    for (size_t i = 0; i < (SHARED_BYTES_MAX + 3) / 4 * 5; i++) age_clocks_of(&worker->shared_cells[i], &aging);
+    aging.stamp = stamp_make(worker->shadow.shared_owner, 0);
+    for (size_t i = 0; i < (SHARED_BYTES_MAX + 3) / 4 * 5; i++) age_clocks_of(&worker->shared.cells[i], &aging);
     reset_clocks(worker);
 }
 
 /* ---- the block's own time -------------------------------------------------------------------------------------------------- */
 
 static void set_stamps(struct worker *worker) {
-    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].stamp = stamp_make(worker->owner, i);
+    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].stamp = stamp_make(worker->shadow.owner, i);
 }
 
 void shadow_start_block(struct worker *worker, uint64_t number) {
-    if (worker->shared_owner == STAMP_SERIAL_MAX) {
-        madvise(worker->shared_cells, cells_bytes(SHARED_BYTES_MAX), MADV_DONTNEED);
-        worker->shared_owner = 0;
+    if (worker->shadow.shared_owner == STAMP_SERIAL_MAX) {
+        madvise(worker->shared.cells, cells_bytes(SHARED_BYTES_MAX), MADV_DONTNEED);
+        worker->shadow.shared_owner = 0;
     }
-    worker->shared_owner++;
-    worker->owner = owner_make(worker->launch->order, number);
-    worker->barrier_site_count = 0;
-    worker->last_barrier = -1;
-    worker->block_synchronises = false;
-    worker->unwritten.thread = NULL;
-    worker->suspect_count = 0;
-    worker->access_width = 4;
+    worker->shadow.shared_owner++;
+    worker->shadow.owner = owner_make(worker->launch->order, number);
+    worker->shadow.barrier_site_count = 0;
+    worker->shadow.last_barrier = -1;
+    worker->shadow.block_synchronises = false;
+    worker->shadow.unwritten.thread = NULL;
+    worker->shadow.suspect_count = 0;
+    worker->shadow.access_width = 4;
     set_stamps(worker);
     reset_clocks(worker);
 }
 
 /* Counts beyond the table are lost: messages then say less. */
 static void count_barrier(struct worker *worker, const struct thread *last) {
-    enum { ROOM = sizeof worker->barrier_sites / sizeof *worker->barrier_sites };
+    enum { ROOM = sizeof worker->shadow.barrier_sites / sizeof *worker->shadow.barrier_sites };
     unsigned i = 0;
-    while (i < worker->barrier_site_count && worker->barrier_sites[i].pc != last->last_pc) i++;
-    if (i == worker->barrier_site_count && i < ROOM)
-        worker->barrier_sites[worker->barrier_site_count++] = (struct barrier_site){last->last_pc, last->place, 0};
-    worker->last_barrier = i < ROOM ? (int)i : -1;
-    if (i < ROOM) worker->barrier_sites[i].passed++;
+    while (i < worker->shadow.barrier_site_count && worker->shadow.barrier_sites[i].pc != last->last_pc) i++;
+    if (i == worker->shadow.barrier_site_count && i < ROOM)
+        worker->shadow.barrier_sites[worker->shadow.barrier_site_count++] =
+            (struct barrier_site){last->last_pc, last->place, 0};
+    worker->shadow.last_barrier = i < ROOM ? (int)i : -1;
+    if (i < ROOM) worker->shadow.barrier_sites[i].passed++;
 }
 
-void shadow_barrier(struct worker *worker) {
+void shadow_barrier(struct worker *worker, const struct thread *last) {
     shadow_report_unwritten(worker);
-    count_barrier(worker, simt_self);
+    count_barrier(worker, last);
     uint32_t latest = 0;
     for (unsigned i = 0; i < worker->launch->threads; i++)
         if (worker->threads[i].clock > latest) latest = worker->threads[i].clock;
@@ -119,12 +120,12 @@ void shadow_barrier(struct worker *worker) {
         age_block(worker);
         return;
     }
-    worker->barrier_clock = latest + 1;
-    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].clock = worker->barrier_clock;
+    worker->shadow.barrier_clock = latest + 1;
+    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].clock = worker->shadow.barrier_clock;
 }
 
 void shadow_grid_barrier(struct worker *worker) {
-    worker->owner = owner_make(worker->launch->order, worker->block_number);
+    worker->shadow.owner = owner_make(worker->launch->order, worker->block_number);
     set_stamps(worker);
 }
 
@@ -145,6 +146,5 @@ void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned la
             if (warp->known[__builtin_ctz(left)][a] > joined[a]) joined[a] = warp->known[__builtin_ctz(left)][a];
     for (unsigned left = lanes; left != 0; left &= left - 1)
         joined[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
-    for (unsigned left = lanes; left != 0; left &= left - 1)
-        memcpy(warp->known[__builtin_ctz(left)], joined, sizeof joined);
+    for (unsigned left = lanes; left != 0; left &= left - 1) memcpy(warp->known[__builtin_ctz(left)], joined, sizeof joined);
 }

@@ -48,8 +48,7 @@ struct memory_place memory_place(uintptr_t address, size_t bytes) {
     offset = simt_self != NULL ? address - simt_self->stack : SIZE_MAX;
     if (offset < STACK_BYTES) return (struct memory_place){LOCAL, NULL, bytes <= STACK_BYTES - offset};
     const struct allocation *found = memory_find(address);
-    if (found != NULL)
-        return (struct memory_place){found->kind, found, bytes <= found->bytes - (address - found->start)};
+    if (found != NULL) return (struct memory_place){found->kind, found, bytes <= found->bytes - (address - found->start)};
     pthread_once(&found_sections, find_sections);
     for (size_t i = 0; i < section_count; i++)
         if (address >= sections[i].start && address < sections[i].stop)

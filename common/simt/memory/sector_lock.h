@@ -13,9 +13,10 @@ extern struct sector_lock {
 } sector_locks[SECTOR_LOCKS];
 
 static inline void lock_sector(struct worker *worker, uintptr_t address) {
-    worker->sector_lock = &sector_locks[address / LOCKED_SECTOR % SECTOR_LOCKS].holder; /* first: a signal may come here */
+    worker->shadow.sector_lock =
+        &sector_locks[address / LOCKED_SECTOR % SECTOR_LOCKS].holder; /* first: a signal may come here */
     int none = 0;
-    while (!atomic_compare_exchange_weak_explicit(worker->sector_lock, &none, worker->number + 1, memory_order_acquire,
+    while (!atomic_compare_exchange_weak_explicit(worker->shadow.sector_lock, &none, worker->number + 1, memory_order_acquire,
                                                   memory_order_relaxed)) {
         if (none != 0) sched_yield();
         none = 0;
@@ -24,10 +25,10 @@ static inline void lock_sector(struct worker *worker, uintptr_t address) {
 
 /* Also where a fault or a signal ends the fiber, which then does not return to the one that locked. */
 static inline void unlock_sector(struct worker *worker) {
-    _Atomic int *lock = worker->sector_lock;
+    _Atomic int *lock = worker->shadow.sector_lock;
     if (lock != NULL && atomic_load_explicit(lock, memory_order_relaxed) == worker->number + 1)
         atomic_store_explicit(lock, 0, memory_order_release);
-    worker->sector_lock = NULL;
+    worker->shadow.sector_lock = NULL;
 }
 
 #endif

@@ -19,10 +19,10 @@ static inline bool shadow_read_is_settled(const struct cell *cell, uint64_t stam
         if (same_launch(write, stamp) || (write == 0 && !all_written)) return false;
         if ((read & READ_BY_BLOCKS) != 0 && same_launch(read, stamp)) return true;
     } else {
-        if (!same_owner(write, stamp) || cell->write_clock >= worker->barrier_clock || (write & WRITE_PENDING) != 0)
+        if (!same_owner(write, stamp) || cell->write_clock >= worker->shadow.barrier_clock || (write & WRITE_PENDING) != 0)
             return false;
     }
-    if ((read & READ_BY_WARPS) != 0 && same_owner(read, stamp) && cell->read_clock >= worker->barrier_clock) return true;
+    if ((read & READ_BY_WARPS) != 0 && same_owner(read, stamp) && cell->read_clock >= worker->shadow.barrier_clock) return true;
     return read == stamp && cell->read_clock == clock;
 }
 /* An access to `bytes` bytes that begin `offset` bytes into some memory with these cells. */
@@ -36,8 +36,8 @@ void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t addre
 /* By the host before a launch, and by the last block to come to a barrier of the grid: what follows is ordered after. */
 void shadow_next_order(struct launch *launch);
 void shadow_start_block(struct worker *worker, uint64_t number);
-void shadow_barrier(struct worker *worker);
-void shadow_grid_barrier(struct worker *worker); /* launch->order has changed */
+void shadow_barrier(struct worker *worker, const struct thread *last); /* `last` was the last to come, or was there */
+void shadow_grid_barrier(struct worker *worker);                       /* launch->order has changed */
 void shadow_report_unwritten(struct worker *worker);
 void shadow_settle_suspects(struct worker *worker); /* before anything else is stored */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);

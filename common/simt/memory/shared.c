@@ -26,24 +26,24 @@ size_t shared_most(void) {
 
 bool shared_create(struct worker *worker) {
     /* Twice the size, so that an index that runs on lands in it and is told as such. */
-    worker->shared = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    worker->shared_cells = mmap(NULL, cells_bytes(SHARED_BYTES_MAX), PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    worker->shared_dirty = SHARED_BYTES_MAX; /* the first block, too, finds poison */
-    return worker->shared != MAP_FAILED && worker->shared_cells != MAP_FAILED;
+    worker->shared.start = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    worker->shared.cells =
+        mmap(NULL, cells_bytes(SHARED_BYTES_MAX), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    worker->shared.dirty = SHARED_BYTES_MAX; /* the first block, too, finds poison */
+    return worker->shared.start != MAP_FAILED && worker->shared.cells != MAP_FAILED;
 }
 
 void shared_start_block(struct worker *worker) {
     size_t dynamic_bytes = worker->launch->dynamic_shared_bytes;
-    if (worker->shared_used > worker->shared_dirty) worker->shared_dirty = worker->shared_used;
-    if (dynamic_bytes > worker->shared_dirty) worker->shared_dirty = dynamic_bytes;
-    memset(worker->shared, memory_poison, worker->shared_dirty);
-    worker->shared_used = worker->shared_dirty = dynamic_bytes;
-    worker->array_count = 0;
+    if (worker->shared.used > worker->shared.dirty) worker->shared.dirty = worker->shared.used;
+    if (dynamic_bytes > worker->shared.dirty) worker->shared.dirty = dynamic_bytes;
+    memset(worker->shared.start, memory_poison, worker->shared.dirty);
+    worker->shared.used = worker->shared.dirty = dynamic_bytes;
+    worker->shared.array_count = 0;
 }
 
 /* No worker: an extern __shared__ array outside of any function, which asks before main(). */
-void *simt_dynamic_shared(void) { return simt_worker != NULL ? simt_worker->shared : NULL; }
+void *simt_dynamic_shared(void) { return simt_worker != NULL ? simt_worker->shared.start : NULL; }
 
 /* The first thread of a block that reaches a __shared__ declaration places the array; the others find it. Arrays lie
  * apart, so that an index past the end of one does not land in the next unnoticed. */
@@ -51,25 +51,25 @@ void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, 
     enum { GAP = 128 };
     struct worker *worker = simt_worker;
     size_t static_bytes = 0;
-    for (int i = 0; i < worker->array_count; i++) {
-        if (worker->arrays[i].extents == extents) return worker->shared + worker->arrays[i].offset;
-        static_bytes += worker->arrays[i].bytes;
+    for (int i = 0; i < worker->shared.array_count; i++) {
+        if (worker->shared.arrays[i].extents == extents) return worker->shared.start + worker->shared.arrays[i].offset;
+        static_bytes += worker->shared.arrays[i].bytes;
     }
     static_bytes += bytes;
-    size_t offset = (worker->shared_used + GAP + GAP - 1) / GAP * GAP;
-    if (static_bytes > worker->launch->static_limit || worker->array_count == MAX_STATIC_ARRAYS)
-        simt_fail(
-            cudaErrorLaunchFailure,
-            "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
-            "%zu bytes with the dynamic part: at most %zu bytes and %d arrays may be declared beside it (%d bytes are for "
-            "both, unless cudaFuncSetAttribute gives the dynamic part its own)",
-            file, line, name, static_bytes, worker->array_count + 1,
-            static_bytes + worker->launch->dynamic_shared_bytes, worker->launch->static_limit, MAX_STATIC_ARRAYS,
-            SHARED_BYTES_DEFAULT);
+    size_t offset = (worker->shared.used + GAP + GAP - 1) / GAP * GAP;
+    if (static_bytes > worker->launch->static_limit || worker->shared.array_count == MAX_STATIC_ARRAYS)
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
+                  "%zu bytes with the dynamic part: at most %zu bytes and %d arrays may be declared beside it (%d bytes are "
+                  "for "
+                  "both, unless cudaFuncSetAttribute gives the dynamic part its own)",
+                  file, line, name, static_bytes, worker->shared.array_count + 1,
+                  static_bytes + worker->launch->dynamic_shared_bytes, worker->launch->static_limit, MAX_STATIC_ARRAYS,
+                  SHARED_BYTES_DEFAULT);
     size_t element_bytes = bytes;
     for (const size_t *extent = extents; *extent != 0; extent++) element_bytes /= *extent;
-    worker->arrays[worker->array_count++] =
+    worker->shared.arrays[worker->shared.array_count++] =
         (struct static_array){extents, name, offset, bytes, element_bytes > 0 ? element_bytes : 1};
-    worker->shared_used = offset + bytes;
-    return worker->shared + offset;
+    worker->shared.used = offset + bytes;
+    return worker->shared.start + offset;
 }

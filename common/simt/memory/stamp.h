@@ -27,7 +27,7 @@ static const uint64_t STAMP_LAUNCH_MAX = (1ull << STAMP_LAUNCH_BITS) - 1, STAMP_
 static const uint64_t STAMP_FLAGS = (1u << STAMP_FLAG_BITS) - 1, STAMP_THREAD_AND_FLAGS = (1u << STAMP_OWNER_SHIFT) - 1;
 
 /* Flags of a write stamp; marked: atomic or volatile. In shared memory, pending: cp.async under way. In global memory,
- * where races may be tolerated (shadow.c), mixed: the launch has stored several values there that were not all atomic,
+ * where races may be tolerated (tolerated.c), mixed: the launch has stored several values there that were not all atomic,
  * or more than 8 bytes at once: since the block's last barrier, or ever. */
 enum { WRITE_MARKED = 1, WRITE_PENDING = 2, WRITE_VOLATILE = 4, WRITE_MIXED = 4, WRITE_EVER_MIXED = 2 };
 /* Flags of a read stamp: others read it too. In shared memory the last says that the read was volatile. */
@@ -49,7 +49,7 @@ static inline bool same_launch(uint64_t a, uint64_t b) { return stamp_launch(a ^
 static inline bool same_owner(uint64_t a, uint64_t b) { return stamp_owner(a ^ b) == 0; }
 /* The stamp as the thread has it in shared memory. */
 static inline uint64_t stamp_in_shared(uint64_t stamp, const struct worker *worker) {
-    return worker->shared_owner << STAMP_OWNER_SHIFT | (stamp & STAMP_THREAD_AND_FLAGS);
+    return worker->shadow.shared_owner << STAMP_OWNER_SHIFT | (stamp & STAMP_THREAD_AND_FLAGS);
 }
 /* Is it of this launch, whichever of its barriers of the grid came before? */
 static inline bool stamp_is_of(uint64_t stamp, const struct launch *launch) {

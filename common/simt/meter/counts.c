@@ -16,7 +16,8 @@ struct kernel *simt_kernels;
 int simt_kernel_count;
 static int kernel_room;
 static uint64_t meter_every; /* 0: the meter is off */
-const struct watcher *simt_watcher;
+void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
+                            unsigned lanes, const struct access *access);
 
 void *meter_allocate(size_t bytes) {
     void *memory = calloc(1, bytes);
@@ -110,8 +111,7 @@ static unsigned count_sectors(const uintptr_t *addresses, unsigned lanes, unsign
  * shared memory that are filled from one 128-byte line. A row that is shifted by 16 bytes against its place in global
  * memory, as those of a padded tile are, so costs one more for each line that it comes from. Copies of 4 bytes go through
  * L1, and count as loads do. Found from an H100's and an H200's counters of chapters 06 and 09. */
-static unsigned count_copied_sectors(const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes,
-                                     unsigned bytes) {
+static unsigned count_copied_sectors(const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes, unsigned bytes) {
     enum { LINE = 128 };
     static _Thread_local struct small_set set;
     unsigned filled = 0, sectors = count_sectors(addresses, lanes, bytes);
@@ -195,7 +195,7 @@ static void keep_sample(struct worker *worker, struct site *site, const uintptr_
     memcpy(site->sample, addresses, sizeof site->sample);
     /* Banks are counted from the start of the block's shared memory. */
     if (site->space == SPACE_SHARED)
-        for (int i = 0; i < WARP_SIZE; i++) site->sample[i] -= (uintptr_t)worker->shared;
+        for (int i = 0; i < WARP_SIZE; i++) site->sample[i] -= (uintptr_t)worker->shared.start;
     if (site->space == SPACE_LOCAL) return;
     describe_address(addresses[lowest], site->sample_names[0], sizeof site->sample_names[0]);
     describe_address(addresses[highest], site->sample_names[1], sizeof site->sample_names[1]);
@@ -214,22 +214,21 @@ static void add_wavefronts(struct site *site, const uintptr_t *addresses, unsign
 
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                    unsigned lanes, unsigned live, const struct access *access) {
-    if (worker->watched) simt_watcher->request(worker, warp, addresses, destinations, lanes, access);
-    if (!worker->counted) return;
+    if (worker->meter.watched) meter_watch_request(worker, warp, addresses, destinations, lanes, access);
+    if (!worker->meter.counted) return;
     const void *pc = absolute_pc(access->pc);
-    struct site *site = find_place(worker->meter->sites, pc, access->kind, access->space);
+    struct site *site = find_place(worker->meter.counts->sites, pc, access->kind, access->space);
     site->pc = pc;
     site->kind = access->kind;
     site->space = access->space;
     site->bytes = access->bytes;
     site->requests++;
-    worker->meter->warp_requests[warp]++;
+    worker->meter.counts->warp_requests[warp]++;
     site->lanes += (unsigned)__builtin_popcount(lanes);
     site->partial += lanes != live;
     if (access->space == SPACE_GLOBAL)
-        site->sectors += access->kind == ACCESS_COPY
-                             ? count_copied_sectors(addresses, destinations, lanes, access->bytes)
-                             : count_sectors(addresses, lanes, access->bytes);
+        site->sectors += access->kind == ACCESS_COPY ? count_copied_sectors(addresses, destinations, lanes, access->bytes)
+                                                     : count_sectors(addresses, lanes, access->bytes);
     else if (access->space == SPACE_SHARED && access->kind != ACCESS_COPY)
         add_wavefronts(site, addresses, lanes);
     /* What copies of 4 or 8 bytes write. Those of 16 bytes pass by the data path that counts wavefronts on a card. */
@@ -261,18 +260,16 @@ static void add_event(struct meter *meter, const char *what, const char *file, i
     meter->events[meter->event_count++] = (struct event){what, file, line, count};
 }
 
-void meter_event(struct worker *worker, int warp, const char *what, const char *file, int line) {
-    if (worker->watched) simt_watcher->event(worker, warp, what, file, line);
-    if (!worker->counted) return;
-    add_event(worker->meter, what, file, line, 1);
+void meter_event(struct worker *worker, int warp, const struct place *place) {
+    add_event(worker->meter.counts, place->what, place->file, place->line, 1);
     if (warp < 0)
-        worker->meter->barriers++;
+        worker->meter.counts->barriers++;
     else
-        worker->meter->collectives++;
+        worker->meter.counts->collectives++;
 }
 
 void meter_flag(struct worker *worker) {
-    if (worker->counted) worker->meter->flag_accesses++;
+    if (worker->meter.counted) worker->meter.counts->flag_accesses++;
 }
 
 static void add_basic_block(struct meter *meter, const void *pc, uint64_t times) {
@@ -287,12 +284,11 @@ static void add_basic_block(struct meter *meter, const void *pc, uint64_t times)
     }
 }
 
-void meter_basic_block(struct worker *worker, const void *pc) { add_basic_block(worker->meter, pc, 1); }
+void meter_basic_block(struct worker *worker, const void *pc) { add_basic_block(worker->meter.counts, pc, 1); }
 
-void meter_copy_arrived(struct worker *worker, uint64_t accesses) {
-    if (!worker->counted) return;
-    worker->meter->copies++;
-    worker->meter->copy_accesses += accesses;
+void meter_copy_landed(struct worker *worker, uint64_t accesses) {
+    worker->meter.counts->copies++;
+    worker->meter.counts->copy_accesses += accesses;
 }
 
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
@@ -361,16 +357,15 @@ static struct kernel *find_kernel(const struct launch *launch) {
     return kernel;
 }
 
-void meter_launch_done(struct launch *launch, struct worker **workers, int count) {
-    if (simt_watcher != NULL) simt_watcher->launch(launch);
-    if (!launch->metered) return;
+void meter_launch_done(struct launch *launch) {
     struct kernel *kernel = find_kernel(launch);
     struct touched touched = {.launch = launch};
     memory_for_each(count_touched, &touched);
-    for (int i = 0; i < count; i++) {
-        merge(kernel->meter, workers[i]->meter);
-        free(workers[i]->meter->events);
-        memset(workers[i]->meter, 0, sizeof *workers[i]->meter);
+    for (int i = 0; i < launch->worker_count; i++) {
+        struct meter *counts = launch->workers[i]->meter.counts;
+        merge(kernel->meter, counts);
+        free(counts->events);
+        memset(counts, 0, sizeof *counts);
     }
     kernel->grid = launch->grid;
     kernel->block = launch->block;

@@ -37,7 +37,7 @@ struct meter {
     uint64_t barriers, collectives; /* once per block, once per warp */
     uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
     uint64_t warp_requests[MAX_BLOCK_THREADS / WARP_SIZE]; /* of the block that runs */
-    uint64_t busiest_warp_requests; /* the most of any warp of a block, over the blocks before it */
+    uint64_t busiest_warp_requests;                        /* the most of any warp of a block, over the blocks before it */
     uint64_t basic_blocks;          /* that threads have entered, also those that found no place in the table */
     uint64_t copies, copy_accesses; /* asynchronous, and what their threads accessed between issue and arrival */
     size_t shared_bytes;            /* of the block that had the most: static and dynamic */
@@ -55,7 +55,7 @@ struct kernel {
 extern struct kernel *simt_kernels; /* that were launched under the meter */
 extern int simt_kernel_count;
 
-void *meter_allocate(size_t bytes); /* zeros; ends the program when there is no memory */
+void *meter_allocate(size_t bytes);                                        /* zeros; ends the program when there is no memory */
 void *meter_grow(void *array, int count, int *room, size_t element_bytes); /* so that one more fits; the same ending */
 
 void meter_end_block(struct meter *meter); /* adds its busiest warp */

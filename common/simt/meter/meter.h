@@ -13,7 +13,7 @@ void meter_start(unsigned every); /* forget what was counted; meter one block in
 void meter_stop(void);
 bool meter_is_on(uint64_t *every);
 struct meter *meter_create(void);
-void meter_start_block(struct worker *worker); /* is it counted, is it watched? */
+void meter_start_block(struct worker *worker); /* is it counted? */
 
 /* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */
 struct access {
@@ -25,16 +25,9 @@ struct access {
     uint8_t kind, space;
 };
 
-/* Somebody who watches the requests of some blocks, beside or instead of the counts: trace/. */
-struct watcher {
-    bool (*block)(struct worker *worker); /* one starts: is it watched? */
-    void (*request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
-                    unsigned lanes, const struct access *access);
-    void (*event)(struct worker *worker, int warp, const char *what, const char *file,
-                  int line);                     /* warp -1: a barrier */
-    void (*launch)(const struct launch *launch); /* one has ended */
-};
-extern const struct watcher *simt_watcher; /* NULL: nobody */
+/* Called with each request of a block that is watched: trace/. */
+extern void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses,
+                                   const uint32_t *destinations, unsigned lanes, const struct access *access);
 
 /* ---- requests.c: the accesses of a metered block, lane by lane, put together to requests of its warps ---- */
 void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc);
@@ -47,12 +40,11 @@ void meter_block(struct worker *worker);
 bool meter_make_room(struct worker *worker, unsigned first, unsigned end);
 
 /* ---- counts.c: what each source line cost ---- */
-void meter_event(struct worker *worker, int warp, const char *what, const char *file,
-                 int line); /* warp -1: a barrier */
-void meter_flag(struct worker *worker); /* an access by which threads may wait for one another */
-void meter_basic_block(struct worker *worker, const void *pc); /* the running thread enters it */
-void meter_copy_arrived(struct worker *worker, uint64_t accesses); /* made by its thread since the copy was issued */
-void meter_launch_done(struct launch *launch, struct worker **workers, int count);
+void meter_event(struct worker *worker, int warp, const struct place *place); /* warp -1: a barrier */
+void meter_flag(struct worker *worker);                           /* an access by which threads may wait for one another */
+void meter_basic_block(struct worker *worker, const void *pc);    /* the running thread enters it */
+void meter_copy_landed(struct worker *worker, uint64_t accesses); /* made by its thread since the copy was issued */
+void meter_launch_done(struct launch *launch);
 
 /* ---- table.c: the counts in words; JSON is the caller's to free ---- */
 char *meter_json(void);

@@ -13,17 +13,16 @@ struct log {
     struct access entries[LOG_SIZE];
 };
 
-static struct log *log_of(const struct thread *thread) { return &simt_worker->logs[thread->linear]; }
+static struct log *log_of(const struct thread *thread) { return &simt_worker->meter.logs[thread->linear]; }
 
 void meter_start_block(struct worker *worker) {
     const struct launch *launch = worker->launch;
-    worker->counted = launch->metered && worker->block_number % launch->meter_every == 0;
-    worker->watched = simt_watcher != NULL && simt_watcher->block(worker);
-    worker->metering = worker->counted || worker->watched;
-    if (worker->counted) meter_end_block(worker->meter);
-    if (!worker->metering) return;
-    if (worker->logs == NULL) worker->logs = meter_allocate(MAX_BLOCK_THREADS * sizeof *worker->logs);
-    for (unsigned i = 0; i < worker->launch->threads; i++) worker->logs[i].start = worker->logs[i].length = 0;
+    worker->meter.counted = launch->metered && worker->block_number % launch->meter_every == 0;
+    worker->meter.on = worker->meter.counted || worker->meter.watched;
+    if (worker->meter.counted) meter_end_block(worker->meter.counts);
+    if (!worker->meter.on) return;
+    if (worker->meter.logs == NULL) worker->meter.logs = meter_allocate(MAX_BLOCK_THREADS * sizeof *worker->meter.logs);
+    for (unsigned i = 0; i < worker->launch->threads; i++) worker->meter.logs[i].start = worker->meter.logs[i].length = 0;
 }
 
 void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum memory_space space, const void *pc) {
@@ -51,7 +50,7 @@ void meter_destination(const void *from, size_t shared_offset) {
  * Return when all logs are empty, or when a log is empty whose thread stopped because its log was full: that thread may
  * still add accesses. */
 void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lanes) {
-    struct log *first_log = &worker->logs[first_lane->linear];
+    struct log *first_log = &worker->meter.logs[first_lane->linear];
     unsigned live = lanes; /* that have not returned as far as the count has come */
     for (;;) {
         uintptr_t addresses[WARP_SIZE];
@@ -97,7 +96,8 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
             unsigned group = in_space[space];
             if (group == 0) continue;
             const struct log *log = &first_log[__builtin_ctz(group)];
-            meter_request(worker, first_lane->linear / WARP_SIZE, addresses, destinations, group, live, &log->entries[log->start]);
+            meter_request(worker, first_lane->linear / WARP_SIZE, addresses, destinations, group, live,
+                          &log->entries[log->start]);
         }
         for (unsigned left = at_lowest; left != 0; left &= left - 1) {
             struct log *log = &first_log[__builtin_ctz(left)];
@@ -115,14 +115,15 @@ bool meter_make_room(struct worker *worker, unsigned first, unsigned end) {
     if (!any) return false;
     meter_lanes(worker, first_lane, lanes);
     for (unsigned i = first; i < end; i++)
-        if (worker->threads[i].state == AT_LOG && worker->logs[i].length < LOG_SIZE) worker->threads[i].state = READY;
+        if (worker->threads[i].state == AT_LOG && worker->meter.logs[i].length < LOG_SIZE) worker->threads[i].state = READY;
     return true;
 }
 
 void meter_block(struct worker *worker) {
     size_t shared_bytes = worker->launch->dynamic_shared_bytes;
-    for (int i = 0; i < worker->array_count; i++) shared_bytes += worker->arrays[i].bytes;
-    if (worker->counted && shared_bytes > worker->meter->shared_bytes) worker->meter->shared_bytes = shared_bytes;
+    for (int i = 0; i < worker->shared.array_count; i++) shared_bytes += worker->shared.arrays[i].bytes;
+    if (worker->meter.counted && shared_bytes > worker->meter.counts->shared_bytes)
+        worker->meter.counts->shared_bytes = shared_bytes;
     for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
         unsigned left = worker->launch->threads - first;
         meter_lanes(worker, &worker->threads[first], left >= WARP_SIZE ? 0xffffffffu : (1u << left) - 1);

@@ -55,8 +55,7 @@ static void free_lines(struct line *lines, int count) {
 }
 
 struct totals {
-    uint64_t requests[MEMORY_SPACES][ACCESS_KINDS], sectors[ACCESS_KINDS], wavefronts[ACCESS_KINDS],
-        conflicts[ACCESS_KINDS];
+    uint64_t requests[MEMORY_SPACES][ACCESS_KINDS], sectors[ACCESS_KINDS], wavefronts[ACCESS_KINDS], conflicts[ACCESS_KINDS];
 };
 
 static struct totals totals_of(const struct kernel *kernel) {
@@ -72,9 +71,7 @@ static struct totals totals_of(const struct kernel *kernel) {
     return totals;
 }
 
-static void add_count(cJSON *object, const char *name, uint64_t value) {
-    cJSON_AddNumberToObject(object, name, (double)value);
-}
+static void add_count(cJSON *object, const char *name, uint64_t value) { cJSON_AddNumberToObject(object, name, (double)value); }
 
 static cJSON *json_of_totals(const struct kernel *kernel) {
     struct totals totals = totals_of(kernel);
@@ -195,9 +192,7 @@ static double least_cost(const struct site *site) {
     return (double)(site->lanes * site->bytes) / SECTOR;
 }
 
-static double cost(const struct site *site) {
-    return (double)(site->space == SPACE_SHARED ? site->wavefronts : site->sectors);
-}
+static double cost(const struct site *site) { return (double)(site->space == SPACE_SHARED ? site->wavefronts : site->sectors); }
 
 /* What a site wastes, in sectors or wavefronts; a broadcast, which uses less than a sector, wastes nothing. */
 static double waste(const struct site *site) {

@@ -40,26 +40,21 @@ void simt_report(cudaError_t error, const char *text) {
     fputs(report, stderr);
 }
 
-void simt_fail(cudaError_t error, const char *format, ...) {
+static void fail(const struct thread *thread, cudaError_t error, const char *format, va_list arguments) {
     struct worker *worker = simt_worker;
     struct launch *launch = worker->launch;
-    char text[3000];
-    atomic_store(&worker->block_started_ns, 0); /* the watchdog leaves the explanation alone */
-    va_list arguments;
-    va_start(arguments, format);
+    char text[3000], kernel[200];
+    atomic_store(&worker->watchdog.block_started_ns, 0); /* the watchdog leaves the explanation alone */
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-
-    char kernel[200];
     kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
-        int length = snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)",
-                              cudaGetErrorName(error), kernel, worker->block_index.x, worker->block_index.y,
-                              worker->block_index.z);
-        if (simt_self != NULL)
-            length += snprintf(report + length, sizeof report - (size_t)length, ", thread (%u,%u,%u)",
-                               simt_self->index.x, simt_self->index.y, simt_self->index.z);
+        int length =
+            snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)", cudaGetErrorName(error),
+                     kernel, worker->block_index.x, worker->block_index.y, worker->block_index.z);
+        if (thread != NULL)
+            length += snprintf(report + length, sizeof report - (size_t)length, ", thread (%u,%u,%u)", thread->index.x,
+                               thread->index.y, thread->index.z);
         snprintf(report + length, sizeof report - (size_t)length, "\n    %s\n", text);
         fputs(report, stderr);
         sticky = error;
@@ -71,12 +66,24 @@ void simt_fail(cudaError_t error, const char *format, ...) {
     fiber_abandon(worker); /* never resumed: launch->failed is set */
 }
 
+void simt_fail(cudaError_t error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(simt_self, error, format, arguments);
+    va_end(arguments);
+}
+
+void simt_fail_at(const struct thread *thread, cudaError_t error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(thread, error, format, arguments);
+    va_end(arguments);
+}
+
 /* assert() calls it: the C library's function ends the program and knows no block or thread. */
 void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function) {
-    if (simt_self != NULL)
-        simt_fail(cudaErrorAssert, "%s:%u: assertion failed in %s: %s", file, line, function, assertion);
-    fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file, line, function,
-            assertion);
+    if (simt_self != NULL) simt_fail(cudaErrorAssert, "%s:%u: assertion failed in %s: %s", file, line, function, assertion);
+    fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file, line, function, assertion);
     abort();
 }
 
@@ -98,7 +105,7 @@ static struct warning {
     const void *key;
     unsigned long count;
     char *text;
-} *warnings;
+} * warnings;
 static size_t warning_count;
 
 bool simt_warned(const void *key) {
@@ -129,8 +136,8 @@ static void keep_warning(const void *key, const char *text) {
 void simt_warn(const void *key, const char *format, ...) {
     char text[3000], kernel[200];
     kernel_name(simt_worker->launch, kernel, sizeof kernel);
-    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel,
-                          simt_worker->block_index.x, simt_worker->block_index.y, simt_worker->block_index.z);
+    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel, simt_worker->block_index.x,
+                          simt_worker->block_index.y, simt_worker->block_index.z);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);

@@ -56,8 +56,7 @@ static bool is_runtime_source(const char *path) {
 static char *line_of_kernel(const char *path, int number) {
     static const char *const folders[] = {BINARY_ROOT "/", SOURCE_ROOT "/"};
     if (path == NULL || number <= 0) return NULL;
-    if (is_runtime_source(path) || strstr(path, "/simt/include/") != NULL || strstr(path, "/include/c++/") != NULL)
-        return NULL;
+    if (is_runtime_source(path) || strstr(path, "/simt/include/") != NULL || strstr(path, "/include/c++/") != NULL) return NULL;
     for (int i = 0; i < 2; i++)
         if (strncmp(path, folders[i], strlen(folders[i])) == 0) path += strlen(folders[i]);
     while (strncmp(path, "./", 2) == 0) path += 2;

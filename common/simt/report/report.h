@@ -5,9 +5,12 @@
 #include "cuda_runtime.h"
 #include "machine.h"
 
-/* End the running kernel with `error`: the text is kept and printed, the block is abandoned. Called from a fiber it
+/* End the running kernel with `error`, a fault of the running thread: the text is kept and printed, the block is abandoned. Called from a fiber it
  * does not return; called from the scheduler it does. */
 void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same of `thread`, whichever runs; NULL: of the block as a whole. */
+void simt_fail_at(const struct thread *thread, cudaError_t error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The environment's number `name`, `usual` where it is not set; a whole one where `low` is 1 or more. What is no number from
  * `low` to `high` ends the program: one line, and exit status 2. */
@@ -37,7 +40,7 @@ void simt_clear_error(void);
  * the one that calls it, "common/device/device.cuh:35, called at steps/05_fa2_fwd/fa2_fwd.cu:65", unless it is to stand alone. */
 char *source_line(const void *pc);
 char *source_line_alone(const void *pc);
-char *calling_line(void); /* of the host's own code that called the device's */
+char *calling_line(void);                    /* of the host's own code that called the device's */
 bool source_line_is_known(const char *line); /* not of code without line numbers, nor of the simulated device */
 bool is_runtime_code(const void *pc);        /* of the simulated device itself */
 

@@ -131,9 +131,11 @@ static void write_launch(struct text *output, const char *shape, const char *ker
     append(output, "\", ", 3);
     append_format(output, deduced ? "[=](auto... simt_a) { %s(simt_a...); }, " : "%s)", kernel);
     if (deduced)
-        append_format(output, "[](auto... simt_a) -> const void * { if constexpr (requires { "
+        append_format(output,
+                      "[](auto... simt_a) -> const void * { if constexpr (requires { "
                       "static_cast<void (*)(decltype(simt_a)...)>(%s); }) return (const void *)"
-                      "static_cast<void (*)(decltype(simt_a)...)>(%s); else return nullptr; })", kernel, kernel);
+                      "static_cast<void (*)(decltype(simt_a)...)>(%s); else return nullptr; })",
+                      kernel, kernel);
 }
 
 /* `token` itself where no launch's shape opens. */

@@ -58,8 +58,9 @@ static const struct token *leave_out(struct rewriter *r, const struct token *tok
 
 /* Parts of paths that a program includes but the simulated device has not; this machine's own CUDA toolkit may have them. */
 static const char *const refused_headers[] = {
-    "/thrust/",  "/cub/",  "/nv/target", "/cuda/std/", "/cutlass/", "/cute/", "/cudnn", "/curand", "/cufft",
-    "/cusparse", "/cusolver", "/nvrtc", "/npp", "/nccl", "/nvml", "/cuda_gl_interop.h", "/torch/", "/texture_"};
+    "/thrust/", "/cub/",   "/nv/target", "/cuda/std/",         "/cutlass/", "/cute/",
+    "/cudnn",   "/curand", "/cufft",     "/cusparse",          "/cusolver", "/nvrtc",
+    "/npp",     "/nccl",   "/nvml",      "/cuda_gl_interop.h", "/torch/",   "/texture_"};
 
 /* Flags 1 and 3 of a marker: a system header begins. A program's own header may have such a name. */
 static void refuse_header(const struct rewriter *r, const struct token *marker) {
@@ -113,11 +114,13 @@ static const struct {
     const char *word;
     rewriting *rewrite;
 } words[] = {
+    /* clang-format off */
     {"__global__", rewrite_global}, {"__shared__", rewrite_shared}, {"__launch_bounds__", rewrite_bounds},
     {"__device__", rewrite_device}, {"__constant__", rewrite_device}, {"__managed__", rewrite_device},
     {"__host__", leave_out}, {"__noinline__", rewrite_noinline}, {"__null", rewrite_null},
     {"asm", rewrite_asm}, {"__asm", rewrite_asm}, {"__asm__", rewrite_asm},
     {"cudaLaunchKernel", rewrite_launch_call}, {"cudaLaunchCooperativeKernel", rewrite_launch_call},
+    /* clang-format on */
 };
 
 /* Is the statement that starts here a call of the API whose result is dropped? */

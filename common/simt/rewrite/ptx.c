@@ -57,8 +57,7 @@ static void rewrite_operand(struct rewriter *r, const char *p, const char *end, 
         } else if (*p == '%' && isdigit((unsigned char)p[1])) {
             char *past;
             long number = strtol(p + 1, &past, 10);
-            if (number >= operands->count)
-                die(&r->source, "inline PTX names an operand %%%ld that is not there", number);
+            if (number >= operands->count) die(&r->source, "inline PTX names an operand %%%ld that is not there", number);
             append_format(&r->output, "(%s)", operands->expressions[number].data);
             p = past;
         } else if (*p == '%') { /* nvcc takes one of the two %, too */

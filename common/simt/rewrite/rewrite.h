@@ -13,13 +13,15 @@ struct text {
 };
 
 enum kind {
-    START, END,   /* around the tokens */
-    WORD,         /* a name, a keyword or a part of a number */
-    LITERAL,      /* a string or a character */
-    SYMBOL,       /* one character, -> or ... */
-    DIRECTIVE,    /* a line of the preprocessor, #pragma for example */
-    LINE_MARKER,  /* # 12 "file" 1 3 */
-    ENDLESS_RAW, UNREADABLE_RAW /* the R of a raw string without an end, or without a ( */
+    START,
+    END,         /* around the tokens */
+    WORD,        /* a name, a keyword or a part of a number */
+    LITERAL,     /* a string or a character */
+    SYMBOL,      /* one character, -> or ... */
+    DIRECTIVE,   /* a line of the preprocessor, #pragma for example */
+    LINE_MARKER, /* # 12 "file" 1 3 */
+    ENDLESS_RAW,
+    UNREADABLE_RAW /* the R of a raw string without an end, or without a ( */
 };
 
 /* Blanks belong to no token: they are the text between one's end and the next one's beginning. */

@@ -19,13 +19,82 @@ static _Noreturn void die_of_declaration(const struct source *source) {
     die(source, "a __shared__ declaration that cannot be read: write __shared__ TYPE NAME[SIZE];");
 }
 
+/* The bracket that the one at `t` closes. */
+static const struct token *skip_brackets_back(const struct token *t) {
+    for (int open = 0; t->kind != START; t--) {
+        open += is_one_of(t, ")]}") - is_one_of(t, "([{");
+        if (open == 0) break;
+    }
+    return t;
+}
+
+enum declared { NOT_DECLARED, VARIABLE, CONSTANT, CONST }; /* the last may be known only when the kernel runs */
+
+/* What TYPE NAME and then = , ; or ) declares, where the type words only. */
+static enum declared declared_as(const struct token *name) {
+    if (name[-1].kind != WORD || !is_one_of(name + 1, "=,;)")) return NOT_DECLARED;
+    enum declared found = VARIABLE;
+    for (const struct token *t = name - 1; (t->kind == WORD || t->kind == SYMBOL) && !is_one_of(t, ";{}(,)"); t--) {
+        if ((t->kind == SYMBOL && !is(t, ":")) || is(t, "return") || is(t, "else")) return NOT_DECLARED;
+        if (is(t, "constexpr")) found = CONSTANT;
+        if (is(t, "const") && found == VARIABLE) found = CONST;
+    }
+    return found;
+}
+
+static const struct token *first_variable(const struct token *from, const struct token *end, int blocks);
+
+/* Does the name change while the program runs? Looks back at what is visible before `here`, in as many open blocks: those that
+ * are closed are passed over, and so are parentheses, but for those before an open block. */
+static bool is_variable_here(const struct token *here, int blocks, const struct token *name) {
+    static const char *const built_in[] = {"blockDim", "gridDim", "blockIdx", "threadIdx"};
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        if (is(name, built_in[i])) return true;
+    size_t length = (size_t)(name->end - name->text);
+    for (const struct token *t = here - 1; t->kind != START; t--) {
+        if (is(t, "{") && blocks-- == 0) break;
+        if (is_one_of(t, ")]}") && !(is(t, ")") && is(t + 1, "{"))) t = skip_brackets_back(t);
+        if (is(t, "(") && blocks == 0) break; /* of the parameters */
+        if (t->kind != WORD || (size_t)(t->end - t->text) != length || memcmp(t->text, name->text, length) != 0) continue;
+        enum declared found = declared_as(t);
+        if (found == CONST && is(t + 1, "=")) {
+            const struct token *end = t + 1;
+            while (end->kind != END && !is_one_of(end, ";,")) end++;
+            return first_variable(t + 1, end, blocks) != NULL;
+        }
+        if (found != NOT_DECLARED) return found == VARIABLE;
+    }
+    return false;
+}
+
+/* The first name in an expression whose value is known only when the kernel runs; NULL when there is none, or it cannot be
+ * told. */
+static const struct token *first_variable(const struct token *from, const struct token *end, int blocks) {
+    if (names_word(from, end, "sizeof") || names_word(from, end, "decltype")) return NULL;
+    for (const struct token *t = from; t < end; t++)
+        if (t->kind == WORD && !is_one_of(t - 1, ".:") && !is(t - 1, "->") && is_variable_here(from - 1, blocks, t)) return t;
+    return NULL;
+}
+
+/* A card's compiler lays shared memory out before the kernel runs. */
+static void check_extents(const struct rewriter *r, const struct token *declarator, const struct token *end) {
+    while (declarator < end && !is(declarator, "[")) declarator++;
+    int depth = r->depth;
+    while (depth > 0 && r->scopes[depth].kind != FUNCTION && r->scopes[depth].kind != SHARED_FUNCTION) depth--;
+    const struct token *t = depth > 0 ? first_variable(declarator, end, r->depth - depth + 1) : NULL;
+    if (t != NULL)
+        die(&r->source,
+            "the size of a __shared__ array must be a constant, and %.*s is known only when the kernel runs: write a number, "
+            "or extern __shared__ TYPE NAME[] and the bytes as the third launch argument",
+            (int)(t->end - t->text), t->text);
+}
+
 /* tile[32][33] or *p, up to `end`. */
 static struct declarator read_declarator(const struct source *source, const char *type, const struct token *t,
                                          const struct token *end) {
     struct declarator found = {0};
     append_format(&found.type, "%s", type);
-    for (t = skip_markers(t); t < end && is_one_of(t, "*&"); t = skip_markers(t + 1))
-        append_format(&found.type, " *");
+    for (t = skip_markers(t); t < end && is_one_of(t, "*&"); t = skip_markers(t + 1)) append_format(&found.type, " *");
     if (t >= end || t->kind != WORD) die_of_declaration(source);
     found.name = strndup(t->text, (size_t)(t->end - t->text));
     const struct token *past = skip_markers(t + 1);
@@ -98,7 +167,8 @@ static const struct token *read_type(const struct source *source, const struct t
 static const struct token *return_stars(struct text *type, const struct token *name) {
     for (; type->length > 0 && strchr(" \t*", type->data[type->length - 1]) != NULL; type->data[--type->length] = '\0')
         if (type->data[type->length - 1] == '*')
-            while (name->kind != START && !is(--name, "*")) {}
+            while (name->kind != START && !is(--name, "*")) {
+            }
     return name;
 }
 
@@ -109,6 +179,7 @@ static void rewrite_declarators(struct rewriter *r, const char *type, const stru
         const struct token *comma = find_outside_brackets(&r->source, t, ",;");
         const struct token *stop = comma != NULL && comma < end ? comma : end;
         struct declarator d = read_declarator(&r->source, type, t, stop);
+        if (!is_extern) check_extents(r, t, stop);
         struct text declaration = {0};
         append_format(&declaration, "[[maybe_unused]] ");
         if (is_extern)

@@ -3,9 +3,9 @@
 
 #include "collectives.h"
 #include "device_memory.h"
+#include "events.h"
 #include "meter.h"
 #include "sector_lock.h"
-#include "shadow.h"
 
 static void start_block(struct worker *worker, uint64_t number) {
     const struct launch *launch = worker->launch;
@@ -29,16 +29,15 @@ static void start_block(struct worker *worker, uint64_t number) {
     }
     collectives_start_block(worker);
     worker->block_number = number;
-    shadow_start_block(worker, number);
-    meter_start_block(worker);
+    event_block_started(worker);
 }
 
 /* A warp runs until all its lanes wait for other warps or are done, then the next: what a warp touches stays in cache. */
 void scheduler_run_block(struct worker *worker, uint64_t number) {
     struct launch *launch = worker->launch;
     start_block(worker, number);
-    atomic_store_explicit(&worker->block_started_ns, watchdog_clock_ns(), memory_order_relaxed);
-    if (sigsetjmp(worker->escape, 1) != 0) {
+    atomic_store_explicit(&worker->watchdog.block_started_ns, watchdog_clock_ns(), memory_order_relaxed);
+    if (sigsetjmp(worker->signal.escape, 1) != 0) {
         unlock_sector(worker);
         scheduler_explain_signal(worker);
         simt_self = NULL;
@@ -60,11 +59,11 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
                     fiber_resume(worker, thread);
                     if (thread->state == DONE) collectives_thread_done(worker, thread);
                     if (thread->state != GAVE_WAY && thread->state != AT_LOG)
-                        atomic_store_explicit(&worker->progress, worker->progress + 1, memory_order_relaxed);
+                        atomic_store_explicit(&worker->watchdog.progress, worker->watchdog.progress + 1, memory_order_relaxed);
                     if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
                     warp_ran = any_ran = true;
                 }
-                if (!warp_ran && worker->metering) warp_ran = meter_make_room(worker, first, end);
+                if (!warp_ran && worker->meter.on) warp_ran = meter_make_room(worker, first, end);
                 if (!warp_ran) warp_ran = collectives_answer_active_mask(worker, first);
             }
         }
@@ -73,6 +72,5 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
             return;
         }
     }
-    shadow_report_unwritten(worker);
-    if (worker->metering) meter_block(worker);
+    event_block_ended(worker);
 }

@@ -7,12 +7,16 @@
 /* Run all blocks of the launch; its failure, if any, is then the sticky error. */
 void simt_run(struct launch *launch);
 
-/* Faults of the CPU in a kernel, and the watchdog's SIGUSR2, leave the fiber for worker->escape. A fault of the host at a
+/* Faults of the CPU in a kernel, and the watchdog's SIGUSR2, leave the fiber for worker->signal.escape. A fault of the host at a
  * device pointer ends the program. Called often, works once. */
 void scheduler_catch_signals(void);
 
-/* ---- between this layer's own files ---- */
+/* ---- between this layer's own files: clock.c and signals.c call no other, then come block.c, workers.c ---- */
 int64_t watchdog_clock_ns(void); /* above 0 */
+struct tick {
+    int64_t wall, processor; /* 0: none yet */
+};
+void advance_watchdog_clock(struct tick *last, int running); /* as many blocks run */
 void scheduler_run_block(struct worker *worker, uint64_t number);
 void scheduler_explain_signal(struct worker *worker);
 

@@ -53,11 +53,10 @@ static void refuse_host_access(uintptr_t address, const void *pc, const char *ve
     describe_address(address, what, sizeof what);
     host_line(pc, line, sizeof line);
     fflush(stdout);
-    fprintf(
-        stderr,
-        "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
-        "with cudaMemcpy(). If this line belongs to a kernel, it was called without <<<grid, block>>>\n",
-        verb, line, what);
+    fprintf(stderr,
+            "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
+            "with cudaMemcpy(). If this line belongs to a kernel, it was called without <<<grid, block>>>\n",
+            verb, line, what);
     end_at_fault();
 }
 
@@ -66,8 +65,7 @@ static void explain_host_signal(int number, const void *pc) {
     char line[300];
     host_line(pc, line, sizeof line);
     if (number == SIGSEGV && is_runtime_code((const char *)pc + 1)) {
-        fprintf(stderr,
-                "simulated device: %s: device code runs on the host: was a kernel called without <<<grid, block>>>?\n",
+        fprintf(stderr, "simulated device: %s: device code runs on the host: was a kernel called without <<<grid, block>>>?\n",
                 line);
         end_at_fault();
     }
@@ -95,11 +93,11 @@ static void on_signal(int number, siginfo_t *info, void *data) {
         if (number != SIGUSR2) signal(number, SIG_DFL);
         return;
     }
-    worker->signal = number;
-    worker->signal_address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
-    worker->signal_pc = signal_pc(context);
+    worker->signal.number = number;
+    worker->signal.address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
+    worker->signal.pc = signal_pc(context);
     worker->on_fiber = false; /* no second signal may interrupt the explanation */
-    siglongjmp(worker->escape, 1);
+    siglongjmp(worker->signal.escape, 1);
 }
 
 void scheduler_catch_signals(void) {
@@ -113,28 +111,27 @@ void scheduler_catch_signals(void) {
 }
 
 void scheduler_explain_signal(struct worker *worker) {
-    char *line = source_line((const char *)worker->signal_pc + 1);
-    uintptr_t address = worker->signal_address;
+    char *line = source_line((const char *)worker->signal.pc + 1);
+    uintptr_t address = worker->signal.address;
     /* Stopped inside the runtime: the place is the kernel's last call into it. */
     enum { HOOK_BYTES = 64 }; /* of code, more than the hook of basic blocks has */
-    bool in_block_hook = (uintptr_t)worker->signal_pc - (uintptr_t)__sanitizer_cov_trace_pc < HOOK_BYTES;
+    bool in_block_hook = (uintptr_t)worker->signal.pc - (uintptr_t)__sanitizer_cov_trace_pc < HOOK_BYTES;
     const void *asked = in_block_hook ? (const void *)simt_last_block : simt_self->last_pc;
     if (strstr(line, ".cu:") == NULL && asked != NULL) {
         free(line);
         line = source_line(asked);
     }
-    if (worker->signal == SIGUSR2)
-        simt_fail(
-            cudaErrorLaunchTimeout,
-            "%s: a thread was still running here when the watchdog stopped it: an endless loop? (no thread had "
-            "come to a barrier, a shuffle or its end for SIMT_WATCHDOG_SECONDS, 10 where that is not set, or a block "
-            "had taken 6 times as long)",
-            line);
-    else if (worker->signal == SIGFPE)
+    if (worker->signal.number == SIGUSR2)
+        simt_fail(cudaErrorLaunchTimeout,
+                  "%s: a thread was still running here when the watchdog stopped it: an endless loop? (no thread had "
+                  "come to a barrier, a shuffle or its end for SIMT_WATCHDOG_SECONDS, 10 where that is not set, or a block "
+                  "had taken 6 times as long)",
+                  line);
+    else if (worker->signal.number == SIGFPE)
         simt_fail(cudaErrorLaunchFailure, "%s: integer division by zero", line);
-    else if (worker->signal == SIGILL)
-        simt_fail(cudaErrorIllegalInstruction,
-                  "%s: behind this line a function ends without the return that its type needs", line);
+    else if (worker->signal.number == SIGILL)
+        simt_fail(cudaErrorIllegalInstruction, "%s: behind this line a function ends without the return that its type needs",
+                  line);
     else if (simt_self->stack - address <= (uintptr_t)sysconf(_SC_PAGESIZE))
         simt_fail(cudaErrorLaunchFailure,
                   "%s: the thread's local memory (%d bytes) is full: local arrays too large, or "

@@ -5,6 +5,7 @@
 #include "collectives.h"
 #include "cuda_runtime.h"
 #include "device_memory.h"
+#include "events.h"
 #include "meter.h"
 #include "report.h"
 
@@ -28,37 +29,11 @@ static struct {
     struct launch *launch;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
-/* The watchdog's clock: wall time, but no more of it than the processors gave to each block that runs, so that a busy
- * machine stops no kernel; for a kernel that sleeps, at least one part in so many of wall time. */
-enum { SLEEPING_PART = 64 };
-static _Atomic int64_t watchdog_clock = 1;
-int64_t watchdog_clock_ns(void) { return atomic_load_explicit(&watchdog_clock, memory_order_relaxed); }
-
-static int64_t read_clock(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-struct tick {
-    int64_t wall, processor; /* 0: none yet */
-};
-
-static void advance_watchdog_clock(struct tick *last) {
-    struct tick now = {read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
-    int64_t wall = now.wall - last->wall, given = now.processor - last->processor, running = 0;
-    for (int i = 0; i < pool.count; i++) running += atomic_load(&pool.workers[i]->block_started_ns) != 0;
-    if (running > 1) given /= running;
-    if (given < wall / SLEEPING_PART) given = wall / SLEEPING_PART;
-    if (last->wall != 0) atomic_fetch_add(&watchdog_clock, given < wall ? given : wall);
-    *last = now;
-}
-
 static void *worker_main(void *data) {
     struct worker *worker = data;
     simt_worker = worker;
     pthread_getcpuclockid(pthread_self(), &worker->processor_clock);
-    stack_t stack = {.ss_sp = worker->signal_stack, .ss_size = 1 << 16};
+    stack_t stack = {.ss_sp = worker->signal.stack, .ss_size = 1 << 16};
     sigaltstack(&stack, NULL);
     uint64_t seen = worker->generation;
     pthread_mutex_lock(&pool.lock);
@@ -69,7 +44,7 @@ static void *worker_main(void *data) {
         pthread_mutex_unlock(&pool.lock);
 
         worker->launch = launch;
-        memset(worker->site_cache, 0, sizeof worker->site_cache);
+        memset(worker->hooks.sites, 0, sizeof worker->hooks.sites);
         bool takes_part = worker->number < pool.count_for_blocks || launch->cooperative;
         if (takes_part && fiber_ensure_stacks(worker, launch->threads)) {
             while (!atomic_load(&launch->failed)) {
@@ -81,7 +56,7 @@ static void *worker_main(void *data) {
         } else if (takes_part) {
             simt_fail(cudaErrorMemoryAllocation, "no memory for the stacks of %u threads", launch->threads);
         }
-        atomic_store(&worker->block_started_ns, 0);
+        atomic_store(&worker->watchdog.block_started_ns, 0);
 
         pthread_mutex_lock(&pool.lock);
         if (--pool.busy == 0) pthread_cond_signal(&pool.done);
@@ -102,7 +77,10 @@ static void *allocate_or_die(size_t bytes) { return reallocate_or_die(NULL, byte
 enum { MOST_WORKERS = 1024 };
 static int wanted_workers(void) {
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS, processors < 1 ? 1 : processors > MOST_WORKERS ? MOST_WORKERS : processors);
+    return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS,
+                             processors < 1              ? 1
+                             : processors > MOST_WORKERS ? MOST_WORKERS
+                                                         : processors);
 }
 
 /* So many that there are `count`; none is at work. */
@@ -116,8 +94,8 @@ static void start_workers(int count) {
         worker->number = i;
         worker->generation = pool.generation;
         worker->threads = allocate_or_die(MAX_BLOCK_THREADS * sizeof *worker->threads);
-        worker->meter = meter_create();
-        worker->signal_stack = allocate_or_die(1 << 16);
+        worker->meter.counts = meter_create();
+        worker->signal.stack = allocate_or_die(1 << 16);
         pool.workers[i] = worker;
         if (!shared_create(worker) || pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
             fputs("simulated device: cannot start its threads\n", stderr);
@@ -133,14 +111,20 @@ enum { LIMITS_OF_BLOCK = 6 };
 static void wake_stuck_workers(int64_t limit_ns, uint64_t *progress, int64_t *progress_ns) {
     uint64_t sum = 0;
     int64_t now = watchdog_clock_ns();
-    for (int i = 0; i < pool.count; i++) sum += atomic_load_explicit(&pool.workers[i]->progress, memory_order_relaxed);
+    for (int i = 0; i < pool.count; i++) sum += atomic_load_explicit(&pool.workers[i]->watchdog.progress, memory_order_relaxed);
     if (sum != *progress) *progress = sum, *progress_ns = now;
     bool none = now - *progress_ns > limit_ns;
     for (int i = 0; i < pool.count; i++) {
-        int64_t started = atomic_load(&pool.workers[i]->block_started_ns);
+        int64_t started = atomic_load(&pool.workers[i]->watchdog.block_started_ns);
         if (started != 0 && now - started > (none ? limit_ns : LIMITS_OF_BLOCK * limit_ns))
             pthread_kill(worker_threads[i], SIGUSR2);
     }
+}
+
+static int count_running_blocks(void) {
+    int running = 0;
+    for (int i = 0; i < pool.count; i++) running += atomic_load(&pool.workers[i]->watchdog.block_started_ns) != 0;
+    return running;
 }
 
 void simt_run(struct launch *launch) {
@@ -165,9 +149,10 @@ void simt_run(struct launch *launch) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
-        if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) == ETIMEDOUT) advance_watchdog_clock(&last);
+        if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) == ETIMEDOUT)
+            advance_watchdog_clock(&last, count_running_blocks());
         wake_stuck_workers(limit_ns, &progress, &progress_ns);
     }
     pthread_mutex_unlock(&pool.lock);
-    meter_launch_done(launch, pool.workers, pool.count);
+    event_launch_ended(launch);
 }

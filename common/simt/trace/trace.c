@@ -45,7 +45,7 @@ struct traced_block {
 
 static struct {
     FILE *file;
-    bool any_launch;
+    bool is_on, any_launch;
     struct traced_block blocks[MAX_TRACED];
     int block_count;
     pthread_mutex_t lock; /* of what follows: two blocks of one launch may be traced at once */
@@ -80,12 +80,12 @@ static int number_of_name(const char *name) {
 
 /* The array that holds an address: its number, and where it starts. */
 static int find_array(const struct worker *worker, uintptr_t address, uintptr_t *start) {
-    size_t offset = address - (uintptr_t)worker->shared;
+    size_t offset = address - (uintptr_t)worker->shared.start;
     if (offset < SHARED_BYTES_MAX) {
         const struct static_array *found = NULL;
-        for (int i = 0; i < worker->array_count; i++)
-            if (worker->arrays[i].offset <= offset) found = &worker->arrays[i];
-        *start = (uintptr_t)worker->shared + (found != NULL ? found->offset : 0);
+        for (int i = 0; i < worker->shared.array_count; i++)
+            if (worker->shared.arrays[i].offset <= offset) found = &worker->shared.arrays[i];
+        *start = (uintptr_t)worker->shared.start + (found != NULL ? found->offset : 0);
         return number_of_name(found != NULL ? found->name : "dynamic");
     }
     const struct allocation *allocation = memory_find(address);
@@ -118,8 +118,8 @@ static struct traced_block *block_of(const struct worker *worker) {
     return NULL;
 }
 
-static bool watch_block(struct worker *worker) {
-    struct traced_block *block = block_of(worker);
+bool trace_start_block(struct worker *worker) {
+    struct traced_block *block = trace.is_on ? block_of(worker) : NULL;
     if (block == NULL) return false;
     block->index = worker->block_index;
     block->epoch = block->events = 0;
@@ -128,8 +128,8 @@ static bool watch_block(struct worker *worker) {
     return true;
 }
 
-static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses,
-                          const uint32_t *destinations, unsigned lanes, const struct access *access) {
+static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
+                          unsigned lanes, const struct access *access) {
     static const char *const spaces[] = {"global", "shared", "local"};
     static const char *const kinds[] = {"load", "store", "atomic", "copy", "ldmatrix"};
     if (access->space == SPACE_LOCAL) return;
@@ -137,10 +137,10 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
     uintptr_t start, to[WARP_SIZE];
     pthread_mutex_lock(&trace.lock);
     int array = find_array(worker, addresses[__builtin_ctz(lanes)], &start);
-    int site = number_of_site((struct traced_site){absolute_pc(access->pc), kinds[access->kind], NULL,
-                                                   spaces[access->space], 0, access->bytes});
-    for (int i = trace.shared_count; i < worker->array_count; i++)
-        trace.shared[trace.shared_count++] = worker->arrays[i];
+    int site = number_of_site(
+        (struct traced_site){absolute_pc(access->pc), kinds[access->kind], NULL, spaces[access->space], 0, access->bytes});
+    for (int i = trace.shared_count; i < worker->shared.array_count; i++)
+        trace.shared[trace.shared_count++] = worker->shared.arrays[i];
     pthread_mutex_unlock(&trace.lock);
     fprintf(block->stream, "%s[%d,%u,%u,%d", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch, array);
     write_lanes(block->stream, lanes, addresses, start);
@@ -151,11 +151,11 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
     fputc(']', block->stream);
 }
 
-/* `warp` negative: a barrier of the whole block. */
-static void watch_event(struct worker *worker, int warp, const char *what, const char *file, int line) {
+void trace_event(struct worker *worker, int warp, const struct place *place) {
     struct traced_block *block = block_of(worker);
     pthread_mutex_lock(&trace.lock);
-    int site = number_of_site((struct traced_site){NULL, what, file, warp < 0 ? "block" : "warp", line, 0});
+    int site =
+        number_of_site((struct traced_site){NULL, place->what, place->file, warp < 0 ? "block" : "warp", place->line, 0});
     pthread_mutex_unlock(&trace.lock);
     fprintf(block->stream, "%s[%d,%d,%u]", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch);
     if (warp < 0) block->epoch++;
@@ -170,13 +170,14 @@ static void write_sites(FILE *out) {
              *colon = place != NULL ? strrchr(place, ':') : NULL;
         int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
         if (colon != NULL) *colon = '\0';
-        fprintf(out, "%s\n {\"file\":\"%s\",\"line\":%d,\"space\":\"%s\",\"kind\":\"%s\",\"bytes\":%u}",
-                i > 0 ? "," : "", place == NULL ? site->file : place, line, site->space, site->what, site->bytes);
+        fprintf(out, "%s\n {\"file\":\"%s\",\"line\":%d,\"space\":\"%s\",\"kind\":\"%s\",\"bytes\":%u}", i > 0 ? "," : "",
+                place == NULL ? site->file : place, line, site->space, site->what, site->bytes);
         free(place);
     }
 }
 
-static void watch_launch(const struct launch *launch) {
+void trace_launch_done(const struct launch *launch) {
+    if (!trace.is_on) return;
     FILE *out = trace.file;
     char name[300];
     size_t shared_bytes = 0;
@@ -185,12 +186,12 @@ static void watch_launch(const struct launch *launch) {
     fprintf(out,
             "%s\n{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"dynamic_shared_bytes\":%zu,"
             "\"static_shared_bytes\":%zu,\n\"shared_arrays\":[",
-            trace.any_launch ? "," : "", name, launch->grid.x, launch->grid.y, launch->grid.z, launch->block.x,
-            launch->block.y, launch->block.z, launch->dynamic_shared_bytes, shared_bytes);
+            trace.any_launch ? "," : "", name, launch->grid.x, launch->grid.y, launch->grid.z, launch->block.x, launch->block.y,
+            launch->block.z, launch->dynamic_shared_bytes, shared_bytes);
     for (int i = 0; i < trace.shared_count; i++)
-        fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"offset\":%zu,\"element_bytes\":%zu,\"columns\":%zu}",
-                i > 0 ? "," : "", trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].offset,
-                trace.shared[i].element_bytes, trace.shared[i].extents[1]);
+        fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"offset\":%zu,\"element_bytes\":%zu,\"columns\":%zu}", i > 0 ? "," : "",
+                trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].offset, trace.shared[i].element_bytes,
+                trace.shared[i].extents[1]);
     fputs("],\n\"arrays\":[", out);
     for (int i = 0; i < trace.name_count; i++) fprintf(out, "%s\"%s\"", i > 0 ? "," : "", trace.names[i]);
     fputs("],\n\"sites\":[", out);
@@ -215,8 +216,6 @@ static void watch_launch(const struct launch *launch) {
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------------- */
 
-static const struct watcher tracer = {watch_block, watch_request, watch_event, watch_launch};
-
 static bool read_blocks(const char *list) {
     trace.block_count = 0;
     for (const char *at = list; trace.block_count < MAX_TRACED; at++) {
@@ -238,14 +237,15 @@ bool trace_start(FILE *file, const char *blocks) {
     if (file == NULL) return true;
     trace.file = file;
     trace.any_launch = false;
-    simt_watcher = &tracer;
+    meter_watch_request = watch_request;
+    trace.is_on = true;
     fputs("{\"launches\":[", file);
     return true;
 }
 
 void trace_stop(void) {
-    if (simt_watcher != &tracer) return;
-    simt_watcher = NULL;
+    if (!trace.is_on) return;
+    trace.is_on = false;
     fputs("\n]}\n", trace.file);
     fflush(trace.file);
 }

@@ -4,8 +4,7 @@
 
 namespace cooperative_groups {
 /* The group copies, each thread its share, and waits: until all of it is there, or all but the last GROUPS copies. */
-template <typename Group>
-static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
+template <typename Group> static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
     simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
     simt_async_commit();
 }

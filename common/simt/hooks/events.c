@@ -1,0 +1,73 @@
+/* Who is told what happens in a block: one function per event calls the race detector, the meter and the trace.
+ *
+ * Invariant: the shadow comes first, because a fault ends the block; then the meter, which puts the requests before the event
+ * together and shows them to the trace; then the trace notes the event itself. So a trace has requests and events in order.
+ *
+ * Accesses are not told here: hooks.c calls the shadow and the meter itself, as each instruction counts there. A new detector
+ * adds a line to the events that it needs; what it must know of accesses stands in the cells of shadow.h. */
+#include "events.h"
+
+#include "device_memory.h"
+#include "hooks.h"
+#include "meter.h"
+#include "trace.h"
+
+void event_block_started(struct worker *worker) {
+    shadow_start_block(worker, worker->block_number);
+    worker->meter.watched = trace_start_block(worker);
+    meter_start_block(worker);
+}
+
+void event_block_ended(struct worker *worker) {
+    shadow_report_unwritten(worker);
+    if (worker->meter.on) meter_block(worker);
+}
+
+/* `warp` -1: a barrier. */
+static void count(struct worker *worker, int warp, const struct place *place) {
+    if (worker->meter.counted) meter_event(worker, warp, place);
+    if (worker->meter.watched) trace_event(worker, warp, place);
+}
+
+void event_barrier(struct worker *worker, const struct thread *last) {
+    shadow_barrier(worker, last);
+    if (!worker->meter.on) return;
+    meter_block(worker);
+    count(worker, -1, &last->place);
+}
+
+void event_phase_ended(struct worker *worker, const struct thread *last) { shadow_barrier(worker, last); }
+
+void event_lanes_met(struct worker *worker, struct thread *first_lane, unsigned lanes, bool orders, int times) {
+    if (orders) shadow_collective(&worker->warps[first_lane->linear / WARP_SIZE], first_lane, lanes);
+    if (!worker->meter.on) return;
+    meter_lanes(worker, first_lane, lanes);
+    for (; times > 0; times--) count(worker, (int)(first_lane->linear / WARP_SIZE), &first_lane[__builtin_ctz(lanes)].place);
+}
+
+void event_copy_issued(struct worker *worker, const void *from, void *to, size_t bytes, size_t zero_bytes, const void *pc) {
+    size_t offset = shared_offset_of(worker, (uintptr_t)to);
+    bool metering = worker->meter.on;
+    if (zero_bytes < bytes) {
+        simt_check_access(from, bytes - zero_bytes, ACCESS_COPY, false, pc);
+        if (metering) meter_destination(from, offset);
+    } else if (metering && bytes < 16) { /* nvcc makes two instructions of it: one copies, the other one writes zeros */
+        meter_access((uintptr_t)to, bytes, ACCESS_COPY, SPACE_SHARED, pc);
+        meter_destination(to, offset);
+    }
+    /* The copy has been counted, where it reads. */
+    worker->meter.on = false;
+    simt_check_access(to, bytes, ACCESS_WRITE, false, pc);
+    worker->meter.on = metering;
+    shadow_pending(worker, offset, bytes, true);
+}
+
+void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses) {
+    shadow_pending(worker, shared_offset_of(worker, (uintptr_t)to), bytes, false);
+    if (worker->meter.counted) meter_copy_landed(worker, accesses);
+}
+
+void event_launch_ended(struct launch *launch) {
+    trace_launch_done(launch);
+    if (launch->metered) meter_launch_done(launch);
+}

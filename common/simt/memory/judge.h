@@ -1,0 +1,80 @@
+/* Between the files of the shadow: which accesses are ordered, and what becomes of those that are not.
+ *
+ *     shadow.c      the check of one access
+ *     order.c       when an access was
+ *     unwritten.c   reads of what nobody has written
+ *     tolerated.c   races that a card may tolerate, judged when their stores are in memory
+ *     race.c        a race in words
+ *
+ * Each calls those below it only. */
+#ifndef SIMT_JUDGE_H
+#define SIMT_JUDGE_H
+
+#include "report.h"
+#include "shadow.h"
+
+#include <stdatomic.h>
+
+/* Does the running thread know that lane `lane` of its own warp did what it did at `clock`? */
+static inline bool ordered_in_warp(const struct warp *warp, unsigned lane, uint32_t clock, unsigned self_lane) {
+    return clock < warp->known_to_all[lane] || (warp->has_partial && clock < warp->known[self_lane][lane]);
+}
+
+/* Is the earlier access, of the same launch, by another thread and not ordered before the running one's? */
+static inline bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp) {
+    /* A kernel with fences and atomic or volatile accesses may order its threads by flags or locks, which are not
+     * followed here: no accusation on a guess. */
+    if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
+        return false;
+    if (!same_owner(stamp, self_stamp)) return true;
+    if (simt_in_step || clock < simt_worker->shadow.barrier_clock) return false;
+    unsigned thread = stamp_thread(stamp), self = stamp_thread(self_stamp);
+    if (thread == self) return false;
+    if (thread / WARP_SIZE != self / WARP_SIZE) return true;
+    return !ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], thread % WARP_SIZE, clock, self % WARP_SIZE);
+}
+
+/* The same for the readers that a read stamp stands for. */
+static inline bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp) {
+    if (unordered(stamp, clock, self_stamp)) return true;
+    if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
+        return false;
+    if ((stamp & READ_BY_BLOCKS) != 0) return true;
+    if (simt_in_step || clock < simt_worker->shadow.barrier_clock) return false;
+    if ((stamp & READ_BY_WARPS) != 0) return true;
+    if ((stamp & READ_BY_LANES) == 0) return false;
+    /* This thread was the last of several lanes to read: has its warp met since? */
+    unsigned self = stamp_thread(self_stamp);
+    return !ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], stamp_thread(stamp) % WARP_SIZE, clock, self % WARP_SIZE);
+}
+
+/* Where another one of several readers of the cell may be noted. */
+static inline struct other_line *other_line_of(const struct cell *cell) {
+    size_t count = sizeof simt_worker->shadow.other_lines / sizeof *simt_worker->shadow.other_lines;
+    return &simt_worker->shadow.other_lines[(uintptr_t)cell / sizeof *cell % count];
+}
+
+/* ---- race.c ---- */
+
+/* `kind` is the access of `self`. Ends the launch; holds no lock then. */
+void report_race(const struct thread *self, uintptr_t address, enum access_kind kind, const void *pc, uint64_t stamp,
+                 uint32_t other_pc, bool other_wrote) __attribute__((cold));
+/* Of the reader that a message about a race with the running thread speaks of; 0: not known. */
+uint32_t line_of_reader(const struct cell *cell, uint64_t self_stamp);
+char *line_or(uint32_t pc, const char *unknown); /* the source line, or `unknown` where pc is 0; to be freed */
+
+/* ---- unwritten.c ---- */
+
+void note_unwritten(uintptr_t address, bool shared, const void *pc) __attribute__((cold));
+
+/* ---- tolerated.c; the first two are false where it is a fault at once ---- */
+
+/* A read races with the last write. */
+bool suspect_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool shared, const void *pc) __attribute__((cold));
+/* A write races with the last one, or (`with_read`) with a read. */
+bool suspect_write(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool shared, bool with_read,
+                   const void *pc) __attribute__((cold));
+/* The flags that a write to global memory adds to its stamp; `races`: it is a suspect already. */
+uint64_t mixed_by_write(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool races, const void *pc);
+
+#endif
