@@ -79,7 +79,8 @@ parse_options() {
         --causal) sizes+=(--causal) ;;
         --preset | --steps | --batch | --heads | --seq | --seq-kv | --dim)
             (($# > 1)) || die $exit_usage "$1 needs a value; see ./run.sh --help"
-            case $1 in --batch | --heads) largest=65535 ;; --dim) largest=128 ;; *) largest=16777216 ;; esac
+            case $1 in --batch | --heads) largest=MAX_BATCH_HEADS ;; --dim) largest=MAX_HEAD_DIM ;; *) largest=MAX_LENGTH ;; esac
+            largest=$(sed -En "s/.*\<$largest = ([0-9]+).*/\1/p" common/device/attention.h common/harness/problem.h)
             case $1 in
             --preset) preset=$2 ;;
             --steps) choose_steps "$2" ;;

@@ -21,16 +21,14 @@ find_package(CUDAToolkit REQUIRED)
 add_library(device_runtime INTERFACE)
 target_link_libraries(device_runtime INTERFACE CUDA::cudart)
 
-# A mutant's file is made by the build: a third argument names the file that it is made of, which is there to be read.
+# common/step-cc calls nvcc with the same flags.
 function(add_kernels name file)
-    set(original ${file} ${ARGN})
-    list(GET original -1 original)
     add_library(${name} OBJECT ${file})
     set_source_files_properties(${file} PROPERTIES LANGUAGE CUDA)
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/common/device ${CMAKE_SOURCE_DIR}/common/cuda)
     target_compile_options(${name} PRIVATE -std=c++20 -lineinfo $<$<BOOL:${ATTENTION_WERROR}>:-Werror=all-warnings>)
     # A step that needs a newer card than some is compiled for the others only, or for the least one that it takes.
-    file(STRINGS ${original} stated REGEX "compute_capability = [0-9]+")
+    file(STRINGS ${file} stated REGEX "compute_capability = [0-9]+")
     if(stated MATCHES "compute_capability = ([0-9]+)")
         set(least ${CMAKE_MATCH_1})
         set(architectures)

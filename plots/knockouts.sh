@@ -1,18 +1,27 @@
 #!/usr/bin/env bash
-# What does each part of a kernel cost? A line `NAME: SED SCRIPT` of steps/STEP/knockouts.txt takes parts of its kernel away, so
-# that the result is wrong and the time tells. On a card only. Run it in the book's folder:
+# What does each part of a kernel cost? Each change (common/change) of steps/STEP/knockouts.changes takes a part of its kernel away,
+# so that the result is wrong and the time tells. A line `after: NAME` above a change: it is one of the kernel after this other one.
+# On a card only. Run it in the book's folder:
 #     plots/knockouts.sh STEP >>plots/data/trials/CARD-knockouts.jsonl
 set -euo pipefail
-step=${1?which step?} folder=steps/$1 number=${1%%_*} pass=${2:-fwd} letters=({k..w}) names=() programs=()
-trap 'rm -f "$folder/$number"[k-w]_knockout.cu' EXIT
-while IFS= read -r line; do
-    [[ $line == *:* && $line != '#'* ]] || continue
-    name=$number${letters[${#names[@]}]}_knockout edit=${line#*:}
-    sed -E "$edit; s/$step/$name/g" "$folder/${step#*_}.cu" >"$folder/$name.cu"
-    [[ ! ${names[0]-} ]] || ! cmp -s <(sed "s/$step/x/g" "$folder/${step#*_}.cu") <(sed "s/$name/x/g" "$folder/$name.cu") ||
-        { echo "${line%%:*}: changes nothing" >&2 && exit 1; }
-    names+=("${line%%:*}") programs+=("$name")
-done <"$folder/knockouts.txt"
+step=${1?which step?} folder=steps/$1 number=${1%%_*} pass=${2:-fwd} letters=({k..w}) names=(whole) programs=()
+trap 'rm -f "$folder/$number"[k-w]_knockout.cu*' EXIT
+knock_out() { # NAME FILE
+    local earlier
+    common/change header "$folder/knockouts.changes" "$1" | sed -n 's/^after: //p' |
+        while IFS= read -r earlier; do knock_out "$earlier" "$2"; done
+    common/change apply "$folder/knockouts.changes" "$1" "$2" >"$2.new"
+    mv "$2.new" "$2"
+}
+mapfile -t -O 1 names < <(common/change list "$folder/knockouts.changes")
+((${#names[@]} > 1))
+for i in "${!names[@]}"; do
+    name=$number${letters[i]}_knockout file=$folder/$name.cu
+    cp "$folder/${step#*_}.cu" "$file"
+    ((i == 0)) || knock_out "${names[i]}" "$file"
+    sed -i "s/$step/$name/g" "$file"
+    programs+=("$name")
+done
 { cmake --preset cuda && cmake --build --preset cuda --parallel "$(getconf _NPROCESSORS_ONLN)" --target "${programs[@]}"; } >&2
 for dim in 64 128; do
     for _ in 1 2 3; do # in turns: the best of three medians counts

@@ -174,8 +174,9 @@ def bounds(chapter):
         unit = max(share, key=share.get)
         assert share[unit] < 1, f"{rung} is faster than its {unit}: a constant or a count is wrong"
         points.append([rung, counted[causes.TIME] / 1000, counted[causes.TIME] / 1000 * share[unit], unit])
-    return {"title": f"The busiest unit's share of each rung's time\n{BOOK.records()[-1].device}, {rec.parse_size(causes.COUNTERS_AT)[0]}",
-            "points": points} if len(points) > 2 else None
+    size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}" + ", bf16" * products
+    title = f"How long the busiest unit of each rung works\n{BOOK.records()[-1].device}, {size}"
+    return {"title": title, "points": points} if len(points) > 2 else None
 
 
 def bytes_label(value):
@@ -221,26 +222,19 @@ def draw_dots(facts, label, words):
 
 
 def draw_bounds(facts):
-    """A dot per rung, a mark where its busiest unit's share of the time ends, and between them the time in which that unit waits."""
-    fig, axes = style.figure(height=1.9 + 0.38 * len(facts["points"]))
+    """A bar per rung: the share of the launch in which its busiest unit works."""
+    fig, axes = style.figure(height=1.7 + 0.38 * len(facts["points"]))
     colours = dict(zip(("data path", "issue slots", "FMAs", "mma.sync"), style.PALETTE[1:]))
-    for row, (rung, time, least, unit) in enumerate(facts["points"]):
-        axes.plot([least, time], [row, row], color=style.PALE, linewidth=7, solid_capstyle="butt", zorder=1)
-        axes.plot([least] * 2, [row - 0.36, row + 0.36], color=colours[unit], linewidth=4, zorder=2)
-        axes.plot(time, row, "o", color=style.INK, markersize=8, zorder=3)
-        axes.annotate(f"{100 * least / time:.0f} %", (time, row), xytext=(9, 0), textcoords="offset points", va="center",
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
-    low, high = min(point[2] for point in facts["points"]), max(point[1] for point in facts["points"])
+    for row, (_, time, busy, unit) in enumerate(facts["points"]):
+        axes.barh(row, 100, height=0.62, color=style.PALE)
+        axes.barh(row, 100 * busy / time, height=0.62, color=colours[unit])
+        behind = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+        axes.annotate(unit, (0, row), color="white" if unit == "FMAs" else style.INK, weight="bold", **behind)
+        axes.annotate(f"{100 * busy / time:.0f} % of {time:.0f} µs", (100, row), **behind)
     axes.set_yticks(range(len(facts["points"])), [point[0] for point in facts["points"]])
-    axes.set(xscale="log", xlim=(low / 1.3, high * (high / low) ** 0.16), xlabel="microseconds, logarithmic", title=facts["title"],
-             ylim=(len(facts["points"]) - 0.4, -0.6))
+    axes.set(xlim=(0, 100), ylim=(len(facts["points"]) - 0.4, -0.6), title=facts["title"],
+             xlabel="busiest unit works, % of the launch's time; grey: it waits")
     axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x")
-    plain_ticks(axes.xaxis)
-    marks = [axes.plot([], [], color=colours[unit], linewidth=4, label=f"busiest: {unit}")[0]
-             for unit in dict.fromkeys(point[3] for point in facts["points"])]
-    marks.append(axes.plot([], [], "o", color=style.INK, markersize=8, label="measured, and the unit's share of it")[0])
-    axes.legend(handles=marks, loc="lower right", edgecolor="white", framealpha=1, fontsize=10)
     return fig
 
 
@@ -268,7 +262,8 @@ def draw_lines(facts, words):
         axes.set_ylim(bottom=none / 2)
     else:
         plain_ticks(axes.yaxis)
-    axes.set(xlabel="sequence length N, rows (a line ends at the last length measured)", ylabel=f"{words}, logarithmic", title=facts["title"])
+    last = "the last length measured" + " for one of its steps" * (words == "bytes")
+    axes.set(xlabel=f"sequence length N, rows\n(a line ends at {last})", ylabel=f"{words}, logarithmic", title=facts["title"])
     axes.grid()
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=10)
     return fig

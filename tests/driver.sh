@@ -97,8 +97,27 @@ refused() { # WORDS LINE: a program whose second line is refused
 refused 'PTX' '__device__ unsigned f(unsigned x) { asm("isspacep.global %0, %1;" : "=r"(x) : "r"(x)); return x; }'
 refused '<<< without >>>' 'void f() { g<<<1, 2; }'
 refused 'the __shared__ variable x cannot have an initial value' '__global__ void k() { __shared__ int x = 1; }'
+constant='the size of a __shared__ array must be a constant, and'
+refused "$constant n is known" '__global__ void k(int n) { __shared__ int x[n]; x[0] = 1; }'
+refused "$constant n is known" '__global__ void k() { int n = 4; if (n > 1) { __shared__ int x[2][n + 1]; x[0][0] = 1; } }'
+refused "$constant l is known" '__global__ void k(int n) { const int l = n; __shared__ int x[l]; x[0] = 1; }'
+refused "$constant blockDim is known" '__global__ void k() { __shared__ int x[blockDim.x]; x[0] = 1; }'
 refused 'expected ; after the __shared__ variable x' '__global__ void k() { __shared__ int x[9]
 int t = threadIdx.x; x[t] = t; }'
+
+cat >sizes.cu <<'EOF'
+#include <cstdio>
+constexpr int n = 4;
+template <int m> __device__ int part(int k) {
+    const int l = m + 1;
+    __shared__ int x[m][l], y[n];
+    return x[0][0] = y[0] = k * n;
+}
+__global__ void f(int k) { int i = k * n; { int n = i; i = n; } for (int n = 0; n < k; n++) i += n; __shared__ int x[n]; x[0] = i; }
+__global__ void g(int n) { { constexpr int m = 3; __shared__ int x[m]; x[0] = n; } printf("%d\n", part<2>(n)); }
+int main() { f<<<1, 1>>>(1); g<<<1, 1>>>(2); return cudaDeviceSynchronize(); }
+EOF
+check 'sizes that are constants' 0 '8' "$nvcc" --run sizes.cu
 
 cat >syntax.cu <<'EOF'
 __global__ void k(int *out) { out[0] = 1; }

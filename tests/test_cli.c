@@ -110,7 +110,7 @@ Test(cli, help_lists_every_option) {
                                           "--scale",    "--dtype",   "--seed",  "--input",  "--pass",   "--deterministic",
                                           "--warmup",   "--repeat",  "--json",  "--stamp",  "--print",  "--no-check",
                                           "--no-time",  "--meter",   "--meter-blocks",      "--trace",  "--trace-blocks",
-                                          "--shuffle-seed", "--help"};
+                                          "--shuffle-seed", "--describe", "--help"};
     struct result result = run_program("02_tiled_matmul", "--help");
     cr_assert_eq(result.status, 0);
     cr_assert_str_empty(result.err);
@@ -139,6 +139,26 @@ Test(cli, steps_state_what_they_do) {
     cr_assert_not_null(strstr(result.out, "\"pass\":\"both\""));
     cr_assert_eq(run_program("96_multiple_of_16", "--seq 20 --dim 16 --no-time").status, 0);
     cr_assert_eq(run_program("01_naive", "--input example --no-time").status, 0);
+}
+
+Test(cli, describes_a_step) {
+    static const struct {
+        const char *step, *says;
+    } expected[] = {
+        {"01_naive", "\"passes\":[\"fwd\"],\"deterministic\":false,\"dtypes\":[\"fp32\"],\"d_multiple\":1,\"compute_capability\":0}\n"},
+        {"09_fa2_bwd_warps", "\"passes\":[\"bwd\"],\"deterministic\":true,"},
+        {"96_multiple_of_16", "\"passes\":[\"fwd\"],\"deterministic\":false,\"dtypes\":[\"fp32\"],\"d_multiple\":16,"},
+        {"97_both_passes", "\"passes\":[\"fwd\",\"bwd\"],"}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct result result = run_program(expected[i].step, "--describe");
+        cr_expect_eq(result.status, 0, "%s", result.err);
+        cr_expect_not_null(strstr(result.out, expected[i].says), "%s", result.out);
+        char name[60];
+        snprintf(name, sizeof name, "{\"step\":\"%s\",\"idea\":\"", expected[i].step);
+        cr_expect_eq(strstr(result.out, name), result.out, "%s", result.out);
+        cr_expect_eq(count_lines(result.out), 1, "%s", result.out);
+    }
+    cr_expect_eq(run_program("01_naive", "--describe --seq x").status, 2);
 }
 
 Test(cli, json_line_holds_the_contract) {

@@ -18,8 +18,7 @@ __device__ inline float exp2_approx(float x) {
  * four. Each float is added at once; the four are not. */
 __device__ inline void reduce_add4(float *p, float4 v) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
-                 : "memory");
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 #else
     atomicAdd(p, v.x);
     atomicAdd(p + 1, v.y);
@@ -56,10 +55,7 @@ __device__ inline void ldmatrix_x1(uint32_t (&matrix)[1], const void *row) {
 
 __device__ inline void ldmatrix_x1_trans(uint32_t (&matrix)[1], const void *row) {
     uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
-                 : "=r"(matrix[0])
-                 : "r"(address)
-                 : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(matrix[0]) : "r"(address) : "memory");
 }
 
 __device__ inline void ldmatrix_x2(uint32_t (&matrix)[2], const void *row) {
@@ -88,8 +84,8 @@ __device__ inline void stmatrix_x4(void *row, const uint32_t (&matrix)[4]) {
 
 __device__ inline void stmatrix_x4_trans(void *row, const uint32_t (&matrix)[4]) {
     uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
-                 "r"(matrix[0]), "r"(matrix[1]), "r"(matrix[2]), "r"(matrix[3])
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(matrix[0]),
+                 "r"(matrix[1]), "r"(matrix[2]), "r"(matrix[3])
                  : "memory");
 }
 
@@ -105,8 +101,7 @@ __device__ inline void mma_m16n8k16<__nv_bfloat16>(float (&C)[4], const uint32_t
         : "r"(A[0]), "r"(A[1]), "r"(A[2]), "r"(A[3]), "r"(B0), "r"(B1));
 }
 
-template <>
-__device__ inline void mma_m16n8k16<__half>(float (&C)[4], const uint32_t (&A)[4], uint32_t B0, uint32_t B1) {
+template <> __device__ inline void mma_m16n8k16<__half>(float (&C)[4], const uint32_t (&A)[4], uint32_t B0, uint32_t B1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(C[0]), "+f"(C[1]), "+f"(C[2]), "+f"(C[3])

@@ -61,7 +61,7 @@ typedef cudaError_t attention_pass(const struct problem *problem, const struct t
 struct step {
     const char *name;   /* of the file and of the program: "01_naive" for a chapter's last rung, "06a_register_tile" */
     const char *idea;   /* a few words, for tables */
-    const char *beside; /* why the rung stands beside the chain (an idea that failed, another data type); NULL: inside */
+    const char *beside; /* why it stands beside the chain (an idea that failed, another data type); NULL: inside */
 
     attention_pass *forward;  /* NULL when the step has no such pass */
     attention_pass *backward; /* NULL likewise */

@@ -143,8 +143,8 @@ static void describe_indices(const struct dimension *dimension, char *text, size
         snprintf(text, room, ", %s %zu, %zu, ..., %zu", many, first, first + step, last);
 }
 
-void describe_wrong(struct check *check, const struct problem *problem, enum tensor tensor, const size_t *rows,
-                    size_t count, const float *out, const double *ref) {
+void describe_wrong(struct check *check, const struct problem *problem, enum tensor tensor, const size_t *rows, size_t count,
+                    const float *out, const double *ref) {
     size_t columns = tensor_columns(problem, tensor), H = (size_t)problem->heads, heads = (size_t)problem->batch * H;
     size_t N = tensor_rows(problem, tensor) / heads, total = 0;
     const char *those = count == heads * N ? "" : " compared";
@@ -154,8 +154,10 @@ void describe_wrong(struct check *check, const struct problem *problem, enum ten
         return;
     }
     enum { BATCH, HEAD, ROW, COLUMN, EACH_HEAD, DIMENSIONS };
-    struct dimension dimensions[DIMENSIONS] = {{"batch", "batches", heads / H, NULL}, {"head", "heads", H, NULL},
-                                               {"row", "rows", N, NULL}, {"column", "columns", columns, NULL},
+    struct dimension dimensions[DIMENSIONS] = {{"batch", "batches", heads / H, NULL},
+                                               {"head", "heads", H, NULL},
+                                               {"row", "rows", N, NULL},
+                                               {"column", "columns", columns, NULL},
                                                {"", "", heads, NULL}};
     for (int k = 0; k < DIMENSIONS; k++) total += dimensions[k].size;
     unsigned char *seen = calloc(total, 1);

@@ -37,8 +37,8 @@ struct check check_logsumexp(const float *out, const double *ref, size_t count, 
 
 /* Fill in check->where. `out` and `ref` hold the `count` rows of the tensor whose numbers `rows` lists. Each dimension of
  * which only a range, one residue class or one or two indices are wrong is named; what is said holds of all wrong elements. */
-void describe_wrong(struct check *check, const struct problem *problem, enum tensor tensor, const size_t *rows,
-                    size_t count, const float *out, const double *ref);
+void describe_wrong(struct check *check, const struct problem *problem, enum tensor tensor, const size_t *rows, size_t count,
+                    const float *out, const double *ref);
 
 /* The index of the first NaN or infinity that is not allowed (L may be -inf), or count. */
 size_t first_not_finite(const float *out, size_t count, bool allow_minus_infinity);

@@ -32,6 +32,4 @@ float unpacked(uint16_t packed, enum dtype dtype) {
     return value;
 }
 
-float rounded_to(float value, enum dtype dtype) {
-    return dtype == FP32 ? value : unpacked(packed_as(value, dtype), dtype);
-}
+float rounded_to(float value, enum dtype dtype) { return dtype == FP32 ? value : unpacked(packed_as(value, dtype), dtype); }

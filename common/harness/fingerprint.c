@@ -1,6 +1,9 @@
 /* fingerprint SOURCE.cu OUTPUT.c [FOLDER]...: write a C file that holds a fingerprint of a kernel's source, so that a
  * measurement can be told from one of another kernel. The fingerprint covers the tokens of the file and of the device
  * headers (.cuh) that it includes, looked for beside it and in the folders; comments and white space do not count. */
+#include "fnv.h"
+#include "status.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -10,7 +13,7 @@
 
 enum { MAX_PATH = 1000 };
 
-static uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+static uint64_t hash = FNV_START;
 static char **seen;
 static int seen_count;
 static char *const *folders;
@@ -18,7 +21,7 @@ static int folder_count;
 
 static _Noreturn void fail(const char *path) {
     perror(path);
-    exit(2);
+    exit(EXIT_USAGE);
 }
 
 static char *read_file(const char *path) {
@@ -37,7 +40,7 @@ static char *read_file(const char *path) {
 }
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
-static void add(char c) { hash = (hash ^ (unsigned char)c) * 0x100000001b3u; }
+static void add(char c) { hash = fnv_add(hash, &c, 1); }
 static void add_file(const char *path);
 
 /* The header that a line includes, when it is one of the project's device headers. */
@@ -108,7 +111,7 @@ static void add_file(const char *path) {
 int main(int argc, char **argv) {
     if (argc < 3) {
         fputs("usage: fingerprint SOURCE.cu OUTPUT.c [FOLDER]...\n", stderr);
-        return 2;
+        return EXIT_USAGE;
     }
     folders = argv + 3;
     folder_count = argc - 3;

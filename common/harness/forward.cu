@@ -18,8 +18,8 @@ template <class T> static __device__ float4 load4(const T *four) {
 }
 template <class T> static __device__ float4 load_columns(const T *row, int c, int d) {
     if (c < d && d % 4 == 0) return load4(row + c);
-    return make_float4(c < d ? (float)row[c] : 0.0f, c + 1 < d ? (float)row[c + 1] : 0.0f,
-                       c + 2 < d ? (float)row[c + 2] : 0.0f, c + 3 < d ? (float)row[c + 3] : 0.0f);
+    return make_float4(c < d ? (float)row[c] : 0.0f, c + 1 < d ? (float)row[c + 1] : 0.0f, c + 2 < d ? (float)row[c + 2] : 0.0f,
+                       c + 3 < d ? (float)row[c + 3] : 0.0f);
 }
 
 /* Scaled after the sum, as in the backward steps: their P = exp(S - L) needs the same S. */

@@ -5,6 +5,7 @@
 #include "result.h"
 #include "run.h"
 #include "simulated.h"
+#include "status.h"
 #include "timing.h"
 
 #include <errno.h>
@@ -15,8 +16,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_DEVICE = 3 };
-
 /* Multiply-adds that the reference may spend on one check: about two seconds on two cores. */
 static const double check_budget = 2e9;
 
@@ -25,7 +24,7 @@ static FILE *report;
 
 static int device_failed(const struct step *step, const char *doing, cudaError_t error) {
     fprintf(stderr, "%s: %s: %s (%s)\n", step->name, doing, cudaGetErrorName(error), cudaGetErrorString(error));
-    return EXIT_DEVICE;
+    return EXIT_FAILED;
 }
 
 static double seconds_now(void) {
@@ -45,16 +44,15 @@ static void refuse_too_large(const struct step *step, const struct problem *prob
     /* Where device memory is the host's own, the host's copies come out of it too. */
     if (device_is_simulated()) needed += tensors;
     if (needed > (double)total_bytes)
-        usage_error(step->name,
-                    "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f",
+        usage_error(step->name, "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f",
                     needed / 1e9, workspace / 1e9, (double)total_bytes / 1e9);
 }
 
 static void refuse_on_card(const struct step *step, const struct options *options) {
-    const char *option = simt_meter_start == NULL && options->meter              ? "meter"
-                         : simt_trace_start == NULL && options->trace != NULL    ? "trace"
+    const char *option = simt_meter_start == NULL && options->meter                  ? "meter"
+                         : simt_trace_start == NULL && options->trace != NULL        ? "trace"
                          : simt_shuffle_blocks == NULL && options->shuffle_seed != 0 ? "shuffle-seed"
-                                                                                 : NULL;
+                                                                                     : NULL;
     if (option != NULL)
         usage_error(step->name, "--%s works on the simulated device only: on a card, use Nsight Compute", option);
     if (options->trace_blocks != NULL && (options->trace == NULL || !simt_trace_start(NULL, options->trace_blocks)))
@@ -67,8 +65,8 @@ static void refuse_older_card(const struct step *step) {
     if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return;
     int capability = 10 * properties.major + properties.minor;
     if (capability < step->compute_capability)
-        usage_error(step->name, "this step needs compute capability %d.%d, this card has %d.%d",
-                    step->compute_capability / 10, step->compute_capability % 10, properties.major, properties.minor);
+        usage_error(step->name, "this step needs compute capability %d.%d, this card has %d.%d", step->compute_capability / 10,
+                    step->compute_capability % 10, properties.major, properties.minor);
 }
 
 /* Opened before the run, so that a name that cannot be written costs nothing. */
@@ -87,7 +85,7 @@ static FILE *open_json(const struct step *step, const struct options *options) {
 
 static int not_written(const struct step *step, const char *option, const char *name) {
     fprintf(stderr, "%s: --%s: writing to %s failed: %s\n", step->name, option, name, strerror(errno));
-    return EXIT_DEVICE;
+    return EXIT_FAILED;
 }
 
 /* ---- readable report -------------------------------------------------------------------------------------------------- */
@@ -98,12 +96,11 @@ static void print_heading(const struct step *step, const struct options *options
     const struct problem *p = &run->problem;
     struct passes passes = options->passes;
     fprintf(report, "%s %s%s on %s: batch %d, heads %d, %d queries, %d keys, d %d%s, %s\n", step->name,
-            !passes.backward  ? "forward"
+            !passes.backward ? "forward"
             : passes.forward ? "forward and backward"
                              : "backward",
-            passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name,
-            p->batch, p->heads, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "",
-            dtype_names[p->dtype]);
+            passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name, p->batch,
+            p->heads, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", dtype_names[p->dtype]);
     if (step->forward == NULL) fprintf(report, "  O and L by the harness\n");
 }
 
@@ -118,8 +115,7 @@ static void print_corners(const struct run *run, const struct options *options) 
         int columns = (int)tensor_columns(&run->problem, tensor);
         fprintf(report, "%s, first head\n", tensor_table[tensor].name);
         for (int i = 0; i < rows && i < 3; i++) {
-            for (int j = 0; j < columns && j < 3; j++)
-                fprintf(report, "  %10.6f", (double)run->host[tensor][i * columns + j]);
+            for (int j = 0; j < columns && j < 3; j++) fprintf(report, "  %10.6f", (double)run->host[tensor][i * columns + j]);
             fputc('\n', report);
         }
     }
@@ -147,7 +143,7 @@ static void print_verdict(const struct run *run, const struct options *options, 
         size_t columns = tensor_columns(p, tensor);
         const size_t *rows = tensor_table[tensor].per_key ? verdict->keys : verdict->queries;
         fprintf(report, "  %-3s error %.1e of its norm (bound %.1e), at most %.1e (bound %.1e)  %s\n",
-                tensor_table[tensor].name, check->err_rel, check->bound_rel, check->err_max, check->bound_max,
+                tensor_table[tensor].name, fabs(check->err_rel), check->bound_rel, fabs(check->err_max), check->bound_max,
                 check->ok ? "ok" : "WRONG");
         if (!(check->bias <= check->bound_bias))
             fprintf(report, "      as a whole too small or too large by %.1e (bound %.1e): is something truncated?\n",
@@ -163,7 +159,9 @@ static void print_verdict(const struct run *run, const struct options *options, 
             print_element(run, tensor, verdict->first_not_finite[tensor], "a finite number");
     }
     if (!verdict->ok)
-        fputs("      error of its norm: ||got - expected|| / ||expected||, over the whole tensor; at most: of one element\n", report);
+        fputs("      error of its norm: ||got - expected|| / ||expected||, over the whole tensor; at most: of one "
+              "element\n",
+              report);
     if (verdict->checked_queries < tensor_rows(p, TENSOR_Q) ||
         (options->passes.backward && verdict->checked_keys < tensor_rows(p, TENSOR_K)))
         fprintf(report, "      %zu of %zu query rows and %zu of %zu key rows compared\n", verdict->checked_queries,
@@ -171,8 +169,8 @@ static void print_verdict(const struct run *run, const struct options *options, 
 }
 
 static void print_time(const char *name, const struct timing *timing, int repeat, double flops) {
-    fprintf(report, "  %s %.4f ms, median of %d (quartiles %.4f and %.4f); %.3f TFLOP/s\n", name, timing->median,
-            repeat, timing->p25, timing->p75, flops / timing->median * 1e-9);
+    fprintf(report, "  %s %.4f ms, median of %d (quartiles %.4f and %.4f); %.3f TFLOP/s\n", name, timing->median, repeat,
+            timing->p25, timing->p75, flops / timing->median * 1e-9);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------------ */
@@ -268,10 +266,18 @@ static int run_and_report(const struct step *step, const char *kernel, const str
     return status;
 }
 
+static int describe(const struct step *step, const char *kernel) {
+    char *text = describe_step(step, kernel);
+    bool written = text != NULL && write_line(stdout, text);
+    free(text);
+    return written ? EXIT_OK : not_written(step, "describe", "standard output");
+}
+
 int harness_main(const struct step *step, const char *program, const char *kernel, int argc, char **argv) {
     if (strcmp(step->name, program) != 0)
         usage_error(program, "the struct step of this program says .name = \"%s\"; it must be \"%s\"", step->name, program);
     struct options options = parse_options(argc, argv, step);
+    if (options.describe) return describe(step, kernel);
     report = options.json != NULL && strcmp(options.json, "-") == 0 ? stderr : stdout;
     const char *reason = step_refuses(step, &options.problem, options.passes);
     if (reason != NULL) usage_error(step->name, "%s", reason);

@@ -7,8 +7,7 @@
 
 const char *const input_names[INPUT_KINDS] = {"random", "identity", "large", "example"};
 
-const struct problem example_problem = {
-    .batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = 0.693147180559945309f};
+const struct problem example_problem = {.batch = 1, .heads = 1, .N_q = 4, .N_kv = 4, .d = 4, .scale = 0.693147180559945309f};
 
 static const float example[TENSOR_COUNT][4][4] = {
     [TENSOR_Q] = {{0, 0, 1, 0}, {0, 0, 1, 1}, {1, 0, 0, 0}, {2, 1, 1, 0}},

@@ -24,15 +24,15 @@ struct attention_call {
     int pass;     /* an attention_pass_kind */
     int dtype;    /* 0 fp32, 1 fp16, 2 bf16: of all tensors but L, which is fp32 */
     int batch, heads, N_q, N_kv, d;
-    int causal; /* 0 or 1: query i attends to key j where j <= i + N_kv - N_q */
-    float scale; /* what scores are multiplied by, usually 1 / sqrt(d) */
-    const void *Q, *K, *V;   /* (batch, heads, N_q, d), (batch, heads, N_kv, d) twice */
-    void *O, *L;             /* (batch, heads, N_q, d), (batch, heads, N_q): the logsumexp of each row of scores */
-    const void *dO;          /* (batch, heads, N_q, d) */
-    void *dQ, *dK, *dV;      /* shapes of Q, K, V */
-    void *workspace;         /* attention_workspace_bytes(), contents undefined; calls that may run at the same time need
+    int causal;            /* 0 or 1: query i attends to key j where j <= i + N_kv - N_q */
+    float scale;           /* what scores are multiplied by, usually 1 / sqrt(d) */
+    const void *Q, *K, *V; /* (batch, heads, N_q, d), (batch, heads, N_kv, d) twice */
+    void *O, *L;           /* (batch, heads, N_q, d), (batch, heads, N_q): the logsumexp of each row of scores */
+    const void *dO;        /* (batch, heads, N_q, d) */
+    void *dQ, *dK, *dV;    /* shapes of Q, K, V */
+    void *workspace;       /* attention_workspace_bytes(), contents undefined; calls that may run at the same time need
                                 one each */
-    void *stream;            /* a cudaStream_t; NULL is the default one */
+    void *stream;          /* a cudaStream_t; NULL is the default one */
 };
 
 /* The members of struct attention_call, for callers without this header; the one after the last has no name. */

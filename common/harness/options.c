@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "status.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -16,7 +18,7 @@ _Noreturn void usage_error(const char *program, const char *format, ...) {
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
-    exit(2);
+    exit(EXIT_USAGE);
 }
 
 /* ---- one row per option: it makes the parser's list and the help text ------------------------------------------------- */
@@ -40,16 +42,13 @@ static long long whole_number(const struct parser *parser, const struct option_r
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0')
-        usage_error(parser->program, "--%s: '%s' is not a whole number", row->name, text);
+    if (end == text || *end != '\0') usage_error(parser->program, "--%s: '%s' is not a whole number", row->name, text);
     if (errno == ERANGE || value < row->low || value > row->high)
         usage_error(parser->program, "--%s: %s is out of range (%lld to %lld)", row->name, text, row->low, row->high);
     return value;
 }
 
-static void *field(struct parser *parser, const struct option_row *row) {
-    return (char *)&parser->options + row->offset;
-}
+static void *field(struct parser *parser, const struct option_row *row) { return (char *)&parser->options + row->offset; }
 static void set_int(struct parser *parser, const struct option_row *row, const char *text) {
     *(int *)field(parser, row) = (int)whole_number(parser, row, text);
 }
@@ -116,8 +115,7 @@ static void set_meter(struct parser *parser, const struct option_row *row, const
 
 static void add_stamp(struct parser *parser, const struct option_row *row, const char *text) {
     struct options *options = &parser->options;
-    if (strchr(text, '=') == NULL || *text == '=')
-        usage_error(parser->program, "--%s: '%s' is not KEY=VALUE", row->name, text);
+    if (strchr(text, '=') == NULL || *text == '=') usage_error(parser->program, "--%s: '%s' is not KEY=VALUE", row->name, text);
     if (options->stamp_count == MAX_STAMPS) usage_error(parser->program, "--%s: at most %d", row->name, MAX_STAMPS);
     options->stamps[options->stamp_count++] = text;
 }
@@ -127,8 +125,8 @@ static const struct option_row rows[] = {
     {.help = "The problem (docs/math.md, eq. 1-3):"},
     {"batch", "B", "batch size (1)", set_size, AT(problem.batch), 1, INT_MAX},
     {"heads", "H", "heads (2)", set_size, AT(problem.heads), 1, INT_MAX},
-    {"seq", "N", "queries, and keys unless --seq-kv is given (256)", set_size, AT(problem.N_q), 1, 1 << 24},
-    {"seq-kv", "M", "keys and values", set_size, AT(problem.N_kv), 1, 1 << 24},
+    {"seq", "N", "queries, and keys unless --seq-kv is given (256)", set_size, AT(problem.N_q), 1, MAX_LENGTH},
+    {"seq-kv", "M", "keys and values", set_size, AT(problem.N_kv), 1, MAX_LENGTH},
     {"dim", "D", "head dimension, 1 to 128 (64)", set_size, AT(problem.d), 1, INT_MAX},
     {"causal", NULL, "query i attends to key j where j <= i + M - N", set_true, AT(problem.causal), 0, 0},
     {"scale", "S", "what scores are multiplied by (1/sqrt(D))", set_scale, 0, 0, 0},
@@ -146,9 +144,10 @@ static const struct option_row rows[] = {
     {"print", NULL, "show a 3 x 3 corner of each matrix", set_true, AT(print), 0, 0},
     {"json", "FILE", "append a JSON line to FILE; - is standard output", set_text, AT(json), 0, 0},
     {"stamp", "KEY=VAL", "add a text field to the JSON line; may be repeated", add_stamp, 0, 0, 0},
+    {"describe", NULL, "only print, as a line of JSON, what the step is and takes; nothing runs", set_true, AT(describe), 0, 0},
     {.help = "On the simulated device only:"},
-    {"meter", "[source]", "what the kernels did to memory, as a table or beside their source; all of it in --json",
-     set_meter, 0, 0, 0},
+    {"meter", "[source]", "what the kernels did to memory, as a table or beside their source; all of it in --json", set_meter,
+     0, 0, 0},
     {"meter-blocks", "N", "meter one block in N (1)", set_int, AT(meter_every), 1, INT_MAX},
     {"trace", "FILE", "write each launch's geometry and the accesses and barriers of its first block to FILE, as JSON",
      set_text, AT(trace), 0, 0},
@@ -182,7 +181,7 @@ static void read_arguments(int argc, char **argv, const struct step *step, struc
     int count = 1;
     for (int i = 0; i < ROWS; i++) {
         if (rows[i].name == NULL) continue;
-        int argument = rows[i].argument == NULL       ? no_argument
+        int argument = rows[i].argument == NULL     ? no_argument
                        : rows[i].argument[0] == '[' ? optional_argument
                                                     : required_argument;
         long_options[count++] = (struct option){rows[i].name, argument, NULL, HELP + 1 + i};
@@ -199,15 +198,16 @@ static void read_arguments(int argc, char **argv, const struct step *step, struc
 }
 
 struct options parse_options(int argc, char **argv, const struct step *step) {
-    struct parser parser = {.program = step->name,
-                            .options = {.problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64},
-                                        .seed = 1,
-                                        .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
-                                        .warmup = 5,
-                                        .repeat = 20,
-                                        .meter_every = 1,
-                                        .check = true,
-                                        .time = true}};
+    struct parser parser = {
+        .program = step->name,
+        .options = {.problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64},
+                    .seed = 1,
+                    .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
+                    .warmup = 5,
+                    .repeat = 20,
+                    .meter_every = 1,
+                    .check = true,
+                    .time = true}};
     read_arguments(argc, argv, step, &parser);
     struct options *options = &parser.options;
     struct problem *problem = &options->problem;

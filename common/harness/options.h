@@ -13,6 +13,7 @@ struct options {
     struct passes passes; /* --pass: what is reported; a backward pass always needs a forward one before it */
     int warmup, repeat;
     bool check, time, print;
+    bool describe;            /* --describe: what the step is, and nothing else */
     bool meter, meter_source; /* --meter, --meter=source */
     int meter_every;          /* --meter-blocks */
     const char *trace;        /* file name, NULL for none */

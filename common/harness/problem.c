@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Queries or keys: the index arithmetic of the kernels ends somewhere beyond. */
-enum { MAX_LENGTH = 1 << 24 };
-
 const struct tensor_info tensor_table[TENSOR_COUNT] = {
     [TENSOR_Q] = {"Q", "q", false, false, FORWARD_INPUT, offsetof(struct tensors, Q)},
     [TENSOR_K] = {"K", "k", true, false, FORWARD_INPUT, offsetof(struct tensors, K)},
@@ -43,9 +40,7 @@ bool takes_dtype(const struct step *step, enum dtype dtype) {
 
 enum dtype usual_dtype(const struct step *step) { return takes_dtype(step, FP32) ? FP32 : BF16; }
 
-const char *passes_name(struct passes passes) {
-    return !passes.backward ? "fwd" : passes.forward ? "both" : "bwd";
-}
+const char *passes_name(struct passes passes) { return !passes.backward ? "fwd" : passes.forward ? "both" : "bwd"; }
 
 double unmasked_pairs(const struct problem *problem) {
     double heads = (double)problem->batch * problem->heads;
@@ -90,8 +85,7 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
     }
     double batch_heads = (double)problem->batch * problem->heads;
     if (batch_heads > MAX_BATCH_HEADS) {
-        snprintf(text, sizeof text, "batch x heads = %.0f is not supported: the largest is %d", batch_heads,
-                 MAX_BATCH_HEADS);
+        snprintf(text, sizeof text, "batch x heads = %.0f is not supported: the largest is %d", batch_heads, MAX_BATCH_HEADS);
         return text;
     }
     /* Before a backward pass anyone's forward pass will do: the harness has one. */
@@ -102,8 +96,7 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
     if (!takes_dtype(step, problem->dtype)) {
         snprintf(text, sizeof text, "%s is not supported: this step takes", dtype_names[problem->dtype]);
         for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
-            if (takes_dtype(step, dtype))
-                snprintf(text + strlen(text), sizeof text - strlen(text), " %s", dtype_names[dtype]);
+            if (takes_dtype(step, dtype)) snprintf(text + strlen(text), sizeof text - strlen(text), " %s", dtype_names[dtype]);
         return text;
     }
     if (step->d_multiple > 1 && problem->d % step->d_multiple != 0) {

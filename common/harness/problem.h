@@ -4,19 +4,10 @@
 
 #include "attention.h"
 
+enum { MAX_LENGTH = 16777216 }; /* queries or keys: the index arithmetic of the kernels ends somewhere beyond */
+
 /* Every tensor of both passes, in the order of reports; tensor_table[] describes each. */
-enum tensor {
-    TENSOR_Q,
-    TENSOR_K,
-    TENSOR_V,
-    TENSOR_O,
-    TENSOR_L,
-    TENSOR_dO,
-    TENSOR_dQ,
-    TENSOR_dK,
-    TENSOR_dV,
-    TENSOR_COUNT
-};
+enum tensor { TENSOR_Q, TENSOR_K, TENSOR_V, TENSOR_O, TENSOR_L, TENSOR_dO, TENSOR_dQ, TENSOR_dK, TENSOR_dV, TENSOR_COUNT };
 /* The backward pass also reads what the forward pass reads and writes. */
 enum tensor_role { FORWARD_INPUT, FORWARD_OUTPUT, BACKWARD_INPUT, BACKWARD_OUTPUT };
 

@@ -80,8 +80,8 @@ static double softmax(double *P, size_t n) {
 }
 
 /* One query row of the forward pass: O_row (d) and *L; P (N_kv) is scratch. Eq. 1-3. Returns the largest term size. */
-static double forward_row(const struct problem *problem, const float *Q, const float *K, const float *V, size_t row,
-                          double *P, double *O_row, double *L) {
+static double forward_row(const struct problem *problem, const float *Q, const float *K, const float *V, size_t row, double *P,
+                          double *O_row, double *L) {
     size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
     size_t head = row / N_q, n = visible_keys(problem, row % N_q);
     const float *q = Q + row * d;              /* (d) */
@@ -113,7 +113,7 @@ static double forward(const struct problem *problem, const float *Q, const float
 #pragma omp parallel reduction(max : terms)
     {
         double *P = allocate((size_t)problem->N_kv); /* (N_kv), each thread its own */
-#pragma omp for schedule(dynamic, 8) /* causal rows differ in length, so they are dealt out a few at a time */
+#pragma omp for schedule(dynamic, 8)                 /* causal rows differ in length, so they are dealt out a few at a time */
         for (size_t r = 0; r < count; r++) {
             size_t row = rows != NULL ? rows[r] : r;
             double row_terms = forward_row(problem, Q, K, V, row, P, O + r * (size_t)problem->d, L + r);
@@ -124,13 +124,12 @@ static double forward(const struct problem *problem, const float *Q, const float
     return terms;
 }
 
-double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
-                              const size_t *rows, size_t count, double *O_rows, double *L_rows) {
+double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V, const size_t *rows,
+                              size_t count, double *O_rows, double *L_rows) {
     return forward(problem, Q, K, V, rows, count, O_rows, L_rows);
 }
 
-double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O,
-                         double *L) {
+double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O, double *L) {
     return forward(problem, Q, K, V, NULL, query_rows(problem), O, L);
 }
 
@@ -142,8 +141,8 @@ struct pair {
 };
 
 /* q, k, v, dO (d): the rows of this pair. L and D: the query row's logsumexp and its D_i = dO_i . O_i. */
-static struct pair backward_pair(const struct problem *problem, const float *q, const float *k, const float *v,
-                                 const float *dO, double L, double D) {
+static struct pair backward_pair(const struct problem *problem, const float *q, const float *k, const float *v, const float *dO,
+                                 double L, double D) {
     double P = exp(score(problem, q, k) - L), dP = 0, squares = 0;
     for (int c = 0; c < problem->d; c++) {
         double term = (double)dO[c] * (double)v[c];
@@ -154,9 +153,8 @@ static struct pair backward_pair(const struct problem *problem, const float *q, 
 }
 
 /* dQ_row (d) = scale * sum over keys j of dS_ij k_j. A row that attends to no key keeps its zeros. */
-static void backward_query_row(const struct problem *problem, const float *Q, const float *K, const float *V,
-                               const float *dO, const double *L, const double *D, size_t row, double *dQ_row,
-                               double *size) {
+static void backward_query_row(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                               const double *L, const double *D, size_t row, double *dQ_row, double *size) {
     size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
     size_t first_key = row / N_q * N_kv, n = visible_keys(problem, row % N_q);
     double scale = (double)problem->scale;
@@ -179,9 +177,9 @@ static void backward_query_row(const struct problem *problem, const float *Q, co
 
 /* dK_row (d) = scale * sum over queries i of dS_ij q_i;  dV_row (d) = sum over queries i of P_ij dO_i.
  * Only the queries that see this key take part. */
-static void backward_key_row(const struct problem *problem, const float *Q, const float *K, const float *V,
-                             const float *dO, const double *L, const double *D, size_t key_row, double *dK_row,
-                             double *dV_row, double *dK_size, double *dV_size) {
+static void backward_key_row(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                             const double *L, const double *D, size_t key_row, double *dK_row, double *dV_row, double *dK_size,
+                             double *dV_size) {
     size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
     size_t first_query = key_row / N_kv * N_q, j = key_row % N_kv;
     const float *k = K + key_row * d, *v = V + key_row * d; /* (d) each */
@@ -222,9 +220,8 @@ void reference_D(const struct problem *problem, const float *dO, const double *O
 
 /* Every query row gathers its own dQ and every key row its own dK and dV, so no two threads write the same element.
  * The price is that each pair is computed twice. */
-void reference_backward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
-                             const float *dO, const double *L, const double *D, const size_t *rows, size_t count,
-                             double *dQ, double *size) {
+void reference_backward_rows(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                             const double *L, const double *D, const size_t *rows, size_t count, double *dQ, double *size) {
     size_t d = (size_t)problem->d;
 #pragma omp parallel for schedule(dynamic, 8)
     for (size_t r = 0; r < count; r++) {
@@ -232,14 +229,14 @@ void reference_backward_rows(const struct problem *problem, const float *Q, cons
     }
 }
 
-void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V,
-                             const float *dO, const double *L, const double *D, const size_t *keys, size_t count,
-                             double *dK, double *dV, double *dK_size, double *dV_size) {
+void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                             const double *L, const double *D, const size_t *keys, size_t count, double *dK, double *dV,
+                             double *dK_size, double *dV_size) {
     size_t d = (size_t)problem->d;
 #pragma omp parallel for schedule(dynamic, 8)
     for (size_t r = 0; r < count; r++) {
-        backward_key_row(problem, Q, K, V, dO, L, D, keys != NULL ? keys[r] : r, dK + r * d, dV + r * d,
-                         dK_size + r * d, dV_size + r * d);
+        backward_key_row(problem, Q, K, V, dO, L, D, keys != NULL ? keys[r] : r, dK + r * d, dV + r * d, dK_size + r * d,
+                         dV_size + r * d);
     }
 }
 

@@ -14,12 +14,11 @@ extern "C" {
  * Each row depends on no other, so a large problem can be checked on a sample of its rows. Returns the largest
  * scale * sum_c |q_c k_c| over the unmasked pairs of those rows: the size of the terms in a score, to which a score's
  * rounding error is proportional. */
-double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
-                              const size_t *rows, size_t count, double *O_rows, double *L_rows);
+double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V, const size_t *rows,
+                              size_t count, double *O_rows, double *L_rows);
 
 /* Forward for every row: O (batch, heads, N_q, d), L (batch, heads, N_q). Returns as above. */
-double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O,
-                         double *L);
+double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O, double *L);
 
 /* Backward for every row, from the inputs and dO alone (O and L are computed again in double):
  * dQ (batch, heads, N_q, d), dK and dV (batch, heads, N_kv, d). docs/math.md, backward. */
@@ -32,14 +31,13 @@ void reference_D(const struct problem *problem, const float *dO, const double *O
 /* Backward for the query rows listed in rows[0..count), every row where rows is NULL, with L and D (batch, heads, N_q)
  * given, so that a row costs O(N_kv d): dQ (count, d). `size` (count, d) is how large the terms of each sum are, as the
  * root of the sum of their squares, with the terms of dP - D before they cancel: what a rounding error is relative to. */
-void reference_backward_rows(const struct problem *problem, const float *Q, const float *K, const float *V,
-                             const float *dO, const double *L, const double *D, const size_t *rows, size_t count,
-                             double *dQ, double *size);
+void reference_backward_rows(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                             const double *L, const double *D, const size_t *rows, size_t count, double *dQ, double *size);
 
 /* The same for key rows: dK and dV (count, d) and their sizes. */
-void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V,
-                             const float *dO, const double *L, const double *D, const size_t *keys, size_t count,
-                             double *dK, double *dV, double *dK_size, double *dV_size);
+void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
+                             const double *L, const double *D, const size_t *keys, size_t count, double *dK, double *dV,
+                             double *dK_size, double *dV_size);
 
 #ifdef __cplusplus
 }

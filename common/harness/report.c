@@ -9,6 +9,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
+#include "status.h"
+
 #include <cjson/cJSON.h>
 #include <getopt.h>
 #include <limits.h>
@@ -20,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2, TABLE_WIDTH = 110, CELL_SIZE = 40, MAX_FAILED = 200 };
+enum { TABLE_WIDTH = 110, CELL_SIZE = 40, MAX_FAILED = 200 };
 
 struct shape {
     int batch, heads, seq, seq_kv, dim;
@@ -157,8 +159,8 @@ static void free_records(struct records *records) {
 /* --- which numbers to show --- */
 
 static bool same_shape(const struct shape *a, const struct shape *b) {
-    return a->batch == b->batch && a->heads == b->heads && a->seq == b->seq && a->seq_kv == b->seq_kv &&
-           a->dim == b->dim && a->causal == b->causal;
+    return a->batch == b->batch && a->heads == b->heads && a->seq == b->seq && a->seq_kv == b->seq_kv && a->dim == b->dim &&
+           a->causal == b->causal;
 }
 
 /* Numbers stand side by side in a column only when they were taken on one device at one size. */
@@ -169,8 +171,7 @@ static bool comparable(const struct record *a, const struct record *b) {
 /* The first line of a step's pass; NULL when there is none. */
 static const struct record *first_line(const struct records *records, const char *step, const char *pass) {
     for (size_t i = 0; i < records->count; i++)
-        if (strcmp(records->items[i].step, step) == 0 && strcmp(records->items[i].pass, pass) == 0)
-            return &records->items[i];
+        if (strcmp(records->items[i].step, step) == 0 && strcmp(records->items[i].pass, pass) == 0) return &records->items[i];
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "result.h"
 
+#include "fnv.h"
 #include "simulated.h"
 
 #include <cjson/cJSON.h>
@@ -19,16 +20,10 @@ static void add_time(cJSON *line, double flops, const struct timing *timing) {
     }
 }
 
-/* FNV-1a of the bytes: two runs whose results agree to the last bit have the same. */
-static uint64_t fingerprint(const float *values, size_t count) {
-    const unsigned char *bytes = (const unsigned char *)values;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < count * sizeof *values; i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
+/* Two runs whose results agree to the last bit have the same. */
+static uint64_t fingerprint(const float *values, size_t count) { return fnv_add(FNV_START, values, count * sizeof *values); }
 
-static void add_outputs(cJSON *line, const struct run *run, const struct options *options,
-                        const struct result *result) {
+static void add_outputs(cJSON *line, const struct run *run, const struct options *options, const struct result *result) {
     cJSON *relative = NULL, *largest = NULL, *bound = NULL, *bits = cJSON_AddObjectToObject(line, "bits");
     if (options->check) {
         relative = cJSON_AddObjectToObject(line, "err_rel");
@@ -40,8 +35,7 @@ static void add_outputs(cJSON *line, const struct run *run, const struct options
         const char *name = tensor_table[tensor].json_name;
         const struct check *check = &result->verdict.checks[tensor];
         char text[17];
-        snprintf(text, sizeof text, "%016" PRIx64,
-                 fingerprint(run->host[tensor], tensor_elements(&run->problem, tensor)));
+        snprintf(text, sizeof text, "%016" PRIx64, fingerprint(run->host[tensor], tensor_elements(&run->problem, tensor)));
         cJSON_AddStringToObject(bits, name, text);
         if (!options->check) continue;
         cJSON_AddNumberToObject(relative, name, check->err_rel);
@@ -50,8 +44,7 @@ static void add_outputs(cJSON *line, const struct run *run, const struct options
     }
     if (options->check) {
         cJSON_AddNumberToObject(line, "checked_rows", (double)result->verdict.checked_queries);
-        if (options->passes.backward)
-            cJSON_AddNumberToObject(line, "checked_keys", (double)result->verdict.checked_keys);
+        if (options->passes.backward) cJSON_AddNumberToObject(line, "checked_keys", (double)result->verdict.checked_keys);
         cJSON_AddBoolToObject(line, "ok", result->ok);
     } else {
         cJSON_AddNullToObject(line, "ok");
@@ -66,16 +59,41 @@ static void add_toolkit(cJSON *line) {
     cJSON_AddStringToObject(line, "toolkit", text);
 }
 
-char *json_line(const struct step *step, const char *kernel, const struct run *run, const struct options *options,
-                const struct result *result) {
-    const struct problem *problem = &run->problem;
-    struct passes passes = options->passes;
-    struct cudaDeviceProp properties;
+static cJSON *begin_line(const struct step *step, const char *kernel) {
     cJSON *line = cJSON_CreateObject();
     cJSON_AddStringToObject(line, "step", step->name);
     cJSON_AddStringToObject(line, "idea", step->idea);
     if (step->beside != NULL) cJSON_AddStringToObject(line, "beside", step->beside);
     cJSON_AddStringToObject(line, "kernel", kernel);
+    return line;
+}
+
+static char *end_line(cJSON *line) {
+    char *text = cJSON_PrintUnformatted(line);
+    cJSON_Delete(line);
+    return text;
+}
+
+char *describe_step(const struct step *step, const char *kernel) {
+    cJSON *line = begin_line(step, kernel);
+    cJSON *passes = cJSON_AddArrayToObject(line, "passes");
+    if (step->forward != NULL) cJSON_AddItemToArray(passes, cJSON_CreateString("fwd"));
+    if (step->backward != NULL) cJSON_AddItemToArray(passes, cJSON_CreateString("bwd"));
+    cJSON_AddBoolToObject(line, "deterministic", step->backward_deterministic != NULL);
+    cJSON *dtypes = cJSON_AddArrayToObject(line, "dtypes");
+    for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
+        if (takes_dtype(step, dtype)) cJSON_AddItemToArray(dtypes, cJSON_CreateString(dtype_names[dtype]));
+    cJSON_AddNumberToObject(line, "d_multiple", step->d_multiple > 1 ? step->d_multiple : 1);
+    cJSON_AddNumberToObject(line, "compute_capability", step->compute_capability);
+    return end_line(line);
+}
+
+char *json_line(const struct step *step, const char *kernel, const struct run *run, const struct options *options,
+                const struct result *result) {
+    const struct problem *problem = &run->problem;
+    struct passes passes = options->passes;
+    struct cudaDeviceProp properties;
+    cJSON *line = begin_line(step, kernel);
     cJSON_AddStringToObject(line, "device",
                             cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "unknown");
     cJSON_AddStringToObject(line, "dtype", dtype_names[problem->dtype]);
@@ -115,7 +133,5 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
         snprintf(key, sizeof key, "%.*s", (int)(equals - options->stamps[i]), options->stamps[i]);
         cJSON_AddStringToObject(line, key, equals + 1);
     }
-    char *text = cJSON_PrintUnformatted(line);
-    cJSON_Delete(line);
-    return text;
+    return end_line(line);
 }

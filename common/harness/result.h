@@ -9,7 +9,7 @@
 struct result {
     struct verdict verdict;
     bool ok;
-    double host_seconds;                         /* of the passes asked for, on the host's clock */
+    double host_seconds;                             /* of the passes asked for, on the host's clock */
     struct timing time, forward_time, backward_time; /* of all that was asked for; of each pass when both were */
 };
 
@@ -17,5 +17,8 @@ struct result {
  * the step's source. */
 char *json_line(const struct step *step, const char *kernel, const struct run *run, const struct options *options,
                 const struct result *result);
+
+/* The line for --describe: what the step is and takes, likewise. */
+char *describe_step(const struct step *step, const char *kernel);
 
 #endif

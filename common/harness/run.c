@@ -40,8 +40,7 @@ static void name_buffer(const struct run *run, int index, bool read_only) {
     if (simt_name_memory != NULL) simt_name_memory(run->buffers[index].base, run->buffers[index].name, bytes, read_only);
 }
 
-static cudaError_t allocate(struct run *run, int index, const char *name, size_t bytes, bool read_only,
-                            void **pointer) {
+static cudaError_t allocate(struct run *run, int index, const char *name, size_t bytes, bool read_only, void **pointer) {
     size_t guard = run->simulated ? 0 : GUARD_BYTES;
     size_t rounded = run->simulated ? bytes : (bytes + 15) / 16 * 16; /* a step may read its workspace 16 bytes at a time */
     void *base = NULL;
@@ -140,9 +139,7 @@ static cudaError_t run_pass(struct run *run, attention_pass *pass, enum tensor_r
     return error;
 }
 
-cudaError_t run_forward(struct run *run, const struct step *step) {
-    return run_pass(run, forward_pass(step), FORWARD_OUTPUT);
-}
+cudaError_t run_forward(struct run *run, const struct step *step) { return run_pass(run, forward_pass(step), FORWARD_OUTPUT); }
 
 cudaError_t run_backward(struct run *run, const struct step *step, bool deterministic) {
     name_buffer(run, TENSOR_O, true), name_buffer(run, TENSOR_L, true); /* inputs from here on */

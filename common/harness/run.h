@@ -52,10 +52,10 @@ cudaError_t find_broken_guard(const struct run *run, const char **name);
 
 /* The fetched outputs against the reference. */
 struct verdict {
-    struct check checks[TENSOR_COUNT];      /* of the outputs */
-    size_t checked_queries, checked_keys;   /* rows compared; no keys without a backward pass */
-    size_t *queries, *keys;                 /* which; owned */
-    size_t first_not_finite[TENSOR_COUNT];  /* index of the first NaN or infinity, or tensor_elements() */
+    struct check checks[TENSOR_COUNT];     /* of the outputs */
+    size_t checked_queries, checked_keys;  /* rows compared; no keys without a backward pass */
+    size_t *queries, *keys;                /* which; owned */
+    size_t first_not_finite[TENSOR_COUNT]; /* index of the first NaN or infinity, or tensor_elements() */
     bool ok;
 };
 

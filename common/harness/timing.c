@@ -28,8 +28,8 @@ static cudaError_t make_flush(struct flush *flush) {
     return cudaMalloc(&flush->buffer, flush->bytes);
 }
 
-static cudaError_t time_once(struct run *run, attention_pass *const passes[2], const struct flush *flush,
-                             cudaEvent_t start, cudaEvent_t stop, float *milliseconds) {
+static cudaError_t time_once(struct run *run, attention_pass *const passes[2], const struct flush *flush, cudaEvent_t start,
+                             cudaEvent_t stop, float *milliseconds) {
     cudaError_t error = cudaMemsetAsync(flush->buffer, 0, flush->bytes, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(start, NULL);
     for (int i = 0; i < 2 && error == cudaSuccess; i++)
@@ -42,9 +42,10 @@ static cudaError_t time_once(struct run *run, attention_pass *const passes[2], c
 
 cudaError_t time_passes(struct run *run, const struct step *step, struct passes passes, int warmup, int repeat,
                         struct timing *timing) {
-    attention_pass *const order[2] = {
-        passes.forward ? forward_pass(step) : NULL,
-        !passes.backward ? NULL : passes.deterministic ? step->backward_deterministic : step->backward};
+    attention_pass *const order[2] = {passes.forward ? forward_pass(step) : NULL, !passes.backward ? NULL
+                                                                                  : passes.deterministic
+                                                                                      ? step->backward_deterministic
+                                                                                      : step->backward};
     struct flush flush = {0};
     cudaEvent_t start = NULL, stop = NULL;
     float *samples = malloc((size_t)repeat * sizeof *samples);
@@ -56,8 +57,8 @@ cudaError_t time_passes(struct run *run, const struct step *step, struct passes 
         error = time_once(run, order, &flush, start, stop, &samples[i < 0 ? 0 : i]);
     if (error == cudaSuccess) {
         qsort(samples, (size_t)repeat, sizeof *samples, compare_floats);
-        *timing = (struct timing){quantile(samples, repeat, 0.5), quantile(samples, repeat, 0.25),
-                                  quantile(samples, repeat, 0.75)};
+        *timing =
+            (struct timing){quantile(samples, repeat, 0.5), quantile(samples, repeat, 0.25), quantile(samples, repeat, 0.75)};
     }
     if (start != NULL) cudaEventDestroy(start);
     if (stop != NULL) cudaEventDestroy(stop);

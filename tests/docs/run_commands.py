@@ -23,7 +23,7 @@ from pages import ROOT, blocks, pages, shown
 MOST_NOT_RUN, SECONDS = 15, 600
 HANDOUT = "--handout" in sys.argv
 FOR_A_CARD = re.compile(r"build/(?:cuda|debug)\b|--preset cuda|^\s*(?:ncu|nsys|nvcc|cuda-gdb|compute-sanitizer)\b|run\.sh profile|\./memory\b")
-COMMAND = re.compile(r"^(?:\$ )?(?:\./run\.sh|cmake |ctest |build/(?:sim|cuda)/|plots/|python3 plots/|\.ci/run)")
+COMMAND = re.compile(r"^(?:\$ )?(?:\./run\.sh|cmake |ctest |build/(?:sim|cuda)/|plots/|tests/|python3 plots/|\.ci/run)")
 INLINE = re.compile(r"`(?:\$ )?((?:\./run\.sh|cmake |build/sim/|python3 |plots/\w+\.py )[^`]*)`")
 # Within the text: for the reader to fill in, or of a size for a card.
 FOR_READERS = re.compile(r"--batch 4 --heads 16|\b(?:FILE|DIR|ID|NN|SEED|PROGRAM)\b|\.\.\.|--watch|./run\.sh (?:profile|sanitize)|^cmake --build$|^\./run\.sh$|--install|plots/(?:record|tables)|^build/\S+$|run\.sh (?:try|new|start|grade)?$")

@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# mutant.sh make KERNELS FILE CHANGE BROKEN: copy KERNELS to BROKEN with a change in FILE: KERNELS itself, or a header,
-# whose broken copy goes beside BROKEN. CHANGE: a patch, or barrier:LINE, a barrier to take out. Where the patch does not
-# apply the copy does not compile, and the test says why.
-# mutant.sh catch BUILD_FOLDER NAME PROGRAM STEP FILE CHANGE: run the broken program over a few problems; succeed when one
-# of them catches it in the way that the patch names in its first line, several joined by " or ":
+# A mutant's name: mutant_NAME, of a section of NN.changes; or barrier_STEP_[HEADER_]LINE, STEP without the barrier of that line
+# of its kernels, or of a header beside them.
+# mutant.sh tests DEVICE: for ctest (tests.cmake), a line for each mutant that can be caught there: its name, and `quick` or nothing.
+# mutant.sh make NAME [BUILD]: its program, build/sim/tests/mutants/NAME (or of another build), and what it is made of.
+# mutant.sh catch NAME BUILD: make it in a folder of its own and run it over a few problems; succeed, and remove the folder, when
+# one of them catches it in the way that the change's header names, several joined by " or ":
 #     caught by: wrong result | race | unwritten | out of bounds | misaligned | copy under way | barrier
 # or when it is right and yet its traffic is not the recorded one:
 #     caught by: traffic
-# or, where PROGRAM is the program of tests/test_step.c with the broken kernels, when this test of it fails:
+# or, where the program is that of tests/test_step.c with the broken kernels, when this test of it fails:
 #     caught by: test NAME
-# A line "problem: OPTIONS..." after the first names the only problem to run; SIMT_SHARED_KIB=N may stand among the options.
+# A line "problem: OPTIONS..." there names the only problem to run; SIMT_SHARED_KIB=N may stand among the options.
 # mutant.sh spare PROGRAM: the same problems on a step that is not broken, which must pass them all.
-# Exit status 77, "skipped": the kernel was edited and the patch does not apply to it any more; with CI=true that fails.
+# Exit status 77, "skipped": the kernel was edited and the change does not apply to it any more; with CI=true that fails.
 set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+changes=${MUTANTS:-$root/tests/mutants} # another folder: for can_fail.sh
+barriers='^[^/]*__sync(threads|warp)\('
 
 problems=(
     "--seq 33 --dim 40"
@@ -28,26 +32,80 @@ problems=(
     "--heads 2 --seq 130 --seq-kv 270 --dim 72 --causal" # several tiles for steps that take multiples of 8 only
 )
 
-applies() { # FILE CHANGE
-    case $2 in
-    barrier:*) sed -n "${2#barrier:}p" "$1" | grep -qE '__sync(threads|warp)\(' ;;
-    *) patch --quiet --dry-run --force --output /dev/null "$1" "$2" >/dev/null 2>&1 ;;
+source_of() { # STEP, or the number that its name begins with
+    local path
+    for path in "$root"/steps/"${1:0:2}"_*/; do
+        if [[ $1 =~ ^[0-9]{2}[a-z] ]]; then path=$(compgen -G "$path$1*.cu"); else path+=$(basename "${path:0:-1}" | cut -c 4-).cu; fi
+    done
+    echo "$path"
+}
+
+# For NAME: its `kernels`, the `file` of them that is broken and the `header` that says how it is caught.
+look_up() {
+    local section=${1#*_}
+    if [[ $1 == mutant_* ]]; then
+        header=$("$root/common/change" header "$changes/${section:0:2}.changes" "$section") || exit 1
+        kernels=$(source_of "${section%%_*}") file=$root/$(sed -n 's/^file: //p' <<<"$header")
+    else
+        local beside
+        header='caught by: race or copy under way' line=${1##*_} section=${section%_*}
+        kernels=$(source_of "${section:0:2}") beside=${kernels%/*} file=$kernels
+        [[ $section == "${beside##*/}" ]] || file=$beside/${section#"${beside##*/}_"}.cuh
+    fi
+    step=$(basename "$kernels" .cu)
+    [[ $step == [0-9][0-9]* ]] || step=$(basename "${kernels%/*}")
+}
+
+after_change() { # NAME: the text on standard output; exit status 1 where the change does not apply
+    case $1 in
+    mutant_*) "$root/common/change" apply "$changes/${1:7:2}.changes" "${1#mutant_}" "$file" ;;
+    *) sed -n "${line}p" "$file" | grep -qE "$barriers" && sed -E "${line}s/__sync(threads|warp)\([^)]*\)/(void)0/" "$file" ;;
     esac
 }
 
-make_broken() { # KERNELS FILE CHANGE BROKEN
-    if [[ $1 != "$2" ]]; then
-        cp "$1" "$4"
-        set -- "" "$2" "$3" "${4%/*}/${2##*/}"
+make_mutant() { # NAME BUILD FOLDER: into the folder; exit status 77 where the change does not apply
+    local broken=$3/$1.cu tests=()
+    mkdir -p "$3"
+    if [[ $file != "$kernels" ]]; then # the broken header lies beside its kernels, where it is found before the right one
+        cp "$kernels" "$broken"
+        broken=$3/${file##*/}
     fi
-    shift
-    if ! applies "$1" "$2"; then
-        echo "#error ${2##*/} does not apply" >"$3"
-    elif [[ $2 == barrier:* ]]; then
-        sed -E "${2#barrier:}s/__sync(threads|warp)\([^)]*\)/(void)0/" "$1" >"$3"
-    else
-        patch --quiet --force --output "$3" "$1" "$2"
-    fi
+    after_change "$1" >"$broken" || {
+        echo "SKIPPED $1: the kernel was edited, and the change does not apply to it any more"
+        [[ ${CI:-} == true ]] && exit 1
+        exit 77
+    }
+    [[ $header != *'caught by: test '* ]] || tests=(--tests)
+    "$2/bin/step-cc" "$3/$1.cu" -o "$3/$1" --like "$step" "${tests[@]}" >"$3/log" 2>&1 || {
+        echo 'does not compile:'
+        grep -m 20 -E 'error|Error' "$3/log" || tail "$3/log"
+        exit 1
+    }
+}
+
+# The mutants of the barriers are of the last rungs. On a card a missing barrier shows or does not, as the warps happen to run; the
+# simulated device decides by order. Nor has a card the meter, the other detectors and the SIMT_ switches.
+list_tests() { # DEVICE
+    local chapter file name python=''
+    command -v python3 >/dev/null && python=yes
+    cd "$root" || exit 1
+    awk -v device="$1" -v python="$python" '
+        /^## / { name = substr($0, 4); caught = switches = quick = "" }
+        /^caught by: / { caught = $0 }
+        /^quick$/ { quick = $0 }
+        /^problem: .*SIMT_/ { switches = 1 }
+        /^file: / && (device == "sim" || !switches && caught ~ /wrong result|misaligned/) && (python || caught !~ /traffic/) {
+            print "mutant_" name, quick
+        }' "$changes"/*.changes
+    [[ $1 == sim ]] || return 0
+    for chapter in steps/[0-9][0-9]_*; do
+        for file in "$chapter/${chapter:9}.cu" "$chapter"/*.cuh; do
+            name=${chapter#steps/}
+            [[ $file == *.cu ]] || name+=_$(basename "$file" .cuh)
+            [[ ! -e $file ]] || grep -nE "$barriers" "$file" |
+                awk -F: -v name="$name" '{ print "barrier_" name "_" $1, NR == 1 ? "quick" : "" }'
+        done
+    done
 }
 
 # What the device says when it is this detector that stopped the kernel.
@@ -106,8 +164,7 @@ is_caught() { # DETECTORS STATUS OUTPUT PROBLEM
 
 # Right results, and other counts than the recorded ones of the step.
 has_other_traffic() { # PROGRAM STEP
-    local folder found=1 output root
-    root=$(cd "$(dirname "$0")/../.." && pwd)
+    local folder found=1 output
     output=$("$1" --heads 2 --seq 113 --seq-kv 203 --dim 56 --causal --no-time 2>&1) || {
         printf 'not right, or stopped:\n%s\n' "$output"
         return 1
@@ -135,42 +192,48 @@ is_wrong() { # STATUS OUTPUT PROBLEM
 }
 
 case $1 in
-make) make_broken "$2" "$3" "$4" "$5" ;;
-catch)
-    folder=$2 name=$3 program=$4 step=$5 original=$6 change=$7
-    if ! applies "$original" "$change"; then
-        echo "SKIPPED $name: the kernel was edited, and ${change##*/} does not apply to it any more"
-        [[ ${CI:-} == true ]] && exit 1
-        exit 77
-    fi
-    detectors=$'race\ncopy under way'
-    [[ $change == barrier:* ]] || detectors=$(sed -n 's/^caught by: //p; q' "$change" | sed 's/ or /\n/g')
-    [[ $detectors ]] || {
-        echo "${change##*/} does not say in its first line what catches it"
+tests) list_tests "$2" ;;
+make)
+    build=${3:-$root/build/sim}
+    look_up "$2"
+    cmake --build "$build" --target step_cc_parts >"$build/mutant.log" 2>&1 || {
+        tail "$build/mutant.log"
         exit 1
     }
-    "$(dirname "$0")/../built.sh" "$folder" "$name" -- true || exit 1
+    make_mutant "$2" "$build" "$build/tests/mutants/$2.made"
+    mv "$build/tests/mutants/$2.made/$2" "$build/tests/mutants/$2"
+    ;;
+catch)
+    look_up "$2"
+    folder=$3/tests/mutants/$2.caught program=$folder/$2
+    detectors=$(sed -n 's/^caught by: //p' <<<"$header" | sed 's/ or /\n/g')
+    [[ $detectors ]] || {
+        echo "$2 does not say what catches it"
+        exit 1
+    }
+    make_mutant "$2" "$3" "$folder"
     case $detectors in
     traffic)
         has_other_traffic "$program" "$step" || {
             echo 'its traffic is the recorded one, or it is not right'
             exit 1
         }
-        exit 0
         ;;
     'test '*)
-        fails_test "$program" "${detectors#test }" && exit 0
-        echo "not caught by the $detectors"
-        exit 1
+        fails_test "$program" "${detectors#test }" || {
+            echo "not caught by the $detectors"
+            exit 1
+        }
+        ;;
+    *)
+        if [[ $header == *$'\n'problem:* ]]; then mapfile -t problems < <(sed -n 's/^problem: //p' <<<"$header"); fi
+        run_problems "$program" is_caught "$detectors" || {
+            echo "not caught by any of ${#problems[@]} problems"
+            exit 1
+        }
         ;;
     esac
-    if [[ $change != barrier:* ]] && grep -q '^problem: ' "$change"; then
-        mapfile -t problems < <(sed -n 's/^problem: //p' "$change")
-    fi
-    run_problems "$program" is_caught "$detectors" || {
-        echo "not caught by any of ${#problems[@]} problems"
-        exit 1
-    }
+    rm -r "$folder"
     ;;
 spare) ! run_problems "$2" is_wrong ;;
 esac

@@ -1,0 +1,11 @@
+# Read by ctest, not by cmake: an edit of a kernel changes the mutants without another configuration, which they do not lengthen.
+execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/mutant.sh tests ${DEVICE} OUTPUT_VARIABLE mutants COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE "\n" ";" mutants "${mutants}")
+foreach(mutant ${mutants})
+    string(REGEX MATCH "^[^ ]+" name ${mutant})
+    add_test(${name} ${BUILT} ${BUILD} step_cc_parts step_tests -- ${CMAKE_CURRENT_LIST_DIR}/mutant.sh catch ${name} ${BUILD})
+    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED test_programs SKIP_RETURN_CODE 77)
+    if(mutant MATCHES " quick$")
+        set_tests_properties(${name} PROPERTIES LABELS quick)
+    endif()
+endforeach()
