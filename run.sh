@@ -223,7 +223,10 @@ test_job() {
     [[ $preset == sim ]] || presets+=(cuda)
     for name in "${presets[@]}"; do
         log=build/$name/ctest.log selected=()
-        [[ ${CI-} ]] || { selected=(-L quick) && export TEST_PROGRAMS=quick_programs; }
+        case ${CI:+${TEST_PART:-all}} in
+        '') selected=(-L quick) && export TEST_PROGRAMS=quick_programs ;;
+        [0-2]) selected=(-LE "part_[^$TEST_PART]") && export TEST_PROGRAMS=part_${TEST_PART}_programs ;; # see tests/CMakeLists.txt
+        esac
         [[ ! ${TEST_WITHOUT-} ]] || selected+=(-E "$TEST_WITHOUT") # a regular expression of names, for tests/fresh.sh
         compile "$name" "${TEST_PROGRAMS:-test_programs}" || true # what does not compile fails its own tests
         ctest --preset "$name" "${selected[@]}" --no-tests=error --parallel 2 2>&1 | tee "$log" || status=$exit_wrong

@@ -2,7 +2,7 @@
 # built.sh BUILD_FOLDER TARGET... -- COMMAND...: build the targets, then run the command: a test that does not compile fails,
 # rather than run what was built before.
 # built.sh --all BUILD_FOLDER: build all that the tests need, going on past errors, which fail the tests that they concern.
-# TEST_PROGRAMS=quick_programs: only what the tests with the label "quick" need.
+# TEST_PROGRAMS=quick_programs, or part_0_programs: only what the tests that run need.
 set -uo pipefail
 export OMP_WAIT_POLICY=passive # threads of the reference that wait must not take the time of other tests
 
