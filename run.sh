@@ -178,7 +178,7 @@ main_job() {
         say 'A CUDA toolkit is here but no card is used: all is compiled for the card too (--quick leaves this out)'
         wanted=("${steps[@]}") && build cuda "${steps[@]}" && steps=("${wanted[@]}")
     fi
-    build "$preset" "${steps[@]}" report
+    build "$preset" "${steps[@]}"
 
     # Written under another name and renamed, so that results.jsonl is always the whole of one run.
     results=build/$preset/results.jsonl
@@ -200,7 +200,7 @@ main_job() {
     for options in plots/data/{latency,rungs}/*.jsonl; do [[ ! -e $options ]] || table+=(--recorded "$options"); done
     for step in "${failed[@]}"; do table+=(--failed "$step"); done
     say ''
-    "build/$preset/bin/report" "${table[@]}" "$results" || status=$exit_wrong
+    "$python" -B plots/ladder.py "${table[@]}" "$results" || status=$exit_wrong
     say ''
     # What was measured here is the reader's own and stays in build/; without a card the recorded measurements are drawn.
     local -a what=()

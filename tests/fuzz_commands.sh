@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz_commands.sh SEED COUNT: commands of run.sh, exercise, report, simt-nvcc, simt_rewrite and a step with right and wrong
+# fuzz_commands.sh SEED COUNT: commands of run.sh, exercise, ladder.py, simt-nvcc, simt_rewrite and a step with right and wrong
 # arguments and files; some are interrupted, killed, run twice at once, or find a full disk or a checkout that they cannot write
 # to. Each must end in time with a known exit status, never by a signal, say one line when the usage is wrong, and leave nothing
 # half-written and no process. In a copy of the checkout, with the programs that are built; SEED repeats a run.
@@ -53,7 +53,7 @@ choose() { # fills `command`
     10) command+=(--steps) && add steps values ;;
     11) command+=(cu) && add files ;;
     12) command=(build/sim/bin/exercise) && one tasks && command+=("$(shuf -n 1 -e start grade solution handout prove counts bogus --random-source=<(yes $RANDOM))" "$picked" "$work/none") ;;
-    13) command=(build/sim/bin/report) && for i in 1 2; do add values files; done ;;
+    13) command=(python3 -B plots/ladder.py) && for i in 1 2; do add values files; done ;;
     14) command=(build/sim/bin/simt-nvcc) && add files && command+=(-o "$work/program") ;;
     *) command=(build/sim/bin/01_naive --seq $((RANDOM % 40))) && for i in 1 2; do add sizes values; done ;;
     esac

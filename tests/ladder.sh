@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# report.sh FOLDER STEP...: run each step of the folder once, and have `report` tabulate that beside recorded measurements,
+# ladder.sh FOLDER STEP...: run each step of the folder once, and have plots/ladder.py tabulate that beside recorded measurements,
 # as the main job does. Each step must have its row, checked; a recorded latency stands only beside the kernel that was
 # recorded; an unreadable line is refused.
 set -euo pipefail
-bin=$1
+bin=$1 ladder=(python3 -B "$(dirname "$0")/../plots/ladder.py")
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -17,12 +17,12 @@ for step; do
         exit 1
     }
 done
-"$bin/report" --failed 98_silent "$work/results.jsonl" | tee "$work/table"
+"${ladder[@]}" --failed 98_silent "$work/results.jsonl" | tee "$work/table"
 for step; do
     grep -qE "^$step .* ok " "$work/table" || fail "$step has no row that says ok"
 done
 grep -q 'FAILED, without a result: 98_silent' "$work/table" || fail 'a program without a line is not listed'
-"$bin/report" --failed "$1" "$work/results.jsonl" >"$work/table"
+"${ladder[@]}" --failed "$1" "$work/results.jsonl" >"$work/table"
 grep -qE "^$1 .* FAILED " "$work/table" || fail "a row does not say that its program failed"
 
 if grep -q '"device":"sim"' "$work/results.jsonl"; then
@@ -31,17 +31,17 @@ if grep -q '"device":"sim"' "$work/results.jsonl"; then
         "$work/results.jsonl" >"$work/recorded.jsonl"
     last=${*: -1}
     sed -E "/\"step\":\"$last\"/s/\"kernel\":\"[0-9a-f]*\"/\"kernel\":\"another\"/" "$work/recorded.jsonl" >"$work/other.jsonl"
-    "$bin/report" --recorded "$work/recorded.jsonl" "$work/results.jsonl" >"$work/table"
+    "${ladder[@]}" --recorded "$work/recorded.jsonl" "$work/results.jsonl" >"$work/table"
     [[ $(grep -c ' 12\.5 ms ' "$work/table") == "$#" ]] || fail 'a recorded latency is missing'
     grep -q 'recorded on A card' "$work/table" || fail 'the card is not named'
-    "$bin/report" --recorded "$work/other.jsonl" "$work/results.jsonl" >"$work/table"
+    "${ladder[@]}" --recorded "$work/other.jsonl" "$work/results.jsonl" >"$work/table"
     if grep -qE "^$last .* 12\.5 ms" "$work/table"; then fail 'a recorded latency stands beside another kernel'; fi
     [[ $(grep -c ' 12\.5 ms ' "$work/table") == $(($# - 1)) ]] || fail 'a recorded latency is missing beside its own kernel'
     sed -E 's/"kernel":"[0-9a-f]*",//' "$work/recorded.jsonl" >"$work/old.jsonl"
-    "$bin/report" --recorded "$work/old.jsonl" "$work/results.jsonl" >"$work/table"
+    "${ladder[@]}" --recorded "$work/old.jsonl" "$work/results.jsonl" >"$work/table"
     if grep -q '12\.5 ms' "$work/table"; then fail 'a latency of an unknown kernel is shown'; fi
 fi
 
 echo '{"step": "01_naive"}' >>"$work/results.jsonl"
-if "$bin/report" "$work/results.jsonl" 2>"$work/log"; then fail 'a line without a size was accepted'; fi
+if "${ladder[@]}" "$work/results.jsonl" 2>"$work/log"; then fail 'a line without a size was accepted'; fi
 grep -q 'results.jsonl' "$work/log"
