@@ -236,10 +236,10 @@ static bool check_and_print(const struct run *run, const struct options *options
     return verdict->ok && broken_guard == NULL;
 }
 
-static int run_and_report(const struct step *step, const char *kernel, const struct options *options, struct run *run,
-                          FILE *trace, FILE *json) {
-    struct result result = {.ok = true};
-    cudaError_t error = run_passes(run, step, options, trace, &result.host_seconds);
+/* Runs, checks and times a step, and prints what comes of it. EXIT_FAILED: the device failed, and `result` is incomplete. */
+static int try_step(const struct step *step, const struct options *options, struct run *run, FILE *trace,
+                    struct result *result) {
+    cudaError_t error = run_passes(run, step, options, trace, &result->host_seconds);
     if (error != cudaSuccess) return device_failed(step, options->passes.backward ? "backward" : "forward", error);
     const char *broken_guard = NULL;
     error = find_broken_guard(run, &broken_guard);
@@ -251,33 +251,26 @@ static int run_and_report(const struct step *step, const char *kernel, const str
         fflush(report);
         simt_meter_print(report, options->meter_source);
     }
-    if (options->check) result.ok = check_and_print(run, options, &result.verdict, broken_guard);
-    int status = result.ok ? EXIT_OK : EXIT_WRONG;
+    result->ok = !options->check || check_and_print(run, options, &result->verdict, broken_guard);
     if (options->time && !run->simulated) {
-        error = time_and_print(run, step, options, &result);
-        if (error != cudaSuccess) status = device_failed(step, "timing", error);
+        error = time_and_print(run, step, options, result);
+        if (error != cudaSuccess) return device_failed(step, "timing", error);
     }
-    if (json != NULL && error == cudaSuccess) {
-        char *text = json_line(step, kernel, run, options, &result);
-        if (text == NULL || !write_line(json, text)) status = not_written(step, "json", options->json);
-        free(text);
-    }
-    free_verdict(&result.verdict);
-    return status;
+    return result->ok ? EXIT_OK : EXIT_WRONG;
 }
 
-static int describe(const struct step *step, const char *kernel) {
-    char *text = describe_step(step, kernel);
-    bool written = text != NULL && write_line(stdout, text);
+static bool write_and_free(FILE *file, char *text) {
+    bool written = text != NULL && write_line(file, text);
     free(text);
-    return written ? EXIT_OK : not_written(step, "describe", "standard output");
+    return written;
 }
 
 int harness_main(const struct step *step, const char *program, const char *kernel, int argc, char **argv) {
     if (strcmp(step->name, program) != 0)
         usage_error(program, "the struct step of this program says .name = \"%s\"; it must be \"%s\"", step->name, program);
     struct options options = parse_options(argc, argv, step);
-    if (options.describe) return describe(step, kernel);
+    if (options.describe)
+        return write_and_free(stdout, describe_step(step, kernel)) ? EXIT_OK : not_written(step, "describe", "standard output");
     report = options.json != NULL && strcmp(options.json, "-") == 0 ? stderr : stdout;
     const char *reason = step_refuses(step, &options.problem, options.passes);
     if (reason != NULL) usage_error(step->name, "%s", reason);
@@ -293,9 +286,13 @@ int harness_main(const struct step *step, const char *program, const char *kerne
     open_trace(step, &options, &trace);
 
     struct run run;
+    struct result result = {.ok = false};
     error = run_create(&run, step, &options.problem, options.input, options.seed);
     int status = error != cudaSuccess ? device_failed(step, "making the inputs", error)
-                                      : run_and_report(step, kernel, &options, &run, trace.file, json);
+                                      : try_step(step, &options, &run, trace.file, &result);
+    if (json != NULL && status != EXIT_FAILED && !write_and_free(json, json_line(step, kernel, &run, &options, &result)))
+        status = not_written(step, "json", options.json);
+    free_verdict(&result.verdict);
     if (error == cudaSuccess) run_destroy(&run);
     if (trace.file != NULL && !output_close(&trace)) status = not_written(step, "trace", options.trace);
     if (json != NULL && json != stdout) fclose(json);
