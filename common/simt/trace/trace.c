@@ -20,6 +20,7 @@
 #include "meter.h"
 #include "report.h"
 
+#include <cjson/cJSON.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,7 @@ bool trace_start_block(struct worker *worker) {
     block->epoch = block->events = 0;
     block->stream = open_memstream(&block->text, &block->bytes);
     if (block->stream == NULL) abort();
+    fputc('[', block->stream);
     return true;
 }
 
@@ -163,52 +165,70 @@ void trace_event(struct worker *worker, int warp, const struct place *place) {
 
 /* ---- one launch -------------------------------------------------------------------------------------------------------- */
 
-static void write_sites(FILE *out) {
-    for (int i = 0; i < trace.site_count; i++) {
-        const struct traced_site *site = &trace.sites[i];
-        char *place = site->pc != NULL ? source_line_alone(site->pc) : NULL,
-             *colon = place != NULL ? strrchr(place, ':') : NULL;
-        int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
-        if (colon != NULL) *colon = '\0';
-        fprintf(out, "%s\n {\"file\":\"%s\",\"line\":%d,\"space\":\"%s\",\"kind\":\"%s\",\"bytes\":%u}", i > 0 ? "," : "",
-                place == NULL ? site->file : place, line, site->space, site->what, site->bytes);
-        free(place);
-    }
+static cJSON *json_of_index(unsigned x, unsigned y, unsigned z) {
+    return cJSON_CreateIntArray((int[]){(int)x, (int)y, (int)z}, 3);
+}
+
+static cJSON *json_of_shared(const struct static_array *array) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", array->name);
+    cJSON_AddNumberToObject(json, "bytes", (double)array->bytes);
+    cJSON_AddNumberToObject(json, "offset", (double)array->offset);
+    cJSON_AddNumberToObject(json, "element_bytes", (double)array->element_bytes);
+    cJSON_AddNumberToObject(json, "columns", (double)array->extents[1]);
+    return json;
+}
+
+static cJSON *json_of_site(const struct traced_site *site) {
+    char *place = site->pc != NULL ? source_line_alone(site->pc) : NULL, *colon = place != NULL ? strrchr(place, ':') : NULL;
+    int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
+    if (colon != NULL) *colon = '\0';
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "file", place == NULL ? site->file : place);
+    cJSON_AddNumberToObject(json, "line", line);
+    cJSON_AddStringToObject(json, "space", site->space);
+    cJSON_AddStringToObject(json, "kind", site->what);
+    cJSON_AddNumberToObject(json, "bytes", site->bytes);
+    free(place);
+    return json;
+}
+
+/* The events are there as text: as a tree they would take up many times as much. */
+static cJSON *json_of_block(struct traced_block *block) {
+    fputc(']', block->stream);
+    fclose(block->stream);
+    block->stream = NULL;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddItemToObject(json, "index", json_of_index(block->index.x, block->index.y, block->index.z));
+    cJSON_AddRawToObject(json, "events", block->text);
+    free(block->text);
+    return json;
 }
 
 void trace_launch_done(const struct launch *launch) {
     if (!trace.is_on) return;
-    FILE *out = trace.file;
     char name[300];
     size_t shared_bytes = 0;
     kernel_name(launch, name, sizeof name);
     for (int i = 0; i < trace.shared_count; i++) shared_bytes += trace.shared[i].bytes;
-    fprintf(out,
-            "%s\n{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"dynamic_shared_bytes\":%zu,"
-            "\"static_shared_bytes\":%zu,\n\"shared_arrays\":[",
-            trace.any_launch ? "," : "", name, launch->grid.x, launch->grid.y, launch->grid.z, launch->block.x, launch->block.y,
-            launch->block.z, launch->dynamic_shared_bytes, shared_bytes);
-    for (int i = 0; i < trace.shared_count; i++)
-        fprintf(out, "%s{\"name\":\"%s\",\"bytes\":%zu,\"offset\":%zu,\"element_bytes\":%zu,\"columns\":%zu}", i > 0 ? "," : "",
-                trace.shared[i].name, trace.shared[i].bytes, trace.shared[i].offset, trace.shared[i].element_bytes,
-                trace.shared[i].extents[1]);
-    fputs("],\n\"arrays\":[", out);
-    for (int i = 0; i < trace.name_count; i++) fprintf(out, "%s\"%s\"", i > 0 ? "," : "", trace.names[i]);
-    fputs("],\n\"sites\":[", out);
-    write_sites(out);
-    fputs("],\n\"blocks\":[", out);
-    bool any = false;
-    for (int i = 0; i < trace.block_count; i++) {
-        struct traced_block *block = &trace.blocks[i];
-        if (block->stream == NULL) continue;
-        fclose(block->stream);
-        fprintf(out, "%s\n{\"index\":[%u,%u,%u],\"events\":[\n%s]}", any ? "," : "", block->index.x, block->index.y,
-                block->index.z, block->text);
-        free(block->text);
-        block->stream = NULL;
-        any = true;
-    }
-    fputs("]}", out);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "kernel", name);
+    cJSON_AddItemToObject(json, "grid", json_of_index(launch->grid.x, launch->grid.y, launch->grid.z));
+    cJSON_AddItemToObject(json, "block", json_of_index(launch->block.x, launch->block.y, launch->block.z));
+    cJSON_AddNumberToObject(json, "dynamic_shared_bytes", (double)launch->dynamic_shared_bytes);
+    cJSON_AddNumberToObject(json, "static_shared_bytes", (double)shared_bytes);
+    cJSON *arrays = cJSON_AddArrayToObject(json, "shared_arrays");
+    for (int i = 0; i < trace.shared_count; i++) cJSON_AddItemToArray(arrays, json_of_shared(&trace.shared[i]));
+    cJSON_AddItemToObject(json, "arrays", cJSON_CreateStringArray((const char *const *)trace.names, trace.name_count));
+    cJSON *sites = cJSON_AddArrayToObject(json, "sites"), *blocks = cJSON_AddArrayToObject(json, "blocks");
+    for (int i = 0; i < trace.site_count; i++) cJSON_AddItemToArray(sites, json_of_site(&trace.sites[i]));
+    for (int i = 0; i < trace.block_count; i++)
+        if (trace.blocks[i].stream != NULL) cJSON_AddItemToArray(blocks, json_of_block(&trace.blocks[i]));
+    char *text = cJSON_PrintUnformatted(json);
+    if (text == NULL) abort();
+    fprintf(trace.file, "%s\n%s", trace.any_launch ? "," : "", text);
+    free(text);
+    cJSON_Delete(json);
     for (int i = 0; i < trace.name_count; i++) free(trace.names[i]);
     trace.site_count = trace.name_count = trace.shared_count = 0;
     trace.any_launch = true;
