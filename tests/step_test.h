@@ -7,6 +7,7 @@
 #include "run.h"
 #include "shapes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The build links each test program with one step: step_under_test.c. */
