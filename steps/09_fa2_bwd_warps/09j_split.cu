@@ -5,7 +5,7 @@
 //           each number that it loads feeds more FMAs: for dV and dK at d 64, 4 loads of 16 bytes feed 64 FMAs, in
 //           09i 3 loads feed 32.
 // Costs     One more barrier per tile: the second half waits for the P of the first.
-// Limiter   Nothing is full: 73 % of the issue slots are used. The largest recorded waits: operands, shared memory.
+// Limiter   Nothing is full: 73 % of the issue slots are used. Largest recorded waits: shared memory, probably operands.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
