@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,38 +115,24 @@ static char *refuse_object(const char *object) {
 
 /* ---- build ---------------------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *text, uint64_t hash) { return fnv_add(hash, text, strlen(text)); }
-
-/* Over the text, every device header and the simulated device. */
-static uint64_t fingerprint(const char *text, const char *shown, const char *kernel_folder) {
-    uint64_t hash = hash_of(text, hash_of(shown, FNV_START));
-    char pattern[600];
-    snprintf(pattern, sizeof pattern, "%s/*.cuh", kernel_folder);
+/* Over the text, and when each device header and the parts of the simulated device were written. */
+static uint64_t fingerprint(const char *text, const char *shown, const char *headers) {
+    const char *const parts[] = {headers,          "common/device/*", "common/simt/*", "common/simt/include/*",
+                                 "common/step-cc", CHILD_LIBRARY,     HARNESS_LIBRARY, SIMT_LIBRARY};
+    uint64_t hash = fnv_add(fnv_add(FNV_START, shown, strlen(shown)), text, strlen(text));
     glob_t found = {0};
-    glob("common/device/*.cuh", 0, NULL, &found);
-    glob("common/device/*.h", GLOB_APPEND, NULL, &found);
-    glob("common/simt/include/*", GLOB_APPEND, NULL, &found);
-    glob(pattern, GLOB_APPEND, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        char *header = read_text(found.gl_pathv[i]);
-        if (header != NULL) hash = hash_of(header, hash);
-        free(header);
-    }
+    struct stat part;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        glob(parts[i], GLOB_NOCHECK | (i > 0 ? GLOB_APPEND : 0), NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (stat(found.gl_pathv[i], &part) == 0) hash = fnv_add(hash, &part.st_mtim, sizeof part.st_mtim);
     globfree(&found);
-    static const char *const parts[] = {CHILD_LIBRARY, HARNESS_LIBRARY, SIMT_LIBRARY};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct stat part;
-        if (stat(parts[i], &part) != 0) continue;
-        char when[64];
-        snprintf(when, sizeof when, "%lld.%ld", (long long)part.st_mtim.tv_sec, part.st_mtim.tv_nsec);
-        hash = hash_of(when, hash);
-    }
     return hash;
 }
 
-/* The name after "const step " where the struct is defined: the last one, behind all holes. */
-static bool find_symbol(const char *text, char *name, size_t room) {
-    static const char begin[] = "\nextern \"C\" const step ";
+/* The STEP of "const step step_STEP" where the struct is defined: the last one, behind all holes. */
+static bool find_step(const char *text, char *name, size_t room) {
+    static const char begin[] = "\nextern \"C\" const step step_";
     const char *at = NULL;
     for (const char *next = text; (next = strstr(next, begin)) != NULL;) at = next += sizeof begin - 1;
     if (at == NULL) return false;
@@ -183,81 +170,64 @@ static char *first_errors(struct outcome outcome) {
     return kept;
 }
 
-/* What a compiler behind the wall needs of the project: no kernel, no task. */
-static char **files_of_compiler(const char *kernel_folder) {
-    /* clang-format off */
-    static const char *const fixed[] = {BUILD "/bin/simt-nvcc",          BUILD "/lib/simt/config",  BUILD "/lib/simt/flags",
-                                        BUILD "/lib/simt/simt_rewrite",  BUILD "/lib/simt/include", BUILD "/lib/simt/confined", CHILD_LIBRARY,
-                                        HARNESS_LIBRARY,                 SIMT_LIBRARY};
-    /* clang-format on */
-    enum { FIXED = sizeof fixed / sizeof *fixed };
-    char here[4096], pattern[600];
-    snprintf(pattern, sizeof pattern, "%s/*.cuh", kernel_folder);
-    glob_t headers = {0};
-    glob("common/device/*.cuh", 0, NULL, &headers);
-    glob("common/device/*.h", GLOB_APPEND, NULL, &headers);
-    glob(pattern, GLOB_APPEND, NULL, &headers);
-    char **files = calloc(headers.gl_pathc + FIXED + 1, sizeof *files);
-    if (files == NULL || getcwd(here, sizeof here) == NULL) abort();
-    for (size_t i = 0; i < FIXED; i++) files[i] = strdup(fixed[i]);
-    for (size_t i = 0; i < headers.gl_pathc; i++)
-        if (asprintf(&files[FIXED + i], "%s/%s", here, headers.gl_pathv[i]) < 0) abort();
-    globfree(&headers);
-    return files;
-}
-
-static struct outcome run_compiler(const char *const argv[], const char *kernel_folder, bool confined) {
+/* step-cc with these arguments. Behind the wall it finds what it needs of the project, `headers` with it: no kernel, no task. */
+static struct outcome step_cc(const char *const arguments[], const char *headers, bool confined) {
+    const char *argv[32] = {BUILD "/bin/step-cc"};
+    for (int i = 0; arguments[i] != NULL; i++) argv[1 + i] = arguments[i];
     if (!confined) return run_program(argv, compile_limits, -1);
-    char **files = files_of_compiler(kernel_folder);
-    const struct confinement confinement = {(const char *const *)files, own_folder(), true};
+    static const char *const parts[] = {BUILD "/bin/step-cc",      BUILD "/lib/step-cc/config",
+                                        BUILD "/bin/simt-nvcc",    BUILD "/lib/simt/config",
+                                        BUILD "/lib/simt/flags",   BUILD "/lib/simt/simt_rewrite",
+                                        BUILD "/lib/simt/include", BUILD "/lib/simt/confined",
+                                        SOURCE "/common/device",   CHILD_LIBRARY,
+                                        HARNESS_LIBRARY,           SIMT_LIBRARY};
+    glob_t files = {0};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        glob(parts[i], GLOB_NOCHECK | (i > 0 ? GLOB_APPEND : 0), NULL, &files);
+    glob(headers, GLOB_APPEND, NULL, &files);
+    const struct confinement confinement = {(const char *const *)files.gl_pathv, own_folder(), true};
     struct outcome outcome = run_behind_wall(argv, compile_limits, -1, &confinement);
-    for (size_t i = 0; files[i] != NULL; i++) free(files[i]);
-    free(files);
+    globfree(&files);
     return outcome;
 }
 
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message) {
-    char kernel_folder[512], base[600], source[640], object[640], include[520], symbol[128], define[200];
+    char folder[PATH_MAX], headers[PATH_MAX + 8], include[PATH_MAX + 8], base[600], source[640], object[640], step[128];
     *message = NULL;
-    snprintf(kernel_folder, sizeof kernel_folder, "%.*s", (int)(strrchr(file, '/') - file), file);
-    if (!find_symbol(text, symbol, sizeof symbol)) {
+    if (!find_step(text, step, sizeof step)) {
         *message = strdup("there is no struct step in it");
         return NULL;
     }
+    snprintf(include, sizeof include, "%.*s", (int)(strrchr(file, '/') - file), file);
+    if (realpath(include, folder) == NULL) abort();
+    snprintf(include, sizeof include, "-I%s", folder);
+    snprintf(headers, sizeof headers, "%s/*.cuh", folder);
     snprintf(base, sizeof base, "%s/submission", own_folder()); /* one grading's own */
-    if (!confined) snprintf(base, sizeof base, "%s/%016" PRIx64, scratch_folder(), fingerprint(text, shown, kernel_folder));
+    if (!confined) snprintf(base, sizeof base, "%s/%016" PRIx64, scratch_folder(), fingerprint(text, shown, headers));
     char *program = strdup(base);
     if (!confined && access(program, X_OK) == 0) return program;
     forget_old();
     snprintf(base, sizeof base, "%s/part", own_folder());
     snprintf(source, sizeof source, "%s.cu", base);
     snprintf(object, sizeof object, "%s.o", base);
-    snprintf(include, sizeof include, "-I%s", kernel_folder);
-    snprintf(define, sizeof define, "-Wl,--defsym=submitted_step=%s", symbol);
     if (!write_text(source, shown, text)) {
         fprintf(stderr, "run.sh: cannot write %s: %s\n", source, strerror(errno));
         exit(EXIT_FAILED);
     }
     const char *const compile[] = {
         /* clang-format off */
-        BUILD "/bin/simt-nvcc", "-c", "-std=c++20", "-w", "-Xcompiler", "-g1", "-fmax-errors=4",
-        "-fdiagnostics-color=never", "-Icommon/device", include, source, "-o", object,
+        source, "-c", "-o", object, "--like", step, "--", include, "-w", "-fmax-errors=4", "-fdiagnostics-color=never",
         "-include", "cooperative_groups.h", /* a hole cannot include it, and what stands outside the holes is ours */
         confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fmax-errors=4",
         confined && !is_off("machine") ? "--confined" : NULL, NULL};
     /* clang-format on */
-    const char *const link[] = {CXX_COMPILER,   object,
-                                define,         "-o",
-                                base,           "-Wl,--gc-sections,--start-group",
-                                CHILD_LIBRARY,  HARNESS_LIBRARY,
-                                SIMT_LIBRARY,   "-Wl,--end-group",
-                                LINK_LIBRARIES, NULL};
-    struct outcome outcome = run_compiler(compile, kernel_folder, confined);
+    const char *const link[] = {object, "-o", base, "--like", step, "--main", CHILD_LIBRARY, NULL};
+    struct outcome outcome = step_cc(compile, headers, confined);
     if (outcome.status != 0 || outcome.too_long) *message = first_errors(outcome);
     free(outcome.output);
     if (*message == NULL && confined && !is_off("objects")) *message = refuse_object(object);
     if (*message == NULL) {
-        outcome = run_compiler(link, kernel_folder, confined);
+        outcome = step_cc(link, headers, confined);
         if (outcome.status != 0) *message = strdup(outcome.output);
         free(outcome.output);
     }
