@@ -1,5 +1,4 @@
-#include "compare.h"
-
+#include "process.h"
 #include "status.h"
 #include "submission.h"
 #include "text.h"
@@ -74,10 +73,7 @@ struct side {
 static struct side build_side(const struct compared *compared) {
     struct side side = {0};
     char *text = read_text(compared->file);
-    if (text == NULL) {
-        fprintf(stderr, "run.sh: %s: %s\n", compared->file, strerror(errno));
-        exit(EXIT_USAGE);
-    }
+    if (text == NULL) die(EXIT_USAGE, "%s: %s", compared->file, strerror(errno));
     side.program = build_submission(text, compared->origin, compared->shown, false, &side.message);
     free(text);
     return side;

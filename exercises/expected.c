@@ -1,4 +1,4 @@
-#include "expected.h"
+#include "grading.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "filter.h"
+#include "wall.h"
 
 #include <errno.h>
 #include <fcntl.h>

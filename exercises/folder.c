@@ -1,5 +1,6 @@
 #include "folder.h"
 
+#include "process.h"
 #include "status.h"
 
 #include <errno.h>
@@ -79,10 +80,8 @@ const char *own_folder(void) {
     char *scratch = realpath(scratch_folder(), NULL);
     snprintf(own.path, sizeof own.path, "%s/own-XXXXXX", scratch != NULL ? scratch : scratch_folder());
     free(scratch);
-    if (mkdtemp(own.path) == NULL || pipe2(ends, O_CLOEXEC) != 0) {
-        fprintf(stderr, "run.sh: cannot write to %s: %s\n", scratch_folder(), strerror(errno));
-        exit(EXIT_FAILED);
-    }
+    if (mkdtemp(own.path) == NULL || pipe2(ends, O_CLOEXEC) != 0)
+        die(EXIT_FAILED, "cannot write to %s: %s", scratch_folder(), strerror(errno));
     if (own.owner != 0) close(own.pipe); /* of the process that this one was forked from */
     fflush(NULL);
     own.watcher = fork();

@@ -1,12 +1,36 @@
-/* A grading while it is made: judge.c judges one problem, advice.c says what the wrong ones have in common, grade.c gives the points,
- * and scoresheet.c prints them. */
+/* What a submission earns: results, faults and cost, each by a process that the submission's cannot reach. judge.c judges one
+ * problem, advice.c says what the wrong ones have in common, grade.c gives the points, and scoresheet.c prints them. */
 #ifndef GRADING_H
 #define GRADING_H
 
-#include "grade.h"
 #include "submission.h"
+#include "task.h"
 
 #include <string.h>
+
+enum report { PLAIN, GRADESCOPE, EXERCISM, REPORTS };
+
+struct grade_options {
+    const char *name;             /* of the file, for the report */
+    uint64_t seed;                /* of the inputs */
+    bool hidden;                  /* shapes drawn from the seed in place of the public ones */
+    const char *reports[REPORTS]; /* files for JSON; "-": standard output, and then no text; NULL: none */
+};
+
+/* Grade the text of a file and report; returns the points. */
+double grade(const struct task *task, const char *submission, const struct grade_options *options);
+
+/* For the proof of a task (exercise prove): which parts a submission loses points for (bits 1 << part), may lose them for,
+ * and a regular expression that its report matches, NULL: any. */
+struct expectation {
+    const char *name, *says;
+    unsigned loses, may_lose;
+    bool loses_some;  /* whichever */
+    bool is_solution; /* its counts are the ones that task.json records */
+};
+bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room);
+
+/* ---- a grading while it is made ---- */
 
 enum { MAX_ITEMS = MAX_SHAPES + MAX_BUDGETS + 3, MAX_TEXT = 4000 };
 
@@ -39,11 +63,15 @@ struct judged {
     char text[MAX_TEXT];
 };
 
-/* What a kernel printed with printf(): the first lines, for its author. */
-/* Append what a submission has printed. */
+/* Append the first lines of what a kernel printed with printf(), for its author. */
 void show_printed(char *text, const char *printed);
 /* One problem's results beside the expected ones; `result` is filled in by run_submission(). */
 struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result);
+
+/* expected.c: fill `values` with what the warm-up `id` must write: TENSOR_O, or TENSOR_L, which is returned. Warm-ups are written as
+ * steps, and mean something else by O and L. `size` is how large the terms of each value are, to which its rounding error is
+ * proportional. TENSOR_COUNT when the id is of no warm-up. Both arrays have room for either tensor. */
+enum tensor expected_of_warm_up(const char *id, const struct problem *problem, const float *Q, double *values, double *size);
 
 /* What the pattern of wrong results says, to grading->advice. */
 void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count);

@@ -1,4 +1,4 @@
-#include "lexer.h"
+#include "task.h"
 
 #include <ctype.h>
 #include <stdio.h>

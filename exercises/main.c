@@ -5,11 +5,9 @@
  * and for those who write tasks
  *     exercise solution ID [CHANGE]    counts ID     prove ID
  * Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
-#include "compare.h"
-#include "grade.h"
+#include "grading.h"
 #include "process.h"
 #include "status.h"
-#include "submission.h"
 #include "text.h"
 #include "wall.h"
 
@@ -23,27 +21,17 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Noreturn void usage_error(const char *text, const char *what) {
-    fprintf(stderr, "run.sh: ");
-    fprintf(stderr, text, what);
-    fputc('\n', stderr);
-    exit(EXIT_USAGE);
-}
-
 static char *work_file(const struct task *task, int variant) {
-    char *path, number[16] = "";
-    if (variant > 0) snprintf(number, sizeof number, ".%d", variant);
-    if (asprintf(&path, "work/%s%s.cu", task->id, number) < 0) abort();
-    return path;
+    char name[32];
+    snprintf(name, sizeof name, "work/%s", task->id);
+    return variant_file(name, variant);
 }
 
 static int whole_number(const char *option, const char *text) {
     char *end;
     long value = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < 1 || value > 99) {
-        fprintf(stderr, "run.sh: %s takes a whole number from 1 on, not \"%s\"\n", option, text);
-        exit(EXIT_USAGE);
-    }
+    if (end == text || *end != '\0' || value < 1 || value > 99)
+        die(EXIT_USAGE, "%s takes a whole number from 1 on, not \"%s\"", option, text);
     return (int)value;
 }
 
@@ -52,13 +40,13 @@ static int start(const char *id, int variant) {
     struct task task = read_task(id, variant, NULL);
     char *path = work_file(&task, variant), *there = read_text(path);
     if (there != NULL && strcmp(there, task.starter) != 0)
-        usage_error("%s is there and edited: it stays as it is. Move it away for a new start.", path);
+        die(EXIT_USAGE, "%s is there and edited: it stays as it is. Move it away for a new start.", path);
     mkdir("work", 0777);
     FILE *file = there != NULL ? NULL : fopen(path, "wx");
     if (there == NULL && (file == NULL || fputs(task.starter, file) < 0 || fclose(file) != 0)) {
-        fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
+        int error = errno;
         if (file != NULL) unlink(path); /* not half of it */
-        return EXIT_FAILED;
+        die(EXIT_FAILED, "cannot write %s: %s", path, strerror(error));
     }
     printf("%s %s\n  What to do:  %s/README.md\n  Your file:   %s, between the lines // >>> and // <<<\n  Judge it:    "
            "./run.sh grade %s",
@@ -70,7 +58,7 @@ static int start(const char *id, int variant) {
 
 static int print_hints(const struct task *task, const char *level) {
     int k = *level >= '1' && *level <= '0' + HINTS && level[1] == '\0' ? *level - '1' : -1;
-    if (k < 0) usage_error("--hint takes 1, 2 or 3, not \"%s\"", level);
+    if (k < 0) die(EXIT_USAGE, "--hint takes 1, 2 or 3, not \"%s\"", level);
     for (int hole = 0; hole < task->hole_count; hole++) {
         const char *hint = task->holes[hole].hints[k];
         printf("Hole %d, %s\n  %s\n", hole + 1, task->holes[hole].what, hint != NULL ? hint : "no further hint");
@@ -83,42 +71,38 @@ static int grade_job(int argc, char **argv) {
     int variant = 0;
     struct grade_options options = {.seed = 0};
     if (getentropy(&options.seed, sizeof options.seed) != 0) return perror("getentropy"), EXIT_FAILED; /* nobody guesses it */
-    static const char *const kinds[REPORTS] = {"--json", "--gradescope", "--exercism"};
+    static const char *const valued[] = {"--json", "--gradescope", "--exercism", "--hint", "--variant", "--hidden"};
     for (int i = 0; i < argc; i++) {
-        int kind = REPORTS;
-        for (int k = 0; k < REPORTS; k++)
-            if (strcmp(argv[i], kinds[k]) == 0) kind = k;
-        bool valued = kind < REPORTS || strcmp(argv[i], "--hidden") == 0 || strcmp(argv[i], "--hint") == 0 ||
-                      strcmp(argv[i], "--variant") == 0;
-        if (valued && i + 1 == argc) usage_error("%s needs a value", argv[i]);
-        if (kind < REPORTS) {
-            options.reports[kind] = argv[++i];
-        } else if (strcmp(argv[i], "--hint") == 0) {
-            hint = argv[++i];
-        } else if (strcmp(argv[i], "--variant") == 0) {
-            variant = whole_number("--variant", argv[++i]);
-        } else if (strcmp(argv[i], "--hidden") == 0) {
-            char *end;
+        const char *option = argv[i];
+        size_t which = 0;
+        while (which < sizeof valued / sizeof *valued && strcmp(option, valued[which]) != 0) which++;
+        if (which < sizeof valued / sizeof *valued && ++i == argc) die(EXIT_USAGE, "%s needs a value", option);
+        char *end;
+        switch (which) {
+        case PLAIN:
+        case GRADESCOPE:
+        case EXERCISM: options.reports[which] = argv[i]; break;
+        case REPORTS: hint = argv[i]; break;
+        case REPORTS + 1: variant = whole_number(option, argv[i]); break;
+        case REPORTS + 2:
             options.hidden = true;
-            options.seed = strtoull(argv[++i], &end, 10);
+            options.seed = strtoull(argv[i], &end, 10);
             if (end == argv[i] || *end != '\0' || *argv[i] == '-')
-                usage_error("--hidden takes a whole number, not \"%s\"", argv[i]);
-        } else if (*argv[i] == '-' || (id != NULL && path != NULL)) {
-            usage_error("grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]",
-                        argv[i]);
-        } else {
-            *(id == NULL ? &id : &path) = argv[i];
+                die(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", argv[i]);
+            break;
+        default:
+            if (*option == '-' || (id != NULL && path != NULL))
+                die(EXIT_USAGE,
+                    "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]", option);
+            *(id == NULL ? &id : &path) = option;
         }
     }
-    if (id == NULL) usage_error("grade needs a task, as in ./run.sh grade %s; ./run.sh start lists them", "05a");
+    if (id == NULL) die(EXIT_USAGE, "grade needs a task, as in ./run.sh grade 05a; ./run.sh start lists them");
     struct task task = read_task(id, variant, NULL);
     if (hint != NULL) return print_hints(&task, hint);
     if (path == NULL) path = work_file(&task, variant);
     char *submission = read_submission(path), *name = clean_name(path);
-    if (submission == NULL) {
-        fprintf(stderr, "run.sh: %s: %s\n", name, why_unreadable(errno));
-        return EXIT_USAGE;
-    }
+    if (submission == NULL) die(EXIT_USAGE, "%s: %s", name, why_unreadable(errno));
     const char *ci = getenv("CI");
     bool for_others =
         options.reports[GRADESCOPE] != NULL || options.reports[EXERCISM] != NULL || (ci != NULL && strcmp(ci, "true") == 0);
@@ -151,26 +135,13 @@ static int print_counts(const char *id) {
         struct submission_run result =
             run_submission(program, &task.metered.problem, task.metered.input, 1, task.backward, METERED);
         printf("%s of %s:", i == 0 ? "solution" : "starter", id);
-        static const char *const counts[] = {"global_load_requests",
-                                             "global_load_sectors",
-                                             "global_store_sectors",
-                                             "global_copy_sectors",
-                                             "global_atomic_requests",
-                                             "global_atomic_sectors",
-                                             "shared_load_requests",
-                                             "shared_load_wavefronts",
-                                             "shared_load_conflicts",
-                                             "shared_store_wavefronts",
-                                             "shared_store_conflicts",
-                                             "shared_copy_conflicts",
-                                             "shared_ldmatrix_conflicts",
-                                             "local_load_requests",
-                                             "busiest_warp_requests",
-                                             "warp_collectives",
-                                             "barriers",
-                                             "workspace_bytes"};
-        for (size_t k = 0; k < sizeof counts / sizeof *counts && result.meter != NULL; k++)
-            printf(" %s %.0f", counts[k], count_of(result.meter, counts[k]));
+        char counts[] =
+            "global_load_requests global_load_sectors global_store_sectors global_copy_sectors global_atomic_requests "
+            "global_atomic_sectors shared_load_requests shared_load_wavefronts shared_load_conflicts "
+            "shared_store_wavefronts shared_store_conflicts shared_copy_conflicts shared_ldmatrix_conflicts "
+            "local_load_requests busiest_warp_requests warp_collectives barriers workspace_bytes";
+        for (char *rest = counts, *count; result.meter != NULL && (count = strsep(&rest, " ")) != NULL;)
+            printf(" %s %.0f", count, count_of(result.meter, count));
         puts(result.meter == NULL ? " no results" : "");
     }
     return 0;
@@ -187,7 +158,7 @@ static bool prove_one(const struct task *task, const char *text, struct expectat
 static int prove(const char *id) {
     struct task task = read_task(id, 0, NULL);
     const unsigned all = (1u << PARTS) - 1;
-    if (task.solution == NULL) usage_error("%s has no solution here", id);
+    if (task.solution == NULL) die(EXIT_USAGE, "%s has no solution here", id);
     bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution", .is_solution = true});
     fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
     if (task.wrong_count < 3) fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
@@ -217,16 +188,16 @@ int main(int argc, char **argv) {
     if (strcmp(job, "start") == 0 && argc == 3) return start(argv[2], 0);
     if (strcmp(job, "start") == 0 && argc == 5 && strcmp(argv[3], "--variant") == 0)
         return start(argv[2], whole_number("--variant", argv[4]));
-    if (strcmp(job, "start") == 0) usage_error("start takes a task and --variant N, not \"%s\"", argv[argc - 1]);
+    if (strcmp(job, "start") == 0) die(EXIT_USAGE, "start takes a task and --variant N, not \"%s\"", argv[argc - 1]);
     if (strcmp(job, "grade") == 0) return grade_job(argc - 2, argv + 2);
     if (strcmp(job, "solution") == 0 && (argc == 3 || argc == 4)) {
         struct task task = read_task(argv[2], 0, argc == 4 ? argv[3] : NULL);
-        if (task.solution == NULL) usage_error("%s has no solution here", task.id);
+        if (task.solution == NULL) die(EXIT_USAGE, "%s has no solution here", task.id);
         return fputs(task.solution, stdout) < 0;
     }
     if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_FAILED;
     if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
     if (strcmp(job, "try") == 0 && argc == 16) return try_job(argv + 2);
     if (strcmp(job, "counts") == 0 && argc == 3) return print_counts(argv[2]);
-    usage_error("exercise: unknown job \"%s\"", job);
+    die(EXIT_USAGE, "exercise: unknown job \"%s\"", job);
 }

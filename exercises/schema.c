@@ -1,4 +1,4 @@
-#include "schema.h"
+#include "task.h"
 
 #include <stdbool.h>
 #include <stdio.h>

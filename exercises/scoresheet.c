@@ -2,6 +2,7 @@
 #include "grading.h"
 
 #include "output.h"
+#include "process.h"
 #include "status.h"
 
 #include <cjson/cJSON.h>
@@ -107,10 +108,8 @@ void write_json(const struct grading *grading, enum report kind, const char *pat
     char *text = cJSON_Print(json);
     struct output output;
     bool written = output_open(&output, path) && fprintf(output.file, "%s\n", text) > 0;
-    if (output.file == NULL || !output_close(&output) || !written) {
-        fprintf(stderr, "run.sh: cannot write %s: %s\n", path, strerror(errno));
-        exit(EXIT_FAILED);
-    }
+    if (output.file == NULL || !output_close(&output) || !written)
+        die(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
     cJSON_Delete(json);
     free(text);
 }

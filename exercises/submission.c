@@ -88,27 +88,26 @@ static const char *why_refused(char kind, const char *name, const char *section,
 
 /* What the object file calls, defines and keeps, against what device code may: NULL, or the reason to refuse it. */
 static char *refuse_object(const char *object) {
-    const char *const command[] = {"nm", "-Cfsysv", object, NULL}, *const raw[] = {"nm", "-fsysv", object, NULL};
-    struct outcome names = run_program(raw, compile_limits, -1), readable = run_program(command, compile_limits, -1);
-    char *reason = NULL, *rest = names.output, *rest_readable = readable.output;
-    char *abi = read_text("common/simt/include/simt_abi.h");
-    if (names.status != 0 || names.too_long || readable.too_long) reason = strdup("nm cannot read the object file");
+    const char *const command[] = {"nm", "-fsysv", object, NULL};
+    struct outcome names = run_program(command, compile_limits, -1);
+    char *reason = NULL, *rest = names.output, *abi = read_text("common/simt/include/simt_abi.h");
+    if (names.status != 0 || names.too_long) reason = strdup("nm cannot read the object file");
     for (char *line; reason == NULL && (line = strsep(&rest, "\n")) != NULL;) {
-        char *shown = strsep(&rest_readable, "\n"), kind, name[1024], section[64] = "";
+        char kind, name[1024], section[64] = "";
         if (sscanf(line, "%1023[^| ] |%*[^|]| %c |%*[^|]|%*[^|]|%*[^|]|%63s", name, &kind, section) < 2) {
             if (strchr(line, '|') != NULL) reason = strdup("a name has more than 1023 characters");
             continue;
         }
         const char *why = why_refused(kind, name, section, abi);
         if (why == NULL) continue;
-        shown = shown == NULL ? name : strsep(&shown, "|");
-        for (char *end = shown + strlen(shown); end > shown && end[-1] == ' ';) *--end = '\0';
-        reason = malloc(strlen(why) + 4096);
-        if (reason == NULL) abort();
-        snprintf(reason, strlen(why) + 4096, why, shown);
+        /* What else a name may be to c++filt, an option or a file of them, it does not get to see. */
+        const char *const demangle[] = {"c++filt", strncmp(name, "_Z", 2) == 0 ? name : NULL, NULL};
+        struct outcome readable = run_program(demangle, compile_limits, -1);
+        readable.output[strcspn(readable.output, "\n")] = '\0';
+        if (asprintf(&reason, why, *readable.output != '\0' ? readable.output : name) < 0) abort();
+        free(readable.output);
     }
     free(names.output);
-    free(readable.output);
     free(abi);
     return reason;
 }
@@ -199,7 +198,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         return NULL;
     }
     snprintf(include, sizeof include, "%.*s", (int)(strrchr(file, '/') - file), file);
-    if (realpath(include, folder) == NULL) abort();
+    if (realpath(include, folder) == NULL) die(EXIT_USAGE, "%s: %s", include, strerror(errno));
     snprintf(include, sizeof include, "-I%s", folder);
     snprintf(headers, sizeof headers, "%s/*.cuh", folder);
     snprintf(base, sizeof base, "%s/submission", own_folder()); /* one grading's own */
@@ -210,10 +209,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
     snprintf(base, sizeof base, "%s/part", own_folder());
     snprintf(source, sizeof source, "%s.cu", base);
     snprintf(object, sizeof object, "%s.o", base);
-    if (!write_text(source, shown, text)) {
-        fprintf(stderr, "run.sh: cannot write %s: %s\n", source, strerror(errno));
-        exit(EXIT_FAILED);
-    }
+    if (!write_text(source, shown, text)) die(EXIT_FAILED, "cannot write %s: %s", source, strerror(errno));
     const char *const compile[] = {
         /* clang-format off */
         source, "-c", "-o", object, "--like", step, "--", include, "-w", "-fmax-errors=4", "-fdiagnostics-color=never",
@@ -240,18 +236,16 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
 
 /* ---- run ------------------------------------------------------------------------------------------------------------ */
 
-/* With so many numbers as arguments, or with none. */
-static struct outcome run_guarded(const char *program, char numbers[][32], int number_count, int results) {
-    const char *argv[16] = {program}, *const files[] = {program, NULL};
-    for (int i = 0; i < number_count; i++) argv[1 + i] = numbers[i];
-    const struct confinement confinement = {files, NULL, false};
+static struct outcome run_guarded(const char *program, int results) {
+    const char *const argv[] = {program, NULL};
+    const struct confinement confinement = {argv, NULL, false};
     const struct limits limits = {
         .seconds = RUN_SECONDS, .cpu_seconds = RUN_SECONDS, .address_bytes = (size_t)16 << 30, .output_bytes = MESSAGE_BYTES};
     return run_behind_wall(argv, limits, results, &confinement);
 }
 
 void describe_submission(const char *program, bool *backward, enum dtype *dtype) {
-    struct outcome outcome = run_guarded(program, NULL, 0, -1);
+    struct outcome outcome = run_guarded(program, -1);
     int numbers[2] = {false, FP32};
     if (outcome.status == 0) sscanf(outcome.output, "%d %d", &numbers[0], &numbers[1]);
     *backward = numbers[0] != 0;
@@ -259,29 +253,32 @@ void describe_submission(const char *program, bool *backward, enum dtype *dtype)
     free(outcome.output);
 }
 
-/* What the program wrote: the line, the outputs, the meter. False where something is missing. */
-static bool read_results(FILE *file, struct submission_run *result, bool backward, bool meter) {
-    char line[64];
-    if (fgets(line, sizeof line, file) == NULL) return false;
-    if (strcmp(line, "ok\n") != 0) {
-        result->ending = FAULTED;
-        return true;
-    }
+/* What the program wrote: BROKE_OFF stays where something is missing. */
+static void read_results(FILE *file, struct submission_run *result, bool backward, bool meter) {
+    struct reply reply;
+    if (fseek(file, sizeof(struct request), SEEK_SET) != 0 || fread(&reply, sizeof reply, 1, file) != 1) return;
+    if (!reply.ok) result->ending = FAULTED;
+    if (!reply.ok) return;
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (!is_output(tensor) || (is_backward(tensor) && !backward)) continue;
         size_t elements = tensor_elements(&result->run.problem, tensor);
-        if (fread(result->run.host[tensor], sizeof(float), elements, file) != elements) return false;
+        if (fread(result->run.host[tensor], sizeof(float), elements, file) != elements) return;
     }
-    char *text = calloc(1, 1 << 22);
-    if (meter && text != NULL && fread(text, 1, (1 << 22) - 1, file) > 0) result->meter = cJSON_Parse(text);
+    enum { MOST = 1 << 22 };
+    char *text = calloc(1, MOST);
+    cJSON *kernels = meter && text != NULL && fread(text, 1, MOST - 1, file) > 0 ? cJSON_Parse(text) : NULL;
     free(text);
+    if (meter && kernels == NULL) return;
+    if (meter) {
+        result->meter = cJSON_CreateObject();
+        cJSON_AddNumberToObject(result->meter, "workspace_bytes", (double)reply.workspace_bytes);
+        cJSON_AddItemToObject(result->meter, "kernels", kernels);
+    }
     result->ending = FINISHED;
-    return !meter || result->meter != NULL;
 }
 
 struct submission_run run_submission(const char *program, const struct problem *p, enum input_kind input, uint64_t seed,
                                      bool backward, unsigned how) {
-    bool meter = (how & METERED) != 0;
     struct submission_run result = {.run = {.problem = *p, .input = input, .backward = backward, .simulated = true}};
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (is_backward(tensor) && !backward) continue;
@@ -289,37 +286,29 @@ struct submission_run run_submission(const char *program, const struct problem *
         if (result.run.host[tensor] == NULL) abort();
         if (!is_output(tensor)) fill_input(result.run.host[tensor], p, tensor, input, seed);
     }
-    char numbers[12][32];
-    const long long values[12] = {p->dtype,  p->batch, p->heads, p->N_q,          p->N_kv,  p->d,
-                                  p->causal, 0,        input,    (long long)seed, backward, how};
-    for (int i = 0; i < 12; i++) snprintf(numbers[i], sizeof numbers[i], "%lld", values[i]);
-    snprintf(numbers[7], sizeof numbers[7], "%.9g", (double)p->scale);
-
+    const struct request request = {*p, input, seed, backward, how};
     int results = memfd_create("results", MFD_CLOEXEC);
     FILE *file = results < 0 ? NULL : fdopen(results, "r");
-    if (file == NULL) {
-        perror("memfd_create");
-        exit(EXIT_FAILED);
-    }
-    struct outcome outcome = run_guarded(program, numbers, 12, results);
-    rewind(file);
+    if (file == NULL || write(results, &request, sizeof request) != sizeof request || lseek(results, 0, SEEK_SET) != 0)
+        die(EXIT_FAILED, "memfd_create: %s", strerror(errno));
+    struct outcome outcome = run_guarded(program, results);
     result.ending = BROKE_OFF;
-    if (outcome.timed_out || outcome.too_long || outcome.status != 0 || !read_results(file, &result, backward, meter))
-        if (result.ending != FAULTED) result.ending = outcome.status == EXIT_REFUSED ? REFUSED : BROKE_OFF;
+    bool ended = !outcome.timed_out && !outcome.too_long;
+    if (ended && outcome.status == EXIT_REFUSED) result.ending = REFUSED;
+    if (ended && outcome.status == 0) read_results(file, &result, backward, (how & METERED) != 0);
     fclose(file);
-    if (outcome.timed_out && asprintf(&result.message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0) abort();
-    if (outcome.too_long) result.message = strdup("stopped: it printed more than 64 KB");
-    if (result.message == NULL && result.ending != FINISHED) {
-        if (*outcome.output == '\0') {
-            if (asprintf(&result.message, "the program ended with status %d and no results", outcome.status) < 0) abort();
-        } else {
-            result.message = strdup(outcome.output);
-        }
+    char *message = NULL;
+    if (outcome.timed_out) {
+        if (asprintf(&message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0) abort();
+    } else if (outcome.too_long) {
+        message = strdup("stopped: it printed more than 64 KB");
+    } else if (result.ending != FINISHED && *outcome.output == '\0') {
+        if (asprintf(&message, "the program ended with status %d and no results", outcome.status) < 0) abort();
+    } else if (*outcome.output != '\0') {
+        *(result.ending == FINISHED ? &result.printed : &message) = outcome.output;
     }
-    if (result.ending == FINISHED && *outcome.output != '\0')
-        result.printed = outcome.output;
-    else
-        free(outcome.output);
+    result.message = message;
+    if (result.printed != outcome.output && message != outcome.output) free(outcome.output);
     return result;
 }
 

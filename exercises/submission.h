@@ -26,9 +26,24 @@ struct submission_run {
 /* The pass and the data type that its struct step has as a rule: forward, and fp32, where it has them. */
 void describe_submission(const char *program, bool *backward, enum dtype *dtype);
 
-/* Run it once in a process of its own. `how`: METERED fills in `meter`; IN_STEP runs on past races inside of a block and
- * unwritten values, all threads of a block in step. */
+/* `how` a submission is run: METERED fills in `meter`; IN_STEP runs on past races inside of a block and unwritten values, all
+ * threads of a block in step. */
 enum { METERED = 1, IN_STEP = 2 };
+
+/* What child.c reads, and what it writes. */
+struct request {
+    struct problem problem;
+    enum input_kind input;
+    uint64_t seed;
+    bool backward;
+    unsigned how;
+};
+struct reply {
+    bool ok; /* else the device found a fault */
+    size_t workspace_bytes;
+};
+
+/* Run it once in a process of its own. */
 struct submission_run run_submission(const char *program, const struct problem *problem, enum input_kind input, uint64_t seed,
                                      bool backward, unsigned how);
 void free_submission_run(struct submission_run *run);
@@ -38,5 +53,18 @@ double count_of(const cJSON *meter, const char *name);
 
 /* Whether a test has switched this protection off: "scan", "objects", "machine" or "bounds". */
 bool is_off(const char *protection);
+
+/* ---- compare.c: two kernel files side by side, what ./run.sh try prints ---- */
+
+struct compared {
+    const char *label, *shown; /* in the table's head, and in messages */
+    const char *file;          /* whose text is compiled */
+    const char *origin;        /* a file in the folder where its own headers are */
+};
+
+/* Build both, run both with the meter, print a table. `with_ragged`: what is called right is right at a second, ragged size,
+ * too. Returns 0 when yours is right, 1 when it is wrong or does not compile, 2 when it refuses the size, 3 when the device found
+ * a fault in it. The pass and the data type are those of your struct step. */
+int compare(const struct compared *before, const struct compared *yours, struct problem problem, bool with_ragged);
 
 #endif

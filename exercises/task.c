@@ -1,31 +1,17 @@
 #include "task.h"
 
-#include "lexer.h"
 #include "status.h"
 #include "submission.h"
 #include "process.h"
-#include "schema.h"
 #include "text.h"
 
-#include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static _Noreturn void broken(const struct task *task, const char *format, ...) {
-    va_list arguments;
-    fprintf(stderr, "exercises: %s: ", task->folder);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(EXIT_FAILED);
-}
 
 static bool write_file(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
@@ -36,10 +22,6 @@ static bool write_file(const char *path, const char *text) {
 
 /* ---- the markers ---------------------------------------------------------------------------------------------------- */
 
-static void marker(char *text, size_t room, int hole, bool end) {
-    snprintf(text, room, end ? "// <<< End of hole %d" : "// >>> Hole %d: ", hole + 1);
-}
-
 struct span {
     const char *begin, *end; /* what lies between the markers' lines */
 };
@@ -47,9 +29,8 @@ struct span {
 /* Where hole k is in a text with markers. False unless each marker is there once, in order. */
 static bool find_hole(const char *text, int k, struct span *span) {
     char begin[32], end[32];
-    marker(begin, sizeof begin, k, false);
-    marker(end, sizeof end, k, true);
-    begin[strlen(begin) - 2] = '\0'; /* without ": " */
+    snprintf(begin, sizeof begin, "// >>> Hole %d", k + 1);
+    snprintf(end, sizeof end, "// <<< End of hole %d", k + 1);
     const char *first = find_line(text, begin), *last = find_line(text, end);
     if (first == NULL || last == NULL || last < first) return false;
     if (find_line(line_end(first), begin) != NULL || find_line(line_end(last), end) != NULL) return false;
@@ -70,51 +51,41 @@ static double number_of(const cJSON *object, const char *name, double usual) {
 }
 
 /* The lines of hole k in a kernel file: from the first line that begins with "from" to the one before "before". */
-static struct span hole_in_kernel(const struct task *task, const char *kernel, const char *after, const cJSON *hole) {
+static struct span hole_in_kernel(const struct task *task, const char *after, const cJSON *hole) {
     const char *from = text_of(hole, "from"), *before = text_of(hole, "before");
     const char *first = from == NULL ? NULL : find_line(after, from);
     const char *last = first == NULL || before == NULL ? NULL : find_line(line_end(first), before);
     if (last == NULL)
-        broken(task, "the kernel no longer has the line \"%s\", with \"%s\" after it; git checkout restores it",
-               from == NULL ? "?" : from, before == NULL ? "?" : before);
-    (void)kernel;
+        die(EXIT_FAILED, "%s: the kernel no longer has the line \"%s\", with \"%s\" after it; git checkout restores it",
+            task->folder, from == NULL ? "?" : from, before == NULL ? "?" : before);
     return (struct span){first, last};
 }
 
 /* A kernel file with markers. Each hole holds the kernel's own text, or that of `instead`, another state of the file; or
  * the lines that the task gives, where `instead` is NULL. */
 static char *with_markers(const struct task *task, const cJSON *json, const char *kernel, const char *instead) {
-    char *text = NULL, line[64];
+    char *text;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
     const char *at = kernel, *at_instead = instead;
     const cJSON *hole, *given;
     int k = 0;
     cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        struct span span = hole_in_kernel(task, kernel, at, hole), source = span;
+        struct span span = hole_in_kernel(task, at, hole), source;
         int indent = (int)(line_start(span.begin) - span.begin);
-        append(&text, at, (size_t)(span.begin - at));
-        marker(line, sizeof line, k, false);
-        append(&text, span.begin, (size_t)indent);
-        append_text(&text, line);
-        append_text(&text, task->holes[k].what);
-        append_text(&text, "\n");
+        fprintf(to, "%.*s// >>> Hole %d: %s\n", (int)(span.begin - at) + indent, at, k + 1, task->holes[k].what);
+        const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(hole, "starter") : NULL;
+        cJSON_ArrayForEach(given, lines) fprintf(to, "%.*s%s\n", indent, span.begin, cJSON_GetStringValue(given));
         if (instead != NULL) {
-            source = hole_in_kernel(task, instead, at_instead, hole);
-            append(&text, source.begin, (size_t)(source.end - source.begin));
+            source = hole_in_kernel(task, at_instead, hole);
+            fprintf(to, "%.*s", (int)(source.end - source.begin), source.begin);
             at_instead = source.end;
         }
-        const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(hole, "starter") : NULL;
-        cJSON_ArrayForEach(given, lines) {
-            append(&text, span.begin, (size_t)indent);
-            append_text(&text, cJSON_GetStringValue(given));
-            append_text(&text, "\n");
-        }
-        marker(line, sizeof line, k++, true);
-        append(&text, span.begin, (size_t)indent);
-        append_text(&text, line);
-        append_text(&text, "\n");
+        fprintf(to, "%.*s// <<< End of hole %d\n", indent, span.begin, ++k);
         at = span.end;
     }
-    append_text(&text, at);
+    fputs(at, to);
+    fclose(to);
     return text;
 }
 
@@ -129,7 +100,7 @@ static char *after_change(const struct task *task, const char *kernel, const cha
         run_program(command, (struct limits){.seconds = 10, .cpu_seconds = 10, .output_bytes = MOST_BYTES}, -1);
     free(file);
     if (outcome.status != 0 || outcome.too_long)
-        broken(task, "%s: %.*s", change, (int)strlen(outcome.output) - 1, outcome.output);
+        die(EXIT_FAILED, "%s: %s: %.*s", task->folder, change, (int)strlen(outcome.output) - 1, outcome.output);
     return outcome.output;
 }
 
@@ -139,33 +110,35 @@ static char *in_variant(const struct task *task, char *text, const cJSON *varian
     cJSON_ArrayForEach(pair, cJSON_GetObjectItem(variant, "replace")) {
         const char *old = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 0)),
                    *new = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1));
-        char *at = old == NULL ? NULL : strstr(text, old), *replaced = NULL;
+        char *at = old == NULL ? NULL : strstr(text, old), *replaced;
         if (at == NULL || new == NULL || strstr(at + 1, old) != NULL)
-            broken(task, "a variant replaces \"%s\", which is not there once", old);
-        append(&replaced, text, (size_t)(at - text));
-        append_text(&replaced, new);
-        append_text(&replaced, at + strlen(old));
+            die(EXIT_FAILED, "%s: a variant replaces \"%s\", which is not there once", task->folder, old);
+        if (asprintf(&replaced, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old)) < 0) abort();
         free(text);
         text = replaced;
     }
     return text;
 }
 
-static void make_texts(struct task *task, const cJSON *json, const cJSON *variant, const char *wrong) {
-    char path[512], number[16] = "";
-    if (variant != NULL) snprintf(number, sizeof number, ".%d", cJSON_GetObjectItem(variant, "number")->valueint);
-    snprintf(path, sizeof path, "%s/starter%s.cu", task->folder, number);
-    task->starter = read_text(path);
-    if (task->starter != NULL) { /* a copy for students */
-        task->file = strdup(path);
-        return;
-    }
+/* The file of a variant, 0: of the task as it is. The caller's to free. */
+char *variant_file(const char *name, int variant) {
+    char *path;
+    if ((variant > 0 ? asprintf(&path, "%s.%d.cu", name, variant) : asprintf(&path, "%s.cu", name)) < 0) abort();
+    return path;
+}
+
+static void make_texts(struct task *task, const cJSON *json, const cJSON *variant, int number, const char *wrong) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/starter", task->folder);
+    task->file = variant_file(path, number);
+    task->starter = read_text(task->file);
+    if (task->starter != NULL) return; /* a copy for students */
     const char *name = text_of(json, "kernel"), *change = text_of(json, "broken");
-    if (name == NULL) broken(task, "task.json: kernel: a string is expected");
+    if (name == NULL) die(EXIT_FAILED, "%s: task.json: kernel: a string is expected", task->folder);
     bool beside = strchr(name, '/') == NULL;
     snprintf(path, sizeof path, "%s%s%s", beside ? task->folder : "", beside ? "/" : "", name);
     char *kernel = read_text(path), *start = NULL, *answer = kernel;
-    if (kernel == NULL) broken(task, "%s: %s", path, strerror(errno));
+    if (kernel == NULL) die(EXIT_FAILED, "%s: %s: %s", task->folder, path, strerror(errno));
     task->file = strdup(path);
     if (change != NULL) start = after_change(task, path, change);
     if (wrong != NULL) answer = after_change(task, path, wrong);
@@ -230,7 +203,7 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
                                                               .guard = cJSON_IsTrue(cJSON_GetObjectItem(item, "guard"))};
         task->guard_count += task->budgets[task->budget_count - 1].guard;
     }
-    if (task->shape_count == 0) broken(task, "task.json: shapes: %s is no list of shapes.json", kind);
+    if (task->shape_count == 0) die(EXIT_FAILED, "%s: task.json: shapes: %s is no list of shapes.json", task->folder, kind);
 }
 
 /* The wrong fillings: the sections of the task's changes, but for the one that the starter is made by. They say what they
@@ -240,7 +213,7 @@ static void read_wrong(struct task *task, const char *of_starter) {
     char path[512];
     snprintf(path, sizeof path, "%s/changes", task->folder);
     char *text = read_text(path), *rest = text;
-    if (text == NULL && errno != ENOENT) broken(task, "changes: %s", why_unreadable(errno));
+    if (text == NULL && errno != ENOENT) die(EXIT_FAILED, "%s: changes: %s", task->folder, why_unreadable(errno));
     const char *name = NULL;
     struct wrong wrong = {0};
     for (char *line = strsep(&rest, "\n"); name != NULL || line != NULL; line = strsep(&rest, "\n")) {
@@ -251,10 +224,10 @@ static void read_wrong(struct task *task, const char *of_starter) {
         } else if (line == NULL || strncmp(line, "## ", 3) == 0) {
             bool told = name != NULL && wrong.loses != 0 && wrong.says != NULL;
             if (name != NULL && !told && (wrong.loses != 0 || of_starter == NULL || strcmp(name, of_starter) != 0))
-                broken(task, "changes: %s: %s is expected", name,
-                       wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
+                die(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, name,
+                    wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
             if (told && task->wrong_count == MAX_WRONG)
-                broken(task, "changes: at most %d wrong fillings are expected", MAX_WRONG);
+                die(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
             wrong.change = name;
             if (told) task->wrong[task->wrong_count++] = wrong;
             name = line == NULL ? NULL : line + 3;
@@ -267,10 +240,7 @@ static cJSON *read_json(const char *path, enum object object) {
     char *text = read_text(path);
     cJSON *json = text == NULL ? NULL : cJSON_ParseWithLength(text, strlen(text));
     const char *wrong = json == NULL ? text == NULL ? why_unreadable(errno) : "JSON is expected" : what_is_wrong(json, object);
-    if (wrong != NULL) {
-        fprintf(stderr, "exercises: %s: %s\n", path, wrong);
-        exit(EXIT_FAILED);
-    }
+    if (wrong != NULL) die(EXIT_FAILED, "%s: %s", path, wrong);
     free(text);
     return json;
 }
@@ -281,10 +251,8 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     glob_t found = {0};
     size_t digits = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz_");
     snprintf(path, sizeof path, "exercises/%.*s%s/task.json", 100, id, strchr(id, '_') == NULL ? "_*" : "");
-    if (*id == '\0' || id[digits] != '\0' || glob(path, 0, NULL, &found) != 0 || found.gl_pathc != 1) {
-        fprintf(stderr, "run.sh: there is no task \"%s\"; ./run.sh start lists them\n", id);
-        exit(EXIT_USAGE);
-    }
+    if (*id == '\0' || id[digits] != '\0' || glob(path, 0, NULL, &found) != 0 || found.gl_pathc != 1)
+        die(EXIT_USAGE, "there is no task \"%s\"; ./run.sh start lists them", id);
     const char *name = found.gl_pathv[0] + strlen("exercises/");
     task.id = strndup(name, strcspn(name, "_"));
     task.folder = strndup(found.gl_pathv[0], strlen(found.gl_pathv[0]) - strlen("/task.json"));
@@ -295,25 +263,21 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     task.backward = pass != NULL && strcmp(pass, "bwd") == 0;
     task.d_multiple = (int)number_of(json, "d_multiple", 1);
     task.d_most = (int)number_of(json, "d_most", MAX_HEAD_DIM);
-    if (task.d_multiple > task.d_most) broken(&task, "task.json: d_most: at least d_multiple is expected");
+    if (task.d_multiple > task.d_most) die(EXIT_FAILED, "%s: task.json: d_most: at least d_multiple is expected", task.folder);
     const cJSON *points = cJSON_GetObjectItem(json, "points");
     for (int part = 0; part < PARTS; part++) task.points[part] = cJSON_GetArrayItem(points, part)->valuedouble;
     const cJSON *variants = cJSON_GetObjectItem(json, "variants"), *chosen = cJSON_GetArrayItem(variants, variant - 1);
     task.variants = cJSON_GetArraySize(variants);
-    if (variant < 0 || variant > task.variants) {
-        fprintf(stderr, "run.sh: task %s has %d variants\n", task.id, task.variants);
-        exit(EXIT_USAGE);
-    }
-    if (variant > 0) cJSON_AddNumberToObject((cJSON *)(uintptr_t)chosen, "number", variant);
+    if (variant < 0 || variant > task.variants) die(EXIT_USAGE, "task %s has %d variants", task.id, task.variants);
     if (variant == 0) chosen = NULL;
     read_lists(&task, json, cJSON_GetObjectItem(chosen, "budgets"), usual);
     read_wrong(&task, text_of(json, "broken"));
     if ((task.points[COST] > 0) != (task.budget_count > task.guard_count))
-        broken(&task, "points for cost and budgets go together");
-    make_texts(&task, json, chosen, wrong);
+        die(EXIT_FAILED, "%s: points for cost and budgets go together", task.folder);
+    make_texts(&task, json, chosen, variant, wrong);
     struct span span;
     for (int k = 0; k < task.hole_count; k++)
-        if (!find_hole(task.starter, k, &span)) broken(&task, "the starter has no hole %d", k + 1);
+        if (!find_hole(task.starter, k, &span)) die(EXIT_FAILED, "%s: the starter has no hole %d", task.folder, k + 1);
     cJSON_Delete(json);
     cJSON_Delete(usual);
     globfree(&found);
@@ -324,47 +288,23 @@ bool write_handout(const char *id, const char *to) {
     char path[600];
     struct task task = read_task(id, 0, NULL);
     snprintf(path, sizeof path, "%s/task.json", task.folder);
-    cJSON *json = read_json(path, TASK), *hole;
-    static const char *const secret[] = {"kernel", "broken", "variants", "from", "before", "starter", "hints"};
-    for (size_t i = 0; i < 3; i++) cJSON_DeleteItemFromObject(json, secret[i]);
-    int number_of_hole = 0;
+    cJSON *json = read_json(path, TASK), *hole, *variant;
+    static const char *const secret[] = {"kernel", "broken", "from", "before", "starter", "hints"};
+    for (size_t i = 0; i < 2; i++) cJSON_DeleteItemFromObject(json, secret[i]);
+    int number = 0;
     cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        for (size_t i = 3; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
+        for (size_t i = 2; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
         cJSON *hints = cJSON_AddArrayToObject(hole, "hints_rot13");
-        const char *const *texts = task.holes[number_of_hole++].hints;
-        for (int k = 0; k < HINTS && texts[k] != NULL; k++) {
-            char *text = rot13(texts[k]);
-            cJSON_AddItemToArray(hints, cJSON_CreateString(text));
-            free(text);
-        }
+        const char *const *texts = task.holes[number++].hints;
+        for (int k = 0; k < HINTS && texts[k] != NULL; k++) cJSON_AddItemToArray(hints, cJSON_CreateString(rot13(texts[k])));
     }
-    cJSON *variants = cJSON_AddArrayToObject(json, "variants");
-    bool written = true;
-    for (int variant = 0; variant <= task.variants; variant++) {
-        struct task one = read_task(id, variant, NULL);
-        char number[16] = "";
-        if (variant > 0) snprintf(number, sizeof number, ".%d", variant);
-        snprintf(path, sizeof path, "%s/starter%s.cu", to, number);
-        written = written && write_file(path, one.starter);
-        if (variant == 0) continue;
-        cJSON *item = cJSON_CreateObject(), *budgets = cJSON_AddArrayToObject(item, "budgets");
-        for (int i = 0; i < one.budget_count; i++) {
-            const struct budget *budget = &one.budgets[i];
-            cJSON *entry = cJSON_CreateObject();
-            cJSON_AddStringToObject(entry, "count", budget->count);
-            cJSON_AddStringToObject(entry, "what", budget->what);
-            cJSON_AddStringToObject(entry, "naive_is", budget->naive_is);
-            cJSON_AddNumberToObject(entry, "naive", budget->naive);
-            cJSON_AddNumberToObject(entry, "solution", budget->solution);
-            cJSON_AddNumberToObject(entry, "at_most", budget->at_most);
-            cJSON_AddBoolToObject(entry, "guard", budget->guard);
-            cJSON_AddItemToArray(budgets, entry);
-        }
-        cJSON_AddItemToArray(variants, item);
-    }
+    cJSON_ArrayForEach(variant, cJSON_GetObjectItem(json, "variants")) cJSON_DeleteItemFromObject(variant, "replace");
     char *text = cJSON_Print(json);
     snprintf(path, sizeof path, "%s/task.json", to);
-    written = written && text != NULL && write_file(path, text);
+    bool written = text != NULL && write_file(path, text);
+    snprintf(path, sizeof path, "%s/starter", to);
+    for (int i = 0; i <= task.variants; i++)
+        written = written && write_file(variant_file(path, i), read_task(id, i, NULL).starter);
     free(text);
     cJSON_Delete(json);
     return written;
@@ -387,6 +327,12 @@ void list_tasks(void) {
 
 /* ---- a submission --------------------------------------------------------------------------------------------------- */
 
+static int lines_between(const char *begin, const char *end) {
+    int lines = 0;
+    for (; begin < end; begin++) lines += *begin == '\n';
+    return lines;
+}
+
 /* The number of the first line outside the holes that is not the starter's; 0 when there is none. */
 static int line_changed(const struct task *task, const char *submission) {
     const char *at = submission, *own = task->starter;
@@ -399,39 +345,32 @@ static int line_changed(const struct task *task, const char *submission) {
             if (length != strcspn(own, "\n") || strncmp(at, own, length) != 0) return line;
         }
         if (k == task->hole_count) break;
-        for (const char *c = theirs.begin; c < theirs.end; c++) line += *c == '\n';
+        line += lines_between(theirs.begin, theirs.end);
         at = theirs.end, own = ours.end;
     }
     return 0;
 }
 
-static void append_directives(char **text, const char *directives, int line_of_next) {
-    char directive[32];
-    snprintf(directive, sizeof directive, "#line %d\n", line_of_next);
-    append_text(text, directives);
-    append_text(text, directive);
-}
-
 /* A macro ends with its hole where the starter has its name, too: what stands outside the holes is ours. Other holes keep the
  * rest. */
-static void end_macros(char **text, const char *hole, const char *starter) {
+static void end_macros(FILE *to, const char *hole, const char *starter) {
     for (const char *at = hole; *at != '\0'; at = line_end(at)) {
         const char *word = line_start(at);
         if (*word != '#' || strncmp(word = line_start(word + 1), "define", 6) != 0) continue;
         word = line_start(word + 6);
         size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-        if (length == 0 || memmem(starter, strlen(starter), word, length) == NULL) continue;
-        append_text(text, "#undef ");
-        append(text, word, length);
-        append_text(text, "\n");
+        if (length > 0 && memmem(starter, strlen(starter), word, length) != NULL)
+            fprintf(to, "#undef %.*s\n", (int)length, word);
     }
 }
 
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room) {
-    char *text = NULL;
+    char *text;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
     const char *at = task->starter;
     *why = *note = '\0';
-    for (int k = 0; k < task->hole_count; k++) {
+    for (int k = 0; k < task->hole_count && *why == '\0'; k++) {
         struct span theirs, ours;
         find_hole(task->starter, k, &ours);
         if (!find_hole(submission, k, &theirs)) {
@@ -439,23 +378,21 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
                      "the lines \"// >>> Hole %d\" and \"// <<< End of hole %d\" must each be there once, in this "
                      "order: they say what is yours",
                      k + 1, k + 1);
-            return NULL;
+            break;
         }
-        int line = 1;
-        for (const char *c = submission; c < theirs.begin; c++) line += *c == '\n';
+        int line = 1 + lines_between(submission, theirs.begin), end = line + lines_between(theirs.begin, theirs.end);
         char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
-        bool fine = is_off("scan") || is_device_code(hole, line, why, room);
-        append(&text, at, (size_t)(ours.begin - at));
-        append_directives(&text, "#pragma simt device_only\n", line); /* simt_rewrite sees what macros become */
-        append_text(&text, hole);
-        for (const char *c = hole; *c != '\0'; c++) line += *c == '\n';
-        if (!is_off("macros")) end_macros(&text, hole, task->starter);
-        append_directives(&text, "#pragma simt host_too\n", line);
+        if (!is_off("scan")) is_device_code(hole, line, why, room);
+        /* simt_rewrite sees what macros become */
+        fprintf(to, "%.*s#pragma simt device_only\n#line %d\n%s", (int)(ours.begin - at), at, line, hole);
+        if (!is_off("macros")) end_macros(to, hole, task->starter);
+        fprintf(to, "#pragma simt host_too\n#line %d\n", end);
         free(hole);
         at = ours.end;
-        if (!fine) return NULL;
     }
-    append_text(&text, at);
+    fputs(at, to);
+    fclose(to);
+    if (*why != '\0') return NULL;
     int line = line_changed(task, submission);
     if (line > 0)
         snprintf(note, room,

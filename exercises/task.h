@@ -4,6 +4,8 @@
 
 #include "inputs.h"
 
+#include <cjson/cJSON.h>
+
 enum { MAX_HOLES = 4, MAX_SHAPES = 16, MAX_BUDGETS = 4, HINTS = 3, MAX_WRONG = 8 };
 
 struct hole {
@@ -51,6 +53,9 @@ struct task {
  * With `wrong`, `solution` is the kernel file's text after this change: a wrong filling, for the tests. */
 struct task read_task(const char *id, int variant, const char *wrong);
 
+/* NAME.cu, or NAME.N.cu for variant N: the caller's to free. */
+char *variant_file(const char *name, int variant);
+
 /* Write the task into the folder `to` for students: starters, and task.json without what gives the answer away. */
 bool write_handout(const char *id, const char *to);
 
@@ -60,5 +65,15 @@ void list_tasks(void);
 /* The starter with the holes of `submission` in it. NULL, and the reason in `why`, where the markers are not there or a
  * hole holds what is not device code of its own. `note`: what else the reader should know, or "". */
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room);
+
+/* lexer.c: is the text of a hole, which begins in this line of the file, device code that stays inside the hole? On false, `why`
+ * holds the line and the reason. It is asked of text, before a compiler has seen it; what calls compile to is asked of the
+ * object file (submission.c). */
+bool is_device_code(const char *text, int line, char *why, size_t room);
+
+/* schema.c: NULL, or the first member of task.json or shapes.json that is not as it must be and what is expected: the caller's
+ * to free. */
+enum object { TASK, HOLE, SHAPE, BUDGET, VARIANT, SHAPES };
+char *what_is_wrong(const cJSON *json, enum object object);
 
 #endif

@@ -45,15 +45,6 @@ const char *why_unreadable(int error) {
                              : strerror(error);
 }
 
-void append(char **text, const char *from, size_t length) {
-    size_t before = *text == NULL ? 0 : strlen(*text);
-    *text = realloc(*text, before + length + 1);
-    if (*text == NULL) abort();
-    memcpy(*text + before, from, length);
-    (*text)[before + length] = '\0';
-}
-void append_text(char **text, const char *from) { append(text, from, strlen(from)); }
-
 const char *line_end(const char *at) {
     at += strcspn(at, "\n");
     return *at == '\n' ? at + 1 : at;

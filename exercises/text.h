@@ -1,4 +1,4 @@
-/* Texts: read from files, grown, and their lines. */
+/* Texts: read from files, and their lines. */
 #ifndef TEXT_H
 #define TEXT_H
 
@@ -12,9 +12,6 @@ char *read_text(const char *path);
 /* The same of a file that somebody hands in, which must not be a link: it could name what only the grader may read. */
 char *read_submission(const char *path);
 const char *why_unreadable(int error);
-
-void append(char **text, const char *from, size_t length);
-void append_text(char **text, const char *from);
 
 const char *line_end(const char *at);     /* where the next line begins */
 const char *line_start(const char *line); /* past its blanks */

@@ -3,7 +3,6 @@
  * a program may make only those of a list, the compiler all but those of another. */
 #include "wall.h"
 
-#include "filter.h"
 #include "folder.h"
 #include "status.h"
 
@@ -213,10 +212,7 @@ struct outcome run_behind_wall(const char *const argv[], struct limits limits, i
     environment[0] = temporary;
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", confinement->writable != NULL ? confinement->writable : "/tmp");
     if (wall == BUBBLEWRAP) add_bubblewrap(&all, confinement);
-    if (!give_folder()) {
-        perror(own_folder());
-        exit(EXIT_FAILED);
-    }
+    if (!give_folder()) die(EXIT_FAILED, "%s: %s", own_folder(), strerror(errno));
     add(&all, argv);
     limits.enter = enter, limits.with = confinement, limits.environment = has("environment") ? environment : NULL;
     return run_program(all.list, limits, results);
@@ -265,10 +261,8 @@ enum wall wall_in_use(void) {
     int only = -1;
     for (int i = 0; i < 3 && chosen != NULL; i++)
         if (strcmp(chosen, names[i]) == 0) only = i;
-    if (chosen != NULL && *chosen != '\0' && only < 0) {
-        fprintf(stderr, "run.sh: EXERCISES_WALL is \"%s\": it must be bubblewrap, landlock or none\n", chosen);
-        exit(EXIT_USAGE);
-    }
+    if (chosen != NULL && *chosen != '\0' && only < 0)
+        die(EXIT_USAGE, "EXERCISES_WALL is \"%s\": it must be bubblewrap, landlock or none", chosen);
     for (int i = 0; i < 2; i++) snprintf(missing[i], sizeof *missing, "not tried");
     if ((only < 0 || only == BUBBLEWRAP) && works(BUBBLEWRAP)) return wall;
     if ((only < 0 || only == LANDLOCK) && landlock_works()) return wall;

@@ -5,6 +5,13 @@
 
 #include "process.h"
 
+#include <linux/filter.h>
+
+/* filter.c: the system calls that the calling process may make behind a wall. The compiler may make all but those of a list; a
+ * program only those of another, and start itself only by `program`, a descriptor that closes then; -1: by execve(), where
+ * nothing else can be started. */
+struct sock_fprog make_filter(bool compiles, int program);
+
 enum wall { BUBBLEWRAP, LANDLOCK, NO_WALL };
 
 /* What a program finds behind the wall, beside the system's libraries, and for a compiler its programs and headers. */
