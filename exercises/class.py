@@ -35,11 +35,6 @@ def fail(status, message):
     sys.exit(status)
 
 
-class Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        fail(2, f"grade --all: {message}; as in ./run.sh grade 05a --all homework --csv grades.csv --hidden 4711")
-
-
 def printable(name):
     """As text; behind an apostrophe where a spreadsheet would take it for a formula."""
     return ("'" if name[:1] in ("=", "+", "-", "@") else "") + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in os.fsencode(name).decode(errors="backslashreplace"))
@@ -157,7 +152,8 @@ class Grading:
 
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    parser = Arguments(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.error = lambda message: fail(2, f"grade --all: {message}; as in ./run.sh grade 05a --all homework --csv grades.csv --hidden 4711")
     parser.add_argument("task")
     parser.add_argument("--all", required=True)
     parser.add_argument("--csv", required=True)

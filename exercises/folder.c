@@ -1,6 +1,5 @@
-#include "folder.h"
-
 #include "process.h"
+
 #include "status.h"
 
 #include <errno.h>

@@ -78,8 +78,7 @@ static void judge_past_fault(const struct task *task, const struct shape *shape,
 
 /* As long as a result is wrong, a submission earns half of the points at most. */
 static void cap_points(struct grading *grading) {
-    const double *points = grading->task->points;
-    double half = (points[CORRECT] + points[FAULTS] + points[COST]) / 2, results = 0.0, rest = 0.0;
+    double half = most_points(grading->task) / 2, results = 0.0, rest = 0.0;
     for (int i = 0; i < grading->item_count; i++)
         *(grading->items[i].part == CORRECT ? &results : &rest) += grading->items[i].score;
     if (results + rest <= half) return;
@@ -95,47 +94,42 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
     const struct task *task = grading->task;
     struct shape shapes[MAX_SHAPES];
     static struct judged judged[MAX_SHAPES];
-    int count = task->shape_count;
+    int count = task->shape_count, right = 0, slow = 0; /* slow: runs that did not end by themselves */
     memcpy(shapes, task->shapes, sizeof task->shapes);
     if (hidden) count = draw_shapes(task, seed, shapes);
     for (int i = 0; i < count && is_warm_up(task); i++) shapes[i].problem.N_kv = shapes[i].problem.N_q; /* for advise() */
-    int right = 0;
     char fault[MAX_TEXT] = "";
-    *all_right = true, *any_fault = false;
     bool printed = false;
-    int slow = 0; /* runs that did not end by themselves */
+    *any_fault = false;
     for (int i = 0; i < count; i++) {
-        char name[160];
-        name_shape(name, sizeof name, task, &shapes[i]);
-        if (slow == 2) {
-            judged[i] = (struct judged){0};
-            struct item *item = add_item(grading, CORRECT, name, task->points[CORRECT] / count);
-            snprintf(item->output, sizeof item->output, "not run: two runs before did not end\n");
-            *all_right = false;
-            continue;
+        struct item *item = add_item(grading, CORRECT, "", task->points[CORRECT] / count);
+        name_shape(item->name, sizeof item->name, task, &shapes[i]);
+        judged[i] = (struct judged){.text = "not run: two runs before did not end\n"};
+        if (slow < 2) {
+            time_t began = time(NULL);
+            struct submission_run result = run_submission(program, &shapes[i].problem, shapes[i].input, seed + (uint64_t)i,
+                                                          task->backward, grading->adds_atomics ? METERED : 0);
+            judged[i] = judge(task, &shapes[i], &result);
+            if (grading->adds_atomics && judged[i].finished &&
+                count_of(result.meter, "flag_accesses") + !task->backward * count_of(result.meter, "global_atomic_requests") >
+                    0)
+                judged[i] = (struct judged){.text = "threads exchange values by atomic operations, which no barrier puts in "
+                                                    "order: this kernel needs none\n"};
+            if (result.printed != NULL && !printed) printed = true, show_printed(judged[i].text, result.printed);
+            free_submission_run(&result);
+            bool is_slow = !judged[i].finished && time(NULL) - began >= 4;
+            slow += is_slow;
+            if (!judged[i].finished) *any_fault = true;
+            if (!judged[i].finished && *fault == '\0')
+                say(fault, "in the problem \"%s\":\n%.3600s", item->name, judged[i].text);
+            if (judged[i].faulted) judge_past_fault(task, &shapes[i], is_slow ? NULL : program, seed + (uint64_t)i, &judged[i]);
         }
-        time_t began = time(NULL);
-        struct submission_run result = run_submission(program, &shapes[i].problem, shapes[i].input, seed + (uint64_t)i,
-                                                      task->backward, grading->adds_atomics ? METERED : 0);
-        judged[i] = judge(task, &shapes[i], &result);
-        if (grading->adds_atomics && judged[i].finished &&
-            count_of(result.meter, "flag_accesses") + !task->backward * count_of(result.meter, "global_atomic_requests") > 0)
-            judged[i] = (struct judged){.text = "threads exchange values by atomic operations, which no barrier puts in order: "
-                                                "this kernel needs none\n"};
-        if (result.printed != NULL && !printed) printed = true, show_printed(judged[i].text, result.printed);
-        free_submission_run(&result);
-        bool is_slow = !judged[i].finished && time(NULL) - began >= 4;
-        slow += is_slow;
-        struct item *item = add_item(grading, CORRECT, name, task->points[CORRECT] / count);
-        if (!judged[i].finished) *any_fault = true;
-        if (!judged[i].finished && *fault == '\0') say(fault, "in the problem \"%s\":\n%.3600s", name, judged[i].text);
-        if (judged[i].faulted) judge_past_fault(task, &shapes[i], is_slow ? NULL : program, seed + (uint64_t)i, &judged[i]);
-        item->score = judged[i].right ? item->most : 0.0;
         item->passed = judged[i].right;
+        item->score = item->passed ? item->most : 0.0;
         memcpy(item->output, judged[i].text, sizeof item->output);
-        right += judged[i].right;
-        *all_right = *all_right && judged[i].right;
+        right += item->passed;
     }
+    *all_right = right == count;
     struct item *item = add_item(grading, FAULTS, "no race, bad access, unwritten value, or barrier that not all threads reach",
                                  task->points[FAULTS]);
     bool enough = right > 0 && 2 * right >= count; /* a kernel that does nothing has no faults */
@@ -260,8 +254,8 @@ static void grade_text(struct grading *grading, const char *submission, const st
         grade_shapes(grading, program, options->seed, options->hidden, &all_right, &any_fault);
         grade_cost(grading, program, options->seed, all_right, any_fault);
         if (!all_right) cap_points(grading);
+        unlink(program);
     }
-    if (program != NULL) unlink(program);
     free(text), free(program), free(message);
     clean(grading->build), clean(grading->note); /* they quote the submission, and may be cut in a character */
     for (int i = 0; i < grading->item_count; i++) clean(grading->items[i].output);
@@ -303,27 +297,25 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
     static struct grading grading;
     grading = (struct grading){.task = task, .costs_as_recorded = true};
     grade_text(&grading, submission, &(struct grade_options){.name = expected->name, .seed = 1});
-    bool as_said = true;
     *why = '\0';
     static const char *const names[PARTS] = {"results", "faults", "cost"};
-    for (int part = 0; part < PARTS; part++) {
-        bool lost = sum_of(&grading, part, false) < task->points[part] - 1e-9;
-        if (lost && (expected->may_lose & 1u << part) == 0)
-            as_said = false, snprintf(why, room, "it lost points for %s", names[part]);
-        if (!lost && (expected->loses & 1u << part) != 0)
-            as_said = false, snprintf(why, room, "it lost no points for %s", names[part]);
+    unsigned may_lose = expected->is_solution ? 0u : expected->loses == 0 ? ~0u : expected->loses;
+    if ((may_lose & 1u << CORRECT) != 0) may_lose |= 1u << FAULTS; /* with fewer than half of the results they are not judged */
+    for (unsigned part = 0; part < PARTS; part++) {
+        bool lost = sum_of(&grading, (int)part, false) < task->points[part] - 1e-9;
+        if (lost ? (may_lose >> part & 1) == 0 : (expected->loses >> part & 1) != 0)
+            snprintf(why, room, "it lost %spoints for %s", lost ? "" : "no ", names[part]);
     }
-    double score = sum_of(&grading, PARTS, false), most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    double score = sum_of(&grading, PARTS, false), most = most_points(task);
     bool all_right = sum_of(&grading, CORRECT, false) >= task->points[CORRECT] - 1e-9;
     if (!all_right && score > most / 2 + 1e-9)
-        as_said = false, snprintf(why, room, "a result is wrong, and it has more than half of the points");
+        snprintf(why, room, "a result is wrong, and it has more than half of the points");
     if (all_right && sum_of(&grading, FAULTS, false) == 0.0 && score < most - task->points[FAULTS] - of_barriers(task) - 1e-9)
-        as_said = false, snprintf(why, room, "a fault alone cost it %.1f points", most - score);
-    if (expected->loses_some && sum_of(&grading, PARTS, false) >= sum_of(&grading, PARTS, true) - 1e-9)
-        as_said = false, snprintf(why, room, "it scored full points");
-    if (grading.build[0] != '\0') as_said = false, snprintf(why, room, "it does not compile");
+        snprintf(why, room, "a fault alone cost it %.1f points", most - score);
+    if (!expected->is_solution && score >= sum_of(&grading, PARTS, true) - 1e-9) snprintf(why, room, "it scored full points");
+    if (grading.build[0] != '\0') snprintf(why, room, "it does not compile");
     if (expected->is_solution && !grading.costs_as_recorded)
-        as_said = false, snprintf(why, room, "a count is not the one that task.json records of the solution");
+        snprintf(why, room, "a count is not the one that task.json records of the solution");
     char *text = NULL;
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);
@@ -331,13 +323,12 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
     fclose(memory);
     char *words = on_one_line(text), *says = expected->says == NULL ? NULL : on_one_line(expected->says);
     regex_t pattern;
-    if (as_said && expected->says != NULL) {
+    if (*why == '\0' && says != NULL) {
         if (regcomp(&pattern, says, REG_EXTENDED | REG_NOSUB) != 0) abort();
-        as_said = regexec(&pattern, words, 0, NULL, 0) == 0;
+        if (regexec(&pattern, words, 0, NULL, 0) != 0) snprintf(why, room, "the report does not say \"%s\"", expected->says);
         regfree(&pattern);
-        if (!as_said) snprintf(why, room, "the report does not say \"%s\"", expected->says);
     }
-    if (!as_said) fputs(text, stderr);
+    if (*why != '\0') fputs(text, stderr);
     free(text), free(words), free(says);
-    return as_said;
+    return *why == '\0';
 }

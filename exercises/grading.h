@@ -20,13 +20,12 @@ struct grade_options {
 /* Grade the text of a file and report; returns the points. */
 double grade(const struct task *task, const char *submission, const struct grade_options *options);
 
-/* For the proof of a task (exercise prove): which parts a submission loses points for (bits 1 << part), may lose them for,
- * and a regular expression that its report matches, NULL: any. */
+/* For the proof of a task (exercise prove): is it the solution, whose counts task.json records, or which parts does it lose points
+ * for (bits 1 << part; 0: any), and a regular expression that its report matches, NULL: any. */
 struct expectation {
     const char *name, *says;
-    unsigned loses, may_lose;
-    bool loses_some;  /* whichever */
-    bool is_solution; /* its counts are the ones that task.json records */
+    unsigned loses;
+    bool is_solution;
 };
 bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room);
 
@@ -68,16 +67,14 @@ void show_printed(char *text, const char *printed);
 /* One problem's results beside the expected ones; `result` is filled in by run_submission(). */
 struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result);
 
-/* expected.c: fill `values` with what the warm-up `id` must write: TENSOR_O, or TENSOR_L, which is returned. Warm-ups are written as
- * steps, and mean something else by O and L. `size` is how large the terms of each value are, to which its rounding error is
- * proportional. TENSOR_COUNT when the id is of no warm-up. Both arrays have room for either tensor. */
-enum tensor expected_of_warm_up(const char *id, const struct problem *problem, const float *Q, double *values, double *size);
-
 /* What the pattern of wrong results says, to grading->advice. */
 void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count);
 
 double sum_of(const struct grading *grading, int part, bool most); /* points, or the most that there are; PARTS: of all */
-double round_points(double points);                                /* to a tenth */
+static inline double most_points(const struct task *task) {
+    return task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+}
+double round_points(double points); /* to a tenth */
 void print_report(FILE *to, const struct grading *grading, const char *file);
 void write_json(const struct grading *grading, enum report kind, const char *path);
 

@@ -79,14 +79,6 @@ static void judge_tensor(struct judged *judged, const struct run *run, enum tens
     }
 }
 
-static void judge_warm_up(struct judged *judged, const struct run *run, enum tensor tensor, const double *expected,
-                          const double *size) {
-    size_t count = tensor_elements(&run->problem, tensor);
-    struct check check = check_gradient(run->host[tensor], expected, size, count, 1e-6);
-    judge_tensor(judged, run, tensor, &check, NULL);
-    if (!judged->right) judged->factor[tensor] = factor_of(run->host[tensor], expected, count, FP32);
-}
-
 static void judge_attention(struct judged *judged, const struct run *run, bool backward) {
     struct verdict verdict = check_run(run, backward, 2e9);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
@@ -116,6 +108,36 @@ static void look_for_factors(struct judged *judged, const struct run *run, bool 
     }
 }
 
+/* Fill `values` with what the warm-up `id` must write: TENSOR_O, or TENSOR_L, which is returned; TENSOR_COUNT when the id is of
+ * none. Warm-ups are written as steps, and mean something else by O and L: per head, Q is a matrix of N_q rows and d columns.
+ * `size` is how large the terms of each value are, to which its rounding error is proportional. Both arrays have room for
+ * either tensor. */
+static enum tensor expected_of_warm_up(const char *id, const struct problem *p, const float *Q, double *values, double *size) {
+    bool scaled = strcmp(id, "00a") == 0, reversed = strcmp(id, "00b") == 0, transposed = strcmp(id, "00c") == 0;
+    bool sums = strcmp(id, "00d") == 0;
+    if (!scaled && !reversed && !transposed && !sums) return TENSOR_COUNT;
+    size_t heads = (size_t)p->batch * (size_t)p->heads, rows = (size_t)p->N_q, columns = (size_t)p->d;
+    for (size_t head = 0; head < heads; head++) {
+        for (size_t i = 0; i < rows; i++) {
+            double sum = 0.0, squares = 0.0;
+            for (size_t j = 0; j < columns; j++) {
+                double q = (double)Q[(head * rows + i) * columns + j];
+                size_t at = transposed ? j * rows + i : reversed ? (rows - 1 - i) * columns + j : i * columns + j;
+                sum += q;
+                squares += q * q;
+                if (sums) continue;
+                at += head * rows * columns;
+                values[at] = scaled ? q * (double)p->scale : q;
+                size[at] = fabs(values[at]);
+            }
+            if (!sums) continue;
+            values[head * rows + i] = sum;
+            size[head * rows + i] = sqrt(squares);
+        }
+    }
+    return sums ? TENSOR_L : TENSOR_O;
+}
+
 struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result) {
     struct judged judged = {.right = true, .faulted = result->ending == FAULTED, .finished = result->ending == FINISHED};
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
@@ -130,7 +152,11 @@ struct judged judge(const struct task *task, const struct shape *shape, struct s
     double *expected = calloc(room, sizeof *expected), *size = calloc(room, sizeof *size);
     enum tensor warm_up = expected_of_warm_up(task->id, &shape->problem, result->run.host[TENSOR_Q], expected, size);
     if (warm_up != TENSOR_COUNT) {
-        judge_warm_up(&judged, &result->run, warm_up, expected, size);
+        const float *out = result->run.host[warm_up];
+        size_t count = tensor_elements(&shape->problem, warm_up);
+        struct check check = check_gradient(out, expected, size, count, 1e-6);
+        judge_tensor(&judged, &result->run, warm_up, &check, NULL);
+        if (!judged.right) judged.factor[warm_up] = factor_of(out, expected, count, FP32);
     } else {
         judge_attention(&judged, &result->run, task->backward);
         if (!judged.right) look_for_factors(&judged, &result->run, task->backward);

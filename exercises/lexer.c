@@ -1,5 +1,7 @@
 #include "task.h"
 
+#include "text.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,17 +9,12 @@
 /* Words that leave the language of kernels: another assembler, other storage, attributes that switch the detectors off.
  * A word that ends with * stands for all that begin so. */
 static const struct {
-    const char *word, *why;
+    const char *words, *why;
 } refused[] = {
-    {"asm", "inline assembly is not part of any task"},
-    {"__asm*", "inline assembly is not part of any task"},
-    {"__attribute*", "attributes are not allowed here"},
-    {"__declspec", "attributes are not allowed here"},
-    {"__builtin*", "built-in functions of the compiler are not allowed: use CUDA's"},
-    {"__atomic*", "built-in functions of the compiler are not allowed: use CUDA's"},
-    {"__sync_*", "built-in functions of the compiler are not allowed: use CUDA's"},
-    {"__tsan*", "this is the detectors' own"},
-    {"__sanitizer*", "this is the detectors' own"},
+    {"asm __asm*", "inline assembly is not part of any task"},
+    {"__attribute* __declspec", "attributes are not allowed here"},
+    {"__builtin* __atomic* __sync_*", "built-in functions of the compiler are not allowed: use CUDA's"},
+    {"__tsan* __sanitizer*", "this is the detectors' own"},
     {"__host__", "a hole holds device code only: __host__ __device__"},
     {"_Pragma", "use #pragma unroll"},
     {"simt*", "this is the simulated device's own"},
@@ -27,8 +24,7 @@ static const struct {
     {"thread_local", "a kernel keeps nothing between launches"},
     {"namespace", "a hole opens no namespace"},
     {"operator", "a hole allocates nothing and has no literals of its own"},
-    {"import", "a hole imports nothing"},
-    {"module", "a hole imports nothing"},
+    {"import module", "a hole imports nothing"},
     {"friend", "a hole makes no other names"},
     {"virtual", "no task needs virtual functions"},
     {"goto", "no task needs goto"},
@@ -36,11 +32,12 @@ static const struct {
 
 static const char *why_refused(const char *word, size_t length) {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        size_t known = strlen(refused[i].word);
-        bool prefix = refused[i].word[known - 1] == '*';
-        if (prefix ? length >= known - 1 && strncmp(word, refused[i].word, known - 1) == 0
-                   : length == known && strncmp(word, refused[i].word, known) == 0)
-            return refused[i].why;
+        for (const char *known = refused[i].words; *known != '\0'; known += strspn(known, " ")) {
+            size_t letters = strcspn(known, " *");
+            bool prefix = known[letters] == '*';
+            if ((prefix ? length >= letters : length == letters) && strncmp(word, known, letters) == 0) return refused[i].why;
+            known += letters + prefix;
+        }
     }
     return NULL;
 }
@@ -59,9 +56,8 @@ struct scan {
     const char *at, *why;
     char open[256]; /* brackets that are not closed; # for the line of a macro */
     int depth;
-    bool line_begins;             /* nothing but blanks on this line so far */
-    char last;                    /* character outside blanks and comments */
-    bool last_device, last_using; /* the last token is this word */
+    bool line_begins; /* nothing but blanks on this line so far */
+    const char *last; /* token */
 };
 
 /* What would make g++ read something else than this scan does, in a comment or a literal too: with none of these in a
@@ -81,12 +77,13 @@ static bool is_allowed_here(const struct scan *scan, const char *at, const char 
     for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
         if (past_word(at, built_in[i]) != NULL) return true;
     if (past_word(at, "extern") != NULL) return past_word(next, "__shared__") != NULL;
-    if (past_word(at, "__host__") != NULL) return scan->last_device || past_word(next, "__device__") != NULL;
+    if (past_word(at, "__host__") != NULL)
+        return past_word(scan->last, "__device__") != NULL || past_word(next, "__device__") != NULL;
     if (past_word(at, "operator") != NULL)
         return past_word(next, "new") == NULL && past_word(next, "delete") == NULL && *next != '"';
     if (past_word(at, "namespace") == NULL) return past_word(at, "cuda") != NULL && *next == ':';
     while (is_word(*next)) next++;
-    return scan->last_using || *past_blanks(next) == '=';
+    return past_word(scan->last, "using") != NULL || *past_blanks(next) == '=';
 }
 
 static void scan_word(struct scan *scan, char *word, size_t room) {
@@ -95,8 +92,6 @@ static void scan_word(struct scan *scan, char *word, size_t room) {
     scan->why = why_refused(scan->at, length);
     if (scan->why != NULL && is_allowed_here(scan, scan->at, past_blanks(scan->at + length))) scan->why = NULL;
     if (scan->why != NULL) snprintf(word, room, "%.*s: ", (int)(length < 40 ? length : 40), scan->at);
-    scan->last_device = past_word(scan->at, "__device__") != NULL;
-    scan->last_using = past_word(scan->at, "using") != NULL;
     scan->at += length;
 }
 
@@ -132,7 +127,7 @@ static void scan_bracket(struct scan *scan) {
         if (scan->depth == 0 || scan->open[--scan->depth] != wanted) scan->why = "a bracket closes what this hole did not open";
         return;
     }
-    if (c == '[' && scan->last == '[') { /* also with blanks or comments between */
+    if (c == '[' && *scan->last == '[') { /* also with blanks or comments between */
         scan->why = "attributes are not allowed here";
         for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
             const char *past = past_word(past_blanks(scan->at), attributes[i]);
@@ -160,12 +155,9 @@ static void scan_literal(struct scan *scan, const char *text) {
 
 static void scan_token(struct scan *scan, const char *text, char *word, size_t room) {
     const char *at = scan->at;
-    if (is_word(*at) && !isdigit((unsigned char)*at)) {
+    if (is_word(*at) && !isdigit((unsigned char)*at))
         scan_word(scan, word, room);
-        scan->last = 'a';
-        return;
-    }
-    if (isdigit((unsigned char)*at)) /* 1'000 and 1e+5 too */
+    else if (isdigit((unsigned char)*at)) /* 1'000 and 1e+5 too */
         while (is_word(*scan->at) || *scan->at == '.' || (*scan->at == '\'' && is_word(scan->at[1])) ||
                (strchr("+-", *scan->at) != NULL && *scan->at != '\0' && strchr("eEpP", scan->at[-1]) != NULL))
             scan->at++;
@@ -182,16 +174,14 @@ static void scan_token(struct scan *scan, const char *text, char *word, size_t r
         scan->why = "no digraphs or trigraphs";
     else
         scan->at++;
-    scan->last = *at;
-    scan->last_device = scan->last_using = false;
+    scan->last = at;
 }
 
 bool is_device_code(const char *text, int line, char *why, size_t room) {
-    struct scan scan = {.at = text, .line_begins = true};
+    struct scan scan = {.at = text, .line_begins = true, .last = ""};
     char word[48] = "";
-    int first = line;
-    for (const char *at = text; *at != '\0' && (scan.why = why_hidden(at)) == NULL; at++) line += *at == '\n';
-    if (scan.why == NULL) line = first;
+    while (*scan.at != '\0' && (scan.why = why_hidden(scan.at)) == NULL) scan.at++;
+    if (scan.why == NULL) scan.at = text;
     while (*scan.at != '\0' && scan.why == NULL) {
         const char *began = scan.at;
         if (*began == '\n' && scan.depth > 0 && scan.open[scan.depth - 1] == '#') scan.depth--; /* the macro ends */
@@ -210,9 +200,8 @@ bool is_device_code(const char *text, int line, char *why, size_t room) {
             scan.line_begins = false;
         }
         if (*began == '\n') scan.line_begins = true;
-        for (; began < scan.at; began++) line += *began == '\n';
     }
     if (scan.why == NULL && scan.depth > 0) scan.why = "a bracket is not closed in this hole";
-    if (scan.why != NULL) snprintf(why, room, "line %d: %s%s", line, word, scan.why);
+    if (scan.why != NULL) snprintf(why, room, "line %d: %s%s", line + lines_between(text, scan.at), word, scan.why);
     return scan.why == NULL;
 }

@@ -108,21 +108,17 @@ static int grade_job(int argc, char **argv) {
         options.reports[GRADESCOPE] != NULL || options.reports[EXERCISM] != NULL || (ci != NULL && strcmp(ci, "true") == 0);
     if (!wall_is_enough(for_others)) return EXIT_FAILED;
     options.name = name;
-    double most = task.points[CORRECT] + task.points[FAULTS] + task.points[COST];
-    return grade(&task, submission, &options) >= most - 1e-9 ? 0 : EXIT_WRONG;
+    return grade(&task, submission, &options) >= most_points(&task) - 1e-9 ? 0 : EXIT_WRONG;
 }
 
 static int try_job(char **argv) {
     struct compared both[2];
+    int n[6];
     for (int i = 0; i < 2; i++) both[i] = (struct compared){argv[4 * i], argv[4 * i + 1], argv[4 * i + 2], argv[4 * i + 3]};
-    struct problem problem = {.batch = 1,
-                              .heads = atoi(argv[8]),
-                              .N_q = atoi(argv[9]),
-                              .N_kv = atoi(argv[10]),
-                              .d = atoi(argv[11]),
-                              .causal = atoi(argv[12]) != 0,
-                              .scale = (float)(1.0 / sqrt(atoi(argv[11])))};
-    return compare(&both[1], &both[0], problem, atoi(argv[13]) != 0);
+    for (int i = 0; i < 6; i++) n[i] = atoi(argv[8 + i]);
+    struct problem problem = {.batch = 1, .heads = n[0], .N_q = n[1], .N_kv = n[2], .d = n[3], .causal = n[4] != 0};
+    problem.scale = (float)(1.0 / sqrt(n[3]));
+    return compare(&both[1], &both[0], problem, n[5] != 0);
 }
 
 /* For budgets: what the book's own solution, and the starter where it is a whole kernel, cost in the metered run. */
@@ -157,20 +153,16 @@ static bool prove_one(const struct task *task, const char *text, struct expectat
 /* The solution scores full, the starter does not, each wrong filling loses what it should and is told why. */
 static int prove(const char *id) {
     struct task task = read_task(id, 0, NULL);
-    const unsigned all = (1u << PARTS) - 1;
     if (task.solution == NULL) die(EXIT_USAGE, "%s has no solution here", id);
     bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution", .is_solution = true});
-    fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter", .may_lose = all, .loses_some = true});
+    fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter"});
     if (task.wrong_count < 3) fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
     for (int i = 0; i < task.wrong_count; i++) {
-        struct task wrong = read_task(id, 0, task.wrong[i].change);
+        const struct wrong *of = &task.wrong[i];
+        struct task wrong = read_task(id, 0, of->change);
         if (strcmp(wrong.solution, task.solution) == 0)
-            fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, task.wrong[i].change);
-        /* Where fewer than half of the results are right, faults are not judged. */
-        unsigned may_lose = task.wrong[i].loses | (task.wrong[i].loses & 1u << CORRECT ? 1u << FAULTS : 0u);
-        fine &= prove_one(
-            &wrong, wrong.solution,
-            (struct expectation){task.wrong[i].change, task.wrong[i].says, task.wrong[i].loses, may_lose, true, false});
+            fine = false, printf("FAILED %s: %s changes nothing in a hole\n", id, of->change);
+        fine &= prove_one(&wrong, wrong.solution, (struct expectation){of->change, of->says, of->loses, false});
     }
     for (int variant = 1; variant <= task.variants; variant++) {
         struct task other = read_task(id, variant, NULL);
@@ -185,9 +177,8 @@ int main(int argc, char **argv) {
     const char *job = argc > 1 ? argv[1] : "";
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write that fails */
     if (strcmp(job, "start") == 0 && argc == 2) return list_tasks(), 0;
-    if (strcmp(job, "start") == 0 && argc == 3) return start(argv[2], 0);
-    if (strcmp(job, "start") == 0 && argc == 5 && strcmp(argv[3], "--variant") == 0)
-        return start(argv[2], whole_number("--variant", argv[4]));
+    bool varied = argc == 5 && strcmp(argv[3], "--variant") == 0;
+    if (strcmp(job, "start") == 0 && (argc == 3 || varied)) return start(argv[2], varied ? whole_number(argv[3], argv[4]) : 0);
     if (strcmp(job, "start") == 0) die(EXIT_USAGE, "start takes a task and --variant N, not \"%s\"", argv[argc - 1]);
     if (strcmp(job, "grade") == 0) return grade_job(argc - 2, argv + 2);
     if (strcmp(job, "solution") == 0 && (argc == 3 || argc == 4)) {

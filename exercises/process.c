@@ -1,6 +1,5 @@
 #include "process.h"
 
-#include "folder.h"
 #include "status.h"
 
 #include <errno.h>

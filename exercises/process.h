@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct limits {
     int seconds, cpu_seconds;                                  /* on the wall clock; of each process */
@@ -37,5 +38,23 @@ char *clean(char *text);
 
 /* A copy of a file's name, on one line, without quotation marks and backslashes: the caller's to free. */
 char *clean_name(const char *name);
+
+/* ---- folder.c: where submissions are compiled, and what must end with the grader ---- */
+
+/* Where programs are built: EXERCISES_FOLDER for somebody who cannot write to the build folder. */
+const char *scratch_folder(void);
+
+/* A folder in it of this process alone, as an absolute path. A watcher, a process of its own, removes it with all that is in
+ * it when this process ends, by whatever signal. What the watcher could not remove is removed later, by forget_old(). */
+const char *own_folder(void);
+
+/* The watcher ends this group of processes, too; 0: none. */
+void watch_group(pid_t group);
+
+/* Wait until the watcher is done: for handlers of signals, before they end this process. */
+void leave_folder(void);
+
+/* Remove what earlier processes left in scratch_folder() more than ten minutes ago. */
+void forget_old(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* Each member, or where `most` is above 0 a list of at least `least` and at most `most` of them. */
 static const struct rule {
-    enum object of;
+    unsigned of;
     const char *names, *expected;
     char type; /* s: string, n: number from `low` to `high`, b: true or false, p: pair of strings, o: object */
     bool needed;
@@ -15,6 +15,7 @@ static const struct rule {
     double low, high;
     enum object object;
 } rules[] = {
+    {TASK | VARIANT, "budgets", "a list of at most 4 budgets", 'o', false, 0, 4, 0, 0, BUDGET},
     {TASK, "title", "a string", 's', true, 0, 0, 0, 0, 0},
     {TASK, "next kernel broken", "a string", 's', false, 0, 0, 0, 0, 0},
     {TASK, "pass", "fwd or bwd", 's', true, 0, 0, 0, 0, 0},
@@ -41,7 +42,6 @@ static const struct rule {
     {SHAPES, "forward backward", "a list of 1 to 16 problems", 'o', true, 1, 16, 0, 0, SHAPE},
     {SHAPES, "metered", "a list of one problem", 'o', true, 1, 1, 0, 0, SHAPE},
 };
-static const struct rule budgets = {TASK, "budgets", "a list of at most 4 budgets", 'o', false, 0, 4, 0, 0, BUDGET};
 
 static bool one_fits(const cJSON *item, const struct rule *rule) {
     switch (rule->type) {
@@ -75,12 +75,11 @@ static char *member_is_wrong(const cJSON *item, const char *name, const struct r
 
 char *what_is_wrong(const cJSON *json, enum object object) {
     if (!cJSON_IsObject(json)) return strdup("an object is expected");
-    const cJSON *item = cJSON_GetObjectItem(json, budgets.names);
-    char *text = item == NULL ? NULL : member_is_wrong(item, budgets.names, &budgets);
+    char *text = NULL;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char *names = strdup(rules[i].names), *rest = names, *name;
-        while (text == NULL && rules[i].of == object && (name = strsep(&rest, " ")) != NULL) {
-            item = cJSON_GetObjectItem(json, name);
+        while (text == NULL && (rules[i].of & object) != 0 && (name = strsep(&rest, " ")) != NULL) {
+            const cJSON *item = cJSON_GetObjectItem(json, name);
             if (item != NULL || rules[i].needed) text = member_is_wrong(item, name, &rules[i]);
         }
         free(names);

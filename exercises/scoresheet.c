@@ -21,16 +21,19 @@ double sum_of(const struct grading *grading, int part, bool most) {
 }
 double round_points(double points) { return floor(points * 10.0 + 0.5) / 10.0; }
 
-/* A line after `indent` spaces, broken between words; what follows keeps the line's own indentation. */
-static void print_wrapped(FILE *to, size_t indent, const char *line) {
-    size_t own = strspn(line, " "), room = 118 - indent - own;
-    for (line += own; *line != '\0'; line += strspn(line, " ")) {
-        size_t length = strlen(line), cut = length;
-        if (length > room)
-            for (cut = room; cut > 0 && line[cut] != ' ';) cut--;
-        if (cut == 0) cut = strcspn(line, " ");
-        fprintf(to, "%*s%.*s\n", (int)(indent + own), "", (int)cut, line);
-        line += cut;
+/* Lines after `indent` spaces, broken between words; what follows keeps a line's own indentation. */
+static void print_lines(FILE *to, size_t indent, const char *text) {
+    while (*text != '\0') {
+        size_t own = strspn(text, " "), room = 118 - indent - own, length;
+        for (text += own; (length = strcspn(text, "\n")) > 0; text += strspn(text, " ")) {
+            size_t cut = length;
+            if (length > room)
+                for (cut = room; cut > 0 && text[cut] != ' ';) cut--;
+            if (cut == 0) cut = strcspn(text, " \n");
+            fprintf(to, "%*s%.*s\n", (int)(indent + own), "", (int)cut, text);
+            text += cut;
+        }
+        text += *text == '\n';
     }
 }
 
@@ -40,10 +43,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
     fprintf(to, "%s %s: %s\n", task->id, task->title, file);
     if (grading->note[0] != '\0') fprintf(to, "  note: %s\n", grading->note);
     if (grading->build[0] != '\0') fputs("\nNot accepted:\n", to);
-    char text[MAX_TEXT];
-    memcpy(text, grading->build, sizeof text);
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) /* indented: none can look like a line of points */
-        if (*line != '\0') print_wrapped(to, 2, line);
+    print_lines(to, 2, grading->build); /* indented: none can look like a line of points */
     for (int part = 0; part < PARTS; part++) {
         if (task->points[part] <= 0.0 || grading->item_count == 0) continue;
         fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)), task->points[part]);
@@ -51,13 +51,11 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
             const struct item *item = &grading->items[i];
             if ((int)item->part != part) continue;
             fprintf(to, "  %-7s %s\n", item->passed ? "ok" : "MISSED", item->name);
-            memcpy(text, item->output, sizeof text);
-            for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
-                if (*line != '\0') print_wrapped(to, 12, line);
+            print_lines(to, 12, item->output);
         }
-        if (part == CORRECT && grading->advice[0] != '\0') print_wrapped(to, 2, grading->advice);
+        if (part == CORRECT && grading->advice[0] != '\0') print_lines(to, 2, grading->advice);
     }
-    double score = sum_of(grading, PARTS, false), most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    double score = sum_of(grading, PARTS, false), most = most_points(task);
     fprintf(to, "\nScore: %.1f of %.0f\n", round_points(score), most);
     if (score < most - 1e-9)
         fprintf(to, "A hint: ./run.sh grade %s --hint 1 (then 2, 3)\n", task->id);
@@ -68,8 +66,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
 static cJSON *to_json(const struct grading *grading, enum report kind) {
     const struct task *task = grading->task;
     cJSON *json = cJSON_CreateObject(), *tests = cJSON_CreateArray();
-    double score = round_points(sum_of(grading, PARTS, false)),
-           most = task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
+    double score = round_points(sum_of(grading, PARTS, false)), most = most_points(task);
     char summary[sizeof grading->build + sizeof grading->advice + sizeof grading->note + 8];
     snprintf(summary, sizeof summary, "%s%s%s%s", grading->build, grading->note, *grading->note ? "\n" : "", grading->advice);
     if (kind == EXERCISM) {

@@ -1,7 +1,6 @@
 #include "submission.h"
 
 #include "fnv.h"
-#include "folder.h"
 #include "process.h"
 #include "status.h"
 #include "text.h"
@@ -52,18 +51,14 @@ static bool is_word_of(const char *name, const char *text) {
 static bool may_call(const char *name, const char *abi) {
     static const char *const prefixes[] = {"__tsan_", "__ubsan_handle_", "simt_confined"};
     static const char words[] =
-        " _GLOBAL_OFFSET_TABLE_ __gxx_personality_v0 _Unwind_Resume __sanitizer_cov_trace_pc __stack_chk_fail"
-        " threadIdx blockIdx blockDim gridDim warpSize printf puts putchar __assert_fail"
-        " cudaGetLastError cudaFuncSetAttribute cudaGetDevice cudaDeviceGetAttribute cudaMemsetAsync"
-        " acosf asinf atanf atan2f cbrtf ceilf copysignf cosf coshf erff erfcf expf exp2f exp10f expm1f fabsf fdimf "
-        "floorf fmaf"
-        " fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf log2f log10f log1pf lrintf nearbyintf powf rintf roundf "
-        "sinf"
-        " sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp exp2 log log2 fma fmax fmin fabs sqrt pow floor ceil"
-        " llrintf lroundf llroundf lrint llrint lround llround rint nearbyint round trunc sin cos tan sinh cosh tanh "
-        "asin"
-        " acos atan atan2 erf erfc cbrt hypot fmod log1p expm1 log10 ldexp acoshf asinhf atanhf remainderf "
-        "__popcountdi2 ";
+        " _GLOBAL_OFFSET_TABLE_ __gxx_personality_v0 _Unwind_Resume __sanitizer_cov_trace_pc __stack_chk_fail threadIdx"
+        " blockIdx blockDim gridDim warpSize printf puts putchar __assert_fail cudaGetLastError cudaFuncSetAttribute"
+        " cudaGetDevice cudaDeviceGetAttribute cudaMemsetAsync acosf asinf atanf atan2f cbrtf ceilf copysignf cosf coshf"
+        " erff erfcf expf exp2f exp10f expm1f fabsf fdimf floorf fmaf fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf"
+        " log2f log10f log1pf lrintf nearbyintf powf rintf roundf sinf sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp"
+        " exp2 log log2 fma fmax fmin fabs sqrt pow floor ceil llrintf lroundf llroundf lrint llrint lround llround rint"
+        " nearbyint round trunc sin cos tan sinh cosh tanh asin acos atan atan2 erf erfc cbrt hypot fmod log1p expm1"
+        " log10 ldexp acoshf asinhf atanhf remainderf __popcountdi2";
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
     return is_word_of(name, words) || (strncmp(name, "simt_", 5) == 0 && is_word_of(name, abi));
@@ -129,16 +124,12 @@ static uint64_t fingerprint(const char *text, const char *shown, const char *hea
     return hash;
 }
 
-/* The STEP of "const step step_STEP" where the struct is defined: the last one, behind all holes. */
-static bool find_step(const char *text, char *name, size_t room) {
+/* The STEP of "const step step_STEP" where the struct is defined: the last one, behind all holes. `name` has room for 128. */
+static bool find_step(const char *text, char *name) {
     static const char begin[] = "\nextern \"C\" const step step_";
     const char *at = NULL;
     for (const char *next = text; (next = strstr(next, begin)) != NULL;) at = next += sizeof begin - 1;
-    if (at == NULL) return false;
-    size_t length = 0;
-    while (isalnum((unsigned char)at[length]) || at[length] == '_') length++;
-    snprintf(name, room, "%.*s", (int)length, at);
-    return length > 0;
+    return at != NULL && sscanf(at, "%127[A-Za-z0-9_]", name) == 1;
 }
 
 /* Messages name the lines of the file that the reader edits. A name ends neither the directive nor its string. */
@@ -193,7 +184,7 @@ static struct outcome step_cc(const char *const arguments[], const char *headers
 char *build_submission(const char *text, const char *file, const char *shown, bool confined, char **message) {
     char folder[PATH_MAX], headers[PATH_MAX + 8], include[PATH_MAX + 8], base[600], source[640], object[640], step[128];
     *message = NULL;
-    if (!find_step(text, step, sizeof step)) {
+    if (!find_step(text, step)) {
         *message = strdup("there is no struct step in it");
         return NULL;
     }

@@ -1,8 +1,8 @@
 #include "task.h"
 
+#include "process.h"
 #include "status.h"
 #include "submission.h"
-#include "process.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -71,13 +71,13 @@ static char *with_markers(const struct task *task, const cJSON *json, const char
     const cJSON *hole, *given;
     int k = 0;
     cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        struct span span = hole_in_kernel(task, at, hole), source;
+        struct span span = hole_in_kernel(task, at, hole);
         int indent = (int)(line_start(span.begin) - span.begin);
         fprintf(to, "%.*s// >>> Hole %d: %s\n", (int)(span.begin - at) + indent, at, k + 1, task->holes[k].what);
         const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(hole, "starter") : NULL;
         cJSON_ArrayForEach(given, lines) fprintf(to, "%.*s%s\n", indent, span.begin, cJSON_GetStringValue(given));
         if (instead != NULL) {
-            source = hole_in_kernel(task, at_instead, hole);
+            struct span source = hole_in_kernel(task, at_instead, hole);
             fprintf(to, "%.*s", (int)(source.end - source.begin), source.begin);
             at_instead = source.end;
         }
@@ -137,15 +137,12 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     if (name == NULL) die(EXIT_FAILED, "%s: task.json: kernel: a string is expected", task->folder);
     bool beside = strchr(name, '/') == NULL;
     snprintf(path, sizeof path, "%s%s%s", beside ? task->folder : "", beside ? "/" : "", name);
-    char *kernel = read_text(path), *start = NULL, *answer = kernel;
+    char *kernel = read_text(path);
     if (kernel == NULL) die(EXIT_FAILED, "%s: %s: %s", task->folder, path, strerror(errno));
     task->file = strdup(path);
-    if (change != NULL) start = after_change(task, path, change);
-    if (wrong != NULL) answer = after_change(task, path, wrong);
-    bool same = answer == kernel;
+    char *start = change == NULL ? NULL : in_variant(task, after_change(task, path, change), variant);
+    char *answer = in_variant(task, wrong == NULL ? strdup(kernel) : after_change(task, path, wrong), variant);
     kernel = in_variant(task, kernel, variant);
-    if (start != NULL) start = in_variant(task, start, variant);
-    answer = same ? kernel : in_variant(task, answer, variant);
     task->starter = with_markers(task, json, kernel, start);
     task->solution = with_markers(task, json, kernel, answer);
 }
@@ -315,23 +312,12 @@ void list_tasks(void) {
     glob("exercises/*/task.json", 0, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *name = found.gl_pathv[i] + strlen("exercises/");
-        char *text = read_text(found.gl_pathv[i]);
-        cJSON *json = text == NULL ? NULL : cJSON_Parse(text);
-        const char *title = json == NULL ? NULL : cJSON_GetStringValue(cJSON_GetObjectItem(json, "title"));
+        const char *title = text_of(cJSON_Parse(read_text(found.gl_pathv[i])), "title");
         printf("%-5.*s %s\n", (int)strcspn(name, "_"), name, title == NULL ? "?" : title);
-        cJSON_Delete(json);
-        free(text);
     }
-    globfree(&found);
 }
 
 /* ---- a submission --------------------------------------------------------------------------------------------------- */
-
-static int lines_between(const char *begin, const char *end) {
-    int lines = 0;
-    for (; begin < end; begin++) lines += *begin == '\n';
-    return lines;
-}
 
 /* The number of the first line outside the holes that is not the starter's; 0 when there is none. */
 static int line_changed(const struct task *task, const char *submission) {

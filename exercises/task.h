@@ -73,7 +73,7 @@ bool is_device_code(const char *text, int line, char *why, size_t room);
 
 /* schema.c: NULL, or the first member of task.json or shapes.json that is not as it must be and what is expected: the caller's
  * to free. */
-enum object { TASK, HOLE, SHAPE, BUDGET, VARIANT, SHAPES };
+enum object { TASK = 1, HOLE = 2, SHAPE = 4, BUDGET = 8, VARIANT = 16, SHAPES = 32 };
 char *what_is_wrong(const cJSON *json, enum object object);
 
 #endif

@@ -56,3 +56,9 @@ const char *find_line(const char *at, const char *begin) {
         if (strncmp(line_start(at), begin, strlen(begin)) == 0) return at;
     return NULL;
 }
+
+int lines_between(const char *begin, const char *end) {
+    int lines = 0;
+    for (; begin < end; begin++) lines += *begin == '\n';
+    return lines;
+}

@@ -15,6 +15,7 @@ const char *why_unreadable(int error);
 
 const char *line_end(const char *at);     /* where the next line begins */
 const char *line_start(const char *line); /* past its blanks */
+int lines_between(const char *begin, const char *end);
 
 /* The next line, at or after `at`, whose text begins with `begin`; NULL when there is none. */
 const char *find_line(const char *at, const char *begin);

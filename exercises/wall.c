@@ -3,7 +3,6 @@
  * a program may make only those of a list, the compiler all but those of another. */
 #include "wall.h"
 
-#include "folder.h"
 #include "status.h"
 
 #include <errno.h>
