@@ -5,6 +5,7 @@ Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, or knockout NAME, 
 
     a counter of the step's longest kernel: Nsight Compute's name, or its beginning after the unit's (issue_active)
     COUNTER/COUNTER    one counter divided by another
+    share              the time of the step's longest kernel divided by the time of all its kernels
     largest_stall      what a warp waits for most, of the recorded reasons: long_scoreboard, wait, ...
     other_stalls       cycles per instruction that a warp waits for reasons that are not recorded
     ms                 the time of a rung
@@ -96,6 +97,8 @@ def value_of(book, name, step, size):
         return line.ms
     counters = longest_kernel(book, step, rec.options_of(size))
     need(counters, f"no counters of {step} are recorded at {size}")
+    if name == "share":
+        return counters[TIME] / sum(kernel["counters"][TIME] for kernel in book.counters(step, rec.options_of(size)))
     return counter(counters, name)
 
 
