@@ -105,6 +105,14 @@ refused "$constant blockDim is known" '__global__ void k() { __shared__ int x[bl
 refused 'expected ; after the __shared__ variable x' '__global__ void k() { __shared__ int x[9]
 int t = threadIdx.x; x[t] = t; }'
 
+refused 'a __global__ function returns nothing' '__global__ int k() { return 1; }'
+refused 'a __global__ function returns nothing' 'template <typename T> __global__ T *k(T *x) { return x; }'
+host='square(), a function of the host: write __device__ before it, at refused.cu:2'
+refused "device code calls $host" 'float square(float x) { return x * x; } __global__ void k(float *x) { x[0] = 2 * square(x[1]); }'
+refused "device code calls $host" 'static float square(float x) { return x * x; } struct s { __device__ float f() { return square(1); } };'
+refused 'k is no kernel' 'void k(int *x) { *x = 1; } void f() { k<<<1, 1>>>(nullptr); }'
+refused 'k is no kernel' '__device__ void k(int *x) { *x = 1; } void f() { k<<<1, 1>>>(nullptr); }'
+
 cat >sizes.cu <<'EOF'
 #include <cstdio>
 constexpr int n = 4;

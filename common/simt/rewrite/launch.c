@@ -8,7 +8,7 @@
 #include "rewrite.h"
 #include <string.h>
 
-static struct function *find_function(const struct rewriter *r, const struct token *name) {
+struct function *find_function(const struct rewriter *r, const struct token *name) {
     size_t length = (size_t)(name->end - name->text);
     for (size_t i = r->function_count; i-- > 0;) {
         const struct token *known = r->functions[i].name;
@@ -52,6 +52,7 @@ void note_function(struct rewriter *r, const struct token *token, const struct t
             struct function *function = note_parameters(r, token);
             function->bodies += has_body;
             function->is_variadic |= is_variadic;
+            note_space(r, function, token);
             if (template.arguments > 0) {
                 function->is_template = true;
                 function->needed = template.arguments - template.defaults;
@@ -147,6 +148,7 @@ const struct token *rewrite_launch(struct rewriter *r, const struct token *token
     const struct token *start = kernel_start(token);
     struct text kernel = take_back(r, start->start);
     if (kernel.length == 0) die(source, "<<< without a kernel before it");
+    if (start + 1 == token) note_use(r, start, true);
     const struct token *closing = shape_closing(source, open + 1, &last);
     if (closing == NULL) die(source, "<<< without >>>");
     struct text shape = {0};

@@ -84,8 +84,13 @@ static const struct token *rewrite_directive(struct rewriter *r, const struct to
 /* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a function
  * returns, but does before the copy that is left of it once the function is inlined. */
 static const struct token *rewrite_global(struct rewriter *r, const struct token *token) {
-    r->is_device = true;
+    r->is_device = r->is_kernel = true;
     return write_instead(r, token, "__attribute__((flatten))");
+}
+
+static const struct token *rewrite_host(struct rewriter *r, const struct token *token) {
+    r->is_host = true;
+    return leave_out(r, token);
 }
 
 static const struct token *rewrite_bounds(struct rewriter *r, const struct token *token) {
@@ -117,7 +122,7 @@ static const struct {
     /* clang-format off */
     {"__global__", rewrite_global}, {"__shared__", rewrite_shared}, {"__launch_bounds__", rewrite_bounds},
     {"__device__", rewrite_device}, {"__constant__", rewrite_device}, {"__managed__", rewrite_device},
-    {"__host__", leave_out}, {"__noinline__", rewrite_noinline}, {"__null", rewrite_null},
+    {"__host__", rewrite_host}, {"__noinline__", rewrite_noinline}, {"__null", rewrite_null},
     {"asm", rewrite_asm}, {"__asm", rewrite_asm}, {"__asm__", rewrite_asm},
     {"cudaLaunchKernel", rewrite_launch_call}, {"cudaLaunchCooperativeKernel", rewrite_launch_call},
     /* clang-format on */
@@ -137,6 +142,7 @@ static const struct token *rewrite_word(struct rewriter *r, const struct token *
         append_format(&r->output, "simt::ignored(\"%.*s\") = ", (int)(token->end - token->text), token->text);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is(token, words[i].word)) return words[i].rewrite(r, token);
+    note_call(r, token);
     return copy_token(r, token);
 }
 
@@ -162,7 +168,7 @@ static enum scope_kind scope_opened(const struct rewriter *r, const struct token
 
 /* A declaration or statement begins after the token, which is written. */
 static const struct token *begin_after(struct rewriter *r, const struct token *token) {
-    if (r->parentheses == 0) r->is_device = false;
+    if (r->parentheses == 0) r->is_device = r->is_kernel = r->is_host = false;
     return r->declaration = token + 1;
 }
 
@@ -171,10 +177,11 @@ static const struct token *open_scope(struct rewriter *r, const struct token *br
     enum scope_kind kind = scope_opened(r, brace);
     if (kind == FUNCTION) note_function(r, r->declaration, brace, true);
     if (r->is_device && kind == FUNCTION && declare_file_shared(r, brace)) kind = SHARED_FUNCTION;
-    r->scopes[++r->depth] = (struct scope){kind, r->parentheses};
+    bool is_function = kind == FUNCTION || kind == SHARED_FUNCTION;
+    bool is_device = r->scopes[r->depth].is_device || (is_function && r->is_device && !r->is_host);
+    r->scopes[++r->depth] = (struct scope){kind, r->parentheses, is_device};
     copy_token(r, brace);
-    if (r->bounds.data != NULL && (kind == FUNCTION || kind == SHARED_FUNCTION))
-        append_format(&r->output, " simt_launch_bounds(%s);", r->bounds.data);
+    if (r->bounds.data != NULL && is_function) append_format(&r->output, " simt_launch_bounds(%s);", r->bounds.data);
     r->bounds = (struct text){0};
     begin_after(r, brace);
     r->parentheses = 0;
@@ -260,6 +267,7 @@ int main(int argc, char **argv) {
     append(&r.output, "", 0);
     note_ptx_names(&r);
     rewrite(&r);
+    check_uses(&r);
     FILE *file = fopen(argv[2], "wb");
     if (file != NULL && fwrite(r.output.data, 1, r.output.length, file) == r.output.length && fclose(file) == 0) return 0;
     perror(argv[2]);

@@ -48,6 +48,14 @@ struct function {
     int commas;        /* between its parameters */
     bool has_defaults; /* of parameters, which a pointer to the function does not know */
     bool is_template, is_variadic, is_overloaded;
+    int declarations; /* with TYPE before the name */
+    enum { HOST = 1, DEVICE = 2, KERNEL = 4, ANYWHERE = 8 } spaces;
+};
+
+/* A call in device code, or a launch. */
+struct use {
+    const struct token *name;
+    bool is_launch;
 };
 
 /* A __shared__ variable declared outside of any function. */
@@ -58,6 +66,7 @@ struct shared_variable {
 struct scope {
     enum scope_kind { NAMESPACE, CLASS, FUNCTION, SHARED_FUNCTION, OTHER } kind;
     int parentheses; /* open where its brace opened */
+    bool is_device;  /* in a function that runs on the device only */
 };
 enum { DEEPEST = 1000 };
 
@@ -67,7 +76,8 @@ struct rewriter {
     struct function *functions;
     struct shared_variable *file_shared;
     const struct token **ptx_names;
-    size_t function_count, file_shared_count, ptx_name_count;
+    struct use *uses;
+    size_t function_count, file_shared_count, ptx_name_count, use_count;
     unsigned type_number; /* of the next struct without a name in shared memory */
     struct scope scopes[DEEPEST];
     int depth, parentheses;
@@ -75,6 +85,7 @@ struct rewriter {
     const struct token *arguments_end; /* of the launch that was rewritten last */
     struct text bounds;                /* the first argument of __launch_bounds__ in this declaration */
     bool is_device;                    /* this declaration is a kernel's or a device function's */
+    bool is_kernel, is_host;           /* it says __global__; it says __host__ */
     bool device_only;                  /* between #pragma simt device_only and host_too */
 };
 
@@ -112,9 +123,16 @@ struct text take_back(struct rewriter *r, size_t start);
 void catch_up(struct rewriter *r, const struct token *from, const struct token *last);
 const struct token *copy_token(struct rewriter *r, const struct token *token);
 
+/* ---- spaces.c ---- */
+void note_space(struct rewriter *r, struct function *function, const struct token *parenthesis);
+void note_use(struct rewriter *r, const struct token *name, bool is_launch);
+void note_call(struct rewriter *r, const struct token *name);
+void check_uses(struct rewriter *r);
+
 /* ---- launch.c, shared.c, ptx.c: write a construct in place of the token, and return the first token that is left ---- */
 typedef const struct token *rewriting(struct rewriter *r, const struct token *token);
 rewriting rewrite_launch, rewrite_launch_call, rewrite_shared, rewrite_device, rewrite_asm;
+struct function *find_function(const struct rewriter *r, const struct token *name);
 void note_function(struct rewriter *r, const struct token *token, const struct token *end, bool has_body);
 bool declare_file_shared(struct rewriter *r, const struct token *brace);
 void note_ptx_names(struct rewriter *r);
