@@ -7,7 +7,9 @@ name=${1-}
 [[ ${2-} != --from=* ]] || set -- "$name" --from "${2#*=}" "${@:3}"
 [[ ${2-} == --from && $# == 3 ]] || die "$exit_usage" "what shall $name be copied from? As in --from 01"
 for taken in {steps,tests/steps}/"${name:0:2}"{,[a-z]}_*; do
-    [[ ! -e $taken ]] || die "$exit_usage" "number ${name:0:2} is taken, by $(basename "$taken" .cu)"
+    [[ -e $taken ]] || continue
+    for free in {90..99} {12..89}; do compgen -G "steps/$free*" || compgen -G "tests/steps/$free*" || break; done >/dev/null
+    die "$exit_usage" "number ${name:0:2} is taken, by $(basename "$taken" .cu); $free is free, as in ${free}_${name:3}"
 done
 ! taken=$(compgen -G "steps/[0-9][0-9]_${name:3}") || die "$exit_usage" "the name ${name:3} is taken, by $taken"
 choose_one "$3"

@@ -45,6 +45,8 @@ check 'new 90_mine --from 01'
 run new 91_twin --from 06b
 check 'new 91_twin --from 06b'
 refused 2 new 90_other --from 02
+grep -q '90_mine; 92 is free, as in 92_other$' "$work/err"
+check 'which number is free'
 grep -q '.name = "90_mine"' steps/90_mine/mine.cu && ! grep -q 'step_01_naive' steps/90_mine/mine.cu
 check 'no name of the step that was copied is left'
 grep -q '\.beside = ' steps/05_fa2_fwd/05x_split_k.cu && run new 92_beside --from 05x && ! grep -q '\.beside' steps/92_beside/beside.cu
