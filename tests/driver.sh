@@ -60,7 +60,7 @@ check 'objects, linked' 0 '' "$nvcc" kernel.o 'a folder/main.cu' -o linked -lcud
 check 'their program' 0 6 ./linked
 check 'the exit status of the program' 9 6 ./program 64 9
 check 'a fault that the program ignores' 3 'include/scale.cuh:4, called at kernel.cu:2: read of 4 bytes out of bounds' ./program 96
-check 'a launch that fails, ignored' 3 'at most 1024' ./program 2048
+check 'a launch that fails, ignored' 3 'kernel.cu:3: launch of scale: 2048 threads per block, at most 1024' ./program 2048
 check '--run' 7 6 "$nvcc" --run "${flags[@]}" kernel.cu 'a folder/main.cu' -- 64 7
 check 'the meter' 0 'shared store' env SIMT_METER=1 ./program
 check 'the meter beside the source' 0 'kept[threadIdx.x] = FACTOR' env SIMT_METER=source ./program
@@ -159,6 +159,30 @@ check 'before an array, accessed before' 3 '4120 bytes before the start of devic
 check 'between two arrays' 3 'which has 8000 bytes, or 4104 bytes before' ./calls 8000 0 -1026
 check 'past an array' 3 'byte 12096 of device allocation' ./calls 8000 0 3024 lower
 check 'past an array, accessed before' 3 'byte 12312 of device allocation' ./calls 8192 1539 0 lower
+cat >after.cu <<'EOF'
+#include <cstdio>
+__global__ void k(int *x) { x[threadIdx.x + 1] = 1; }
+int main(int argc, char **argv) { // with an argument the fault comes first
+    int *x, *host = nullptr;
+    cudaMalloc(&x, 4);
+    if (argc > 1) k<<<1, 1>>>(x);
+    printf("%d\n", *host);
+}
+EOF
+check 'a crash of the host' 0 '' "$nvcc" after.cu -o after
+check 'a crash of the host alone' 139 'after.cu:7: access to memory that is not there on the host' sh -c './after; exit $?'
+check 'a crash of the host after a fault' 3 'after.cu:2: write of 4 bytes out of bounds' ./after x
+check 'which is all that is told' 1 '' sh -c './after x 2>&1 | grep after.cu:7'
+cat >uninitialised.cu <<'EOF'
+__global__ void k(int *x) {
+    int sum;
+    for (int i = 0; i < 4; i++) sum += i;
+    x[threadIdx.x] = sum;
+}
+EOF
+check 'a sum without a beginning' 0 'uninitialised.cu:2' "$nvcc" -c uninitialised.cu
+check 'is a warning' 0 'Wuninitialized' "$nvcc" -c uninitialised.cu
+check 'unless it is not wanted' 1 '' sh -c "'$nvcc' -w -c uninitialised.cu 2>&1 | grep uninit"
 cat >nested.cu <<'EOF'
 __global__ void inner() {}
 __global__ void outer() { inner<<<1, 1>>>(); }

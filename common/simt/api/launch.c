@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static unsigned shuffle_seed;
 static uint64_t launches;
@@ -91,11 +92,13 @@ static void fail_launch(cudaError_t error) {
 }
 
 static void __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
-    char text[500];
+    char text[800], *line = calling_line();
+    int length = source_line_is_known(line) ? snprintf(text, 300, "%.290s: ", line) : 0;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
     va_end(arguments);
+    free(line);
     simt_report(error, text);
     fail_launch(error);
 }

@@ -62,6 +62,7 @@ static void refuse_host_access(uintptr_t address, const void *pc, const char *ve
 
 /* What only a kernel can use has no value on the host, so that this is where a kernel that is called as a function ends. */
 static void explain_host_signal(int number, const void *pc) {
+    if (simt_fault_count() > 0) end_at_fault(); /* of which the device has told: this is what follows */
     char line[300];
     host_line(pc, line, sizeof line);
     if (number == SIGSEGV && is_runtime_code((const char *)pc + 1)) {
