@@ -245,6 +245,18 @@ ignored() { # STATEMENT STATUS WORDS [STRICT]
 }
 ignored 'cudaMemcpy(d, h, sizeof h, cudaMemcpyDeviceToHost);' 0 'ignored.cu:4: cudaMemcpy() failed with cudaErrorInvalidValue'
 ignored 'cudaMemcpy(d, h, sizeof h, cudaMemcpyDeviceToHost);' 3 'ignored.cu:4: cudaMemcpy()' 1
+cat >direction.cu <<'EOF'
+__global__ void twice(float *x) { x[0] *= 2; }
+int main() {
+    float *x, host = 1;
+    cudaMalloc(&x, sizeof host);
+    cudaMemcpy(x, &host, sizeof host, cudaMemcpyDeviceToHost);
+    twice<<<1, 1>>>(x);
+}
+EOF
+check 'a wrong direction, told first' 0 \
+    'direction.cu:5: nothing is copied: with cudaMemcpyDeviceToHost, the target is device memory and the source no device memory' \
+    sh -c "'$nvcc' --run direction.cu 2>&1 | head -n 1"
 ignored 'cudaMemcpy(d, h, 2 * sizeof h, cudaMemcpyHostToDevice);' 0 'ignored.cu:4: cudaMemcpy() failed with cudaErrorInvalidValue'
 ignored 'cudaFree(d); cudaFree(d);' 0 'ignored.cu:4: cudaFree() failed with cudaErrorInvalidValue'
 ignored '{ cudaMalloc(&e, (size_t)1 << 60); }' 0 'ignored.cu:4: cudaMalloc() failed with cudaErrorMemoryAllocation'

@@ -3,6 +3,7 @@
 
 #include "scheduler.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -198,6 +199,19 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
 /* May a copy whose direction says "device" (or "host") for one of its sides find this there? */
 static bool fits(enum memory_kind kind, bool device) { return device ? device_may_access(kind) : host_may_access(kind); }
 
+/* At once: what reads the memory that is not copied is told after it, and the dropped error at the end of the program. */
+static cudaError_t refuse_direction(enum memory_kind target, enum memory_kind source, enum cudaMemcpyKind kind) {
+    static const char *const names[] = {"HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice"};
+    if (!host_is_watched) return api_remember(cudaErrorInvalidValue);
+    char *line = calling_line();
+    fprintf(stderr,
+            "simulated device: %s: nothing is copied: with cudaMemcpy%s, the target is %s memory and the source %s memory\n",
+            line, names[kind], device_may_access(target) ? "device" : "no device",
+            device_may_access(source) ? "device" : "no device");
+    free(line);
+    return api_remember(cudaErrorInvalidValue);
+}
+
 /* A direction that does not fit the pointers is undefined in CUDA: cards refuse some of these copies, and make others. */
 cudaError_t api_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     ONE_HOST_THREAD;
@@ -207,9 +221,10 @@ cudaError_t api_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKi
     struct memory_place target = memory_place((uintptr_t)to, bytes), source = memory_place((uintptr_t)from, bytes);
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    if (to == NULL || from == NULL || target.kind == LITERAL || !target.whole || !source.whole ||
-        (kind != cudaMemcpyDefault && !(fits(target.kind, to_device) && fits(source.kind, from_device))))
+    if (to == NULL || from == NULL || target.kind == LITERAL || !target.whole || !source.whole)
         return api_remember(cudaErrorInvalidValue);
+    if (kind != cudaMemcpyDefault && !(fits(target.kind, to_device) && fits(source.kind, from_device)))
+        return refuse_direction(target.kind, source.kind, kind);
     memory_open(to), memory_open(from);
     memcpy(to, from, bytes);
     memory_close(to), memory_close(from);
