@@ -136,12 +136,13 @@ static void tell_tolerated(const struct suspect *suspect) {
     char *line = source_line(suspect->pc), *other_line = line_or(suspect->other_pc, "another line");
     if (suspect->reads || suspect->other_reads)
         simt_warn(suspect->pc,
-                  "race on %s: a thread reads it at %s, another one stores to it at %s, and nothing orders the two; a card "
-                  "tolerates it, because %s: the reader finds the word as it was before or after a store",
+                  "race on %s: a thread reads it at %s, another one stores to it at %s, and nothing orders the two; a card may "
+                  "give the right result, because %s: the reader finds the word as it was before or after a store",
                   what, suspect->reads ? line : other_line, suspect->reads ? other_line : line,
                   suspect->atomic ? "all stores to it so far are atomic" : "all stores to it so far store one value");
     else
-        simt_warn(suspect->pc, "several threads store the same value to %s, at %s and at %s, and nothing orders them", what,
+        simt_warn(suspect->pc,
+                  "race on %s: several threads store the same value to it, at %s and at %s, and nothing orders them", what,
                   line, other_line);
     free(line);
     free(other_line);

@@ -160,8 +160,8 @@ void simt_warn_of_host(const void *key, const char *format, ...) {
 
 void simt_list_warnings(void) {
     if (warning_count > 0)
-        fprintf(stderr, "simulated device: %zu place%s what a card tolerates (SIMT_STRICT=1 makes it an error):\n",
-                warning_count, warning_count == 1 ? " does" : "s do");
+        fprintf(stderr, "simulated device: %zu place%s a rule of CUDA; %s (SIMT_STRICT=1 makes it an error):\n", warning_count,
+                warning_count == 1 ? " breaks" : "s break", "a card may give the right result by luck");
     for (size_t i = 0; i < warning_count; i++)
         fprintf(stderr, "    %lu time%s %s\n", warnings[i].count, warnings[i].count == 1 ? "" : "s", warnings[i].text);
 }
