@@ -16,8 +16,9 @@ extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
 }
 #endif
 
-static FILE *captured;
-static int shown;
+/* Weak: one for all files of a program. */
+__attribute__((weak)) FILE *captured;
+__attribute__((weak)) int shown;
 
 /* For .init: until the process of the test ends. */
 static inline void capture_stderr(void) {
