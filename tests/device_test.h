@@ -73,16 +73,6 @@ template <class T> void expect_values(T *memory, const T *expected, int count, c
                      (double)expected[i]);
 }
 
-/* The file has so many lines. */
-static inline void expect_last_line(const char *path, int line) {
-    FILE *file = fopen(path, "r");
-    if (file == nullptr) cr_skip_test("needs the sources");
-    int lines = 0;
-    for (int c; (c = getc(file)) != EOF;) lines += c == '\n';
-    fclose(file);
-    cr_assert_eq(line, lines, "line %d is called %d", lines, line);
-}
-
 /* Small numbers without a pattern that a wrong index would repeat. */
 static inline int scrambled(int i) { return (int)((unsigned)i * 2654435761u >> 22) - 512; }
 
