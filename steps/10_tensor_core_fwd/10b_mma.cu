@@ -4,7 +4,7 @@
 //           of a quad: its maximum and sum take two shuffles. S, rounded to 16 bits, already is the first operand of
 //           P V. Only Q, K and V go through shared memory.
 // Costs     O(N) memory, none beyond the outputs.
-// Limiter   Shared memory: a fragment takes four loads per lane (V: eight), most of them with bank conflicts.
+// Limiter   Shared memory: each of a fragment's four loads takes 8 wavefronts, each of V's eight takes 4: bank conflicts.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -4,7 +4,7 @@
 //           16-bit factors, fp32 sums. P and dS pass through shared memory, rounded to 16 bits, because dV and dK need them
 //           transposed; dV and dK stay in registers; dQ is added up in global memory in fp32.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
-// Limiter   shared-memory loads: one register of a fragment is one load, or two where the matrix is transposed.
+// Limiter   bank conflicts: a register of a fragment takes one load of 8 wavefronts, or two of 4 where the matrix is transposed.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
