@@ -153,9 +153,9 @@ def roofline(bits, steps):
 
 
 def bounds(chapter):
-    """Points [rung, microseconds, those in which its busiest unit works, the unit] of the rungs on a chapter's chain, by the
-    counters of each rung's longest kernel. All shares are of the time of that run, with its launch and with SMs that have no block.
-    The counters give the data path's so. For the others cycles are needed, and the clock of that run is not recorded: it is taken
+    """Points [rung, microseconds, {unit: share of them in which it works}] of the rungs on a chapter's chain, by the counters of
+    each rung's longest kernel. All shares are of the time of that run, with its launch and with SMs that have no block. The
+    counters give the data path's so. For the others cycles are needed, and the clock of that run is not recorded: it is taken
     to be the clock of the loop of FMAs or of mma.sync. An FMA takes as long as one that shares a factor with the FMA before, an
     mma.sync as long as in a loop of independent ones."""
     points = []
@@ -165,17 +165,16 @@ def bounds(chapter):
             return None
         products = counted[causes.HMMA] > 0.01 * counted[causes.ISSUED]  # the card counts a few in kernels that have none
         cycles = counted[causes.TIME] * CONSTANTS["clock_mma" if products else "clock_fma"] * probes.SMS
-        share = {"data path": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100,
+        share = {"shared memory's data path": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100,
                  "issue slots": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
         if products:
             share["mma.sync"] = counted[causes.HMMA] * CONSTANTS["mma_cycles"] / cycles
         else:
             share["FMAs"] = counted[causes.FFMA] / probes.SCHEDULERS / probes.LANES * CONSTANTS["peak"] / CONSTANTS["fma"] / cycles
-        unit = max(share, key=share.get)
-        assert share[unit] < 1, f"{rung} is faster than its {unit}: a constant or a count is wrong"
-        points.append([rung, counted[causes.TIME] / 1000, counted[causes.TIME] / 1000 * share[unit], unit])
+        assert max(share.values()) < 1, f"{rung} is faster than one of its units: a constant or a count is wrong"
+        points.append([rung, counted[causes.TIME] / 1000, share])
     size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}" + ", bf16" * products
-    title = f"How long the busiest unit of each rung works\n{BOOK.records()[-1].device}, {size}"
+    title = f"How busy three units are, rung by rung\n{BOOK.records()[-1].device}, {size}"
     return {"title": title, "points": points} if len(points) > 2 else None
 
 
@@ -222,18 +221,21 @@ def draw_dots(facts, label, words):
 
 
 def draw_bounds(facts):
-    """A bar per rung: the share of the launch in which its busiest unit works."""
-    fig, axes = style.figure(height=1.7 + 0.38 * len(facts["points"]))
-    colours = dict(zip(("data path", "issue slots", "FMAs", "mma.sync"), style.PALETTE[1:]))
-    for row, (_, time, busy, unit) in enumerate(facts["points"]):
-        axes.barh(row, 100, height=0.62, color=style.PALE)
-        axes.barh(row, 100 * busy / time, height=0.62, color=colours[unit])
-        behind = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
-        axes.annotate(unit, (0, row), color="white" if unit == "FMAs" else style.INK, weight="bold", **behind)
-        axes.annotate(f"{100 * busy / time:.0f} % of {time:.0f} µs", (100, row), **behind)
-    axes.set_yticks(range(len(facts["points"])), [point[0] for point in facts["points"]])
-    axes.set(xlim=(0, 100), ylim=(len(facts["points"]) - 0.4, -0.6), title=facts["title"],
-             xlabel="busiest unit works, % of the launch's time; grey: it waits")
+    """A bar per rung and unit: the share of the launch in which it works. The busiest has its number, and who comes close."""
+    points = facts["points"]
+    fig, axes = style.figure(height=2.5 + 0.5 * len(points))
+    for row, (_, time, share) in enumerate(points):
+        for at, (value, colour) in enumerate(zip(share.values(), style.PALETTE[1:])):
+            y = row + 0.27 * (at - 1)
+            axes.barh(y, 100 * value, height=0.25, color=colour)
+            if value > max(share.values()) - 0.02:
+                axes.annotate(f"{100 * value:.0f} %", (100 * value, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.annotate(f"{time:.0f} µs", (100, row), xytext=(6, 0), textcoords="offset points", va="center", annotation_clip=False)
+    axes.set_yticks(range(len(points)), [point[0] for point in points])
+    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="unit works, % of the launch's time")
+    handles = [axes.barh(0, 0, color=colour) for _, colour in zip(points[0][2], style.PALETTE[1:])]
+    axes.legend(handles, list(points[0][2]), loc="upper center", bbox_to_anchor=(0.42, -0.9 / len(points)), ncol=3,
+                frameon=False)
     axes.tick_params(axis="y", length=0)
     return fig
 

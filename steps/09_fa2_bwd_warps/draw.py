@@ -23,7 +23,7 @@ def split_of_work(folder):
     own, visited = copied("K")[0] // keys, sorted({row // rows for row in copied("Q")})
     halves = [[sorted({"Q", "K", "V", "dO"} & set(half["read"])) for half in epoch] for epoch in traces.activity(launch, {}, 2)]
     assert [epoch for epoch in halves if any(epoch)][:3] == [[["K", "Q"], ["V", "dO"]], [["dO"], ["Q"]], [["K"], ["K"]]]
-    page, tiles = Page(32.4, "Each block owns one key tile and loops over the query tiles"), SEQ // rows
+    page, tiles = Page(32.4, "A block walks down its key tile; its halves share the five products"), SEQ // rows
     M = sheet.Matrix(page, 10.0, 8.0, tiles, SEQ // keys, 3.6)
     M.fill([(i, own) for i in visited], TINT)
     M.fill([(visited[1], own)], NOW, order=4)
@@ -33,7 +33,7 @@ def split_of_work(folder):
         page.text(M.x + j * M.cell + 0.2, M.y - 1.4, str(keys * j), size=8.5)
     for i in range(tiles):
         page.text(M.x - 0.8, M.y + i * M.cell + 0.8, str(rows * i), size=8.5, ha="right")
-    page.text(3.4, M.at(tiles // 2, 0)[1], "query row", ha="center", rotation=90)
+    page.text(M.x - 4.6, M.at(tiles // 2, 0)[1], "query row", ha="center", rotation=90)
     page.text(M.x, M.bottom + 1.4, f"block {own} owns keys\n{keys * own} to {keys * own + keys - 1}", va="top")
     page.arrow((M.right - 0.7, M.at(2, 0)[1] - 1.4), (M.right - 0.7, M.bottom - 0.5), GREY)
     left, width = 31.0, 22.5
@@ -46,7 +46,7 @@ def split_of_work(folder):
         for r, words in enumerate(parts):
             page.box(at, 9.4 + 4.2 * r, width, 3.4, OWNED if r == 2 else TINT, GREY, order=2, words=words)
     page.arrow((left + width, 15.3), (left + width + 2.0, 15.3), LANE)
-    page.box(left, 22.0, 2 * width + 2.0, 2.8, SAND, GREY, order=2, words="dQ += dS K, all warps; added to dQ in global memory")
+    page.box(left, 22.0, 2 * width + 2.0, 2.8, SAND, GREY, order=2, words="dQ += dS K, a part for each of the 8 warps; added in global memory")
     page.key(28.6, (NOW, "this visit"), (TINT, "computed anew at each visit"), (OWNED, "stays in the block's registers"))
     page.key(31.2, (LANE, "through shared memory, after a barrier"), (SAND, "to global memory at each visit"))
     return page
