@@ -159,6 +159,9 @@ check 'before an array, accessed before' 3 '4120 bytes before the start of devic
 check 'between two arrays' 3 'which has 8000 bytes, or 4104 bytes before' ./calls 8000 0 -1026
 check 'past an array' 3 'byte 12096 of device allocation' ./calls 8000 0 3024 lower
 check 'past an array, accessed before' 3 'byte 12312 of device allocation' ./calls 8192 1539 0 lower
+far='which is no device memory (2420130816 bytes past the start of device allocation'
+check 'an index that overflowed' 3 "$far" ./calls 8000 0 605032704
+check 'an index that overflowed below 0' 3 'an index that is negative or overflowed, a host pointer' ./calls 8000 0 -605032704
 cat >after.cu <<'EOF'
 #include <cstdio>
 __global__ void k(int *x) { x[threadIdx.x + 1] = 1; }

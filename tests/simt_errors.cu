@@ -114,7 +114,7 @@ Test(simt_errors, write_far_away) {
     write_at<<<1, 64>>>(floats, 1L << 42);
     EXPECT_FAULT(cudaErrorIllegalAddress, write_at);
     report_says("write of 4 bytes");
-    report_says("no device memory");
+    report_says("which is no device memory (a host pointer");
 }
 
 MARK(add_at) __global__ void add_at(int *out, long i) { atomicAdd(&out[i], 1); }

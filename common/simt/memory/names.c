@@ -63,6 +63,12 @@ static const struct allocation *most_likely(uintptr_t address, uintptr_t before,
     return above->start - address <= address - (below->start + below->bytes) ? above : below;
 }
 
+static const char *name_of(const struct allocation *allocation, char serial[40]) {
+    if (allocation->name != NULL) return allocation->name;
+    snprintf(serial, 40, "device allocation %d", allocation->serial);
+    return serial;
+}
+
 /* The unit in which a message counts: what the allocation was named with; without a name the width of the latest access, where
  * it is narrower than a float. */
 static size_t unit_of(const struct allocation *allocation, uintptr_t address) {
@@ -77,22 +83,33 @@ static size_t describe_overrun(uintptr_t address, const struct allocation *above
     const struct allocation *below = memory_nearest(address);
     if (below == NULL || address - (below->start + below->bytes) > 4 * (above->start - address)) return 0;
     char serial[40];
-    snprintf(serial, sizeof serial, "device allocation %d", below->serial);
     snprintf(text, room, "%zu bytes past the end of %s, which has %zu bytes, or ",
-             (size_t)(address - (below->start + below->bytes)), below->name != NULL ? below->name : serial, below->bytes);
+             (size_t)(address - (below->start + below->bytes)), name_of(below, serial), below->bytes);
     return strlen(text);
+}
+
+/* An index of 32 bits leads no further from an array than 2^31 elements of 8 bytes. */
+static void describe_far(uintptr_t address, char *text, size_t room) {
+    const uintptr_t reach = (uintptr_t)1 << 34;
+    const struct allocation *found = memory_nearest(address);
+    bool is_past = found != NULL && address - found->start < reach;
+    if (!is_past) found = memory_nearest(address + reach);
+    char serial[40], index[200] = "";
+    if (is_past || (found != NULL && found->start > address))
+        snprintf(index, sizeof index, "%zu bytes %s the start of %.80s: an index that %s, ",
+                 is_past ? address - found->start : found->start - address, is_past ? "past" : "before", name_of(found, serial),
+                 is_past ? "overflowed" : "is negative or overflowed");
+    snprintf(text, room, "address %#lx, which is no device memory (%sa host pointer, or memory already freed?)",
+             (unsigned long)address, index);
 }
 
 static void describe_global(uintptr_t address, uintptr_t before, char *text, size_t room) {
     const size_t page = 4096;
     const struct allocation *found = most_likely(address, before, page);
-    char name[80] = "", unit_words[60];
+    char serial[40], unit_words[60];
+    const char *name = found != NULL ? name_of(found, serial) : "";
     size_t unit = found != NULL ? unit_of(found, address) : 1;
     snprintf(unit_words, sizeof unit_words, "counted in %zu-byte elements", unit);
-    if (found != NULL && found->name != NULL)
-        snprintf(name, sizeof name, "%s", found->name);
-    else if (found != NULL)
-        snprintf(name, sizeof name, "device allocation %d", found->serial);
     if (found != NULL && found->start > address && (before == 0 || memory_find(before) != found)) {
         size_t length = describe_overrun(address, found, text, room);
         text += length, room -= length;
@@ -109,8 +126,7 @@ static void describe_global(uintptr_t address, uintptr_t before, char *text, siz
     else if (address < page)
         snprintf(text, room, "address %#lx: a null pointer", (unsigned long)address);
     else
-        snprintf(text, room, "address %#lx, which is no device memory (a host pointer, or memory already freed?)",
-                 (unsigned long)address);
+        describe_far(address, text, room);
 }
 
 void describe_address(uintptr_t address, char *text, size_t room) { describe_stray(address, 0, text, room); }
