@@ -9,12 +9,8 @@
 #include <string.h>
 
 struct function *find_function(const struct rewriter *r, const struct token *name) {
-    size_t length = (size_t)(name->end - name->text);
-    for (size_t i = r->function_count; i-- > 0;) {
-        const struct token *known = r->functions[i].name;
-        if ((size_t)(known->end - known->text) == length && memcmp(known->text, name->text, length) == 0)
-            return &r->functions[i];
-    }
+    for (size_t i = r->function_count; i-- > 0;)
+        if (is_same_word(r->functions[i].name, name)) return &r->functions[i];
     return NULL;
 }
 

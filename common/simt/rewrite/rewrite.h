@@ -97,6 +97,7 @@ _Noreturn void die(const struct source *source, const char *format, ...) __attri
 bool is_word(char c);
 struct source tokenise(const char *text);
 bool is(const struct token *token, const char *text);
+bool is_same_word(const struct token *a, const struct token *b);
 bool is_one_of(const struct token *token, const char *symbols);
 bool touches(const struct token *token); /* the one before it */
 bool names_word(const struct token *from, const struct token *end, const char *word);

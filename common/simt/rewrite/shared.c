@@ -50,12 +50,11 @@ static bool is_variable_here(const struct token *here, int blocks, const struct 
     static const char *const built_in[] = {"blockDim", "gridDim", "blockIdx", "threadIdx"};
     for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
         if (is(name, built_in[i])) return true;
-    size_t length = (size_t)(name->end - name->text);
     for (const struct token *t = here - 1; t->kind != START; t--) {
         if (is(t, "{") && blocks-- == 0) break;
         if (is_one_of(t, ")]}") && !(is(t, ")") && is(t + 1, "{"))) t = skip_brackets_back(t);
         if (is(t, "(") && blocks == 0) break; /* of the parameters */
-        if (t->kind != WORD || (size_t)(t->end - t->text) != length || memcmp(t->text, name->text, length) != 0) continue;
+        if (!is_same_word(t, name)) continue;
         enum declared found = declared_as(t);
         if (found == CONST && is(t + 1, "=")) {
             const struct token *end = t + 1;

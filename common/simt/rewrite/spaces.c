@@ -5,12 +5,6 @@
  * noted; a name that has another meaning anywhere (an overload, a variable, a member, a template, a function of a system
  * header) is left to the compiler. */
 #include "rewrite.h"
-#include <string.h>
-
-static bool is_same(const struct token *a, const struct token *b) {
-    size_t length = (size_t)(a->end - a->text);
-    return a->kind == WORD && (size_t)(b->end - b->text) == length && memcmp(a->text, b->text, length) == 0;
-}
 
 static bool is_one_word_of(const struct token *token, const char *const *words) {
     while (*words != NULL && !is(token, *words)) words++;
@@ -57,7 +51,7 @@ void note_call(struct rewriter *r, const struct token *name) {
 static bool has_other_meaning(const struct rewriter *r, const struct function *function) {
     int declarations = 0;
     for (const struct token *t = r->source.tokens; t->kind != END; t++) {
-        if (!is_same(t, function->name)) continue;
+        if (!is_same_word(t, function->name)) continue;
         bool is_function = is(t + 1, "("), is_declared = ends_type(t - 1);
         if (t->is_system && is_function && (is_declared || is_one_of(t - 1, "*&"))) return true;
         if (t->is_system) continue;

@@ -136,6 +136,11 @@ bool is(const struct token *token, const char *text) {
     return strncmp(token->text, text, length) == 0 && text[length] == '\0' && length > 0;
 }
 
+bool is_same_word(const struct token *a, const struct token *b) {
+    size_t length = (size_t)(a->end - a->text);
+    return a->kind == WORD && (size_t)(b->end - b->text) == length && memcmp(a->text, b->text, length) == 0;
+}
+
 bool is_one_of(const struct token *t, const char *symbols) { return t->kind == SYMBOL && strchr(symbols, *t->text) != NULL; }
 
 bool touches(const struct token *token) { return token[-1].end == token->text; }
