@@ -1,7 +1,7 @@
 /* The program around a submission: runs its kernels once on one problem and hands the results over. It has no expected
- * value: the grader, another process, compares. Descriptor 3 holds a struct request and receives, behind it, a struct reply, each
- * output as floats, in the order of enum tensor, and the meter's JSON.
- * What the simulated device found goes to standard error. Exit status 4: the step refuses the problem, and says why there. */
+ * value: the grader, another process, compares. Descriptor 3 holds a struct request and receives, behind it, a struct reply,
+ * each output as floats, in the order of enum tensor, and the meter's JSON. What the simulated device found goes to standard
+ * error. Exit status 4: the step refuses the problem, and says why there. Without a request: prints what it does as a rule. */
 #include "submission.h"
 
 #include "simulated.h"
@@ -16,7 +16,7 @@ extern const struct step submitted_step; /* which the linker equates with the st
 int main(void) {
     const struct step *step = &submitted_step;
     struct request request, nothing = {0};
-    if (read(3, &request, sizeof request) != sizeof request) /* what does it do as a rule? */
+    if (read(3, &request, sizeof request) != sizeof request)
         return printf("%d %d\n", step->forward == NULL, usual_dtype(step)) < 0;
     bool backward = request.backward, meter = (request.how & METERED) != 0;
     const char *refused = step_refuses(step, &request.problem, (struct passes){.forward = !backward, .backward = backward});

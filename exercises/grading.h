@@ -20,8 +20,8 @@ struct grade_options {
 /* Grade the text of a file and report; returns the points. */
 double grade(const struct task *task, const char *submission, const struct grade_options *options);
 
-/* For the proof of a task (exercise prove): is it the solution, whose counts task.json records, or which parts does it lose points
- * for (bits 1 << part; 0: any), and a regular expression that its report matches, NULL: any. */
+/* For the proof of a task (exercise prove): is it the solution, whose counts task.json records, or which parts does it lose
+ * points for (bits 1 << part; 0: any), and a regular expression that its report matches, NULL: any. */
 struct expectation {
     const char *name, *says;
     unsigned loses;

@@ -154,7 +154,7 @@ static bool prove_one(const struct task *task, const char *text, struct expectat
 static int prove(const char *id) {
     struct task task = read_task(id, 0, NULL);
     if (task.solution == NULL) die(EXIT_USAGE, "%s has no solution here", id);
-    bool fine = prove_one(&task, task.solution, (struct expectation){.name = "solution", .is_solution = true});
+    bool fine = prove_one(&task, task.solution, (struct expectation){"solution", NULL, 0, true});
     fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter"});
     if (task.wrong_count < 3) fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
     for (int i = 0; i < task.wrong_count; i++) {

@@ -160,7 +160,7 @@ static char *first_errors(struct outcome outcome) {
     return kept;
 }
 
-/* step-cc with these arguments. Behind the wall it finds what it needs of the project, `headers` with it: no kernel, no task. */
+/* step-cc with these arguments. Behind the wall it finds what it needs of the project, with `headers`: no kernel, no task. */
 static struct outcome step_cc(const char *const arguments[], const char *headers, bool confined) {
     const char *argv[32] = {BUILD "/bin/step-cc"};
     for (int i = 0; arguments[i] != NULL; i++) argv[1 + i] = arguments[i];
@@ -203,7 +203,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
     if (!write_text(source, shown, text)) die(EXIT_FAILED, "cannot write %s: %s", source, strerror(errno));
     const char *const compile[] = {
         /* clang-format off */
-        source, "-c", "-o", object, "--like", step, "--", include, "-w", "-fmax-errors=4", "-fdiagnostics-color=never",
+        source, "-c", "-o", object, "--like", step, "--", include, "-w", "-fPIE", "-fmax-errors=4", "-fdiagnostics-color=never",
         "-include", "cooperative_groups.h", /* a hole cannot include it, and what stands outside the holes is ours */
         confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fmax-errors=4",
         confined && !is_off("machine") ? "--confined" : NULL, NULL};

@@ -63,8 +63,8 @@ struct compared {
 };
 
 /* Build both, run both with the meter, print a table. `with_ragged`: what is called right is right at a second, ragged size,
- * too. Returns 0 when yours is right, 1 when it is wrong or does not compile, 2 when it refuses the size, 3 when the device found
- * a fault in it. The pass and the data type are those of your struct step. */
+ * too. Returns 0 when yours is right, 1 when it is wrong or does not compile, 2 when it refuses the size, 3 when the device
+ * found a fault in it. The pass and the data type are those of your struct step. */
 int compare(const struct compared *before, const struct compared *yours, struct problem problem, bool with_ragged);
 
 #endif

@@ -49,8 +49,9 @@ struct task {
     } wrong[MAX_WRONG];
 };
 
-/* Read exercises/ID_*, in one of its variants; 0: as it is. Ends the program with status 2 where there is none, with 3 where its files do not fit together.
- * With `wrong`, `solution` is the kernel file's text after this change: a wrong filling, for the tests. */
+/* Read exercises/ID_*, in one of its variants; 0: as it is. Ends the program with status 2 where there is none, with 3 where
+ * its files do not fit together. With `wrong`, `solution` is the kernel file's text after this change: a wrong filling, for
+ * the tests. */
 struct task read_task(const char *id, int variant, const char *wrong);
 
 /* NAME.cu, or NAME.N.cu for variant N: the caller's to free. */
@@ -66,9 +67,9 @@ void list_tasks(void);
  * hole holds what is not device code of its own. `note`: what else the reader should know, or "". */
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room);
 
-/* lexer.c: is the text of a hole, which begins in this line of the file, device code that stays inside the hole? On false, `why`
- * holds the line and the reason. It is asked of text, before a compiler has seen it; what calls compile to is asked of the
- * object file (submission.c). */
+/* lexer.c: is the text of a hole, which begins in this line of the file, device code that stays inside the hole? On false,
+ * `why` holds the line and the reason. It is asked of text, before a compiler has seen it; what calls compile to is asked of
+ * the object file (submission.c). */
 bool is_device_code(const char *text, int line, char *why, size_t room);
 
 /* schema.c: NULL, or the first member of task.json or shapes.json that is not as it must be and what is expected: the caller's
