@@ -256,8 +256,7 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     cJSON *json = read_json(found.gl_pathv[0], TASK), *usual = read_json("exercises/shapes.json", SHAPES);
     task.title = text_of(json, "title");
     task.next = text_of(json, "next");
-    const char *pass = text_of(json, "pass");
-    task.backward = pass != NULL && strcmp(pass, "bwd") == 0;
+    task.backward = strcmp(text_of(json, "pass"), "bwd") == 0;
     task.d_multiple = (int)number_of(json, "d_multiple", 1);
     task.d_most = (int)number_of(json, "d_most", MAX_HEAD_DIM);
     if (task.d_multiple > task.d_most) die(EXIT_FAILED, "%s: task.json: d_most: at least d_multiple is expected", task.folder);
