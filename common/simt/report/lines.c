@@ -72,26 +72,30 @@ static int attribute(Dwarf_Die *die, unsigned name) {
 }
 
 /* Go down to the innermost call that was inlined around the address; *found is the line of the innermost one that
- * stands in the kernel's own source, and in another file than `not_in`. A lambda's code is a child of the function that it was
- * written in, though it lies elsewhere. False: none of the scope's children holds the address. */
-static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, const char *not_in, char **found) {
+ * stands in the kernel's own source, in another file than `not_in`, and in no wrapper of an instruction (rewrite/ptx.c).
+ * *in_wrapper: the address lies in one itself. A lambda's code is a child of the function that it was written in, though it lies
+ * elsewhere. False: none of the scope's children holds the address. */
+static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, const char *not_in, char **found,
+                      bool *in_wrapper) {
     Dwarf_Die child;
     for (int status = dwarf_child(scope, &child); status == 0; status = dwarf_siblingof(&child, &child)) {
         int tag = dwarf_tag(&child);
         if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type) {
-            if (find_call(&child, address, files, not_in, found)) return true;
+            if (find_call(&child, address, files, not_in, found, in_wrapper)) return true;
             continue;
         }
         if (tag != DW_TAG_subprogram && tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) continue;
         bool here = dwarf_haspc(&child, address) == 1;
         if (here && tag == DW_TAG_inlined_subroutine) {
             const char *path = dwarf_filesrc(files, (size_t)attribute(&child, DW_AT_call_file), NULL, NULL);
-            bool other = path != NULL && (not_in == NULL || strcmp(path, not_in) != 0);
+            bool other = !*in_wrapper && path != NULL && (not_in == NULL || strcmp(path, not_in) != 0);
             char *line = other ? line_of_kernel(path, attribute(&child, DW_AT_call_line)) : NULL;
             if (line != NULL) free(*found);
             if (line != NULL) *found = line;
+            const char *name = dwarf_diename(&child); /* a lambda's is artificial, too */
+            *in_wrapper = dwarf_hasattr_integrate(&child, DW_AT_artificial) && name != NULL && strcmp(name, "operator()") != 0;
         }
-        if (find_call(&child, address, files, not_in, found) || here) return true;
+        if (find_call(&child, address, files, not_in, found, in_wrapper) || here) return true;
     }
     return false;
 }
@@ -109,13 +113,15 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_call) {
     if (line == NULL || dwarf_lineno(line, &number) != 0) return NULL;
     const char *path = dwarf_linesrc(line, NULL, NULL);
     char *found = line_of_kernel(path, number), *call = NULL, *both;
+    bool in_wrapper = false;
     Dwarf_Files *files;
-    if (dwarf_getsrcfiles(unit, &files, NULL) != 0) return found;
-    if (found == NULL)
-        find_call(unit, address, files, NULL, &found);
-    else if (with_call && is_header(path))
-        find_call(unit, address, files, path, &call);
-    if (call == NULL) return found;
+    if ((found != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return found;
+    find_call(unit, address, files, found != NULL ? path : NULL, &call, &in_wrapper);
+    bool is_own = found != NULL && !in_wrapper;
+    if (!is_own || !with_call || call == NULL) {
+        free(is_own ? call : found);
+        return is_own ? found : call;
+    }
     if (asprintf(&both, "%s, called at %s", found, call) < 0) abort();
     free(found);
     free(call);

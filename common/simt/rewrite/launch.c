@@ -80,17 +80,6 @@ static const struct token *shape_closing(const struct source *source, const stru
     return NULL;
 }
 
-/* The (, [ or < that `token` closes. */
-static const struct token *opening(const struct token *token) {
-    bool is_angle = is(token, ">");
-    for (int angles = 0, brackets = 0; token->kind != START; token--) {
-        brackets += is_one_of(token, ")]") - is_one_of(token, "([");
-        if (brackets == 0) angles += is(token, ">") - is(token, "<");
-        if (is_angle ? angles <= 0 : brackets <= 0) break;
-    }
-    return token;
-}
-
 /* Where the expression that ends before `end` and names the kernel starts: words, ::, ., ->, and brackets. */
 static const struct token *kernel_start(const struct token *end) {
     for (const struct token *token = end;;) {

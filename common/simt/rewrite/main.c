@@ -239,6 +239,7 @@ static void rewrite(struct rewriter *r) {
         if (token->kind == END) break;
         source->at = token;
         token->start = r->output.length;
+        if (token->before != NULL) append(&r->output, token->before, strlen(token->before));
         past = rewrite_token(r, token);
         while (++token < past) token->start = r->output.length;
     }
@@ -266,6 +267,7 @@ int main(int argc, char **argv) {
     r.declaration = r.arguments_end = r.source.tokens;
     append(&r.output, "", 0);
     note_ptx_names(&r);
+    note_wrappers(&r);
     rewrite(&r);
     check_uses(&r);
     FILE *file = fopen(argv[2], "wb");

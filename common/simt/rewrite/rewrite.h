@@ -31,7 +31,9 @@ struct token {
     int line;
     const char *file; /* as the line marker above spells it */
     const char *text, *end;
-    size_t start; /* of what comes of it in the output, once that is written */
+    size_t start;       /* of what comes of it in the output, once that is written */
+    const char *before; /* goes before it there; NULL: nothing */
+    bool passes_place;  /* an asm: of a wrapper that knows the line of its call */
 };
 
 struct source {
@@ -106,6 +108,8 @@ void check_readable(const struct source *source, const struct token *token);
 /* The first of the characters `wanted` outside of any bracket opened at `token` or later; NULL when there is none. */
 const struct token *find_outside_brackets(const struct source *source, const struct token *token, const char *wanted);
 const struct token *skip_brackets(const struct source *source, const struct token *token);
+/* The (, [, { or < that `token` closes. */
+const struct token *opening(const struct token *token);
 /* Past alignas(...), __attribute__((...)) or __launch_bounds__(...); `token` itself when none stands there. */
 const struct token *skip_attribute(const struct source *source, const struct token *token);
 /* Past the > that closes the < at `token`, and what is between; NULL when there is none. */
@@ -137,5 +141,6 @@ struct function *find_function(const struct rewriter *r, const struct token *nam
 void note_function(struct rewriter *r, const struct token *token, const struct token *end, bool has_body);
 bool declare_file_shared(struct rewriter *r, const struct token *brace);
 void note_ptx_names(struct rewriter *r);
+void note_wrappers(struct rewriter *r);
 
 #endif

@@ -19,15 +19,6 @@ static _Noreturn void die_of_declaration(const struct source *source) {
     die(source, "a __shared__ declaration that cannot be read: write __shared__ TYPE NAME[SIZE];");
 }
 
-/* The bracket that the one at `t` closes. */
-static const struct token *skip_brackets_back(const struct token *t) {
-    for (int open = 0; t->kind != START; t--) {
-        open += is_one_of(t, ")]}") - is_one_of(t, "([{");
-        if (open == 0) break;
-    }
-    return t;
-}
-
 enum declared { NOT_DECLARED, VARIABLE, CONSTANT, CONST }; /* the last may be known only when the kernel runs */
 
 /* What TYPE NAME and then = , ; or ) declares, where the type words only. */
@@ -52,7 +43,7 @@ static bool is_variable_here(const struct token *here, int blocks, const struct 
         if (is(name, built_in[i])) return true;
     for (const struct token *t = here - 1; t->kind != START; t--) {
         if (is(t, "{") && blocks-- == 0) break;
-        if (is_one_of(t, ")]}") && !(is(t, ")") && is(t + 1, "{"))) t = skip_brackets_back(t);
+        if (is_one_of(t, ")]}") && !(is(t, ")") && is(t + 1, "{"))) t = opening(t);
         if (is(t, "(") && blocks == 0) break; /* of the parameters */
         if (!is_same_word(t, name)) continue;
         enum declared found = declared_as(t);

@@ -177,6 +177,16 @@ const struct token *skip_brackets(const struct source *source, const struct toke
     return end + 1;
 }
 
+const struct token *opening(const struct token *token) {
+    bool is_angle = is(token, ">");
+    for (int angles = 0, brackets = 0; token->kind != START; token--) {
+        brackets += is_one_of(token, ")]}") - is_one_of(token, "([{");
+        if (brackets == 0) angles += is(token, ">") - is(token, "<");
+        if (is_angle ? angles <= 0 : brackets <= 0) break;
+    }
+    return token;
+}
+
 const struct token *skip_attribute(const struct source *source, const struct token *token) {
     if (!is(token, "alignas") && !is(token, "__attribute__") && !is(token, "__launch_bounds__")) return token;
     const struct token *parenthesis = skip_markers(token + 1);
