@@ -25,7 +25,7 @@ target_link_libraries(device_runtime INTERFACE CUDA::cudart)
 function(add_kernels name file)
     add_library(${name} OBJECT ${file})
     set_source_files_properties(${file} PROPERTIES LANGUAGE CUDA)
-    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/common/device ${CMAKE_SOURCE_DIR}/common/cuda)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/common/device)
     target_compile_options(${name} PRIVATE -std=c++20 -lineinfo $<$<BOOL:${ATTENTION_WERROR}>:-Werror=all-warnings>)
     # A step that needs a newer card than some is compiled for the others only, or for the least one that it takes.
     file(STRINGS ${file} stated REGEX "compute_capability = [0-9]+")

@@ -11,7 +11,7 @@ recorded=plots/data/machine_code/registers.txt
 # shellcheck disable=SC2317 # called by xargs
 compile_kernel() { # FILE FOLDER: for all targets that it supports; what ptxas says of a step goes to the folder
     local file=$1 log=$2/${1//\//,} needed target older=() quick=(-Xcicc -O1 -Xptxas -O1) status=0
-    local nvcc=(nvcc -std=c++20 -O3 -Icommon/device -Icommon/harness -Icommon/cuda -Itests -Werror all-warnings -c "$file" -o "$log.o")
+    local nvcc=(nvcc -std=c++20 -O3 -Icommon/device -Icommon/harness -Itests -Werror all-warnings -c "$file" -o "$log.o")
     needed=$(sed -nE 's/.*compute_capability = ([0-9]+).*/\1/p' "$file")
     for target in 75 80; do
         ((target < ${needed:-0})) || older+=(-gencode "arch=compute_$target,code=sm_$target")

@@ -89,22 +89,24 @@ static void transpose(const struct simt_lanes *lanes) {
 FORMS(ldmatrix, from_rows)
 FORMS(stmatrix, to_rows)
 
-struct simt_registers simt_ldmatrix(const void *row, int matrices, int transposed, const char *file, int line) {
+struct simt_registers simt_ldmatrix(size_t address, int matrices, int transposed, const char *file, int line) {
     const struct simt_collective *instruction = &ldmatrix[matrices][transposed];
     const void *pc = __builtin_return_address(0);
-    struct matrices operand = {.row = (unsigned char *)(uintptr_t)row};
+    void *row = simt_shared_pointer(address);
+    struct matrices operand = {.row = row};
     struct simt_registers result = {{0}};
     if ((int)(simt_self->linear % WARP_SIZE) < 8 * matrices) check_row(row, ACCESS_LDMATRIX, instruction->name, pc);
     collective_meet(instruction, 0xffffffffu, &operand, &result, file, line, pc);
     return result;
 }
 
-void simt_stmatrix(void *row, int matrices, int transposed, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
+void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
                    const char *file, int line) {
     const struct simt_collective *instruction = &stmatrix[matrices][transposed];
     const void *pc = __builtin_return_address(0);
     struct matrices operand = {.registers = {{r0, r1, r2, r3}}};
     uint16_t elements[8];
+    void *row = simt_shared_pointer(address);
     collective_meet(instruction, 0xffffffffu, &operand, elements, file, line, pc);
     if ((int)(simt_self->linear % WARP_SIZE) >= 8 * matrices) return;
     check_row(row, ACCESS_WRITE, instruction->name, pc);

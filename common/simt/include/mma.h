@@ -1,12 +1,13 @@
 /* WMMA for the simulated device: products of 16 x 16 matrices with elements of 16 bits, summed in fp32.
  *
- * A fragment is what mma.sync takes (ptx.cuh), and memory is accessed as nvcc does it for compute capability 8.0 and later: A
+ * A fragment is what mma.sync takes (simt_mma()), and memory is accessed as nvcc does it for compute capability 8.0 and later: A
  * and B by loads of 4 bytes, each two elements, and movmatrix where the order of storage is the other one; an accumulator by
  * accesses of 8 bytes. As on a card, which lane holds which element is nothing to rely on. */
 #ifndef SIMT_MMA_H
 #define SIMT_MMA_H
 
-#include "ptx.cuh"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 namespace nvcuda {
 namespace wmma {
@@ -98,11 +99,13 @@ static inline void mma_sync(fragment<accumulator, 16, 16, 16, float> &d, const f
         A[i] = a.x[2 * i].bits | (uint32_t)a.x[2 * i + 1].bits << 16;
         B[i] = b.x[2 * i].bits | (uint32_t)b.x[2 * i + 1].bits << 16;
     }
+    const simt_collective *instruction = std::is_same_v<T, __half> ? &simt_mma_half : &simt_mma_bfloat16;
     for (int half = 0; half < 2; half++) {
         float C[4];
         for (int i = 0; i < 4; i++) C[i] = c.x[4 * half + i];
-        mma_m16n8k16<T>(C, A, B[2 * half], B[2 * half + 1], file, line);
-        for (int i = 0; i < 4; i++) d.x[4 * half + i] = C[i];
+        simt_floats sum =
+            simt_mma(instruction, C[0], C[1], C[2], C[3], A[0], A[1], A[2], A[3], B[2 * half], B[2 * half + 1], file, line);
+        for (int i = 0; i < 4; i++) d.x[4 * half + i] = sum.x[i];
     }
 }
 

@@ -90,16 +90,16 @@ extern const struct simt_collective simt_syncwarp, simt_shfl, simt_shfl_up, simt
 
 /* ---- tensor cores: all 32 lanes take part --------------------------------------------------------------------------------
  * Fragments travel by value, so that a kernel's variables stay registers. 8 x 8 matrices have elements of 16 bits, and rows of
- * 16 bytes that begin at multiples of 16 bytes in shared memory. Lane 8 i + r names row r of matrix i; register i of lane l
- * holds elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of matrix i, or with `transposed` of its column l / 4. */
+ * 16 bytes that begin at multiples of 16 bytes in shared memory. Lane 8 i + r gives the address of row r of matrix i; register i
+ * of lane l holds elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of matrix i, or with `transposed` of its column l / 4. */
 struct simt_registers {
     uint32_t r[4];
 };
 struct simt_floats {
     float x[4];
 };
-struct simt_registers simt_ldmatrix(const void *row, int matrices, int transposed, const char *file, int line);
-void simt_stmatrix(void *row, int matrices, int transposed, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
+struct simt_registers simt_ldmatrix(size_t address, int matrices, int transposed, const char *file, int line);
+void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
                    const char *file, int line);
 /* The matrices that these registers hold, transposed. */
 struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line);

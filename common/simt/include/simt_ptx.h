@@ -1,5 +1,6 @@
 /* Inline PTX: rewrite/ptx.c turns asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)) into simt_ptx::ex2_approx_f32((y), (x)), and
- * refuses, with its line, each instruction whose name is not in this file. Operands in brackets and braces come one by one. */
+ * refuses, with its line, each instruction whose name is not in this file. Operands in brackets and braces come one by one. The
+ * place of a function around one asm (common/device/ptx.cuh has such) is that of its call. */
 #ifndef SIMT_PTX_H
 #define SIMT_PTX_H
 
@@ -11,7 +12,7 @@ namespace simt_ptx {
 #define SIMT_PTX_UNARY(name, expression)                                                                                       \
     static inline void name(float &d, float a) { d = expression; }
 SIMT_PTX_UNARY(ex2_approx_f32, exp2f(a))
-SIMT_PTX_UNARY(ex2_approx_ftz_f32, exp2f(a))
+SIMT_PTX_UNARY(ex2_approx_ftz_f32, a < -126.0f ? 0.0f : exp2f(a))
 SIMT_PTX_UNARY(lg2_approx_f32, log2f(a))
 SIMT_PTX_UNARY(lg2_approx_ftz_f32, log2f(a))
 SIMT_PTX_UNARY(rcp_approx_f32, 1.0f / a)
@@ -132,6 +133,10 @@ template <typename D> static inline void ld_shared_f32(D &d, size_t p) { d = *(c
 static inline void st_shared_f32(size_t p, float a) { *(float *)simt_shared_pointer(p) = a; }
 template <typename P> static inline void red_global_add_f32(P p, float a) { atomicAdd((float *)p, a); }
 template <typename P> static inline void red_global_add_u32(P p, unsigned a) { atomicAdd((unsigned *)p, a); }
+template <typename P> static inline void red_global_add_v4_f32(P p, float a, float b, float c, float d) {
+    float operand[] = {a, b, c, d};
+    simt_reduce_add4((float *)p, operand);
+}
 template <typename P> static inline void prefetch_global_L2(P) {}
 static inline void membar_gl() { __threadfence(); }
 static inline void membar_cta() { __threadfence_block(); }
@@ -161,20 +166,27 @@ static inline void cp_async_wait_all(SIMT_HERE) {
 #define SIMT_PTX_LDMATRIX(suffix, transposed)                                                                                  \
     template <typename D, typename S>                                                                                          \
     static inline void ldmatrix_sync_aligned_m8n8_x1##suffix##_shared_b16(D &a, S row, SIMT_HERE) {                            \
-        a = (D)simt_ldmatrix(simt_shared_pointer((size_t)row), 1, transposed, file, line).r[0];                                \
+        a = (D)simt_ldmatrix((size_t)row, 1, transposed, file, line).r[0];                                                     \
     }                                                                                                                          \
     template <typename D, typename S>                                                                                          \
     static inline void ldmatrix_sync_aligned_m8n8_x2##suffix##_shared_b16(D &a, D &b, S row, SIMT_HERE) {                      \
-        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 2, transposed, file, line);                         \
+        simt_registers m = simt_ldmatrix((size_t)row, 2, transposed, file, line);                                              \
         a = (D)m.r[0], b = (D)m.r[1];                                                                                          \
     }                                                                                                                          \
     template <typename D, typename S>                                                                                          \
     static inline void ldmatrix_sync_aligned_m8n8_x4##suffix##_shared_b16(D &a, D &b, D &c, D &d, S row, SIMT_HERE) {          \
-        simt_registers m = simt_ldmatrix(simt_shared_pointer((size_t)row), 4, transposed, file, line);                         \
+        simt_registers m = simt_ldmatrix((size_t)row, 4, transposed, file, line);                                              \
         a = (D)m.r[0], b = (D)m.r[1], c = (D)m.r[2], d = (D)m.r[3];                                                            \
     }
 SIMT_PTX_LDMATRIX(, 0)
 SIMT_PTX_LDMATRIX(_trans, 1)
+#define SIMT_PTX_STMATRIX(suffix, transposed)                                                                                  \
+    static inline void stmatrix_sync_aligned_m8n8_x4##suffix##_shared_b16(size_t row, unsigned a, unsigned b, unsigned c,      \
+                                                                          unsigned d, SIMT_HERE) {                             \
+        simt_stmatrix(row, 4, transposed, a, b, c, d, file, line);                                                             \
+    }
+SIMT_PTX_STMATRIX(, 0)
+SIMT_PTX_STMATRIX(_trans, 1)
 #define SIMT_PTX_MMA(name, collective)                                                                                         \
     static inline void name(float &d0, float &d1, float &d2, float &d3, unsigned a0, unsigned a1, unsigned a2, unsigned a3,    \
                             unsigned b0, unsigned b1, float c0, float c1, float c2, float c3, SIMT_HERE) {                     \

@@ -104,8 +104,18 @@ void simt_fence(void) {
 /* ---- addresses and clocks ---- */
 
 int simt_is_shared(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start < SHARED_BYTES_MAX; }
-size_t simt_shared_address(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start; }
-void *simt_shared_pointer(size_t address) { return simt_worker->shared.start + address; }
+/* Kernels keep such an address in 32 bits. One of other memory begins at ELSEWHERE: messages name the pointer that it was. */
+enum { ELSEWHERE = 1 << 30 };
+size_t simt_shared_address(const void *pointer) {
+    size_t offset = (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start;
+    if (offset < ELSEWHERE) return offset;
+    simt_self->elsewhere = (uintptr_t)pointer;
+    return ELSEWHERE;
+}
+void *simt_shared_pointer(size_t address) {
+    if (address < ELSEWHERE) return simt_worker->shared.start + address;
+    return (void *)(simt_self->elsewhere + address - ELSEWHERE);
+}
 void simt_give_way(void) { fiber_give_way(); }
 
 long long simt_clock(void) {

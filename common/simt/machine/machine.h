@@ -53,6 +53,7 @@ struct thread {
     bool in_pieces; /* the access that is judged is a part of one that a card would split */
     uintptr_t seen; /* the latest access of `seen_bytes` that a hook has let pass */
     size_t seen_bytes;
+    uintptr_t elsewhere; /* of the latest simt_shared_address() that asked for a pointer to other memory */
 
     struct place place; /* of the barrier, collective or condition that it waits at */
     const struct simt_collective *collective;
