@@ -39,7 +39,7 @@ struct request {
     unsigned how;
 };
 struct reply {
-    bool ok; /* else the device found a fault */
+    unsigned ok; /* 0: the device found a fault. No bool: who writes it is not trusted, and a bool must be 0 or 1 */
     size_t workspace_bytes;
 };
 
