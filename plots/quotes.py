@@ -1,4 +1,4 @@
-"""What the pages quote: diffs of kernel files, functions, whole files and what scripts print. Standard library only."""
+"""What the pages quote: functions, whole files and what scripts print. Standard library only."""
 
 import re
 import subprocess
@@ -8,29 +8,17 @@ from pathlib import Path
 from records import need
 
 
-def compared(book, old, new, *options):
-    """What `diff` of diffutils prints for two kernel files: it is on every Debian, where git need not be."""
-    paths = [book.kernel_file(step).relative_to(book.root) for step in (old, new)]
-    labels = [f"--label={side}/{path}" for side, path in zip("ab", paths)]
-    done = subprocess.run(["diff", *options, *labels, *paths], cwd=book.root, capture_output=True, text=True)
-    need(done.returncode < 2, f"diff of {old} and {new}: {done.stderr}")
-    return done.stdout
-
-
-# What PyTorch has for a data type; the best fused kernel among them, and its name in a heading.
-
-
 def fenced(language, lines):
     return f"```{language}\n" + "".join(line + "\n" for line in lines) + "```\n"
 
 
-def diff(book, page, old, new):
-    return fenced("diff", compared(book, old, new, "-U3").splitlines())
+def lines_of(book, file):
+    need((book.root / file).is_file(), f"there is no {file}")
+    return (book.root / file).read_text(encoding="utf-8").splitlines()
 
 
 def whole_file(book, page, file):
-    need((book.root / file).is_file(), f"there is no {file}")
-    return fenced("", (book.root / file).read_text(encoding="utf-8").splitlines())
+    return fenced("", lines_of(book, file))
 
 
 def output(book, page, script):
@@ -44,8 +32,7 @@ BELONGING = re.compile(r"^(?:/\*(?:(?!\*/)[\s\S])*\*/\n|//.*\n|(?!.*[;}]\s*\n)[^
 
 def code(book, page, file, name):
     """One function or struct, from the comment before it to its closing brace."""
-    need((book.root / file).is_file(), f"there is no {file}")
-    lines = (book.root / file).read_text(encoding="utf-8").splitlines()
+    lines = lines_of(book, file)
     # The line that holds `name(` and whose statement goes on to a brace rather than to a semicolon.
     starts = [at for at, line in enumerate(lines) if re.match(rf"(?![\s/#*}}]).*\b{re.escape(name)}\(", line)
               and re.match(r"[^;{]*\{", re.sub(r"//.*", "", "\n".join(lines[at : at + 20])))]

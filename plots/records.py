@@ -18,6 +18,7 @@ class BadRecord(Exception):
 
 
 DASH = "-"  # what has not been recorded
+# The best library of each data type, a backend of PyTorch, and its name in a heading.
 BEST = {"fp32": ("efficient", "% of PyTorch's fused kernel"), "fp16": ("cudnn", "% of cuDNN"), "bf16": ("cudnn", "% of cuDNN")}
 
 

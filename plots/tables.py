@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the measured numbers, the diffs and the quoted code into the book's pages. Standard library only.
+"""Writes the measured numbers and the quoted code into the book's pages. Standard library only.
 
     tables.py            brings README.md, docs/**/*.md and steps/*/*.md up to date
     tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number that
@@ -10,7 +10,6 @@
 A block stands between two comments, each at the beginning of a line, and ends with <!-- end table --> and so on:
 
     <!-- begin table counters 03_online_softmax --> a table and its arguments, in the order in which --help shows them
-    <!-- begin diff 01_naive 02_tiled_matmul -->   from one step's kernel file to another's
     <!-- begin code steps/01_naive/naive.cu scores -->  the function `scores` with the comment before it
     <!-- begin file docs/sessions/ncu.txt -->      a whole file
     <!-- begin output steps/09_fa2_bwd_warps/worked.py -->  what a script prints
@@ -49,6 +48,7 @@ import json
 import math
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -63,7 +63,7 @@ from truth import agreement, apart, truth, truth_rows
 
 CARDS = ("h200", "h100")
 # A block holds no other beginning: one whose end was forgotten must not swallow the text up to the next one's end.
-BLOCK = re.compile(r"^<!-- begin (table|diff|code|file|output) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
+BLOCK = re.compile(r"^<!-- begin (table|code|file|output) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
 INLINE = re.compile(r"<!-- (n) (\S+) -->(.*?)<!-- /n -->")
 ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
 MEASURED = re.compile(
@@ -131,8 +131,10 @@ class Book:
         return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', match[1])) if match else ""
 
     def changed_lines(self, old, new):
-        """Added plus deleted."""
-        return sum(line.startswith(("<", ">")) for line in quotes.compared(self, old, new).splitlines())
+        """Added plus deleted, by `diff` of diffutils: it is on every Debian, where git need not be."""
+        done = subprocess.run(["diff", self.kernel_file(old), self.kernel_file(new)], capture_output=True, text=True)
+        need(done.returncode < 2, f"diff of {old} and {new}: {done.stderr}")
+        return sum(line.startswith(("<", ">")) for line in done.stdout.splitlines())
 
     def chain(self, chapter):
         """The rungs of a chapter in order, the last one being the chapter's own, and those beside the chain."""
@@ -409,7 +411,7 @@ class Page:
 
     def renew(self, match):
         kind, words, old = match.groups()
-        make = {"table": table, "diff": quotes.diff, "code": quotes.code, "file": quotes.whole_file, "output": quotes.output, "n": inline_value}[kind]
+        make = {"table": table, "code": quotes.code, "file": quotes.whole_file, "output": quotes.output, "n": inline_value}[kind]
         try:
             new = make(self.book, self.path, *words.split())
         except BadMarker as error:
