@@ -85,16 +85,6 @@ class Times:
         return min(reversed(self.comparable(self.like)), key=lambda line: line.step, default=None)
 
 
-def memory(size):
-    if size is None:
-        return "-"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            break
-        size /= 1024
-    return "none" if size == 0 else f"{size:.0f} B" if unit == "B" else rec.number(size, f" {unit}")
-
-
 def size_in_words(table, shape):
     return f"{PASSES[table[0]]}{table[1]}, {shape}"
 
@@ -123,7 +113,7 @@ def print_table(results, recorded, table, failed):
         checked = [line for line in own if line.ok is not None]
         bad = step in failed or not all(line.ok for line in checked)
         rows.append([step, rec.number(time and time.ms, " ms"), rec.number(first.ms / time.ms if time else None, "x"),
-                     rec.number(time and time.tflops), memory(size and size.workspace),
+                     rec.number(time and time.tflops), rec.size_in_bytes(size and size.workspace),
                      f"{worst(line.error for line in checked):.1e}" if checked else "-",
                      "FAILED" if bad else "ok" if checked else "-", first_lines[step].details.get("idea") or ""])
         without += time is None

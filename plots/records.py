@@ -108,8 +108,18 @@ def kernels(lines, step, options):
 def number(value, unit=""):
     """Three significant digits, never an exponent."""
     if value is None or not math.isfinite(value):
-        return "-"
+        return DASH
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0}f}{unit}"
+
+
+def size_in_bytes(size):
+    if size is None:
+        return DASH
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            break
+        size /= 1024
+    return "none" if size == 0 else f"{size:.0f} B" if unit == "B" else number(size, f" {unit}")
 
 
 def read(paths):

@@ -45,7 +45,6 @@ line says where it is from and carries <!-- cited -->.
 
 import inspect
 import json
-import math
 import os
 import re
 import subprocess
@@ -58,7 +57,7 @@ import quotes
 import records as rec
 import trials
 from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, other_stalls, stall_counter, stalls_of
-from records import BEST, DASH, BadMarker, need, number, options_of, parse_size
+from records import BEST, DASH, BadMarker, need, number, options_of, parse_size, size_in_bytes
 from truth import agreement, apart, truth, truth_rows
 
 CARDS = ("h200", "h100")
@@ -68,16 +67,6 @@ INLINE = re.compile(r"<!-- (n) (\S+) -->(.*?)<!-- /n -->")
 ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
 MEASURED = re.compile(
     r"\d[\d.,]*\s*(?:(?:ms|µs|μs|us|TFLOP/s|TFLOPS|GFLOP/s|TB/s|GB/s)\b|(?:times|x|×)\s+(?:as\s+fast|faster|slower)\b)")
-
-
-# ---- numbers as text -----------------------------------------------------------------------------------------------------
-
-
-def size_in_bytes(value):
-    if not value:
-        return DASH if value is None else "none"
-    power = min(3, int(math.log2(value)) // 10)
-    return number(value / 1024**power, f" {'KMG'[power - 1]}iB") if power else f"{value} B"
 
 
 def divided(a, b):
