@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import records as rec
 from causes import COUNTED
-from records import need, options_of
+from records import DASH, need, options_of
 
 COMPARED = COUNTED["compared"]
 LEAST_RATIO, MOST_RATIO, LEAST_SHARE, SMALL_SHARE = 0.95, 1.05, 0.98, 1e-3
@@ -66,20 +66,27 @@ def truth_rows(book):
     return rows
 
 
+def both_counts(row):
+    return [row.what, str(row.ours), str(row.theirs), f"{row.ours / row.theirs:.3f}" if row.theirs else DASH]
+
+
+def with_notes(headings, alignments, rows):
+    """A table of (cells, a reason or None): the reasons stand below it, and their numbers in its last column."""
+    numbers = {reason: at for at, reason in enumerate(dict.fromkeys(reason for _, reason in rows if reason), start=1)}
+    return (headings, alignments, [[*cells, f"({numbers[reason]})" if reason else ""] for cells, reason in rows],
+            *(f"\n({at}) {reason}.\n" for reason, at in numbers.items()))
+
+
 def truth(book, page, size):
     """The simulated device's counts beside Nsight Compute's."""
-    rows, notes, before = [], [], None
+    rows, before = [], None
     for row in truth_rows(book):
-        step, reason = row.run["step"], row.cause or (row.agree if row.agree is not True else None)
-        if row.run["options"] != options_of(size) or not rec.is_chapter(step) or not row.ours and not row.theirs:
-            continue
-        cell = f"{step[:2]} `{row.kernel}`"
-        notes += [reason] if reason and reason not in notes else []
-        rows.append([cell if cell != before else "", row.what, str(row.ours), str(row.theirs), f"{row.ours / row.theirs:.3f}" if row.theirs else "-",
-                     f"({notes.index(reason) + 1})" if reason else ""])
-        before = cell
-    return (["kernel", "counter", "simulated", "card", "ratio", "cause"], "llrrrl", rows,
-            *(f"\n({at}) {reason}.\n" for at, reason in enumerate(notes, start=1)))
+        step = row.run["step"]
+        if row.run["options"] == options_of(size) and rec.is_chapter(step) and (row.ours or row.theirs):
+            cell = f"{step[:2]} `{row.kernel}`"
+            rows.append(([cell if cell != before else "", *both_counts(row)], row.cause or (row.agree if row.agree is not True else None)))
+            before = cell
+    return with_notes(["kernel", "counter", "simulated", "card", "ratio", "cause"], "llrrrl", rows)
 
 
 def agreement(book, page):
@@ -94,11 +101,7 @@ def agreement(book, page):
 
 def apart(book, page):
     """The counts that do not agree, and what the card counts without the cause."""
-    rows, notes = [], []
-    for row in sorted(truth_rows(book), key=lambda row: (row.run["step"], row.run["options"])):
-        if not row.agree:
-            notes += [row.cause] if row.cause not in notes else []
-            rows.append([f"`{row.run['step']}`", rec.size_of(row.run["options"]), f"`{row.kernel}`", row.what, str(row.ours),
-                         str(row.theirs), f"{row.ours / row.theirs:.3f}" if row.theirs else "-", "-" if row.without is None else str(row.without), f"({notes.index(row.cause) + 1})"])
-    return (["", "size", "kernel", "counter", "simulated", "card", "ratio", "card, without the cause", "cause"], "llllrrrrl", rows,
-            *(f"\n({at}) {cause}.\n" for at, cause in enumerate(notes, start=1)))
+    rows = [([f"`{row.run['step']}`", rec.size_of(row.run["options"]), f"`{row.kernel}`", *both_counts(row),
+              DASH if row.without is None else str(row.without)], row.cause)
+            for row in sorted(truth_rows(book), key=lambda row: (row.run["step"], row.run["options"])) if not row.agree]
+    return with_notes(["", "size", "kernel", "counter", "simulated", "card", "ratio", "card, without the cause", "cause"], "llllrrrrl", rows)
