@@ -185,11 +185,9 @@ def rungs(card, _):
 def counters(card, jobs):
     chapters, all_rungs = rec.chapters(ROOT), rec.rungs(ROOT)
     climbed = [step for step in all_rungs if len([other for other in all_rungs if other[:2] == step[:2]]) > 2]
-    wide = [(step, size) for step in chapters for size in COUNTED]
-    wide += [(step, size) for step in climbed if step not in chapters for size in COUNTED]
+    wide = [(step, size) for step in dict.fromkeys(chapters + climbed) for size in COUNTED]
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
-    narrow = [(step, size) for step in chapters for size in TRUTH]
-    narrow += [(step, size) for step in all_rungs if step not in chapters for size in TRUTH[:2]]
+    narrow = [(step, size) for step in dict.fromkeys(chapters + all_rungs) for size in (TRUTH if step in chapters else TRUTH[:2])]
     file = card.new_file("counters", "counters")
     count_all(narrow, jobs, file)
     for step, size in wide:
@@ -198,8 +196,7 @@ def counters(card, jobs):
 
 def drawn(card, jobs):
     sizes, chapters = rec.drawn(card.commit), rec.chapters(ROOT)
-    pairs = [(step, size) for step in chapters for size in sizes]
-    pairs += [(step, size) for step in rec.rungs(ROOT) if step not in chapters for size in sizes[:2]]
+    pairs = [(step, size) for step in dict.fromkeys(chapters + rec.rungs(ROOT)) for size in (sizes if step in chapters else sizes[:2])]
     count_all(pairs, jobs, card.new_file("counters", "drawn"), {"commit": card.commit})
 
 
