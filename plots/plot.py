@@ -10,6 +10,7 @@ A picture shows one card, which it names: of those in plots/data, the one that w
 """
 
 import argparse
+import functools
 import math
 import os
 import sys
@@ -27,11 +28,10 @@ from provenance import ROOT
 PASSES = {"fwd": "forward", "bwd": "backward"}
 METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that shows its traffic
 
-# Ceilings of the cards that were counted: name; TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
+# Ceilings of the cards that were counted: TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
 # NVIDIA's datasheets. What less than the peak bounds these kernels: FMAs of a register tile and mma.sync, both measured.
-# The newest card stands first.
+CARDS = {"NVIDIA H200": 4.8, "NVIDIA H100 80GB HBM3": 3.35}
 PEAKS = {32: ("CUDA cores, FP32", 66.9), 16: ("16-bit tensor cores", 989)}
-CARDS = {"h200": ("NVIDIA H200", 4.8), "h100": ("NVIDIA H100 80GB HBM3", 3.35)}
 BOOK = tables.Book(ROOT)
 CONSTANTS = {name: value for name, (_, value, _) in probes.of_card(BOOK).items()}
 MEASURED = {32: ("FMAs alone, measured", round(CONSTANTS["fma"], 1)),
@@ -119,7 +119,7 @@ def traffic(records):
     backward = {record.step for record in records if record.pass_ == "bwd"}
     names = {record.step: name(record) for record in records}
     (b, h, n, d), found = map(int, METERED.split()[1::2]), {}
-    for run in rec.lines(ROOT / "plots" / "data" / "counters" / "meter.jsonl"):
+    for run in BOOK.meters:
         if run["options"] == METERED and rec.is_chapter(run["step"]):
             sectors = sum(access.get("sectors", 0) for kernel in run["meter"] for access in kernel["lines"])
             shown = names.get(run["step"], run["step"])
@@ -134,12 +134,10 @@ def roofline(bits, steps):
     it. A part of what a kernel stores last is in the L2 cache when it ends. The counter does not see these bytes, which
     memory must still take: a step is charged for the writing of all its outputs. So no point lies right of the line of its
     pass."""
-    folder = ROOT / "plots" / "data" / "counters"
-    card = next(card for card in CARDS if (folder / f"{card}-counters.jsonl").exists())
-    lines, points, least = rec.lines(folder / f"{card}-counters.jsonl"), [], {}
+    points, least, card = [], {}, BOOK.records()[-1].device
     for step, pass_ in sorted(steps.items()):
         for dim in (64, 128) if bits == 16 else (64,):
-            kernels = [kernel["counters"] for kernel in rec.kernels(lines, step, f"{COUNTED} {dim}")]
+            kernels = [kernel["counters"] for kernel in BOOK.counters(step, f"{COUNTED} {dim}")]
             total = lambda name: sum(kernel[name] for kernel in kernels)
             flops = 4.0 * HEADS * LENGTH**2 * dim * (2.5 if pass_ == "bwd" else 1.0)
             outputs = HEADS * LENGTH * (3 * dim * bits // 8 if pass_ == "bwd" else dim * bits // 8 + 4)
@@ -148,7 +146,7 @@ def roofline(bits, steps):
                 moved = total("dram__bytes_read.sum") + max(outputs, total("dram__bytes_write.sum"))
                 points.append([step, dim, flops / moved, flops / total("gpu__time_duration.sum") * 1e-3])
                 assert points[-1][2] < 1.01 * least[pass_], f"{step} moves fewer bytes than its inputs and outputs have"
-    return {"card": CARDS[card], "ceilings": [*PEAKS[bits], MEASURED[bits]], "points": points, "least": least,
+    return {"card": (card, CARDS[card]), "ceilings": [*PEAKS[bits], MEASURED[bits]], "points": points, "least": least,
             "passes": steps} if points else None
 
 
@@ -186,6 +184,9 @@ def bytes_label(value):
 # ---- drawing --------------------------------------------------------------------------------------------------------
 
 
+WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # behind words that stand on lines
+
+
 def plain_ticks(axis):
     """1, 10, 100 instead of powers of ten, with 2 and 5 between where a decade or two is all there is."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -196,14 +197,18 @@ def plain_ticks(axis):
     axis.set_minor_locator(NullLocator())
 
 
+def write(axes, x, y, text, dx, dy=0, **more):
+    """Beside a point, by so many 1/72 inches."""
+    axes.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", **{"va": "center"} | more)
+
+
 def draw_dots(facts, label, words):
     """A dot per step on a logarithmic axis, its value beside it. points: [step, value] or [step, value, least possible]."""
     points, mark = facts["points"], None
     fig, axes = style.figure(height=1.8 + 0.38 * len(points))
     for row, (step, value, *least) in enumerate(points):
         axes.plot(value, row, **style.looks(step), markersize=9, clip_on=False)
-        axes.annotate(label(value), (value, row), xytext=(9, 0), textcoords="offset points", va="center",
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
+        write(axes, value, row, label(value), 9, bbox=WHITE)
         for low in least:
             mark, = axes.plot([low] * 2, [row - 0.4, row + 0.4], color=style.INK, linewidth=2)
     low, high = min(point[-1] for point in points), max(point[1] for point in points)
@@ -229,8 +234,8 @@ def draw_bounds(facts):
             y = row + 0.27 * (at - 1)
             axes.barh(y, 100 * value, height=0.25, color=colour)
             if value > max(share.values()) - 0.02:
-                axes.annotate(f"{100 * value:.0f} %", (100 * value, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
-        axes.annotate(f"{time:.0f} µs", (100, row), xytext=(6, 0), textcoords="offset points", va="center", annotation_clip=False)
+                write(axes, 100 * value, y, f"{100 * value:.0f} %", 4, fontsize=9)
+        write(axes, 100, row, f"{time:.0f} µs", 6, annotation_clip=False)
     axes.set_yticks(range(len(points)), [point[0] for point in points])
     axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="unit works, % of the launch's time")
     handles = [axes.barh(0, 0, color=colour) for _, colour in zip(points[0][2], style.PALETTE[1:])]
@@ -288,15 +293,12 @@ def draw_roofline(facts):
              title=f"What the {words} attain, and what bounds them\n{card}, B 4, H 16, N {LENGTH}" + ", d 64" * (not both))
     fig.get_layout_engine().execute(fig)  # the axes have their size, and the slope its angle
 
-    def label(x, y, text, dx, dy, **more):
-        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-        axes.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", bbox=behind, **{"fontsize": 10, "zorder": 3} | more)
-
+    label = functools.partial(write, axes, bbox=WHITE, fontsize=10, zorder=3)
     axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color=style.INK, linewidth=1.8)
     label(right, peak, f"{peak} TFLOP/s: {unit}", -2, 4, ha="right", va="bottom")
     (x0, y0), (x1, y1) = axes.transData.transform([(left, left * bandwidth), (ridge, peak)])
     middle = math.sqrt(left * ridge)
-    label(middle, middle * bandwidth, f"{bandwidth} TB/s of memory", -5, 5, ha="center", va="center", rotation_mode="anchor",
+    label(middle, middle * bandwidth, f"{bandwidth} TB/s of memory", -5, 5, ha="center", rotation_mode="anchor",
           rotation=math.degrees(math.atan2(y1 - y0, x1 - x0)))
     axes.plot([less[1] / bandwidth, right], [less[1]] * 2, color=style.GREY, linewidth=1.8, linestyle="--")
     label(less[1] / bandwidth, less[1], f"{less[1]}: {less[0]}", 8, -4, va="top")
@@ -307,13 +309,13 @@ def draw_roofline(facts):
         before = both and not n
         text = f"{PASSES[pass_]}: least bytes\n(each array moved once)" if both else "least bytes:\nnothing lies\nright of here"
         label(at, math.sqrt(peak * less[1]) if both else axes.get_ylim()[0] * margin, text, -6 if before else 6, 0,
-              ha="right" if before else "left", va="center")
+              ha="right" if before else "left")
     for step, dim, intensity, rate in points:
         looks = style.looks(step) | ({"markerfacecolor": "white", "markeredgewidth": 2} if dim == 128 else {})
         axes.plot(intensity, rate, **looks, markersize=9, zorder=4, linestyle="none")
         ahead = 3 * intensity > min(least.values())  # of a line of least bytes: the label stands left of the mark
         label(intensity, rate, f"{step[:2]}" + (f", d {dim}: {rate:.0f}" if both else f": {rate:.2g} TFLOP/s"), -9 if ahead else 9,
-              (3 if dim == 128 else -3) if both else 0, ha="right" if ahead else "left", va="center")
+              (3 if dim == 128 else -3) if both else 0, ha="right" if ahead else "left")
     return fig
 
 
@@ -341,20 +343,16 @@ def listed(records, rungs):
 
 def main():
     parser = argparse.ArgumentParser(description="Draws the measurements.")
-    parser.add_argument("--recorded", type=Path, default=ROOT / "plots" / "data", help="default: plots/data")
     parser.add_argument("--results", type=Path, help="JSON lines measured here, drawn instead of plots/data when a card wrote them")
     parser.add_argument("--out", type=Path, default=ROOT / "plots" / "pictures", help="default: plots/pictures")
     parser.add_argument("--check", action="store_true", help="draw nothing; name pictures missing or out of date")
     arguments = parser.parse_args()
-    files = sorted(arguments.recorded.glob("latency/*.jsonl"))
     try:
         own = rec.read([arguments.results]) if arguments.results else []
-        # Of the card that the book shows: H200's where there are any.
-        records = own or rec.read([file for file in files if file.name.startswith("h200-")] or files)
-        rungs = own or rec.read(sorted(arguments.recorded.glob("rungs/*.jsonl")))
     except (rec.BadRecord, OSError) as error:
         sys.exit(f"plot.py: {error}")
-    chosen = listed(newest_card(records), newest_card(rungs))
+    records, rungs = (newest_card(own or BOOK.records(kind)) for kind in ("latency", "rungs"))
+    chosen = listed(records, rungs)
     if not own:
         for chapter in sorted({record.step[:2] for record in rungs} & {step[:2] for step in rec.rungs(ROOT)}):
             chosen[f"bounds_{chapter}"] = bounds(chapter), draw_bounds

@@ -100,11 +100,6 @@ def lines(path):
     return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
-def kernels(lines, step, options):
-    """What Nsight Compute counted of each launch of a step, in order."""
-    return [line for line in lines if (line["step"], line["options"]) == (step, options)]
-
-
 def number(value, unit=""):
     """Three significant digits, never an exponent."""
     if value is None or not math.isfinite(value):

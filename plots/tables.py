@@ -102,7 +102,8 @@ class Book:
         return [rec.record_of(line) for line in self.lines(kind)]
 
     def counters(self, step, options):
-        return rec.kernels(self.lines("counters", "counters"), step, options)
+        """What Nsight Compute counted of each launch of a step, in order."""
+        return [line for line in self.lines("counters", "counters") if (line["step"], line["options"]) == (step, options)]
 
     def on_card(self):
         """What Nsight Compute counted at the sizes of the book and at those that were drawn."""
