@@ -60,29 +60,27 @@ class Times:
     """Where a table's numbers come from: lines that were taken on one device, at one size, with the kernels that ran here."""
 
     def __init__(self, lines, table, kernels, timed):
-        self.lines, self.kernels = [line for line in lines if line.table == table], kernels
-        self.like = None  # the size that most steps have; among those the one that the book quotes; else the largest
-        best = ()
-        for line in self.lines:
-            if timed and line.ms is None:
-                continue
-            have = sum(self.find(step, line) is not None for step in kernels)
-            shape = line.shape
-            work = shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
-            if have and (have, shape == rec.QUOTED, work) > best:
-                self.like, best = line, (have, shape == rec.QUOTED, work)
+        self.kernels, self.like, self.lines, best, sizes = kernels, None, [], (), {}
+        for line in lines:
+            if line.table == table:
+                sizes.setdefault((line.device, line.shape), []).append(line)
+        for (_, shape), mine in sizes.items():  # the size that most steps have; among those the one that the book quotes; else the largest
+            like = next((line for line in mine if line.ms is not None or not timed), None)
+            have = len({line.step for line in mine if self.ran_here(line)})
+            rank = have, shape == rec.QUOTED, shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
+            if like and have and rank > best:
+                self.like, self.lines, best = like, mine, rank
 
-    def comparable(self, like):
-        return [line for line in self.lines if like and (line.device, line.shape) == (like.device, like.shape)]
+    def ran_here(self, line):
+        return line.details.get("kernel") is not None and line.details["kernel"] == self.kernels.get(line.step)
 
-    def find(self, step, like=None):
+    def find(self, step):
         """A step's last such line: a later measurement replaces an earlier one. None when its kernel is another."""
-        return next((line for line in reversed(self.comparable(like or self.like)) if line.step == step
-                     and line.details.get("kernel") is not None and line.details["kernel"] == self.kernels[step]), None)
+        return next((line for line in reversed(self.lines) if line.step == step and self.ran_here(line)), None)
 
     def baseline(self):
         """What all others are compared with: the first step, by name, that was measured at that size, here or not."""
-        return min(reversed(self.comparable(self.like)), key=lambda line: line.step, default=None)
+        return min(reversed(self.lines), key=lambda line: line.step, default=None)
 
 
 def size_in_words(table, shape):
