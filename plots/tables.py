@@ -56,7 +56,7 @@ import probes
 import quotes
 import records as rec
 import trials
-from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, TIME, limits, longest_kernel, other_stalls, stall_counter, stalls_of
+from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, limits, longest_kernel, other_stalls, stall_counter, stalls_of
 from records import BEST, DASH, BadMarker, need, number, options_of, parse_size, size_in_bytes
 from truth import agreement, apart, truth, truth_rows
 
@@ -231,8 +231,8 @@ def counter_rows(kernels):
 def counters(book, page, step):
     """What Nsight Compute counted: a column per kernel of a step, or per rung of a chapter's number, its longest kernel."""
     if step.isdigit():
-        found = [(rung, book.counters(rung, options_of(COUNTERS_AT))) for rung in book.chain(step)[0]]
-        kernels = [max(counted, key=lambda k: k["counters"][TIME]) | {"kernel": rung} for rung, counted in found if counted]
+        kernels = [{"kernel": rung, "counters": counted} for rung in book.chain(step)[0]
+                   if (counted := longest_kernel(book, rung, options_of(COUNTERS_AT)))]
     else:
         kernels = book.counters(step, options_of(COUNTERS_AT))
     headings, *rows = counter_rows(kernels)
