@@ -13,10 +13,10 @@ import hashlib
 import itertools
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -131,12 +131,9 @@ class Grading:
 
     def rank_pairs(self):
         """Of the prints that neither the starter nor the book's solution has, how many do two students share?"""
-        own = self.reports / ".task"
-        shutil.rmtree(own, ignore_errors=True)
-        own.mkdir()
-        subprocess.run(["build/sim/bin/exercise", "handout", self.task, own], check=True)
-        starter = (own / "starter.cu").read_text()
-        shutil.rmtree(own)
+        with tempfile.TemporaryDirectory(prefix=".task", dir=self.reports) as own:
+            subprocess.run(["build/sim/bin/exercise", "handout", self.task, own], check=True)
+            starter = Path(own, "starter.cu").read_text()
         solution = subprocess.run(["build/sim/bin/exercise", "solution", self.task], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
         names = set(re.findall(r"[A-Za-z_]\w*", HOLE.sub("", starter)))
         known, pairs = prints(starter, names) | prints(solution, names), []
@@ -174,8 +171,7 @@ def main():
     try:
         grading = Grading(given, file, options)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for _ in pool.map(grading.one, students):
-                pass
+            list(pool.map(grading.one, students))
         marked = grading.rank_pairs()
     except (OSError, subprocess.CalledProcessError) as problem:  # the latter: the starter, which it writes, too
         fail(3, f"cannot write the results: {problem}")
