@@ -14,7 +14,6 @@ import signal
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # an import is no place to stop with a traceback
 
 import argparse
-import json
 import math
 import textwrap
 
@@ -31,29 +30,22 @@ def worst(values):
     return math.nan if any(map(math.isnan, values)) else max(values)
 
 
+def result_of(fields):
+    line = rec.record_of(fields)
+    line.table = line.pass_, fields["dtype"]  # what is compared among itself
+    errors = fields.get("err_rel") or {}
+    line.error = worst(errors.get(name) for name in (("dq", "dk", "dv") if errors.get("dq") is not None else "o"))
+    line.ok = fields.get("ok")
+    sizes = [value for name, value in vars(line.shape).items() if name != "causal"]
+    if not (all(isinstance(text, str) for text in (line.step, line.device, *line.table))
+            and all(isinstance(size, int) and 1 <= size < 2**31 for size in sizes) and line.ok in (None, True, False)
+            and all(value is None or isinstance(value, (int, float)) for value in (line.ms, line.tflops, line.workspace))):
+        raise ValueError("a field is of another type")
+    return line
+
+
 def read(path):
-    """The lines of a file of results; a line that is none ends the program, by file and line."""
-    lines = []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        for at, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            try:
-                fields = json.loads(text)
-                line = rec.record_of(fields)
-                line.table = line.pass_, fields["dtype"]  # what is compared among itself
-                errors = fields.get("err_rel") or {}
-                line.error = worst(errors.get(name) for name in (("dq", "dk", "dv") if errors.get("dq") is not None else "o"))
-                line.ok = fields.get("ok")
-                sizes = [value for name, value in vars(line.shape).items() if name != "causal"]
-                if not (all(isinstance(text, str) for text in (line.step, line.device, *line.table))
-                        and all(isinstance(size, int) and 1 <= size < 2**31 for size in sizes) and line.ok in (None, True, False)
-                        and all(value is None or isinstance(value, (int, float)) for value in (line.ms, line.tflops, line.workspace))):
-                    raise ValueError("a field is of another type")
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise rec.BadRecord(f"{path}:{at}: not a line of results ({error!r})") from error
-            lines.append(line)
-    return lines
+    return list(rec.parsed(path, result_of, "line of results"))
 
 
 class Times:

@@ -117,16 +117,20 @@ def size_in_bytes(size):
     return "none" if size == 0 else f"{size:.0f} B" if unit == "B" else number(size, f" {unit}")
 
 
+def parsed(path, make, what):
+    """What make() makes of each line of a file of JSON lines; BadRecord names file and line of one of which it makes nothing."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for at, text in enumerate(file, start=1):
+            try:
+                if text.strip():
+                    yield make(json.loads(text))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise BadRecord(f"{path}:{at}: not a {what} ({error!r})") from error
+
+
 def read(paths):
     """The records of the files, in order. The simulated device's are left out: its time is not a GPU's."""
-    records = []
-    for path in paths:
-        for at, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
-            try:
-                records.append(record_of(json.loads(line)))
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadRecord(f"{path}:{at}: not a measurement ({error!r})") from error
-    return [record for record in records if record.device != "sim"]
+    return [record for path in paths for record in parsed(path, record_of, "measurement") if record.device != "sim"]
 
 
 def find(records, step, shape, pass_="fwd"):
