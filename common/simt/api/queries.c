@@ -1,5 +1,5 @@
-/* Streams with flags, limits, peers and occupancy: calls that sample programs make. Work is done when its call returns, so
- * waiting has nothing to wait for. */
+/* Calls that sample programs make and that need nothing of the other files' variables: streams with flags, callbacks, limits,
+ * peers, attributes of kernels, occupancy. Work is done when its call returns, so waiting has nothing to wait for. */
 #include "api.h"
 
 #include <string.h>

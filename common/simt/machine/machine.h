@@ -135,7 +135,7 @@ struct worker_shared {
     struct cell *cells;
     int array_count;
     struct static_array arrays[MAX_STATIC_ARRAYS];
-    size_t used, dirty;
+    size_t used, dirty; /* bytes: what is given out, whether or not it is accessed; what blocks have left to clear */
 };
 
 /* memory/, the shadow */

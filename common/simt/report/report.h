@@ -19,8 +19,9 @@ double simt_setting(const char *name, double low, double high, double usual);
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);
 
-/* What a card tolerates is a fault (strict, the default), or is told and lets the kernel go on. Each place, `key`, is told
- * once and counted: simt_warned() counts it and says whether it has been told. */
+/* What a card tolerates is a fault (strict, the default), or is told and lets the kernel go on: the caller chooses. Each place,
+ * `key`, is told once and counted: simt_warned() counts it and says whether it has been told. simt_warn() names the block that
+ * runs: on a worker only. */
 extern bool simt_strict;
 /* After simt_run_in_step(): neither races inside of a block nor unwritten values are looked for, and every basic
  * block, and every access that may be part of a race, lets the other threads come as far. */
