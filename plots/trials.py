@@ -18,6 +18,17 @@ def trials(book, page, step, dim):
     return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
 
 
+def forms(book, page, step, dim):
+    """Other forms of a kernel, timed in turns with it and PyTorch's in one process (trials/run.sh beside the chapter), at one d."""
+    lines = [line for line in book.lines("trials", "forms") if (line["step"], str(line["dim"])) == (step, dim)]
+    causal = {line["name"]: line for line in lines if line["causal"]}
+    rows = [[line["what"], *(cell for one in (line, causal[line["name"]]) for cell in (number(one["tflops"]), f"{one['ratio_to_flash']:.2f}"))]
+            for line in lines if not line["causal"]]
+    size = lines[0]
+    return [f'B {size["batch"]}, H {size["heads"]}, N {size["seq"]}, d {dim}, {size["dtype"]}', "TFLOP/s", "of FlashAttention-2", "causal",
+            "of FlashAttention-2"], "lrrrr", rows
+
+
 def alternatives(book, page, step, respect, file="orders"):
     """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
     times = {}
