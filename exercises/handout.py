@@ -155,7 +155,7 @@ def copy_tasks(part, wanted):
 
 def copy_steps(part, last, kernels, secrets):
     for folder in sorted(Path("steps").glob("[0-9][0-9]_*/")):
-        number, texts = folder.name[:2], [path.read_text() for path in folder.glob("*.cu*")]
+        number, texts = folder.name[:2], [path.read_text() for path in folder.rglob("*.cu*")]
         if number >= "90": # a reader's own
             continue
         if number <= last and number not in kernels and not any(map(secrets.shown, texts)):
