@@ -164,15 +164,16 @@ def bounds(chapter):
         products = counted[causes.HMMA] > 0.01 * counted[causes.ISSUED]  # the card counts a few in kernels that have none
         cycles = counted[causes.TIME] * CONSTANTS["clock_mma" if products else "clock_fma"] * probes.SMS
         share = {"shared memory's data path": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100,
-                 "issue slots": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
+                 "issue slots of all SMs": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
         if products:
-            share["mma.sync"] = counted[causes.HMMA] * CONSTANTS["mma_cycles"] / cycles
+            share[f"tensor cores (100 %: mma.sync alone, {CONSTANTS['mma']:.0f}e12 FLOP/s)"] = counted[causes.HMMA] * CONSTANTS["mma_cycles"] / cycles
         else:
-            share["FMAs"] = counted[causes.FFMA] / probes.SCHEDULERS / probes.LANES * CONSTANTS["peak"] / CONSTANTS["fma"] / cycles
+            share[f"FMA units (100 %: FMAs alone, {CONSTANTS['fma']:.0f}e12 FLOP/s)"] = counted[causes.FFMA] / probes.SCHEDULERS / probes.LANES * CONSTANTS["peak"] / CONSTANTS["fma"] / cycles
         assert max(share.values()) < 1, f"{rung} is faster than one of its units: a constant or a count is wrong"
         points.append([rung, counted[causes.TIME] / 1000, share])
-    size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}" + ", bf16" * products
-    title = f"How busy three units are, rung by rung\n{BOOK.records()[-1].device}, {size}"
+    size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}, {'bf16' if products else 'fp32'}"
+    words = PASSES["bwd" if chapter in ("09", "11") else "fwd"]
+    title = f"How busy three units are, rung by rung ({words})\n{BOOK.records()[-1].device}, {size}"
     return {"title": title, "points": points} if len(points) > 2 else None
 
 
@@ -226,20 +227,20 @@ def draw_dots(facts, label, words):
 
 
 def draw_bounds(facts):
-    """A bar per rung and unit: the share of the launch in which it works. The busiest has its number, and who comes close."""
+    """A bar per rung and unit: the share of the kernel's time in which it is busy. Two points are within the clock's error."""
     points = facts["points"]
-    fig, axes = style.figure(height=2.5 + 0.5 * len(points))
+    fig, axes = style.figure(height=3.0 + 0.5 * len(points))
     for row, (_, time, share) in enumerate(points):
         for at, (value, colour) in enumerate(zip(share.values(), style.PALETTE[1:])):
             y = row + 0.27 * (at - 1)
             axes.barh(y, 100 * value, height=0.25, color=colour)
-            if value > max(share.values()) - 0.02:
-                write(axes, 100 * value, y, f"{100 * value:.0f} %", 4, fontsize=9)
-        write(axes, 100, row, f"{time:.0f} µs", 6, annotation_clip=False)
+            write(axes, 100 * value, y, f"{100 * value:.0f}", 4, fontsize=9, weight="bold" if value > max(share.values()) - 0.02 else "normal")
+        write(axes, 100, row, f"{time:.0f} µs", 12, annotation_clip=False)
     axes.set_yticks(range(len(points)), [point[0] for point in points])
-    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="unit works, % of the launch's time")
+    write(axes, 100, -0.62, "time", 12, fontsize=9, annotation_clip=False)
+    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="unit is busy, % of the kernel's time; bold: the busiest, to 2 points")
     handles = [axes.barh(0, 0, color=colour) for _, colour in zip(points[0][2], style.PALETTE[1:])]
-    axes.legend(handles, list(points[0][2]), loc="upper center", bbox_to_anchor=(0.42, -0.9 / len(points)), ncol=3,
+    axes.legend(handles, list(points[0][2]), loc="upper center", bbox_to_anchor=(0.42, -0.9 / len(points)), ncol=1,
                 frameon=False)
     axes.tick_params(axis="y", length=0)
     return fig

@@ -23,7 +23,7 @@ def split_of_work(folder):
     own, visited = copied("K")[0] // keys, sorted({row // rows for row in copied("Q")})
     halves = [[sorted({"Q", "K", "V", "dO"} & set(half["read"])) for half in epoch] for epoch in traces.activity(launch, {}, 2)]
     assert [epoch for epoch in halves if any(epoch)][:3] == [[["K", "Q"], ["V", "dO"]], [["dO"], ["Q"]], [["K"], ["K"]]]
-    page, tiles = Page(32.4, "A block walks down its key tile; its halves share the five products"), SEQ // rows
+    page, tiles = Page(32.4, "A block keeps its keys and walks over the queries; its halves share the products"), SEQ // rows
     M = sheet.Matrix(page, 10.0, 8.0, tiles, SEQ // keys, 3.6)
     M.fill([(i, own) for i in visited], TINT)
     M.fill([(visited[1], own)], NOW, order=4)
@@ -46,6 +46,9 @@ def split_of_work(folder):
         for r, words in enumerate(parts):
             page.box(at, 9.4 + 4.2 * r, width, 3.4, OWNED if r == 2 else TINT, GREY, order=2, words=words)
     page.arrow((left + width, 15.3), (left + width + 2.0, 15.3), LANE)
+    for at in (left + 4.0, left + width + 6.0):  # P to dV, dS to dK
+        page.arrow((at, 17.0), (at, 17.8), LANE)
+    page.arrow((left + width + 1.0 + width - 2.0, 17.0), (left + width + 1.0 + width - 2.0, 22.0), LANE)
     page.box(left, 22.0, 2 * width + 2.0, 2.8, SAND, GREY, order=2, words="dQ += dS K, a part for each of the 8 warps; added in global memory")
     page.key(28.6, (NOW, "this visit"), (TINT, "computed anew at each visit"), (OWNED, "stays in the block's registers"))
     page.key(31.2, (LANE, "through shared memory, after a barrier"), (SAND, "to global memory at each visit"))
