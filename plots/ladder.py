@@ -15,6 +15,8 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)  # an import is no place to stop wi
 
 import argparse
 import math
+import os
+import sys
 import textwrap
 
 import records as rec
@@ -149,4 +151,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+        sys.stdout.flush()
+    except OSError as error:  # a full disk, a closed pipe
+        print(f"ladder.py: {error}", file=sys.stderr)
+        os._exit(1)  # the interpreter would try to write once more
