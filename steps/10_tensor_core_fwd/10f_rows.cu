@@ -1,7 +1,7 @@
 // 10f_rows: two row tiles per warp.
 //
 // Idea      A warp owns 32 query rows, so that a 16 x 16 piece of K or V, once in registers, feeds four mma instead
-//           of two. Q no longer fits in registers and is loaded from shared memory again for each tile of keys.
+//           of two. Q is loaded from shared memory again for each tile of keys: at d 128 it no longer fits in registers.
 // Costs     O(N) memory, none beyond the outputs; up to 255 registers per thread.
 // Limiter   Not known: two warps per scheduler leave half of the issue slots empty.
 // Measured  README.md beside this file has the numbers.
