@@ -5,7 +5,7 @@
 //           one FMA.
 // Costs     64 accumulators per thread for S and dP, and 64 for dV and dK of a larger key tile: one block per SM at d
 //           64.
-// Limiter   A fixed latency: most often a warp waits for its instruction before.
+// Limiter   Waiting. The largest recorded wait is a fixed latency: a warp waits for its instruction before.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -3,7 +3,7 @@
 // Idea      A thread owns KN keys x KC columns of dV and of dK. For each query row it loads KN elements of P and KC
 //           of dO and performs KN KC FMAs: at 4 x 8, 12 loads feed 32 FMAs. In 09b 18 loads fed 32 at d 64.
 // Costs     As many accumulators per thread as in 09b: 64.
-// Limiter   A fixed latency, and shared memory: at d 64 its loads and its queue together make warps wait longer.
+// Limiter   Waiting, for a fixed latency and longer, at d 64, for shared memory: its loads and its queue together.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

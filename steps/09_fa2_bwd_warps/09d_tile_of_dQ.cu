@@ -3,7 +3,7 @@
 // Idea      A thread owns QM x 4 elements of the block's part of dQ: for each key it loads QM elements of dS and 4 of
 //           K, and performs 4 QM FMAs: 8 loads feed 16 FMAs. In 09c two loads fed one FMA.
 // Costs     16 accumulators per thread while dQ is computed.
-// Limiter   A fixed latency: most often a warp waits for its instruction before.
+// Limiter   Waiting. The largest recorded wait is a fixed latency: a warp waits for its instruction before.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -5,7 +5,7 @@
 //           each row begin at a multiple of 16 bytes, which the loads of 09f need; 8 rows x 4 columns still lie in 32
 //           banks.
 // Costs     8 KiB of shared memory at d 64, 6.5 KiB at d 128.
-// Limiter   A fixed latency: most often a warp waits for its instruction before.
+// Limiter   Waiting. The largest recorded wait is a fixed latency: a warp waits for its instruction before.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

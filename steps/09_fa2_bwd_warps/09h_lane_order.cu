@@ -4,7 +4,7 @@
 //           from the same address. lane_row() and lane_col() give lanes i and i^2 one row, lanes i and i^1 one
 //           column.
 // Costs     Nothing: another map of the 32 lanes to 4 rows x 8 columns.
-// Limiter   Loads from shared memory, probably their latency, with two warps per scheduler.
+// Limiter   Waiting. The largest recorded wait is for loads from shared memory, probably for their latency.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

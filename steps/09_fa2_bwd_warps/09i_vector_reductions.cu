@@ -3,8 +3,8 @@
 // Idea      A thread's register tile of dQ has four neighbouring columns. From compute capability 9.0 on, one
 //           instruction adds all four to global memory: a quarter of the requests.
 // Costs     Nothing; older cards, and d that is no multiple of 4, add the four elements one by one.
-// Limiter   Loads from shared memory, probably their latency, with two warps per scheduler. For each of a thread's two
-//           register tiles, dV and dK, 3 loads of 16 bytes feed 32 FMAs.
+// Limiter   Waiting. The largest recorded wait is for loads from shared memory, probably for their latency. For each
+//           of a thread's two register tiles, dV and dK, 3 loads of 16 bytes feed 32 FMAs.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
