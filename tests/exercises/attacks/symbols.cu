@@ -3,7 +3,6 @@
 //: task b01
 //: end
 //: says takes another's place
-//: alone objects machine -> no results|MISSED
 int fprintf(FILE *, const char *, ...) { return 0; }
 //! defines main
 //: task b01
@@ -14,6 +13,7 @@ int main() { return 0; }
 //: task b01
 //: end
 //: says takes another's place
+//: alone objects machine -> no results|MISSED
 size_t fwrite(const void *, size_t, size_t, FILE *) { return 0; }
 //! takes atoi's place
 //: task b01
