@@ -1,4 +1,4 @@
-// expect: 7 6 5 4 3 2 1 0
+// expect: 17 16 15 14 13 12 11 10
 #include "construct.h"
 
 #include <cuda_awbarrier_primitives.h>
@@ -10,7 +10,10 @@ __global__ void k(int *out) {
     tile[threadIdx.x] = threadIdx.x;
     __mbarrier_token_t token = __mbarrier_arrive(&all);
     while (!__mbarrier_test_wait(&all, token)) {}
-    out[threadIdx.x] = tile[7 - threadIdx.x];
+    tile[7 - threadIdx.x] += 10;
+    __mbarrier_arrive(&all);
+    while (!__mbarrier_test_wait_parity(&all, true)) {} // phase 1
+    out[threadIdx.x] = __mbarrier_test_wait_parity(&all, false) ? -1 : tile[7 - threadIdx.x]; // phase 2 is not over
 }
 
 int main() { return show<int>(8, [&](int *out) { k<<<1, 8>>>(out); }); }

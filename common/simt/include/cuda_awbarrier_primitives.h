@@ -20,6 +20,11 @@ static inline __mbarrier_token_t __mbarrier_arrive_and_drop(__mbarrier_t *barrie
 static inline bool __mbarrier_test_wait(__mbarrier_t *barrier, __mbarrier_token_t phase, SIMT_HERE) {
     return simt_mbarrier_test(barrier, phase, file, line) != 0;
 }
+/* Is the phase whose number is odd (parity true) or even over? */
+static inline bool __mbarrier_test_wait_parity(__mbarrier_t *barrier, bool parity, SIMT_HERE) {
+    unsigned phase = simt_mbarrier_phase(barrier, file, line);
+    return (phase & 1) != (unsigned)parity || simt_mbarrier_test(barrier, phase, file, line) != 0;
+}
 static inline uint32_t __mbarrier_maximum_count() { return (1 << 20) - 1; }
 
 #endif
