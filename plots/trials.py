@@ -19,14 +19,19 @@ def trials(book, page, step, dim):
 
 
 def forms(book, page, step, dim):
-    """Other forms of a kernel, timed in turns with it and PyTorch's in one process (trials/run.sh beside the chapter), at one d."""
+    """Other forms of a kernel, timed in turns with it and PyTorch's in one process (trials/run.sh beside chapter 11), at one d."""
     lines = [line for line in book.lines("trials", "forms") if (line["step"], str(line["dim"])) == (step, dim)]
-    causal = {line["name"]: line for line in lines if line["causal"]}
+    need(lines, f"no form of {step} is recorded at d {dim}")
+    causal, size = {line["name"]: line for line in lines if line["causal"]}, lines[0]
     rows = [[line["what"], *(cell for one in (line, causal[line["name"]]) for cell in (number(one["tflops"]), f"{one['ratio_to_flash']:.2f}"))]
             for line in lines if not line["causal"]]
-    size = lines[0]
-    return [f'B {size["batch"]}, H {size["heads"]}, N {size["seq"]}, d {dim}, {size["dtype"]}', "TFLOP/s", "of FlashAttention-2", "causal",
-            "of FlashAttention-2"], "lrrrr", rows
+    heads = [f'B {size["batch"]}, H {size["heads"]}, N {size["seq"]}, d {dim}, {size["dtype"]}', "TFLOP/s", "of FlashAttention-2", "causal",
+             "of FlashAttention-2"]
+    if any(line.get("ptxas") for line in lines):
+        heads += ["largest error", "bytes of spills"]
+        for row, line in zip(rows, (line for line in lines if not line["causal"])):
+            row += [f'{line["largest_error"]:.1e}', line["ptxas"][0].split()[-1]] if line["ptxas"] else [DASH, DASH]
+    return heads, "l" + "r" * (len(heads) - 1), rows
 
 
 def alternatives(book, page, step, respect, file="orders"):

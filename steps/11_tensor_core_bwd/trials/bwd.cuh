@@ -2,11 +2,6 @@
 #include "normal.cuh"
 #include "transposed.cuh"
 
-static int padded_rows(const problem *p) { return ceil_div(p->N_q, ROW_PAD) * ROW_PAD; }
-static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
-    return sizeof(float) * p->batch * p->heads * padded_rows(p) * (size_t)((p->d <= 64 ? 64 : 128) + 2);
-}
-
 template <class T, class C> constexpr auto kernel_of() {
     if constexpr (requires { C::STAGES; })
         return backward_normal<T, C>;
@@ -15,7 +10,7 @@ template <class T, class C> constexpr auto kernel_of() {
 }
 
 template <class T, class C>
-static cudaError_t run(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
+static cudaError_t run_form(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     int heads = p->batch * p->heads, padded = padded_rows(p);
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
@@ -31,11 +26,11 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     return error;
 }
 
-static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
+static cudaError_t backward_of_form(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     return dispatch(p, [&]<int D, class T>() {
         using form = FORM;
         if constexpr (D == form::D)
-            return run<T, form>(p, t, workspace, stream);
+            return run_form<T, form>(p, t, workspace, stream);
         else
             return cudaErrorInvalidValue; // the other width
     });
@@ -43,8 +38,8 @@ static cudaError_t backward(const problem *p, const tensors *t, void *workspace,
 
 extern "C" const step step_11_tensor_core_bwd = {
     .name = "11_tensor_core_bwd",
-    .idea = "a trial",
-    .backward = backward,
+    .idea = "another form",
+    .backward = backward_of_form,
     .workspace_bytes = workspace_bytes,
     .dtypes = 1 << BF16 | 1 << FP16,
     .d_multiple = 8,

@@ -1,106 +1,11 @@
-// What all trials of chapter 11 share: the parts of the last rung (preprocess, postprocess, swizzle, copies, products) and
-// options. A trial is a file that defines options and includes bwd.cuh.
+// What the forms share. The rest is the chapter's own: preprocess, postprocess, swizzle, copies, workspace.
 #pragma once
 
-#include "attention.h"
+#define step_11_tensor_core_bwd step_of_the_chapter // the form's is in bwd.cuh
+#include "../tensor_core_bwd.cu"
+#undef step_11_tensor_core_bwd
 
 #include <cuda_awbarrier_primitives.h>
-#include <cuda_pipeline.h>
-#include <math.h>
-
-#include "launch.h"
-#include "mask.cuh"
-#include "ptx.cuh"
-#include "tensor.cuh"
-
-#ifndef INTERIOR
-#define INTERIOR 0
-#endif
-constexpr int ROW_PAD = 128; // dQ_sum, L2 and D have rows up to a multiple of this
-
-// D = rowsum(dO o O) and L2 = L log2(e), +inf for a row that attends to no key: its P is 2^(S - inf) = 0. D_MAX / 8 threads
-// per row, padded rows too; zeroes dQ_sum.
-template <class T, int D_MAX>
-static __global__ void preprocess(const T *O, const T *dO, // (heads, N_q, d)
-                                  const float *L,          // (heads, N_q)
-                                  float *L2, float *D,     // (heads, padded)
-                                  float *dQ_sum,           // (heads, padded, D_MAX)
-                                  int padded, problem p) {
-    int row = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8;
-    size_t head = blockIdx.y, in = head * p.N_q + row, out = head * padded + row;
-    float sum = 0.0f;
-    if (row < p.N_q && col < p.d) {
-        uint4 x = *(const uint4 *)(O + in * p.d + col), y = *(const uint4 *)(dO + in * p.d + col);
-        const T *a = (const T *)&x, *b = (const T *)&y;
-#pragma unroll
-        for (int i = 0; i < 8; i++) sum += (float)a[i] * (float)b[i];
-    }
-    float4 *zero = (float4 *)(dQ_sum + out * D_MAX);
-    zero[threadIdx.x] = zero[threadIdx.x + D_MAX / 8] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll
-    for (int bit = D_MAX / 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, bit);
-    if (threadIdx.x != 0) return;
-    D[out] = sum;
-    L2[out] = row < p.N_q && L[in] > -INFINITY ? L[in] * LOG2_E : INFINITY;
-}
-
-// dQ = scale dQ_sum, from the order of fragments to rows. One thread: rows g and g + 8 of a fragment, 8 columns.
-template <class T, int D> static __global__ void postprocess(const float *dQ_sum, T *dQ, int padded, problem p) {
-    int pair = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8;
-    int row = pair / 8 * 16 + pair % 8;
-    size_t head = blockIdx.y;
-    if (row >= p.N_q || col >= p.d) return;
-    const float4 *from =
-        (const float4 *)(dQ_sum + (head * padded + row / 16 * 16) * D + threadIdx.x * 128) + pair % 8 * 4;
-    uint32_t upper[4], lower[4];
-#pragma unroll
-    for (int t = 0; t < 4; t++) {
-        float4 c = from[t];
-        upper[t] = pack<T>(c.x * p.scale, c.y * p.scale);
-        lower[t] = pack<T>(c.z * p.scale, c.w * p.scale);
-    }
-    T *to = dQ + (head * p.N_q + row) * p.d + col;
-    *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
-    if (row + 8 < p.N_q) *(uint4 *)(to + (size_t)8 * p.d) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
-}
-
-// The place of element (row, col) in a tile of COLS columns. The XOR with the row number permutes the chunks of 8 elements
-// (16 bytes) of a row, so that one chunk of 8 neighbouring rows lies in 32 different banks. From the place of a column that
-// is a multiple of n, n a power of 2, an XOR with less than n moves as many columns to the right.
-template <int COLS> __device__ inline int place(int row, int col) {
-    static_assert(COLS % 64 == 0, "a row is 8 chunks or a multiple");
-    return row * COLS + (col ^ row % 8 * 8);
-}
-
-// Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a swizzled tile (ROWS, D); past the ends, zeros. No
-// barrier.
-template <int ROWS, int D, int THREADS, class T>
-__device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, int rows, int d) {
-    constexpr int STEP = THREADS / (D / 8);
-    static_assert(ROWS % STEP == 0 && STEP % 8 == 0,
-                  "the chunks of one thread lie in one column and are swizzled alike");
-    int row = threadIdx.x / (D / 8), col = threadIdx.x % (D / 8) * 8;
-    const T *from = matrix + (size_t)(first + row) * d + col;
-    T *to = tile + place<D>(row, col);
-    if (INTERIOR && d == D && first + ROWS <= rows) { // interior tiles are copied without bounds checks
-#pragma unroll
-        for (int r = 0; r < ROWS; r += STEP) __pipeline_memcpy_async(to + r * D, from + r * D, 16);
-        return;
-    }
-    [[maybe_unused]] constexpr int UNROLL = INTERIOR ? 1 : ROWS / STEP;
-#pragma unroll UNROLL
-    for (int r = 0; r < ROWS; r += STEP) {
-        bool inside = first + row + r < rows && col < d;
-        __pipeline_memcpy_async(to + r * D, inside ? from + (size_t)r * d : matrix, 16, inside ? 0 : 16);
-    }
-}
-
-// Where this lane points for ldmatrix in a 16 x 16 piece at (row, col) of a tile. ACROSS: quadrants 0 and 1 are neighbours in
-// a row, else in a column.
-template <int COLS, bool ACROSS> __device__ __forceinline__ int lane_place(int row, int col) {
-    int lane = threadIdx.x % WARP, low = lane % 8, first = lane / 8 % 2 * 8, second = lane / 16 * 8;
-    return ACROSS ? place<COLS>(row + low + second, col + first) : place<COLS>(row + low + first, col + second);
-}
 
 // p with some bits of its address toggled: in a tile that begins at a multiple of 128 bytes, `columns` < 64 to the right
 // (see place).
@@ -108,12 +13,10 @@ template <class T> __device__ __forceinline__ const T *toggled(const T *p, int c
     return (const T *)((uintptr_t)p ^ (uintptr_t)(columns * sizeof(T)));
 }
 
-// C (16 MT x 8 NT elements of one warp) += A B over columns [k0, k1) of A. A is stored (m, k), or with A_T (k, m), in rows of
-// A_COLS elements; B is stored (n, k), or with B_T (k, n). The warp's part begins at row m0 of A and column n0 of B. The four
-// registers of a piece are one A, or two B, in the order in which mma takes them (tensor.cuh).
+// multiply() of the chapter, over columns [k0, k1) of A only. Its XORs are on addresses instead of element numbers.
 template <bool A_T, int A_COLS, bool B_T, int B_COLS, int K, int MT, int NT, class T>
-__device__ __forceinline__ void multiply(float (&C)[MT][NT][4], const T *A, int m0, const T *B, int n0, int k0 = 0,
-                                         int k1 = K) {
+__device__ __forceinline__ void multiply_columns(float (&C)[MT][NT][4], const T *A, int m0, const T *B, int n0,
+                                                 int k0 = 0, int k1 = K) {
     const T *A_at = A + (A_T ? lane_place<A_COLS, true>(0, m0) : lane_place<A_COLS, false>(m0, 0));
     const T *B_at = B + (B_T ? lane_place<B_COLS, false>(0, n0) : lane_place<B_COLS, true>(n0, 0));
 #pragma unroll
@@ -237,13 +140,8 @@ struct gate {
         if (threadIdx.x % WARP == 0) __mbarrier_arrive(barrier);
     }
     __device__ __forceinline__ void wait(int phase) const {
-#ifndef SIMT_HERE // the simulated device has no parity
         while (!__mbarrier_test_wait_parity(barrier, phase & 1)) {
         }
-#else
-        while (!__mbarrier_test_wait(barrier, phase)) {
-        }
-#endif
     }
 };
 

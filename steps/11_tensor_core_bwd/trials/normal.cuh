@@ -1,9 +1,6 @@
 // The form of the last rung: queries are rows of S, P and dS pass through shared memory.
 #pragma once
 #include "common.cuh"
-#ifndef LATE // 1: the next tile is copied between S and the exponentials
-#define LATE 0
-#endif
 
 // How a block goes on from tile to tile of queries:
 // PLAIN      as the last rung
@@ -12,12 +9,10 @@
 // MIXED_GATED as MIXED; barriers in two halves
 // OUT_OF_STEP as DELAYED; half of the warps computes the products of the last tile first
 // IN_TURN    S becomes P before dP is computed, so registers suffice for 128 queries at d 128; Q has two stages, dO one
-// IN_TURN_EARLY  as IN_TURN; dO is copied again before dK, not after it
 // GATED      as IN_TURN; barriers in two halves (gates), so that warps may be up to a product apart
 // SKEWED     as GATED; dK and dQ of the last tile stand between S and dP of this one, the exponentials between the pieces
-// of dK,
-//            dS between the pieces of dV
-enum mode { PLAIN, DELAYED, MIXED, MIXED_GATED, OUT_OF_STEP, IN_TURN, IN_TURN_EARLY, GATED, SKEWED };
+//            of dK, dS between the pieces of dV
+enum mode { PLAIN, DELAYED, MIXED, MIXED_GATED, OUT_OF_STEP, IN_TURN, GATED, SKEWED };
 template <int D_, int Br_, int Bc_, int WARPS_, int S_WARPS, int K_WARPS, int Q_WARPS, mode MODE_, int ROTATE_,
           int STORE16_, int REREAD_ = 0, int STM_ = 0>
 struct n_tiling {
@@ -25,7 +20,7 @@ struct n_tiling {
     static constexpr mode MODE = MODE_;
     static constexpr int ROTATE = ROTATE_, STORE16 = STORE16_, REREAD = REREAD_, STM = STM_;
     static constexpr bool DELAY = MODE == DELAYED || MODE == MIXED || MODE == MIXED_GATED || MODE == OUT_OF_STEP,
-                          TURN = MODE == IN_TURN || MODE == IN_TURN_EARLY || MODE == GATED || MODE == SKEWED,
+                          TURN = MODE == IN_TURN || MODE == GATED || MODE == SKEWED,
                           GATES = MODE == GATED || MODE == SKEWED || MODE == MIXED_GATED;
     static constexpr int STAGES = DELAY ? 3 : 2, dO_STAGES = TURN ? 1 : STAGES,
                          PAIRS = DELAY ? 2 : 1;                                  // of Q; of dO; of P and dS
@@ -82,11 +77,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
     auto start_Q = [&](int row0, int stage) {
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * TILE, Q, row0, p.N_q, p.d);
         int i = threadIdx.x * 4;
-        if (LATE) {
-            if (i < 2 * Br)
-                __pipeline_memcpy_async((i < Br ? L2_smem : D_smem - Br) + stage * Br + i,
-                                        (i < Br ? L2 : D - Br) + row0 + i, 16);
-        } else if (i < Br)
+        if (i < Br)
             __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
         else if (i < 2 * Br)
             __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
@@ -99,15 +90,15 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
     float dV_reg[C::K_KEYS / 16][C::K_COLS / 8][4] = {}, dK_reg[C::K_KEYS / 16][C::K_COLS / 8][4] = {};
     auto finish_dQ = [&](int row0, const T *dS_tile) {
         float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
-        multiply<false, Bc, true, C::D, Bc>(dQ_reg, dS_tile, q_row, K_smem, q_col);
+        multiply_columns<false, Bc, true, C::D, Bc>(dQ_reg, dS_tile, q_row, K_smem, q_col);
         add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
     };
     auto add_dV = [&](int stage, const T *P_tile, int k0 = 0, int k1 = C::Br) {
-        multiply<true, Bc, true, C::D, Br>(dV_reg, P_tile, k_key, dO_smem + (C::TURN ? 0 : stage * TILE), k_col, k0,
-                                           k1);
+        multiply_columns<true, Bc, true, C::D, Br>(dV_reg, P_tile, k_key, dO_smem + (C::TURN ? 0 : stage * TILE), k_col,
+                                                   k0, k1);
     };
     auto add_dK = [&](int stage, const T *dS_tile, int k0 = 0, int k1 = C::Br) {
-        multiply<true, Bc, true, C::D, Br>(dK_reg, dS_tile, k_key, Q_smem + stage * TILE, k_col, k0, k1);
+        multiply_columns<true, Bc, true, C::D, Br>(dK_reg, dS_tile, k_key, Q_smem + stage * TILE, k_col, k0, k1);
     };
     // S and dP of one tile, and from them P and dS. before(): called before anything is stored; between(i): called MT NT times.
     auto scores = [&]<bool MASKED>(int row0, int stage, T *P_tile, T *dS_tile, auto between, auto before) {
@@ -134,7 +125,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
                         P_reg[i][j][half];
             }
         };
-        multiply<false, C::D, false, C::D, C::D>(S, Q_tile, s_row, K_smem, s_key);
+        multiply_columns<false, C::D, false, C::D, C::D>(S, Q_tile, s_row, K_smem, s_key);
         if constexpr (C::TURN) {
             if constexpr (C::MODE == GATED)
                 if (done > 0) P_free.wait(done - 1);
@@ -146,7 +137,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
         }
         float dP[MT][NT][4] = {};
         uint32_t dS_reg[2][2];
-        multiply<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
+        multiply_columns<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
         if constexpr (C::MODE == GATED)
             if (done > 0) dS_free.wait(done - 1);
         before();
@@ -207,8 +198,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
                 // This stage has arrived; P and dS of the last tile are complete; no thread still reads the next stage, or the
                 // P and dS before the last.
                 __syncthreads();
-                if (done + 1 < tiles && !(LATE && SCORES && PRODUCTS && C::MODE == MIXED))
-                    start_Q(first_row + tile * Br, next_stage);
+                if (done + 1 < tiles) start_Q(first_row + tile * Br, next_stage);
             }
             int now = done % 2 * Br * Bc, last = Br * Bc - now;
             auto products = [&]() {
@@ -243,8 +233,6 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
             } else if constexpr ((C::MODE == MIXED || C::GATES) && SCORES && PRODUCTS) {
                 if constexpr (C::GATES) loaded.wait(done);
                 auto before = [&]() {
-                    // Without a branch: after the last tile comes the first one again, which nobody reads.
-                    if constexpr (LATE && !C::GATES) start_Q(first_row + tile * Br, next_stage);
                     if constexpr (C::GATES) {
                         if (done > 1)
                             P_free.wait(done -
@@ -274,7 +262,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
                     }
                 }
                 float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
-                multiply<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem + last, q_row, K_smem, q_col);
+                multiply_columns<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem + last, q_row, K_smem, q_col);
                 if constexpr (C::GATES) P_free.arrive();
                 add_dQ<C::D>(dQ_sum, dQ_reg, last_row0 + q_row, q_col);
             } else {
@@ -303,7 +291,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
             bool more = done + 1 < tiles;
             loaded.wait(done);
             float S[MT][NT][4] = {};
-            multiply<false, C::D, false, C::D, C::D>(S, Q_smem + stage * TILE, s_row, K_smem, s_key);
+            multiply_columns<false, C::D, false, C::D, C::D>(S, Q_smem + stage * TILE, s_row, K_smem, s_key);
             if constexpr (!FIRST) {
                 P_free.wait(done - 1); // all warps are done with dO, too
                 start_dO(row0, 0);
@@ -339,7 +327,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
                 __pipeline_wait_prior(0);
                 dO_loaded.arrive();
                 float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
-                multiply<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem, q_row, K_smem, q_col);
+                multiply_columns<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem, q_row, K_smem, q_col);
                 dS_free.arrive();
                 add_dQ<C::D>(dQ_sum, dQ_reg, last_row0 + q_row, q_col);
                 Q_free.wait(done - 1);
@@ -347,7 +335,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
             if (more) start_Q(next_row0, stage ^ 1);
             dO_loaded.wait(done);
             float dP[MT][NT][4] = {};
-            multiply<false, C::D, false, C::D, C::D>(dP, dO_smem, s_row, V_smem, s_key);
+            multiply_columns<false, C::D, false, C::D, C::D>(dP, dO_smem, s_row, V_smem, s_key);
             if (more) {
                 __pipeline_wait_prior(0);
                 loaded.arrive();
@@ -418,7 +406,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
                 start_dO(next_row0, 0);
             }
             float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
-            multiply<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem, q_row, K_smem, q_col);
+            multiply_columns<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem, q_row, K_smem, q_col);
             dS_free.arrive();
             add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
             if (more) {
@@ -438,10 +426,6 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
             any_scores(row0, stage, P_smem, dS_smem, nothing, nothing_before);
             __syncthreads(); // P and dS are complete
             add_dV(stage, P_smem);
-            if constexpr (C::MODE == IN_TURN_EARLY) {
-                __syncthreads(); // no thread still reads dO
-                if (more) start_dO(next_row0, 0);
-            }
             add_dK(stage, dS_smem);
             if constexpr (C::MODE == IN_TURN) {
                 __syncthreads(); // no thread still reads dO

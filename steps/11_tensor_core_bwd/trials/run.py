@@ -61,7 +61,7 @@ class Trial:
         self.library.trial_workspace.restype = ctypes.c_size_t
         log = path.with_suffix(".log").read_text()
         d = re.search(r"_(\d+)\.so", path.name)[1]
-        found = re.findall(r"Compiling entry function '(\S*backward_[ktn]\S*bfloat16\S*)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
+        found = re.findall(r"Compiling entry function '(\S*backward_[" + ("k" if name == "last" else "tn") + r"]\S*bfloat16\S*)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
                            log, re.S)
         self.ptxas = [f"{regs} registers, spills {stores}" for kernel, stores, _, regs in found if f"ILi{d}E" in kernel]
 

@@ -3,10 +3,9 @@
 #pragma once
 #include "common.cuh"
 
-// DELAY 1, 2 (first, last): dQ of the last tile is computed beside the products of this one (one barrier per tile). 3:
-// barriers in two halves
-// (gates). TURN: S becomes P, and dV is computed, before dP. KV_REG: fragments of K (1), and
-// of V (2), stay in registers. ROTATE: each block begins at another tile of queries.
+// DELAY 1, 2: dQ of the last tile is computed before, after the products of this one: one barrier per tile. 3: barriers in two
+// halves (gates). TURN: S becomes P, and dV is computed, before dP. KV_REG: the fragments of K (1), and of V (2), stay in
+// registers. ROTATE: each block begins at another tile of queries.
 template <int D_, int Br_, int Bc_, int WARPS_, int CHUNK_, int Q_WARPS, int DELAY_, int KV_REG_, int ROTATE_,
           int STORE16_, int STM_, int BLOCKS_, int TURN_ = 0>
 struct t_tiling {
@@ -64,7 +63,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void backward_transpo
     };
     auto finish_dQ = [&](int row0, const T *dS) {
         float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
-        multiply<true, Br, true, C::D, Bc>(dQ_reg, dS, q_row, K_smem, q_col);
+        multiply_columns<true, Br, true, C::D, Bc>(dQ_reg, dS, q_row, K_smem, q_col);
         add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
     };
 
@@ -96,7 +95,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void backward_transpo
             if constexpr (C::KV_REG > 0)
                 multiply_registers<false, C::D>(S, K_reg, Q_tile, 0, chunk);
             else
-                multiply<false, C::D, false, C::D, C::D>(S, K_smem, my_key, Q_tile, chunk);
+                multiply_columns<false, C::D, false, C::D, C::D>(S, K_smem, my_key, Q_tile, chunk);
             float dP[MT][CT][4];
             auto second_product = [&]() {
 #pragma unroll
@@ -108,7 +107,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void backward_transpo
                 if constexpr (C::KV_REG > 1)
                     multiply_registers<false, C::D>(dP, V_reg, dO_tile, 0, chunk);
                 else
-                    multiply<false, C::D, false, C::D, C::D>(dP, V_smem, my_key, dO_tile, chunk);
+                    multiply_columns<false, C::D, false, C::D, C::D>(dP, V_smem, my_key, dO_tile, chunk);
             };
             if constexpr (!C::TURN) second_product();
 #pragma unroll
@@ -183,7 +182,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void backward_transpo
             read.arrive();
             dS_stored.wait(done);
             float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
-            multiply<true, Br, true, C::D, Bc>(dQ_reg, dS_tile, q_row, K_smem, q_col);
+            multiply_columns<true, Br, true, C::D, Bc>(dQ_reg, dS_tile, q_row, K_smem, q_col);
             dS_free.arrive();
             add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
             if (done + 1 < tiles) {
