@@ -1,5 +1,5 @@
-/* What the calls of the runtime API share: one host thread at a time, the errors that the program may ask for, and how many
- * calls there were. It calls no other file of the API. */
+/* What the calls of the runtime API share: a lock that admits one host thread at a time, the last error, and the number of
+ * calls. It calls no other file of the API. */
 #define _GNU_SOURCE
 #include "api.h"
 

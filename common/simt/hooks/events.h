@@ -1,4 +1,4 @@
-/* What happens in a block, but for its accesses: who is told of it, and in which order, stands in events.c. */
+/* The events of a block other than its accesses. events.c says which layers are told of each, and in which order. */
 #ifndef SIMT_EVENTS_H
 #define SIMT_EVENTS_H
 

@@ -1,5 +1,5 @@
-/* Beyond CUDA: what a program can ask of the simulated device and not of a card. The functions are weak: NULL in a program that
- * is linked with the CUDA runtime. */
+/* Functions of the simulated device that CUDA does not have. They are weak: NULL in a program that is linked with the CUDA
+ * runtime. */
 #ifndef SIMULATED_H
 #define SIMULATED_H
 
