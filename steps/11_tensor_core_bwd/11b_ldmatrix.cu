@@ -126,6 +126,23 @@ __device__ __forceinline__ void multiply(float (&C)[MT][NT][4], const T *A, int 
     }
 }
 
+// The fragments of one warp, times `factor`, to rows of a (rows, d) matrix.
+template <class T, int MT, int NT>
+__device__ __forceinline__ void store_fragments(T *matrix, const float (&C)[MT][NT][4], float factor, int row, int col,
+                                                int rows, int d) {
+    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                int r = row + 16 * i + 8 * half + g, c = col + 8 * j + 2 * t;
+                const float *x = &C[i][j][2 * half];
+                if (r < rows && c < d) *(uint32_t *)(matrix + (size_t)r * d + c) = pack<T>(x[0] * factor, x[1] * factor);
+            }
+}
+
 // dK and dV of one tile of keys; adds to dQ_sum.
 template <class T, class C>
 static __global__ __launch_bounds__(C::THREADS) void
@@ -208,21 +225,8 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
                 for (int e = 0; e < 4; e++)
                     atomicAdd(to + (16 * i + e / 2 * 8) * C::D + 8 * j + e % 2, dQ_reg[i][j][e]);
     }
-
-#pragma unroll
-    for (int i = 0; i < C::K_KEYS / 16; i++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int key = key0 + k_key + 16 * i + 8 * half + g;
-#pragma unroll
-            for (int j = 0; j < C::K_COLS / 8; j++) {
-                int col = k_col + 8 * j + 2 * t;
-                const float *v = &dV_reg[i][j][2 * half], *k = &dK_reg[i][j][2 * half];
-                if (key >= p.N_kv || col >= p.d) continue;
-                *(uint32_t *)(dV + (size_t)key * p.d + col) = pack<T>(v[0], v[1]);
-                *(uint32_t *)(dK + (size_t)key * p.d + col) = pack<T>(k[0] * p.scale, k[1] * p.scale);
-            }
-        }
+    store_fragments(dV, dV_reg, 1.0f, key0 + k_key, k_col, p.N_kv, p.d);
+    store_fragments(dK, dK_reg, p.scale, key0 + k_key, k_col, p.N_kv, p.d);
 }
 
 // ---- on the host -------------------------------------------------------------------------------------------------------

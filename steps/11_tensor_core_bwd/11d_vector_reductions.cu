@@ -137,6 +137,36 @@ __device__ __forceinline__ void multiply(float (&C)[MT][NT][4], const T *A, int 
     }
 }
 
+// dQ_sum += the fragments of one warp, whose first row and column these are.
+template <int D, int MT, int NT>
+__device__ __forceinline__ void add_dQ(float *dQ_sum, const float (&dQ_reg)[MT][NT][4], int row, int col) {
+    float *to = dQ_sum + (size_t)row * D + col * 16 + threadIdx.x % WARP * 4;
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            const float (&x)[4] = dQ_reg[i][j];
+            reduce_add4(to + i * 16 * D + j * 128, make_float4(x[0], x[1], x[2], x[3]));
+        }
+}
+
+// The fragments of one warp, times `factor`, to rows of a (rows, d) matrix.
+template <class T, int MT, int NT>
+__device__ __forceinline__ void store_fragments(T *matrix, const float (&C)[MT][NT][4], float factor, int row, int col,
+                                                int rows, int d) {
+    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                int r = row + 16 * i + 8 * half + g, c = col + 8 * j + 2 * t;
+                const float *x = &C[i][j][2 * half];
+                if (r < rows && c < d) *(uint32_t *)(matrix + (size_t)r * d + c) = pack<T>(x[0] * factor, x[1] * factor);
+            }
+}
+
 // dK and dV of one tile of keys; adds to dQ_sum.
 template <class T, class C>
 static __global__ __launch_bounds__(C::THREADS) void
@@ -210,30 +240,10 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         multiply<true, Bc, true, C::D, Br>(dK_reg, dS_smem, k_key, Q_tile, k_col);
         float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
         multiply<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem, q_row, K_smem, q_col);
-        float *to = dQ_sum + (size_t)(row0 + q_row) * C::D + q_col * 16 + lane * 4;
-#pragma unroll
-        for (int i = 0; i < C::Q_ROWS / 16; i++)
-#pragma unroll
-            for (int j = 0; j < C::Q_COLS / 8; j++) {
-                const float (&x)[4] = dQ_reg[i][j];
-                reduce_add4(to + i * 16 * C::D + j * 128, make_float4(x[0], x[1], x[2], x[3]));
-            }
+        add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
     }
-
-#pragma unroll
-    for (int i = 0; i < C::K_KEYS / 16; i++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int key = key0 + k_key + 16 * i + 8 * half + g;
-#pragma unroll
-            for (int j = 0; j < C::K_COLS / 8; j++) {
-                int col = k_col + 8 * j + 2 * t;
-                const float *v = &dV_reg[i][j][2 * half], *k = &dK_reg[i][j][2 * half];
-                if (key >= p.N_kv || col >= p.d) continue;
-                *(uint32_t *)(dV + (size_t)key * p.d + col) = pack<T>(v[0], v[1]);
-                *(uint32_t *)(dK + (size_t)key * p.d + col) = pack<T>(k[0] * p.scale, k[1] * p.scale);
-            }
-        }
+    store_fragments(dV, dV_reg, 1.0f, key0 + k_key, k_col, p.N_kv, p.d);
+    store_fragments(dK, dK_reg, p.scale, key0 + k_key, k_col, p.N_kv, p.d);
 }
 
 // ---- on the host -------------------------------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
 // 11_tensor_core_bwd: FlashAttention-2's backward pass on tensor cores.
 //
-// Idea      Q, dO, L2 and D have two stages in shared memory: cp.async fills one while the five products use the other. As in
-//           the rungs before, one block owns a tile of keys, P and dS pass through swizzled shared memory, dQ is added up in
-//           fp32 in the order of fragments.
+// Idea      at d 128 barriers in two halves: a warp arrives when its part is done and waits only where it needs the others' parts,
+//           so that one warp multiplies while another computes P and dS. As in the rungs before, one block owns a tile of keys,
+//           and dQ is added up in fp32 in the order of fragments.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   no single unit: the data path of shared memory is busy in two thirds of the cycles.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
 
+#include <cuda_awbarrier_primitives.h>
 #include <cuda_pipeline.h>
 #include <math.h>
 
@@ -22,15 +23,28 @@ constexpr int ROW_PAD = 128; // dQ_sum, L2 and D have rows up to a multiple of t
 // D >= d: width of the tiles. Br query rows and Bc keys in a tile. The warps of a block divide each product into rows of
 // warps: S_WARPS of them for S and dP (query rows), K_WARPS for dV and dK (keys), Q_WARPS for dQ (query rows).
 template <int D_, int Br_, int Bc_, int WARPS_, int S_WARPS, int K_WARPS, int Q_WARPS> struct tiling {
+    static constexpr bool TRANSPOSED = false;
     static constexpr int D = D_, Br = Br_, Bc = Bc_, WARPS = WARPS_, THREADS = WARPS * WARP;
     static constexpr int S_ROWS = Br / S_WARPS, S_KEYS = Bc / (WARPS / S_WARPS); // of one warp in S and dP
     static constexpr int K_KEYS = Bc / K_WARPS, K_COLS = D / (WARPS / K_WARPS);  // of one warp in dV and dK
     static constexpr int Q_ROWS = Br / Q_WARPS, Q_COLS = D / (WARPS / Q_WARPS);  // of one warp in dQ
-    // K, V (Bc, D); Q, dO (Br, D), two stages each; P, dS (Br, Bc); L2, D (Br), two stages each.
-    static constexpr size_t BYTES = 2 * (2 * Bc * D + 4 * Br * D + 2 * Br * Bc) + 4 * 4 * Br;
+    // K, V (Bc, D); Q, dO (Br, D), three stages each; P, dS (Br, Bc), two of each; L2, D (Br), three stages each; barriers.
+    static constexpr size_t BYTES = 2 * (2 * Bc * D + 6 * Br * D + 4 * Br * Bc) + 4 * 6 * Br + 3 * 8;
     static_assert(WARPS % S_WARPS == 0 && WARPS % K_WARPS == 0 && WARPS % Q_WARPS == 0, "rows of warps are whole");
     static_assert(S_ROWS % 16 == 0 && K_KEYS % 16 == 0 && Q_ROWS % 16 == 0, "a fragment has 16 rows");
     static_assert(S_KEYS % 16 == 0 && K_COLS % 16 == 0 && Q_COLS % 16 == 0, "one piece fills two fragments of B");
+    static_assert(ROW_PAD % Br == 0 && 2 * Br / 4 <= THREADS, "threads copy L2 and D in fours");
+};
+
+// The same for backward_transposed: a warp owns KEYS keys and computes CHUNK queries at a time.
+template <int D_, int Br_, int Bc_, int WARPS_, int CHUNK_, int Q_WARPS> struct transposed_tiling {
+    static constexpr bool TRANSPOSED = true;
+    static constexpr int D = D_, Br = Br_, Bc = Bc_, WARPS = WARPS_, THREADS = WARPS * WARP, CHUNK = CHUNK_;
+    static constexpr int KEYS = Bc / WARPS;
+    static constexpr int Q_ROWS = Br / Q_WARPS, Q_COLS = D / (WARPS / Q_WARPS); // of one warp in dQ
+    // K, V (Bc, D); Q, dO (Br, D), two stages each; dS (Bc, Br), two of it; L2, D (Br), two stages each.
+    static constexpr size_t BYTES = 2 * (2 * Bc * D + 4 * Br * D + 2 * Br * Bc) + 4 * 4 * Br;
+    static_assert(KEYS % 16 == 0 && Q_ROWS % 16 == 0 && Q_COLS % 16 == 0 && CHUNK % 16 == 0 && Br % CHUNK == 0);
     static_assert(ROW_PAD % Br == 0 && 2 * Br / 4 <= THREADS, "threads copy L2 and D in fours");
 };
 
@@ -139,7 +153,183 @@ __device__ __forceinline__ void multiply(float (&C)[MT][NT][4], const T *A, int 
     }
 }
 
-// dK and dV of one tile of keys; adds to dQ_sum when ADD_DQ.
+// The same with an A in registers: A_reg[k] has 16 columns of A for each of the MT tiles of rows. B is stored (k, n).
+template <int B_COLS, int K, int MT, int NT, class T>
+__device__ __forceinline__ void multiply_registers(float (&C)[MT][NT][4], const uint32_t (&A_reg)[K][MT][4], const T *B,
+                                                   int k0) {
+    int B_at = lane_place<B_COLS, false>(k0, 0);
+#pragma unroll
+    for (int k = 0; k < K; k++)
+#pragma unroll
+        for (int j = 0; j < NT; j += 2) {
+            uint32_t B_reg[4];
+            ldmatrix_x4_trans(B_reg, B + (B_at ^ 8 * j) + 16 * k * B_COLS);
+#pragma unroll
+            for (int i = 0; i < MT; i++) {
+                mma_m16n8k16<T>(C[i][j], A_reg[k][i], B_reg[0], B_reg[1]);
+                mma_m16n8k16<T>(C[i][j + 1], A_reg[k][i], B_reg[2], B_reg[3]);
+            }
+        }
+}
+
+// dQ_sum += the fragments of one warp, whose first row and column these are.
+template <int D, int MT, int NT>
+__device__ __forceinline__ void add_dQ(float *dQ_sum, const float (&dQ_reg)[MT][NT][4], int row, int col) {
+    float *to = dQ_sum + (size_t)row * D + col * 16 + threadIdx.x % WARP * 4;
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            const float (&x)[4] = dQ_reg[i][j];
+            reduce_add4(to + i * 16 * D + j * 128, make_float4(x[0], x[1], x[2], x[3]));
+        }
+}
+
+// The fragments of one warp, times `factor`, to rows of a (rows, d) matrix.
+template <class T, int MT, int NT>
+__device__ __forceinline__ void store_fragments(T *matrix, const float (&C)[MT][NT][4], float factor, int row, int col,
+                                                int rows, int d) {
+    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                int r = row + 16 * i + 8 * half + g, c = col + 8 * j + 2 * t;
+                const float *x = &C[i][j][2 * half];
+                if (r < rows && c < d) *(uint32_t *)(matrix + (size_t)r * d + c) = pack<T>(x[0] * factor, x[1] * factor);
+            }
+}
+
+// dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
+// += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
+// Adds to dQ_sum when ADD_DQ, dQ of the last tile beside the products of this one.
+template <class T, class C, bool ADD_DQ>
+static __global__ __launch_bounds__(C::THREADS, 2) void
+backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+                    const float *L2, const float *D,                 // (heads, padded)
+                    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+                    T *dK, T *dV,                                    // (heads, N_kv, d)
+                    int padded, problem p) {
+    constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
+    extern __shared__ uint4 smem[];
+    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
+    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;         // (2, Br, D)
+    T *dS_smem = dO_smem + 2 * Br * C::D;                                      // (2, Bc, Br)
+    float *L2_smem = (float *)(dS_smem + 2 * Br * Bc), *D_smem = L2_smem + 2 * Br; // (2, Br)
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+    int my_key = warp * C::KEYS;
+    int q_row = warp / (C::D / C::Q_COLS) * C::Q_ROWS, q_col = warp % (C::D / C::Q_COLS) * C::Q_COLS;
+    size_t head = blockIdx.y;
+    int key0 = blockIdx.x * Bc;
+    Q += head * p.N_q * p.d, dO += head * p.N_q * p.d, K += head * p.N_kv * p.d, V += head * p.N_kv * p.d;
+    dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
+    L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
+    float factor = p.scale * LOG2_E;
+
+    auto start_rows = [&](int row0, int stage) {
+        copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
+        copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
+        int i = threadIdx.x * 4;
+        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
+        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        __pipeline_commit();
+    };
+    auto finish_dQ = [&](int row0, const T *dS_tile) {
+        if constexpr (!ADD_DQ) return;
+        float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
+        multiply<true, Br, true, C::D, Bc>(dQ_reg, dS_tile, q_row, K_smem, q_col);
+        add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
+    };
+
+    float dV_reg[MT][C::D / 8][4] = {}, dK_reg[MT][C::D / 8][4] = {};
+    int first_row = first_attending_query(p, key0) / Br * Br; // rows before it attend to none of these keys
+    copy_rows<Bc, C::D, C::THREADS>(K_smem, K, key0, p.N_kv, p.d);
+    copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, p.N_kv, p.d);
+    if (first_row < p.N_q) start_rows(first_row, 0);
+    int stage = 0;
+    for (int row0 = first_row; row0 < p.N_q; row0 += Br, stage ^= 1) {
+        __pipeline_wait_prior(0);
+        __syncthreads(); // this stage has arrived, the last dS is complete; no thread still reads the other stage or this dS
+        if (row0 + Br < p.N_q) start_rows(row0 + Br, stage ^ 1);
+        const T *Q_tile = Q_smem + stage * Br * C::D, *dO_tile = dO_smem + stage * Br * C::D;
+        const float *L2_tile = L2_smem + stage * Br, *D_tile = D_smem + stage * Br;
+        T *dS_tile = dS_smem + stage * Br * Bc;
+        bool masked = key0 + Bc > attended_keys(p, row0); // the tile's first row attends to the fewest keys
+#pragma unroll
+        for (int chunk = 0; chunk < Br; chunk += C::CHUNK) {
+            float S[MT][NT][4] = {}, dP[MT][NT][4] = {};
+            multiply<false, C::D, false, C::D, C::D>(S, K_smem, my_key, Q_tile, chunk);
+            multiply<false, C::D, false, C::D, C::D>(dP, V_smem, my_key, dO_tile, chunk);
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                float2 row_L2 = *(const float2 *)(L2_tile + chunk + 8 * j + 2 * t);
+#pragma unroll
+                for (int i = 0; i < MT; i++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++)
+                        S[i][j][e] = exp2_approx(S[i][j][e] * factor - (e % 2 ? row_L2.y : row_L2.x));
+            }
+            if (masked) {
+#pragma unroll
+                for (int j = 0; j < NT; j++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        int row = chunk + 8 * j + 2 * t + e % 2, key = my_key + e / 2 * 8 + g;
+                        int attended = attended_keys(p, row0 + row) - key0;
+#pragma unroll
+                        for (int i = 0; i < MT; i++) S[i][j][e] = key + 16 * i < attended ? S[i][j][e] : 0.0f;
+                    }
+            }
+            uint32_t P_reg[NT / 2][MT][4], dS_reg[NT / 2][MT][4]; // A of dV and dK
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                float2 row_D = *(const float2 *)(D_tile + chunk + 8 * j + 2 * t);
+#pragma unroll
+                for (int i = 0; i < MT; i++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++) dP[i][j][e] = S[i][j][e] * (dP[i][j][e] - (e % 2 ? row_D.y : row_D.x));
+            }
+#pragma unroll
+            for (int j = 0; j < NT; j += 2)
+#pragma unroll
+                for (int i = 0; i < MT; i++) {
+                    pack_A<T>(P_reg[j / 2][i], S[i][j], S[i][j + 1]);
+                    pack_A<T>(dS_reg[j / 2][i], dP[i][j], dP[i][j + 1]);
+#pragma unroll
+                    for (int r = 0; r < 4; r++) {
+                        int key = my_key + 16 * i + r % 2 * 8 + g, row = chunk + 8 * (j + r / 2) + 2 * t;
+                        *(uint32_t *)(dS_tile + place<Br>(key, row)) = dS_reg[j / 2][i][r];
+                    }
+                }
+            multiply_registers<C::D>(dV_reg, P_reg, dO_tile, chunk);
+            multiply_registers<C::D>(dK_reg, dS_reg, Q_tile, chunk);
+        }
+        if (row0 > first_row) finish_dQ(row0 - Br, dS_smem + (stage ^ 1) * Br * Bc);
+    }
+    __pipeline_wait_prior(0); // no query attends to these keys: the copies of K and V are under way
+    __syncthreads();          // the last dS is complete
+    if (first_row < p.N_q) finish_dQ((p.N_q - 1) / Br * Br, dS_smem + (stage ^ 1) * Br * Bc);
+    store_fragments(dV, dV_reg, 1.0f, key0 + my_key, 0, p.N_kv, p.d);
+    store_fragments(dK, dK_reg, p.scale, key0 + my_key, 0, p.N_kv, p.d);
+}
+
+// A barrier in two halves, for the warps of a block: arrive() after the last access of a phase, wait() before the first
+// access that depends on it. A warp that has arrived goes on with other work. Phases are numbered from 0.
+struct split_barrier {
+    __mbarrier_t *barrier;
+    __device__ __forceinline__ void arrive() const {
+        __syncwarp(); // all lanes' accesses come before
+        if (threadIdx.x % WARP == 0) __mbarrier_arrive(barrier);
+    }
+    __device__ __forceinline__ void wait(int phase) const {
+        while (!__mbarrier_test_wait_parity(barrier, phase % 2 != 0)) continue;
+    }
+};
+
+// dK and dV of one tile of keys; adds to dQ_sum when ADD_DQ. The products with P and dS of the last
+// tile are computed beside S and dP of this one.
 template <class T, class C, bool ADD_DQ>
 static __global__ __launch_bounds__(C::THREADS) void
 backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
@@ -149,10 +339,14 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
               int padded, problem p) {
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
-    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                      // (Bc, D)
-    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;         // (2, Br, D)
-    T *P_smem = dO_smem + 2 * Br * C::D, *dS_smem = P_smem + Br * Bc;          // (Br, Bc)
-    float *L2_smem = (float *)(dS_smem + Br * Bc), *D_smem = L2_smem + 2 * Br; // (2, Br)
+    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
+    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 3 * Br * C::D;             // (3, Br, D)
+    T *P_smem = dO_smem + 3 * Br * C::D, *dS_smem = P_smem + 2 * Br * Bc;          // (2, Br, Bc)
+    float *L2_smem = (float *)(dS_smem + 2 * Br * Bc), *D_smem = L2_smem + 3 * Br; // (3, Br)
+    __mbarrier_t *barriers = (__mbarrier_t *)(D_smem + 3 * Br);
+    split_barrier loaded{barriers}, stored{barriers + 1}, read{barriers + 2};
+    if (threadIdx.x < 3) __mbarrier_init(barriers + threadIdx.x, C::WARPS);
+    __syncthreads(); // the barriers are ready
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     // The first row and column of this warp in S and dP, in dV and dK, and in dQ.
     int s_row = warp / (Bc / C::S_KEYS) * C::S_ROWS, s_key = warp % (Bc / C::S_KEYS) * C::S_KEYS;
@@ -175,21 +369,33 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     };
 
     float dV_reg[C::K_KEYS / 16][C::K_COLS / 8][4] = {}, dK_reg[C::K_KEYS / 16][C::K_COLS / 8][4] = {};
+    auto add_products = [&](int row0, int stage, const T *P_tile, const T *dS_tile) { // to dV, dK and dQ
+        multiply<true, Bc, true, C::D, Br>(dV_reg, P_tile, k_key, dO_smem + stage * Br * C::D, k_col);
+        multiply<true, Bc, true, C::D, Br>(dK_reg, dS_tile, k_key, Q_smem + stage * Br * C::D, k_col);
+        float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
+        if constexpr (ADD_DQ) multiply<false, Bc, true, C::D, Bc>(dQ_reg, dS_tile, q_row, K_smem, q_col);
+        read.arrive();
+        if constexpr (ADD_DQ) add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
+    };
     int first_row = first_attending_query(p, key0) / Br * Br; // rows before it attend to none of these keys
     copy_rows<Bc, C::D, C::THREADS>(K_smem, K, key0, p.N_kv, p.d);
     copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, p.N_kv, p.d);
     if (first_row < p.N_q) start_rows(first_row, 0);
-    int stage = 0;
-    for (int row0 = first_row; row0 < p.N_q; row0 += Br, stage ^= 1) {
-        __pipeline_wait_prior(0);
-        __syncthreads(); // every thread's part of this stage has arrived; no thread still reads the other stage, P or dS
-        if (row0 + Br < p.N_q) start_rows(row0 + Br, stage ^ 1);
+    __pipeline_wait_prior(0);
+    loaded.arrive();
+    int tile = 0, stage = 0, last_stage = 0;
+    for (int row0 = first_row; row0 < p.N_q; row0 += Br, tile++) {
+        int next_stage = stage == 2 ? 0 : stage + 1;
         const T *Q_tile = Q_smem + stage * Br * C::D, *dO_tile = dO_smem + stage * Br * C::D;
         const float *L2_tile = L2_smem + stage * Br, *D_tile = D_smem + stage * Br;
+        T *P_tile = P_smem + tile % 2 * Br * Bc, *dS_tile = dS_smem + tile % 2 * Br * Bc;
 
         float S[C::S_ROWS / 16][C::S_KEYS / 8][4] = {}, dP[C::S_ROWS / 16][C::S_KEYS / 8][4] = {};
+        loaded.wait(tile); // all parts of this stage have arrived
         multiply<false, C::D, false, C::D, C::D>(S, Q_tile, s_row, K_smem, s_key);
         multiply<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
+        if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS that this tile overwrites
+        if (row0 + Br < p.N_q) start_rows(row0 + Br, next_stage);
         bool masked = key0 + Bc > attended_keys(p, row0); // the tile's first row attends to the fewest keys
 #pragma unroll
         for (int i = 0; i < C::S_ROWS / 16; i++)
@@ -208,43 +414,25 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
                         P1 = key + 1 < attended ? P1 : 0.0f;
                     }
                     int at = place<Bc>(row, key);
-                    *(uint32_t *)(P_smem + at) = pack<T>(P0, P1);
-                    *(uint32_t *)(dS_smem + at) = pack<T>(P0 * (dp[0] - row_D), P1 * (dp[1] - row_D));
+                    *(uint32_t *)(P_tile + at) = pack<T>(P0, P1);
+                    *(uint32_t *)(dS_tile + at) = pack<T>(P0 * (dp[0] - row_D), P1 * (dp[1] - row_D));
                 }
             }
-        __syncthreads(); // P and dS are complete
-
-        multiply<true, Bc, true, C::D, Br>(dV_reg, P_smem, k_key, dO_tile, k_col);
-        multiply<true, Bc, true, C::D, Br>(dK_reg, dS_smem, k_key, Q_tile, k_col);
-        if constexpr (ADD_DQ) {
-            float dQ_reg[C::Q_ROWS / 16][C::Q_COLS / 8][4] = {};
-            multiply<false, Bc, true, C::D, Bc>(dQ_reg, dS_smem, q_row, K_smem, q_col);
-            float *to = dQ_sum + (size_t)(row0 + q_row) * C::D + q_col * 16 + lane * 4;
-#pragma unroll
-            for (int i = 0; i < C::Q_ROWS / 16; i++)
-#pragma unroll
-                for (int j = 0; j < C::Q_COLS / 8; j++) {
-                    const float (&x)[4] = dQ_reg[i][j];
-                    reduce_add4(to + i * 16 * C::D + j * 128, make_float4(x[0], x[1], x[2], x[3]));
-                }
-        }
+        if (tile > 0) stored.wait(tile - 1); // P and dS of the last tile are complete
+        stored.arrive();
+        __pipeline_wait_prior(0);
+        loaded.arrive();
+        int last = (tile + 1) % 2 * Br * Bc;
+        if (tile > 0) add_products(row0 - Br, last_stage, P_smem + last, dS_smem + last);
+        last_stage = stage, stage = next_stage;
     }
-    __pipeline_wait_prior(0); // no query attends to these keys: the copies of K and V are under way
-
-#pragma unroll
-    for (int i = 0; i < C::K_KEYS / 16; i++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int key = key0 + k_key + 16 * i + 8 * half + g;
-#pragma unroll
-            for (int j = 0; j < C::K_COLS / 8; j++) {
-                int col = k_col + 8 * j + 2 * t;
-                const float *v = &dV_reg[i][j][2 * half], *k = &dK_reg[i][j][2 * half];
-                if (key >= p.N_kv || col >= p.d) continue;
-                *(uint32_t *)(dV + (size_t)key * p.d + col) = pack<T>(v[0], v[1]);
-                *(uint32_t *)(dK + (size_t)key * p.d + col) = pack<T>(k[0] * p.scale, k[1] * p.scale);
-            }
-        }
+    if (tile > 0) {
+        int last = (tile + 1) % 2 * Br * Bc;
+        stored.wait(tile - 1);
+        add_products(first_row + (tile - 1) * Br, last_stage, P_smem + last, dS_smem + last);
+    }
+    store_fragments(dV, dV_reg, 1.0f, key0 + k_key, k_col, p.N_kv, p.d);
+    store_fragments(dK, dK_reg, p.scale, key0 + k_key, k_col, p.N_kv, p.d);
 }
 
 // ---- on the host -------------------------------------------------------------------------------------------------------
@@ -252,6 +440,11 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
 static int padded_rows(const problem *p) { return ceil_div(p->N_q, ROW_PAD) * ROW_PAD; }
 static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
     return sizeof(float) * p->batch * p->heads * padded_rows(p) * (size_t)((p->d <= 64 ? 64 : 128) + 2);
+}
+
+template <class T, class C, bool ADD_DQ> static constexpr auto kernel_of() {
+    if constexpr (C::TRANSPOSED) return backward_transposed<T, C, ADD_DQ>;
+    else return backward_keys<T, C, ADD_DQ>;
 }
 
 template <class T, class C, bool ADD_DQ>
@@ -263,7 +456,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
                                padded, *p);
     if (error == cudaSuccess)
-        error = launch(backward_keys<T, C, ADD_DQ>, key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
+        error = launch(kernel_of<T, C, ADD_DQ>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p);
     blocks.x /= 2; // one thread: two rows
     if (error == cudaSuccess && ADD_DQ)
@@ -273,8 +466,8 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
 
 // The larger tiles where a block may have that much shared memory.
 template <int D, class T> struct tilings {
-    using large = std::conditional_t<D == 64, tiling<64, 128, 128, 8, 4, 4, 4>, tiling<128, 64, 128, 8, 2, 4, 2>>;
-    using small = std::conditional_t<D == 64, tiling<64, 64, 64, 4, 2, 2, 2>, tiling<128, 32, 64, 4, 2, 2, 2>>;
+    using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
+    using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
     template <bool ADD_DQ> static attention_pass *fitting() {
         return shared_memory_fits(large::BYTES) ? run<T, large, ADD_DQ> : run<T, small, ADD_DQ>;
@@ -289,7 +482,7 @@ static cudaError_t backward(const problem *p, const tensors *t, void *workspace,
 
 extern "C" const step step_11_tensor_core_bwd = {
     .name = "11_tensor_core_bwd",
-    .idea = "mma.sync, five products, Q and dO copied ahead",
+    .idea = "mma.sync, five products, barriers in two halves",
     .backward = backward,
     .backward_deterministic = backward_deterministic,
     .workspace_bytes = workspace_bytes,
