@@ -1,9 +1,7 @@
-// What the forms share. The rest is the chapter's own: preprocess, postprocess, swizzle, copies, workspace.
+// What the forms share. The rest is rung 11e's, from which they begin: preprocess, postprocess, swizzle, copies, workspace.
 #pragma once
 
-#define step_11_tensor_core_bwd step_of_the_chapter // the form's is in bwd.cuh
-#include "../tensor_core_bwd.cu"
-#undef step_11_tensor_core_bwd
+#include "../11e_stages.cu"
 
 #include <cuda_awbarrier_primitives.h>
 
@@ -77,17 +75,6 @@ __device__ __forceinline__ void load_A(uint32_t (&A_reg)[KT][MT][4], const T *A,
         for (int i = 0; i < MT; i++) ldmatrix_x4(A_reg[k][i], A + (A_at ^ 16 * k) + 16 * i * A_COLS);
 }
 
-// dQ_sum += the C fragments of one warp, whose first row and column these are.
-template <int D, int MT, int NT>
-__device__ __forceinline__ void add_dQ(float *dQ_sum, const float (&C)[MT][NT][4], int row, int col) {
-    float *to = dQ_sum + (size_t)row * D + col * 16 + threadIdx.x % WARP * 4;
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int j = 0; j < NT; j++)
-            reduce_add4(to + i * 16 * D + j * 128, make_float4(C[i][j][0], C[i][j][1], C[i][j][2], C[i][j][3]));
-}
-
 // The C fragments of one warp, times `factor`, to a swizzled tile.
 template <int D, class T, int MT, int NT>
 __device__ __forceinline__ void fragments_to_tile(T *tile, const float (&C)[MT][NT][4], int row, int col,
@@ -111,24 +98,6 @@ __device__ __forceinline__ void store_tile(T *matrix, const T *tile, int first, 
     for (int r = row; r < ROWS; r += THREADS / (D / 8))
         if (first + r < rows && col < d)
             *(uint4 *)(matrix + (size_t)(first + r) * d + col) = *(const uint4 *)(tile + place<D>(r, col));
-}
-
-// The C fragments straight to a (rows, d) matrix, as in the last rung.
-template <class T, int MT, int NT>
-__device__ __forceinline__ void store_fragments(T *matrix, const float (&C)[MT][NT][4], int row, int col, float factor,
-                                                int rows, int d) {
-    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                int r = row + 16 * i + 8 * half + g, c = col + 8 * j + 2 * t;
-                if (r < rows && c < d)
-                    *(uint32_t *)(matrix + (size_t)r * d + c) =
-                        pack<T>(C[i][j][2 * half] * factor, C[i][j][2 * half + 1] * factor);
-            }
 }
 
 // A barrier in two halves, for the warps of a block: arrive() after the last access of a phase, wait() before the first access

@@ -1,9 +1,9 @@
-// The form of the last rung: queries are rows of S, P and dS pass through shared memory.
+// The form of rung 11e: queries are rows of S, P and dS pass through shared memory.
 #pragma once
 #include "common.cuh"
 
 // How a block goes on from tile to tile of queries:
-// PLAIN      as the last rung
+// PLAIN      as rung 11e
 // DELAYED    dV, dK and dQ of the last tile are computed beside S and dP of this one: three stages, P and dS twice, one barrier
 // MIXED      as DELAYED; between the exponentials stand the products of the last tile, 16 query rows at a time
 // MIXED_GATED as MIXED; barriers in two halves
@@ -444,7 +444,7 @@ static __global__ __launch_bounds__(C::THREADS, C::WARPS <= 4 ? 2 : 1) void back
         store_tile<Bc, C::D, C::THREADS>(dK, K_smem, key0, p.N_kv, p.d);
         store_tile<Bc, C::D, C::THREADS>(dV, V_smem, key0, p.N_kv, p.d);
     } else {
-        store_fragments(dK, dK_reg, key0 + k_key, k_col, p.scale, p.N_kv, p.d);
-        store_fragments(dV, dV_reg, key0 + k_key, k_col, 1.0f, p.N_kv, p.d);
+        store_fragments(dK, dK_reg, p.scale, key0 + k_key, k_col, p.N_kv, p.d);
+        store_fragments(dV, dV_reg, 1.0f, key0 + k_key, k_col, p.N_kv, p.d);
     }
 }

@@ -19,6 +19,7 @@ START = time.time()
 GUARD = 4096  # elements after each output, which must stay as they are
 FORMS = [line.split("|") for line in (Path(__file__).parent / "forms.txt").read_text().splitlines() if line[0] != "#"]
 WHAT = {(name, int(d)): what for name, d, _, what in FORMS} | {(name, d): words for d in (64, 128) for name, words in (("flash", "FlashAttention-2, PyTorch"), ("cudnn", "cuDNN, PyTorch"))}
+RUNGS = {name for name, _, tiling, _ in FORMS if not tiling}
 NAMES = "Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV"
 
 
@@ -61,9 +62,12 @@ class Trial:
         self.library.trial_workspace.restype = ctypes.c_size_t
         log = path.with_suffix(".log").read_text()
         d = re.search(r"_(\d+)\.so", path.name)[1]
-        found = re.findall(r"Compiling entry function '(\S*backward_[" + ("k" if name == "last" else "tn") + r"]\S*bfloat16\S*)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
+        found = re.findall(r"Compiling entry function '(\S*backward_\S*bfloat16\S*)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
                            log, re.S)
-        self.ptxas = [f"{regs} registers, spills {stores}" for kernel, stores, _, regs in found if f"ILi{d}E" in kernel]
+        # A form's file has rung 11e's kernels, too; a rung has tiles for less shared memory and a kernel without dQ.
+        mine = [line for line in found if f"ILi{d}E" in line[0] and bool(re.search("8[nt]_tiling", line[0])) == (name not in RUNGS)]
+        _, stores, _, regs = max(mine, key=lambda line: ([int(n) for n in re.findall(r"Li(\d+)E", line[0])][1:3], "Lb0" not in line[0]))
+        self.ptxas = [f"{regs} registers, spills {stores}"]
 
     def prepare(self, Q, K, V, O, L, dO, causal, guarded=False):
         self.problem = Problem(2, Q.shape[0], Q.shape[1], Q.shape[2], K.shape[2], Q.shape[3], causal, Q.shape[3] ** -0.5)
@@ -176,7 +180,7 @@ def time_all(trials, d, causal, rounds, file, checked):
         for name in names[turn % len(names):] + names[: turn % len(names)]:
             samples[name].append(timed(runs[name], flush))
     # All trials against the last rung, at this size too.
-    last = next((trial for trial in trials if trial.name == "last"), None)
+    last = next((trial for trial in trials if trial.name == "tensor_core_bwd"), None)
     pairs = batch * heads * (N * (N + 1) // 2 if causal else N * N)
     median = {name: statistics.median(ms) for name, ms in samples.items() if ms}
     flash = median.get("flash", math.nan)
@@ -185,7 +189,7 @@ def time_all(trials, d, causal, rounds, file, checked):
         quartiles = statistics.quantiles(samples[name], n=4, method="inclusive")
         trial = next((trial for trial in trials if trial.name == name), None)
         line = {"step": "11_tensor_core_bwd", "name": name, "what": WHAT[name, d], "dim": d, "causal": causal, "ms_median": ms, "ms_p25": quartiles[0], "ms_p75": quartiles[2], "runs": len(samples[name]),
-                "tflops": 10 * pairs * d / ms * 1e-9, "ratio_to_flash": flash / ms, "ratio_to_last": median["last"] / ms if "last" in median else None,
+                "tflops": 10 * pairs * d / ms * 1e-9, "ratio_to_flash": flash / ms, "ratio_to_last": median["tensor_core_bwd"] / ms if "tensor_core_bwd" in median else None,
                 "ptxas": trial.ptxas if trial else None, "largest_error": max(checked.get(name) or [0]), "device": torch.cuda.get_device_name(),
                 "torch": torch.__version__, "batch": batch, "heads": heads, "seq": N}
         if trial and last and trial is not last:

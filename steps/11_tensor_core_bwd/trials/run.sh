@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # run.sh [NAME...]: checks each form of forms.txt on the simulated device at a few sizes, or those that are named.
-# run.sh --card OUT.jsonl: builds all forms for compute capability 9.0, checks each on the card, and times them, the chapter's last
-# rung and PyTorch's backward passes in turns. Needs nvcc, a card and PyTorch.
+# run.sh --card OUT.jsonl: builds all forms for compute capability 9.0, checks each on the card, and times them, the rungs
+# from 11e on and PyTorch's backward passes in turns. Needs nvcc, a card and PyTorch.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export here root work
 
-source_of() { # NAME D TILING: the kernel file of a form; without a tiling that of the last rung
+source_of() { # NAME D TILING: the kernel file of a form; without a tiling the rung of that name
     if [[ $3 ]]; then
         printf '#define FORM %s\n#include "bwd.cuh"\n' "$3"
     else
-        printf '#include "%s/steps/11_tensor_core_bwd/tensor_core_bwd.cu"\n' "$root"
+        printf '#define step_%s step_11_tensor_core_bwd\n#include "%s/steps/11_tensor_core_bwd/%s.cu"\n' "$1" "$root" "$1"
     fi >"$work/$1_$2.cu"
 }
 build() { # NAME|D|TILING|WHAT: a library with two functions for run.py

@@ -231,7 +231,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void backward_transpo
         store_tile<Bc, C::D, C::THREADS>(dK, K_smem, key0, p.N_kv, p.d);
         store_tile<Bc, C::D, C::THREADS>(dV, V_smem, key0, p.N_kv, p.d);
     } else {
-        store_fragments(dK, dK_reg, key0 + my_key, 0, p.scale, p.N_kv, p.d);
-        store_fragments(dV, dV_reg, key0 + my_key, 0, 1.0f, p.N_kv, p.d);
+        store_fragments(dK, dK_reg, p.scale, key0 + my_key, 0, p.N_kv, p.d);
+        store_fragments(dV, dV_reg, 1.0f, key0 + my_key, 0, p.N_kv, p.d);
     }
 }
