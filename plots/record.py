@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what the book's tables and plots show. Standard library only; build the preset first.
 
-    record.py [--out FOLDER] [--jobs N] [PART...]    on this machine's card, with the programs of the cuda preset
+    record.py [--out FOLDER] [--jobs N] [--only REGEX] [PART...]    on this machine's card, with the programs of the cuda preset
     record.py meter [--check] BIN_DIR [STEP...]      what the simulated device counts; BIN_DIR is build/sim/bin
     record.py meter --beside BIN_DIR                 the same of all other runs that a card has counted
     record.py profile STEP OPTIONS...                what Nsight Compute counts of one step, printed
@@ -10,7 +10,8 @@ The parts: latency, rungs, counters, bits, probes (these when none is named); dr
 the commit, of rungs at two); causes (where these differ from the recorded ones of the meter, the counters of kernels
 without what counters.json names as causes);
 peers, which needs PyTorch; verdicts, which takes several minutes. Each writes FOLDER/<part>/<card>-*.jsonl (default:
-plots/data) anew, a JSON line a run, and prints how long it took. --jobs is how many small programs ncu counts side by side (default: 4). COMMIT names the commit where git
+plots/data) anew, a JSON line a run, and prints how long it took. --only: of the programs whose names match, and the lines
+of the others as they are in plots/data. --jobs is how many small programs ncu counts side by side (default: 4). COMMIT names the commit where git
 cannot. Nothing of the card is set, only read. Exit status: 0; 1 something failed; 2 bad usage; 3 no card or tool.
 
 meter --check compares with what is recorded and writes nothing; exit status 1 with the differences, 77 when nothing of
@@ -96,7 +97,7 @@ def first_line(*command):
 class Card:
     """Its name, the stamps of each line, its SM clock, which nvidia-smi reports twenty times a second, and its files."""
 
-    def __init__(self, out):
+    def __init__(self, out, only):
         try:
             device, driver = first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").split(", ")
         except (OSError, subprocess.CalledProcessError, ValueError):
@@ -106,7 +107,7 @@ class Card:
         self.commit = os.environ.get("COMMIT") or first_line("git", "rev-parse", "--short", "HEAD")
         stamps = {"driver": driver, "commit": self.commit, "date": datetime.datetime.now(datetime.timezone.utc).date()}
         self.stamps = [word for key, value in stamps.items() for word in ("--stamp", f"{key}={value}")]
-        self.out, self.unfinished, self.log = out, [], tempfile.NamedTemporaryFile("r")
+        self.out, self.only, self.unfinished, self.log = out, re.compile(only), [], tempfile.NamedTemporaryFile("r")
         self.sampler = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "-i", "0",
                                          "-lms", "50"], stdout=open(self.log.name, "w", encoding="ascii"))
 
@@ -118,7 +119,17 @@ class Card:
     def new_file(self, kind, name):
         self.unfinished.append(self.out / kind / f"{self.name}-{name}.jsonl.part")
         self.unfinished[-1].parent.mkdir(parents=True, exist_ok=True)
-        return self.unfinished[-1].open("w", encoding="utf-8")
+        file = self.unfinished[-1].open("w", encoding="utf-8")
+        old = DATA / kind / f"{self.name}-{name}.jsonl"
+        if kind in ("latency", "rungs", "counters", "bits") and old.exists():
+            write(file, *(line for line in rec.lines(old) if not self.only.match(line["step"])))
+        return file
+
+    def chapters(self):
+        return list(filter(self.only.match, rec.chapters(ROOT)))
+
+    def rungs(self):
+        return list(filter(self.only.match, rec.rungs(ROOT)))
 
 
 def no_card(why):
@@ -154,7 +165,7 @@ def measure(card, file, step, size, expected_ms=0.0):
 
 def latency(card, _):
     file = card.new_file("latency", "steps")
-    for step in rec.chapters(ROOT):
+    for step in card.chapters():
         at = functools.partial(measure, card, file, step)
         ms = 0.0
         for N in (512, 1024, 2048, 4096):
@@ -177,13 +188,13 @@ def latency(card, _):
 
 def rungs(card, _):
     file = card.new_file("rungs", "rungs")
-    for step in rec.rungs(ROOT):
+    for step in card.rungs():
         for d in (64, 128):
             measure(card, file, step, (4, 16, 4096, d))
 
 
 def counters(card, jobs):
-    chapters, all_rungs = rec.chapters(ROOT), rec.rungs(ROOT)
+    chapters, all_rungs = card.chapters(), card.rungs()
     climbed = [step for step in all_rungs if len([other for other in all_rungs if other[:2] == step[:2]]) > 2]
     wide = [(step, size) for step in dict.fromkeys(chapters + climbed) for size in COUNTED]
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
@@ -195,14 +206,14 @@ def counters(card, jobs):
 
 
 def drawn(card, jobs):
-    sizes, chapters = rec.drawn(card.commit), rec.chapters(ROOT)
-    pairs = [(step, size) for step in dict.fromkeys(chapters + rec.rungs(ROOT)) for size in (sizes if step in chapters else sizes[:2])]
+    sizes, chapters = rec.drawn(card.commit), card.chapters()
+    pairs = [(step, size) for step in dict.fromkeys(chapters + card.rungs()) for size in (sizes if step in chapters else sizes[:2])]
     count_all(pairs, jobs, card.new_file("counters", "drawn"), {"commit": card.commit})
 
 
 def causes(card, jobs):
     """The programs without what counters.json names as causes, where a recorded count does not agree with the meter's."""
-    pairs = sorted({(row.run["step"], row.run["options"]) for row in truth.comparisons(tables.Book(ROOT)) if not row.agree})
+    pairs = sorted({(row.run["step"], row.run["options"]) for row in truth.comparisons(tables.Book(ROOT)) if not row.agree and card.only.match(row.run["step"])})
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns("build", ".*"), dirs_exist_ok=True)
         for pattern, old, new in tables.COUNTED["without"]:
@@ -257,7 +268,7 @@ def profile_program(command, metrics, selection):
 
 def bits(card, _):
     file = card.new_file("bits", "bits")
-    for step in rec.chapters(ROOT):
+    for step in card.chapters():
         for more in ("", "--deterministic"):
             for _ in range(2):
                 command = [BIN / step, *options(1, 16, 1024, 64, more).split(), "--pass", "bwd", "--no-time", *card.stamps]
@@ -309,9 +320,10 @@ def record(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     arguments = parser.parse_args(arguments)
-    card = Card(arguments.out)
+    card = Card(arguments.out, arguments.only)
     for part in arguments.parts or list(PARTS)[:5]:
         start = time.monotonic()
         PARTS[part](card, arguments.jobs)
