@@ -2,19 +2,12 @@
 #include "api.h"
 
 /* Kernels may read all of it: what the host has written is not known. */
-cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
-    (void)flags;
-    return api_allocate(pointer, bytes, PAGE_LOCKED);
-}
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) { return api_allocate(pointer, bytes, PAGE_LOCKED); }
 
 cudaError_t cudaMallocHost(void **pointer, size_t bytes) { return cudaHostAlloc(pointer, bytes, 0); }
-cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
-    (void)flags;
-    return api_allocate(pointer, bytes, MANAGED);
-}
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) { return api_allocate(pointer, bytes, MANAGED); }
 
 cudaError_t cudaHostGetDevicePointer(void **pointer, void *host, unsigned flags) {
-    (void)flags;
     ONE_HOST_THREAD;
     if (memory_place((uintptr_t)host, 1).kind != PAGE_LOCKED) return api_remember(cudaErrorInvalidValue);
     *pointer = host;
@@ -22,24 +15,14 @@ cudaError_t cudaHostGetDevicePointer(void **pointer, void *host, unsigned flags)
 }
 
 /* The host's own memory stays unknown to kernels. */
-cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
-    (void)pointer, (void)bytes, (void)flags;
-    return api_remember(cudaErrorNotSupported);
-}
-cudaError_t cudaHostUnregister(void *pointer) {
-    (void)pointer;
-    return api_remember(cudaErrorHostMemoryNotRegistered);
-}
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) { return api_remember(cudaErrorNotSupported); }
+cudaError_t cudaHostUnregister(void *pointer) { return api_remember(cudaErrorHostMemoryNotRegistered); }
 
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
-    (void)stream;
     if (api_call_is_to_fail()) return api_remember(cudaErrorMemoryAllocation);
     return cudaMalloc(pointer, bytes);
 }
-cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
-    (void)stream;
-    return cudaFree(pointer);
-}
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) { return cudaFree(pointer); }
 
 static cudaError_t need_managed(const void *pointer, size_t bytes) {
     ONE_HOST_THREAD;
@@ -47,11 +30,9 @@ static cudaError_t need_managed(const void *pointer, size_t bytes) {
     return place.kind == MANAGED && place.whole ? simt_sticky_error() : api_remember(cudaErrorInvalidValue);
 }
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device, cudaStream_t stream) {
-    (void)device, (void)stream;
     return need_managed(pointer, bytes);
 }
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, int device) {
-    (void)advice, (void)device;
     return need_managed(pointer, bytes);
 }
 
@@ -90,7 +71,6 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                               enum cudaMemcpyKind kind, cudaStream_t stream) {
-    (void)stream;
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
 

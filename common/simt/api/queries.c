@@ -5,12 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-    (void)flags;
-    return cudaStreamCreate(stream);
-}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) { return cudaStreamCreate(stream); }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-    (void)flags, (void)priority;
     return cudaStreamCreate(stream);
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -18,30 +14,23 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     return simt_sticky_error();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-    (void)stream, (void)flags;
     return event != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidResourceHandle);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    (void)stream;
     host_waited();
     return simt_sticky_error();
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned flags) {
-    (void)flags;
     host_waited(); /* the function comes after what the stream has done */
     callback(stream, simt_sticky_error(), data);
     return simt_sticky_error();
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
-    (void)stream;
     host_waited();
     if (simt_sticky_error() == cudaSuccess) function(data);
     return simt_sticky_error();
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-    (void)flags;
-    return cudaEventCreate(event);
-}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) { return cudaEventCreate(event); }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     host_waited();
     return cudaStreamWaitEvent(NULL, event, 0);
@@ -52,31 +41,18 @@ cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
 cudaError_t cudaProfilerStart(void) { return simt_sticky_error(); }
 cudaError_t cudaProfilerStop(void) { return simt_sticky_error(); }
 
-cudaError_t cudaSetDeviceFlags(unsigned flags) {
-    (void)flags;
-    return simt_sticky_error();
-}
+cudaError_t cudaSetDeviceFlags(unsigned flags) { return simt_sticky_error(); }
 cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
-    (void)properties;
     *device = 0;
     return simt_sticky_error();
 }
-cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache cache) {
-    (void)cache;
-    return simt_sticky_error();
-}
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache cache) { return simt_sticky_error(); }
 cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *cache) {
     *cache = cudaFuncCachePreferNone;
     return simt_sticky_error();
 }
-cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
-    (void)config;
-    return simt_sticky_error();
-}
-cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
-    (void)limit, (void)value;
-    return simt_sticky_error();
-}
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) { return simt_sticky_error(); }
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) { return simt_sticky_error(); }
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     *value = limit == cudaLimitStackSize ? STACK_BYTES : 0;
     return simt_sticky_error();
@@ -108,18 +84,15 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) { return change_peer(peer, tru
 
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                         cudaStream_t stream) {
-    (void)kernel, (void)grid, (void)block, (void)arguments, (void)shared, (void)stream;
     simt_report(cudaErrorNotSupported, "cudaLaunchCooperativeKernel(): its first argument must be the kernel's name here, by "
                                        "which the types of the arguments are known, and no pointer in a variable");
     return api_remember(cudaErrorNotSupported);
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache cache) {
-    (void)cache;
     return kernel != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidDeviceFunction);
 }
 cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemConfig config) {
-    (void)config;
     return kernel != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidDeviceFunction);
 }
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel) {

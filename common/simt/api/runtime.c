@@ -293,7 +293,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    (void)stream;
     wait_for_all();
     return simt_sticky_error();
 }
@@ -309,7 +308,6 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    (void)stream;
     if (event == NULL) return api_remember(cudaErrorInvalidResourceHandle);
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     event->recorded = true;

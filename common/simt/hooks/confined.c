@@ -61,7 +61,6 @@ GENERAL static inline void check_store(uintptr_t address, size_t bytes, const st
     }                                                                                                                          \
     KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                               \
     KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {              \
-        (void)rsi, (void)rdx;                                                                                                  \
         if (rcx > 0) check_store(rdi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));               \
     }
 STORE(1)
@@ -100,7 +99,6 @@ KEEPS_REGISTERS void simt_confined_load(uintptr_t address) { check_load(address,
 #define FROM(bytes)                                                                                                            \
     KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                                \
     KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {               \
-        (void)rdi, (void)rdx;                                                                                                  \
         if (rcx > 0) check_load(rsi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));                \
     }
 FROM(1)

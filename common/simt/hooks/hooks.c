@@ -228,7 +228,4 @@ void __sanitizer_cov_trace_pc(void) {
 void __tsan_init(void);
 void __tsan_init(void) {}
 void __tsan_vptr_update(void **vptr, void *value);
-void __tsan_vptr_update(void **vptr, void *value) {
-    (void)vptr;
-    (void)value;
-}
+void __tsan_vptr_update(void **vptr, void *value) {}
