@@ -103,26 +103,21 @@ void simt_reduce_add4(float *address, const float operand[4]) {
  * std::atomic, std::shared_ptr and static local variables of host code: g++ -fsanitize=thread calls these for them. */
 
 #define UPDATE(bits, name, operation)                                                                                          \
-    uint##bits##_t __tsan_atomic##bits##_##name(uint##bits##_t *address, uint##bits##_t operand, int order);                   \
     uint##bits##_t __tsan_atomic##bits##_##name(uint##bits##_t *address, uint##bits##_t operand, int order) {                  \
         simt_check_access(address, sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));                         \
         return __atomic_##operation(address, operand, __ATOMIC_SEQ_CST);                                                       \
     }
 #define COMPARE_AND_SWAP(bits, name)                                                                                           \
     int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address, uint##bits##_t *expected,                       \
-                                                      uint##bits##_t wanted, int order, int order_of_failure);                 \
-    int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address, uint##bits##_t *expected,                       \
                                                       uint##bits##_t wanted, int order, int order_of_failure) {                \
         simt_check_access(address, sizeof *address, ACCESS_ATOMIC, true, __builtin_return_address(0));                         \
         return __atomic_compare_exchange_n(address, expected, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
     }
 #define ATOMICS(bits)                                                                                                          \
-    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t *address, int order);                                       \
     uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t *address, int order) {                                      \
         simt_check_access(address, sizeof *address, ACCESS_READ, true, __builtin_return_address(0));                           \
         return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                                     \
     }                                                                                                                          \
-    void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order);                                \
     void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order) {                               \
         simt_check_access(address, sizeof *address, ACCESS_WRITE, true, __builtin_return_address(0));                          \
         __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                                    \
@@ -142,7 +137,5 @@ ATOMICS(16)
 ATOMICS(32)
 ATOMICS(64)
 
-void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-void __tsan_atomic_signal_fence(int order);
 void __tsan_atomic_signal_fence(int order) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }

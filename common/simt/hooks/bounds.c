@@ -18,7 +18,6 @@ struct index_check {
     const struct array_type *array, *index;
 };
 
-_Noreturn void __ubsan_handle_out_of_bounds_abort(const struct index_check *check, uintptr_t index);
 _Noreturn void __ubsan_handle_out_of_bounds_abort(const struct index_check *check, uintptr_t index) {
     int unused = 64 - (1 << (check->index->width_and_sign >> 1)); /* an index of 128 bits is told as an address */
     intptr_t value = unused > 0 ? (intptr_t)(index << unused) >> unused : (intptr_t)index;

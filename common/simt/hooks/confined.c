@@ -55,11 +55,9 @@ GENERAL static inline void check_store(uintptr_t address, size_t bytes, const st
 }
 
 #define STORE(bytes)                                                                                                           \
-    KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address);                                                        \
     KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address) {                                                       \
         check_store(address, bytes, __builtin_frame_address(0));                                                               \
     }                                                                                                                          \
-    KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                               \
     KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {              \
         if (rcx > 0) check_store(rdi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));               \
     }
@@ -94,10 +92,8 @@ GENERAL static inline void check_load(uintptr_t address, size_t bytes, const str
     refuse("a load through a pointer that leads nowhere, or that the meter cannot see", (void *)own->return_address);
 }
 
-KEEPS_REGISTERS void simt_confined_load(uintptr_t address);
 KEEPS_REGISTERS void simt_confined_load(uintptr_t address) { check_load(address, 1, __builtin_frame_address(0)); }
 #define FROM(bytes)                                                                                                            \
-    KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t, uintptr_t, uintptr_t, uintptr_t);                                \
     KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {               \
         if (rcx > 0) check_load(rsi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));                \
     }
@@ -107,7 +103,6 @@ FROM(4)
 FROM(8)
 
 /* A function whose address is taken begins with endbr64. */
-KEEPS_REGISTERS void simt_confined_call(uintptr_t code);
 KEEPS_REGISTERS void simt_confined_call(uintptr_t code) {
     static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     const struct frame *own = __builtin_frame_address(0);
@@ -116,7 +111,6 @@ KEEPS_REGISTERS void simt_confined_call(uintptr_t code) {
     if (!begins) refuse("a call through a pointer that is no function of this file", (void *)own->return_address);
 }
 
-KEEPS_REGISTERS void simt_confined_host(void);
 KEEPS_REGISTERS void simt_confined_host(void) {
     const struct frame *own = __builtin_frame_address(0);
     if (simt_self != NULL) refuse("device code calls the runtime API", (void *)own->return_address);
@@ -133,7 +127,6 @@ static void check_result(void *pointer, size_t bytes, const struct frame *own) {
 }
 
 #define WITH_RESULT(type, name, parameter, result_type, ...)                                                                   \
-    type simt_confined_##name(parameter, result_type *result);                                                                 \
     type simt_confined_##name(parameter, result_type *result) {                                                                \
         check_result(result, sizeof *result, __builtin_frame_address(0));                                                      \
         return name(__VA_ARGS__, result);                                                                                      \
@@ -146,13 +139,11 @@ WITH_RESULT(double, modf, double x, double, x)
 WITH_RESULT(float, remquof, float x COMMA float y, int, x, y)
 WITH_RESULT(double, remquo, double x COMMA double y, int, x, y)
 
-void simt_confined_sincosf(float x, float *sine, float *cosine);
 void simt_confined_sincosf(float x, float *sine, float *cosine) {
     check_result(sine, sizeof *sine, __builtin_frame_address(0));
     check_result(cosine, sizeof *cosine, __builtin_frame_address(0));
     *sine = sinf(x), *cosine = cosf(x);
 }
-void simt_confined_sincos(double x, double *sine, double *cosine);
 void simt_confined_sincos(double x, double *sine, double *cosine) {
     check_result(sine, sizeof *sine, __builtin_frame_address(0));
     check_result(cosine, sizeof *cosine, __builtin_frame_address(0));
@@ -160,7 +151,6 @@ void simt_confined_sincos(double x, double *sine, double *cosine) {
 }
 
 /* As the widest stores that address and size allow. */
-void *simt_confined_memset(void *to, int value, size_t bytes);
 void *simt_confined_memset(void *to, int value, size_t bytes) {
     uintptr_t address = (uintptr_t)to, any = address | bytes | 16;
     if (bytes == 0) return to;
@@ -172,8 +162,7 @@ void *simt_confined_memset(void *to, int value, size_t bytes) {
     return memset(to, value, bytes);
 }
 
-int simt_confined_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int simt_confined_printf(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) int simt_confined_printf(const char *format, ...) {
     char text[1024]; /* a copy, which vprintf() cannot write over while it reads */
     size_t length = strnlen(format, sizeof text);
     if (length == sizeof text) refuse("printf() with a format of more than 1023 characters", __builtin_return_address(0));

@@ -158,7 +158,6 @@ void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, co
 
 /* In confined code volatile orders nothing: who waits long enough would have no race. */
 #define HOOK(name, bytes, kind, marked)                                                                                        \
-    void __tsan_##name##bytes(void *pointer);                                                                                  \
     void __tsan_##name##bytes(void *pointer) {                                                                                 \
         struct thread *self = simt_self;                                                                                       \
         if (self == NULL) {                                                                                                    \
@@ -200,9 +199,7 @@ static void judge_range(void *pointer, size_t bytes, enum access_kind kind, cons
     bool outside = address - self->stack >= STACK_BYTES && address + bytes - 1 - self->stack >= STACK_BYTES;
     if (!only_reads(kind) && outside) self->judged = address, self->judged_bytes = bytes;
 }
-void __tsan_read_range(void *pointer, size_t bytes);
 void __tsan_read_range(void *pointer, size_t bytes) { judge_range(pointer, bytes, ACCESS_READ, __builtin_return_address(0)); }
-void __tsan_write_range(void *pointer, size_t bytes);
 void __tsan_write_range(void *pointer, size_t bytes) { judge_range(pointer, bytes, ACCESS_WRITE, __builtin_return_address(0)); }
 
 static __attribute__((noinline)) void go_further(intptr_t pc) {
@@ -225,7 +222,5 @@ void __sanitizer_cov_trace_pc(void) {
     if (pc > simt_furthest) go_further(pc);
 }
 
-void __tsan_init(void);
 void __tsan_init(void) {}
-void __tsan_vptr_update(void **vptr, void *value);
 void __tsan_vptr_update(void **vptr, void *value) {}
