@@ -85,40 +85,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     cudaError_t error = cudaGetDeviceProperties(&properties, device);
     if (error != cudaSuccess) return error;
     switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = properties.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = SHARED_BYTES_DEFAULT; break;
-    case cudaDevAttrMaxBlockDimX: *value = properties.maxThreadsDim[0]; break;
-    case cudaDevAttrMaxBlockDimY: *value = properties.maxThreadsDim[1]; break;
-    case cudaDevAttrMaxBlockDimZ: *value = properties.maxThreadsDim[2]; break;
-    case cudaDevAttrMaxGridDimX: *value = properties.maxGridSize[0]; break;
-    case cudaDevAttrMaxGridDimY: *value = properties.maxGridSize[1]; break;
-    case cudaDevAttrMaxGridDimZ: *value = properties.maxGridSize[2]; break;
-    case cudaDevAttrTotalConstantMemory: *value = (int)properties.totalConstMem; break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = properties.regsPerMultiprocessor; break;
-    case cudaDevAttrAsyncEngineCount: *value = properties.asyncEngineCount; break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = properties.regsPerBlock; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = properties.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = (int)properties.sharedMemPerMultiprocessor; break;
-    case cudaDevAttrGpuOverlap:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrCooperativeLaunch:
-    case cudaDevAttrConcurrentManagedAccess: *value = 1; break;
-    case cudaDevAttrComputeMode:
-    case cudaDevAttrIntegrated:
-    case cudaDevAttrEccEnabled:
-    case cudaDevAttrPageableMemoryAccess: *value = 0; break;
-    case cudaDevAttrMemoryClockRate: *value = properties.memoryClockRate; break;
-    case cudaDevAttrGlobalMemoryBusWidth: *value = properties.memoryBusWidth; break;
-    case cudaDevAttrWarpSize: *value = WARP_SIZE; break;
-    case cudaDevAttrClockRate: *value = properties.clockRate; break;
-    case cudaDevAttrMultiProcessorCount: *value = properties.multiProcessorCount; break;
-    case cudaDevAttrL2CacheSize: *value = properties.l2CacheSize; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = properties.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = properties.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (int)properties.sharedMemPerBlockOptin; break;
+#define CASE(name, number, member)                                                                                             \
+    case name: *value = (int)properties.member; break;
+        SIMT_ATTRIBUTES(CASE)
     default: return api_remember(cudaErrorInvalidValue);
     }
     return cudaSuccess;

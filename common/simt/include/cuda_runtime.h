@@ -18,39 +18,41 @@
 extern "C" {
 #endif
 
-typedef enum cudaError {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInitializationError = 3,
-    cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidPitchValue = 12,
-    cudaErrorInvalidSymbol = 13,
-    cudaErrorInvalidDevicePointer = 17,
-    cudaErrorInvalidMemcpyDirection = 21,
-    cudaErrorInsufficientDriver = 35,
-    cudaErrorMissingConfiguration = 52,
-    cudaErrorInvalidDeviceFunction = 98,
-    cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101,
-    cudaErrorPeerAccessUnsupported = 217,
-    cudaErrorInvalidResourceHandle = 400,
-    cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchOutOfResources = 701,
-    cudaErrorLaunchTimeout = 702,
-    cudaErrorPeerAccessAlreadyEnabled = 704,
-    cudaErrorPeerAccessNotEnabled = 705,
-    cudaErrorAssert = 710,
-    cudaErrorHostMemoryAlreadyRegistered = 712,
-    cudaErrorHostMemoryNotRegistered = 713,
-    cudaErrorIllegalInstruction = 715,
-    cudaErrorMisalignedAddress = 716,
-    cudaErrorLaunchFailure = 719,
-    cudaErrorCooperativeLaunchTooLarge = 720,
-    cudaErrorNotSupported = 801,
-    cudaErrorUnknown = 999
-} cudaError_t;
+/* X(error, its number, what cudaGetErrorString() says of it) */
+#define SIMT_ERRORS(X)                                                                                                         \
+    X(cudaSuccess, 0, "no error")                                                                                              \
+    X(cudaErrorInvalidValue, 1, "invalid argument")                                                                            \
+    X(cudaErrorMemoryAllocation, 2, "out of memory")                                                                           \
+    X(cudaErrorInitializationError, 3, "initialization error")                                                                 \
+    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                                      \
+    X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                                                                \
+    X(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                                                     \
+    X(cudaErrorInvalidDevicePointer, 17, "invalid device pointer")                                                             \
+    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                                \
+    X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")                         \
+    X(cudaErrorMissingConfiguration, 52, "__global__ function call is not configured")                                         \
+    X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                                           \
+    X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                                            \
+    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                                   \
+    X(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported between these two devices")                           \
+    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                                          \
+    X(cudaErrorNotReady, 600, "device not ready")                                                                              \
+    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                                \
+    X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                                           \
+    X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                                                  \
+    X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                                                \
+    X(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")                                                  \
+    X(cudaErrorAssert, 710, "device-side assert triggered")                                                                    \
+    X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped")                \
+    X(cudaErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")                      \
+    X(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")                                              \
+    X(cudaErrorMisalignedAddress, 716, "misaligned address")                                                                   \
+    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                                               \
+    X(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                                        \
+    X(cudaErrorNotSupported, 801, "operation not supported")                                                                   \
+    X(cudaErrorUnknown, 999, "unknown error")
+#define SIMT_ENUMERATOR(name, value, more) name = value,
+typedef enum cudaError { SIMT_ERRORS(SIMT_ENUMERATOR) } cudaError_t;
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
@@ -62,42 +64,43 @@ enum cudaMemcpyKind {
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
 
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxBlockDimX = 2,
-    cudaDevAttrMaxBlockDimY = 3,
-    cudaDevAttrMaxBlockDimZ = 4,
-    cudaDevAttrMaxGridDimX = 5,
-    cudaDevAttrMaxGridDimY = 6,
-    cudaDevAttrMaxGridDimZ = 7,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrTotalConstantMemory = 9,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrMaxRegistersPerBlock = 12,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrGpuOverlap = 15,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrIntegrated = 18,
-    cudaDevAttrCanMapHostMemory = 19,
-    cudaDevAttrComputeMode = 20,
-    cudaDevAttrConcurrentKernels = 31,
-    cudaDevAttrEccEnabled = 32,
-    cudaDevAttrMemoryClockRate = 36,
-    cudaDevAttrGlobalMemoryBusWidth = 37,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrAsyncEngineCount = 40,
-    cudaDevAttrUnifiedAddressing = 41,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-    cudaDevAttrManagedMemory = 83,
-    cudaDevAttrPageableMemoryAccess = 88,
-    cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
-};
+/* X(attribute, its number, the member of struct cudaDeviceProp that holds it) */
+#define SIMT_ATTRIBUTES(X)                                                                                                     \
+    X(cudaDevAttrMaxThreadsPerBlock, 1, maxThreadsPerBlock)                                                                    \
+    X(cudaDevAttrMaxBlockDimX, 2, maxThreadsDim[0])                                                                            \
+    X(cudaDevAttrMaxBlockDimY, 3, maxThreadsDim[1])                                                                            \
+    X(cudaDevAttrMaxBlockDimZ, 4, maxThreadsDim[2])                                                                            \
+    X(cudaDevAttrMaxGridDimX, 5, maxGridSize[0])                                                                               \
+    X(cudaDevAttrMaxGridDimY, 6, maxGridSize[1])                                                                               \
+    X(cudaDevAttrMaxGridDimZ, 7, maxGridSize[2])                                                                               \
+    X(cudaDevAttrMaxSharedMemoryPerBlock, 8, sharedMemPerBlock)                                                                \
+    X(cudaDevAttrTotalConstantMemory, 9, totalConstMem)                                                                        \
+    X(cudaDevAttrWarpSize, 10, warpSize)                                                                                       \
+    X(cudaDevAttrMaxRegistersPerBlock, 12, regsPerBlock)                                                                       \
+    X(cudaDevAttrClockRate, 13, clockRate)                                                                                     \
+    X(cudaDevAttrGpuOverlap, 15, deviceOverlap)                                                                                \
+    X(cudaDevAttrMultiProcessorCount, 16, multiProcessorCount)                                                                 \
+    X(cudaDevAttrIntegrated, 18, integrated)                                                                                   \
+    X(cudaDevAttrCanMapHostMemory, 19, canMapHostMemory)                                                                       \
+    X(cudaDevAttrComputeMode, 20, computeMode)                                                                                 \
+    X(cudaDevAttrConcurrentKernels, 31, concurrentKernels)                                                                     \
+    X(cudaDevAttrEccEnabled, 32, ECCEnabled)                                                                                   \
+    X(cudaDevAttrMemoryClockRate, 36, memoryClockRate)                                                                         \
+    X(cudaDevAttrGlobalMemoryBusWidth, 37, memoryBusWidth)                                                                     \
+    X(cudaDevAttrL2CacheSize, 38, l2CacheSize)                                                                                 \
+    X(cudaDevAttrMaxThreadsPerMultiProcessor, 39, maxThreadsPerMultiProcessor)                                                 \
+    X(cudaDevAttrAsyncEngineCount, 40, asyncEngineCount)                                                                       \
+    X(cudaDevAttrUnifiedAddressing, 41, unifiedAddressing)                                                                     \
+    X(cudaDevAttrComputeCapabilityMajor, 75, major)                                                                            \
+    X(cudaDevAttrComputeCapabilityMinor, 76, minor)                                                                            \
+    X(cudaDevAttrMaxSharedMemoryPerMultiprocessor, 81, sharedMemPerMultiprocessor)                                             \
+    X(cudaDevAttrMaxRegistersPerMultiprocessor, 82, regsPerMultiprocessor)                                                     \
+    X(cudaDevAttrManagedMemory, 83, managedMemory)                                                                             \
+    X(cudaDevAttrPageableMemoryAccess, 88, pageableMemoryAccess)                                                               \
+    X(cudaDevAttrConcurrentManagedAccess, 89, concurrentManagedAccess)                                                         \
+    X(cudaDevAttrCooperativeLaunch, 95, cooperativeLaunch)                                                                     \
+    X(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, sharedMemPerBlockOptin)
+enum cudaDeviceAttr { SIMT_ATTRIBUTES(SIMT_ENUMERATOR) };
 
 /* What the simulated device has none of is 0. */
 struct cudaDeviceProp {
