@@ -5,36 +5,30 @@
 
 #include "simt_device.h"
 
-/* T: the type; T2: the pair; from_float, to_float, from_double: the runtime's conversions. */
-#define SIMT_SMALL_FLOAT(T, T2, RAW, RAW2, from_float, to_float, from_double)                                                  \
-    struct RAW {                                                                                                               \
+/* T: the type; T2: the pair; N and N2: what they are called in names. */
+#define SIMT_SMALL_FLOAT(T, T2, N, N2)                                                                                         \
+    struct T##_raw {                                                                                                           \
         unsigned short x;                                                                                                      \
     };                                                                                                                         \
-    struct RAW2 {                                                                                                              \
+    struct T2##_raw {                                                                                                          \
         unsigned short x, y;                                                                                                   \
     };                                                                                                                         \
     struct alignas(2) T {                                                                                                      \
         unsigned short bits;                                                                                                   \
         T() = default;                                                                                                         \
-        T(const RAW &raw) : bits(raw.x) {}                                                                                     \
-        T(float x) : bits(from_float(x)) {}                                                                                    \
-        T(double x) : bits(from_double(x, SIMT_NEAREST)) {}                                                                    \
-        T(int x) : bits(from_double(x, SIMT_NEAREST)) {}                                                                       \
-        T(unsigned x) : bits(from_double(x, SIMT_NEAREST)) {}                                                                  \
-        T(short x) : bits(from_double(x, SIMT_NEAREST)) {}                                                                     \
-        T(unsigned short x) : bits(from_double(x, SIMT_NEAREST)) {}                                                            \
-        T(long x) : bits(from_double((double)x, SIMT_NEAREST)) {}                                                              \
-        T(unsigned long x) : bits(from_double((double)x, SIMT_NEAREST)) {}                                                     \
-        T(long long x) : bits(from_double((double)x, SIMT_NEAREST)) {}                                                         \
-        T(unsigned long long x) : bits(from_double((double)x, SIMT_NEAREST)) {}                                                \
-        operator float() const { return to_float(bits); }                                                                      \
-        operator RAW() const { return {bits}; }                                                                                \
+        T(const T##_raw &raw) : bits(raw.x) {}                                                                                 \
+        T(float x) : bits(simt_##N##_from_float(x)) {}                                                                         \
+        T(double x) : bits(simt_##N##_from_double(x, SIMT_NEAREST)) {}                                                         \
+        T(int x) : T((double)x) {} /* and what becomes an int: a value of an enumeration */                                    \
+        template <typename I, typename = std::enable_if_t<std::is_integral_v<I>>> T(I x) : T((double)x) {}                     \
+        operator float() const { return simt_##N##_to_float(bits); }                                                           \
+        operator T##_raw() const { return {bits}; }                                                                            \
         static T of_bits(unsigned short bits) {                                                                                \
             T value;                                                                                                           \
             value.bits = bits;                                                                                                 \
             return value;                                                                                                      \
         }                                                                                                                      \
-        static T rounded(double x) { return of_bits(from_double(x, SIMT_NEAREST)); }                                           \
+        static T rounded(double x) { return of_bits(simt_##N##_from_double(x, SIMT_NEAREST)); }                                \
         T &operator+=(const T &b);                                                                                             \
         T &operator-=(const T &b);                                                                                             \
         T &operator*=(const T &b);                                                                                             \
@@ -46,16 +40,10 @@
     };                                                                                                                         \
     struct alignas(4) T2 {                                                                                                     \
         T x, y;                                                                                                                \
-        typedef unsigned simt_bits __attribute__((may_alias));                                                                 \
-        T2() = default;                                                                                                        \
+        SIMT_COPIED_AT_ONCE(T2, 4)                                                                                             \
         T2(const T &x_, const T &y_) : x(x_), y(y_) {}                                                                         \
-        T2(const T2 &other) { *(simt_bits *)this = *(const simt_bits *)&other; }                                               \
-        T2 &operator=(const T2 &other) {                                                                                       \
-            *(simt_bits *)this = *(const simt_bits *)&other;                                                                   \
-            return *this;                                                                                                      \
-        }                                                                                                                      \
     };                                                                                                                         \
-    static inline double simt_wide(T a) { return to_float(a.bits); }                                                           \
+    static inline double simt_wide(T a) { return simt_##N##_to_float(a.bits); }                                                \
                                                                                                                                \
     /* ---- arithmetic: one operation, its operator, and the pair's ---- */                                                    \
     SIMT_SMALL_BINARY(T, T2, __hadd, operator+, simt_wide(a) + simt_wide(b))                                                   \
@@ -124,8 +112,42 @@
     /* ---- halves of a pair ---- */                                                                                           \
     static inline float __low2float(T2 a) { return float(a.x); }                                                               \
     static inline float __high2float(T2 a) { return float(a.y); }                                                              \
-    static inline T2 __lows2##T2(T2 a, T2 b) { return T2(a.x, b.x); }                                                          \
-    static inline T2 __highs2##T2(T2 a, T2 b) { return T2(a.y, b.y); }                                                         \
+    static inline T __low2##N(T2 v) { return v.x; }                                                                            \
+    static inline T __high2##N(T2 v) { return v.y; }                                                                           \
+    static inline T2 __low2##N2(T2 v) { return T2(v.x, v.x); }                                                                 \
+    static inline T2 __high2##N2(T2 v) { return T2(v.y, v.y); }                                                                \
+    static inline T2 __lowhigh2highlow(T2 v) { return T2(v.y, v.x); }                                                          \
+    static inline T2 __lows2##N2(T2 a, T2 b) { return T2(a.x, b.x); }                                                          \
+    static inline T2 __highs2##N2(T2 a, T2 b) { return T2(a.y, b.y); }                                                         \
+    static inline T2 __##N##2##N2(T x) { return T2(x, x); }                                                                    \
+    static inline T2 __halves2##N2(T x, T y) { return T2(x, y); }                                                              \
+    static inline T2 make_##N2(T x, T y) { return T2(x, y); }                                                                  \
+    static inline T2 make_##T2(T x, T y) { return T2(x, y); }                                                                  \
+                                                                                                                               \
+    /* ---- conversions ---- */                                                                                                \
+    static inline T __float2##N(float x) { return T(x); }                                                                      \
+    static inline T __float2##N##_rn(float x) { return T(x); }                                                                 \
+    static inline T __float2##N##_rz(float x) { return T::of_bits(simt_##N##_from_double(x, SIMT_TOWARD_ZERO)); }              \
+    static inline T __float2##N##_ru(float x) { return T::of_bits(simt_##N##_from_double(x, SIMT_UP)); }                       \
+    static inline T __float2##N##_rd(float x) { return T::of_bits(simt_##N##_from_double(x, SIMT_DOWN)); }                     \
+    static inline T __double2##N(double x) { return T(x); }                                                                    \
+    static inline float __##N##2float(T x) { return float(x); }                                                                \
+    static inline T2 __float2##N2##_rn(float x) { return T2(x, x); }                                                           \
+    static inline T2 __floats2##N2##_rn(float x, float y) { return T2(x, y); }                                                 \
+    static inline T2 __float22##N2##_rn(float2 v) { return T2(v.x, v.y); }                                                     \
+    static inline float2 __##N2##2float2(T2 v) { return make_float2(float(v.x), float(v.y)); }                                 \
+    static inline unsigned short __##N##_as_ushort(T x) { return x.bits; }                                                     \
+    static inline short __##N##_as_short(T x) { return (short)x.bits; }                                                        \
+    static inline T __ushort_as_##N(unsigned short bits) { return T::of_bits(bits); }                                          \
+    static inline T __short_as_##N(short bits) { return T::of_bits((unsigned short)bits); }                                    \
+    static inline T __int2##N##_rn(int x) { return T(x); }                                                                     \
+    static inline T __uint2##N##_rn(unsigned x) { return T(x); }                                                               \
+    static inline T __short2##N##_rn(short x) { return T(x); }                                                                 \
+    static inline int __##N##2int_rn(T x) { return __float2int_rn(float(x)); }                                                 \
+    static inline int __##N##2int_rz(T x) { return __float2int_rz(float(x)); }                                                 \
+    static inline unsigned __##N##2uint_rn(T x) { return __float2uint_rn(float(x)); }                                          \
+    static inline unsigned __##N##2uint_rz(T x) { return __float2uint_rz(float(x)); }                                          \
+                                                                                                                               \
     /* one request and one rounding for each half, by compare and swap of the 4 bytes around it */                             \
     static inline T2 atomicAdd(T2 *address, T2 operand) {                                                                      \
         unsigned old = atomicAdd((unsigned *)address, 0u), seen;                                                               \
