@@ -16,8 +16,7 @@ static struct thread *first_lane_of(struct thread *thread) { return thread - thr
 static bool is_wide_shuffle(const struct simt_collective *collective, const struct simt_lanes *lanes) {
     if (collective->combine != simt_shfl.combine) return false;
     uint64_t any = 0;
-    for (unsigned left = lanes->present; left != 0; left &= left - 1)
-        any |= ((const struct simt_value *)lanes->operand[__builtin_ctz(left)])->value;
+    FOR_EACH_LANE (lane, lanes->present) any |= ((const struct simt_value *)lanes->operand[lane])->value;
     return any >> 32 != 0;
 }
 
@@ -27,8 +26,7 @@ static void try_collective(struct warp *warp, struct thread *self) {
     if ((warp->waiting & present) != present) return;
     struct thread *first = first_lane_of(self);
     struct simt_lanes lanes = {.mask = self->mask, .present = present, .first_lane = first};
-    for (unsigned left = present; left != 0; left &= left - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(left);
+    FOR_EACH_LANE (lane, present) {
         struct thread *other = &first[lane];
         if (other->mask != self->mask || !same_place(&other->place, &self->place)) return;
         lanes.operand[lane] = other->operand;
@@ -36,7 +34,7 @@ static void try_collective(struct warp *warp, struct thread *self) {
     }
     if (self->collective->combine != NULL) self->collective->combine(&lanes);
     if (atomic_load_explicit(&simt_worker->launch->failed, memory_order_relaxed)) return;
-    for (unsigned left = present; left != 0; left &= left - 1) first[__builtin_ctz(left)].state = READY;
+    FOR_EACH_LANE (lane, present) first[lane].state = READY;
     warp->waiting &= ~present;
     event_lanes_met(simt_worker, first, present, !self->collective->orders_nothing,
                     is_wide_shuffle(self->collective, &lanes) ? 2 : 1);
@@ -108,17 +106,17 @@ unsigned simt_active_mask(const char *file, int line) {
 bool collectives_answer_active_mask(struct worker *worker, unsigned first) {
     struct warp *warp = &worker->warps[first / WARP_SIZE];
     if (warp->asking == 0) return false;
-    struct thread *lane = &worker->threads[first];
-    const struct place *place = &lane[__builtin_ctz(warp->asking)].place;
+    struct thread *first_lane = &worker->threads[first];
+    const struct place *place = &first_lane[__builtin_ctz(warp->asking)].place;
     unsigned active = 0;
-    for (unsigned left = warp->asking; left != 0; left &= left - 1)
-        if (same_place(&lane[__builtin_ctz(left)].place, place)) active |= left & -left;
-    for (unsigned left = active; left != 0; left &= left - 1) {
-        lane[__builtin_ctz(left)].mask = active;
-        lane[__builtin_ctz(left)].state = READY;
+    FOR_EACH_LANE (lane, warp->asking)
+        if (same_place(&first_lane[lane].place, place)) active |= 1u << lane;
+    FOR_EACH_LANE (lane, active) {
+        first_lane[lane].mask = active;
+        first_lane[lane].state = READY;
     }
     warp->asking &= ~active;
-    event_lanes_met(worker, lane, active, false, 1); /* it tells a lane what the others did, as a vote does */
+    event_lanes_met(worker, first_lane, active, false, 1); /* it tells a lane what the others did, as a vote does */
     return true;
 }
 
@@ -138,6 +136,6 @@ void collectives_thread_done(struct worker *worker, struct thread *thread) {
     struct warp *warp = &worker->warps[thread->linear / WARP_SIZE];
     warp->live &= ~(1u << thread->linear % WARP_SIZE);
     struct thread *first = first_lane_of(thread);
-    for (unsigned left = warp->waiting; left != 0; left &= left - 1)
-        if (first[__builtin_ctz(left)].state == AT_COLLECTIVE) try_collective(warp, first + __builtin_ctz(left));
+    FOR_EACH_LANE (lane, warp->waiting)
+        if (first[lane].state == AT_COLLECTIVE) try_collective(warp, first + lane);
 }

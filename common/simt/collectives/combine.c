@@ -1,11 +1,5 @@
 /* What shuffles, votes, matches and reductions make of the operands of a warp's lanes (struct simt_value each). */
-#include "simt_abi.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-
-#define FOR_EACH_LANE(lane, mask)                                                                                              \
-    for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)
+#include "machine.h"
 
 static uint64_t value_of(const struct simt_lanes *lanes, unsigned lane) {
     return ((const struct simt_value *)lanes->operand[lane])->value;
@@ -14,11 +8,11 @@ static uint64_t value_of(const struct simt_lanes *lanes, unsigned lane) {
 static void give(const struct simt_lanes *lanes, unsigned lane, uint64_t value) { *(uint64_t *)lanes->result[lane] = value; }
 
 static void give_all(const struct simt_lanes *lanes, uint64_t value) {
-    FOR_EACH_LANE(lane, lanes->present) give(lanes, lane, value);
+    FOR_EACH_LANE (lane, lanes->present) give(lanes, lane, value);
 }
 
 static void shuffle(const struct simt_lanes *lanes) {
-    FOR_EACH_LANE(lane, lanes->present) {
+    FOR_EACH_LANE (lane, lanes->present) {
         int source = ((const struct simt_value *)lanes->operand[lane])->lane;
         if (source < 0 || source >= 32 || (lanes->present >> source & 1) == 0) {
             simt_refuse_lane(lanes, lane, "reads lane %d, which is not there: the mask is %#010x, and of its lanes %#010x run",
@@ -31,30 +25,32 @@ static void shuffle(const struct simt_lanes *lanes) {
 
 static void ballot(const struct simt_lanes *lanes) {
     unsigned votes = 0;
-    FOR_EACH_LANE(lane, lanes->present) if (value_of(lanes, lane) != 0) votes |= 1u << lane;
+    FOR_EACH_LANE (lane, lanes->present)
+        if (value_of(lanes, lane) != 0) votes |= 1u << lane;
     give_all(lanes, votes);
 }
 
 static void any(const struct simt_lanes *lanes) {
     uint64_t found = 0;
-    FOR_EACH_LANE(lane, lanes->present) found |= value_of(lanes, lane);
+    FOR_EACH_LANE (lane, lanes->present) found |= value_of(lanes, lane);
     give_all(lanes, found != 0);
 }
 
 static void all(const struct simt_lanes *lanes) {
     bool holds = true;
-    FOR_EACH_LANE(lane, lanes->present) holds = holds && value_of(lanes, lane) != 0;
+    FOR_EACH_LANE (lane, lanes->present) holds = holds && value_of(lanes, lane) != 0;
     give_all(lanes, holds);
 }
 
 static unsigned lanes_with(const struct simt_lanes *lanes, uint64_t value) {
     unsigned same = 0;
-    FOR_EACH_LANE(lane, lanes->present) if (value_of(lanes, lane) == value) same |= 1u << lane;
+    FOR_EACH_LANE (lane, lanes->present)
+        if (value_of(lanes, lane) == value) same |= 1u << lane;
     return same;
 }
 
 static void match_any(const struct simt_lanes *lanes) {
-    FOR_EACH_LANE(lane, lanes->present) give(lanes, lane, lanes_with(lanes, value_of(lanes, lane)));
+    FOR_EACH_LANE (lane, lanes->present) give(lanes, lane, lanes_with(lanes, value_of(lanes, lane)));
 }
 
 static void match_all(const struct simt_lanes *lanes) {
@@ -67,7 +63,7 @@ static void match_all(const struct simt_lanes *lanes) {
     static void reduce_##name(const struct simt_lanes *lanes) {                                                                \
         bool first = true;                                                                                                     \
         type a = 0;                                                                                                            \
-        FOR_EACH_LANE(lane, lanes->present) {                                                                                  \
+        FOR_EACH_LANE (lane, lanes->present) {                                                                                 \
             type b = (type)value_of(lanes, lane);                                                                              \
             a = first ? b : (expression);                                                                                      \
             first = false;                                                                                                     \

@@ -72,6 +72,10 @@ struct thread {
     uint64_t accesses;           /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
+/* FOR_EACH_LANE(lane, mask) STATEMENT */
+#define FOR_EACH_LANE(lane, mask)                                                                                              \
+    for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)
+
 struct warp {
     unsigned live;    /* lanes that exist and have not returned */
     unsigned waiting; /* lanes in state AT_COLLECTIVE */

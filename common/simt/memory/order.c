@@ -131,20 +131,18 @@ void shadow_grid_barrier(struct worker *worker) {
 
 /* The lanes have met: each knows now what any of them knew. */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes) {
-    for (unsigned left = lanes; left != 0; left &= left - 1)
-        if (first_lane[__builtin_ctz(left)].clock == STAMP_CLOCK_MAX) age_block(simt_worker);
-    for (unsigned left = lanes; left != 0; left &= left - 1) first_lane[__builtin_ctz(left)].clock++;
+    FOR_EACH_LANE (lane, lanes)
+        if (first_lane[lane].clock == STAMP_CLOCK_MAX) age_block(simt_worker);
+    FOR_EACH_LANE (lane, lanes) first_lane[lane].clock++;
     if (lanes == warp->live) {
-        for (unsigned left = lanes; left != 0; left &= left - 1)
-            warp->known_to_all[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
+        FOR_EACH_LANE (lane, lanes) warp->known_to_all[lane] = first_lane[lane].clock;
         return;
     }
     warp->has_partial = true;
     uint32_t joined[WARP_SIZE] = {0};
-    for (unsigned left = lanes; left != 0; left &= left - 1)
+    FOR_EACH_LANE (lane, lanes)
         for (int a = 0; a < WARP_SIZE; a++)
-            if (warp->known[__builtin_ctz(left)][a] > joined[a]) joined[a] = warp->known[__builtin_ctz(left)][a];
-    for (unsigned left = lanes; left != 0; left &= left - 1)
-        joined[__builtin_ctz(left)] = first_lane[__builtin_ctz(left)].clock;
-    for (unsigned left = lanes; left != 0; left &= left - 1) memcpy(warp->known[__builtin_ctz(left)], joined, sizeof joined);
+            if (warp->known[lane][a] > joined[a]) joined[a] = warp->known[lane][a];
+    FOR_EACH_LANE (lane, lanes) joined[lane] = first_lane[lane].clock;
+    FOR_EACH_LANE (lane, lanes) memcpy(warp->known[lane], joined, sizeof joined);
 }

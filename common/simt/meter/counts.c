@@ -99,8 +99,8 @@ static unsigned count_sectors(const uintptr_t *addresses, unsigned lanes, unsign
     if (rising) return sectors;
     sectors = 0;
     empty_set(&set);
-    for (unsigned left = lanes; left != 0; left &= left - 1) {
-        uintptr_t address = addresses[__builtin_ctz(left)];
+    FOR_EACH_LANE (lane, lanes) {
+        uintptr_t address = addresses[lane];
         for (uintptr_t sector = address / SECTOR; sector <= (address + bytes - 1) / SECTOR; sector++)
             sectors += add_to_set(&set, sector);
     }
@@ -117,19 +117,15 @@ static unsigned count_copied_sectors(const uintptr_t *addresses, const uint32_t 
     unsigned filled = 0, sectors = count_sectors(addresses, lanes, bytes);
     if (bytes < 16) return sectors;
     empty_set(&set);
-    for (unsigned left = lanes; left != 0; left &= left - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(left);
+    FOR_EACH_LANE (lane, lanes)
         filled += add_to_set(&set, addresses[lane] / LINE * (SHARED_BYTES_MAX / SECTOR) + destinations[lane] / SECTOR);
-    }
     return filled > sectors ? filled : sectors;
 }
 
 /* Does every lane that takes part read the same address as the lane whose number differs in `bit`? */
 static bool pairs_agree(const uintptr_t *addresses, unsigned lanes, unsigned bit) {
-    for (unsigned left = lanes; left != 0; left &= left - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(left);
+    FOR_EACH_LANE (lane, lanes)
         if ((lanes >> (lane ^ bit) & 1) != 0 && addresses[lane] != addresses[lane ^ bit]) return false;
-    }
     return true;
 }
 
@@ -140,8 +136,8 @@ static unsigned group_wavefronts(const uintptr_t *addresses, unsigned lanes, uns
     /* Addresses that rise by at most 128 bytes in all, without gaps that repeat a bank: one turn. */
     uintptr_t lowest = addresses[__builtin_ctz(lanes)], highest = lowest, last = lowest;
     bool rising = true;
-    for (unsigned left = lanes; left != 0; left &= left - 1) {
-        uintptr_t address = addresses[__builtin_ctz(left)];
+    FOR_EACH_LANE (lane, lanes) {
+        uintptr_t address = addresses[lane];
         rising = rising && address >= last;
         last = highest = address;
     }
@@ -149,8 +145,8 @@ static unsigned group_wavefronts(const uintptr_t *addresses, unsigned lanes, uns
 
     unsigned in_bank[BANKS] = {0}, most = 0;
     empty_set(&set);
-    for (unsigned left = lanes; left != 0; left &= left - 1) {
-        uintptr_t address = addresses[__builtin_ctz(left)];
+    FOR_EACH_LANE (lane, lanes) {
+        uintptr_t address = addresses[lane];
         for (uintptr_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
             if (!add_to_set(&set, word)) continue;
             unsigned depth = ++in_bank[word % BANKS];
@@ -186,8 +182,7 @@ static struct site *find_place(struct site *sites, const void *pc, enum access_k
 
 static void keep_sample(struct worker *worker, struct site *site, const uintptr_t *addresses, unsigned lanes) {
     unsigned lowest = (unsigned)__builtin_ctz(lanes), highest = lowest;
-    for (unsigned left = lanes; left != 0; left &= left - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(left);
+    FOR_EACH_LANE (lane, lanes) {
         if (addresses[lane] < addresses[lowest]) lowest = lane;
         if (addresses[lane] > addresses[highest]) highest = lane;
     }

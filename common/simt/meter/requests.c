@@ -59,8 +59,7 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
         uint32_t lowest_place = UINT32_MAX;
         unsigned at_lowest = 0, in_space[MEMORY_SPACES] = {0};
         bool alike = true; /* all that stand at the lowest place go on to the same access */
-        for (unsigned left = lanes; left != 0; left &= left - 1) {
-            unsigned lane = (unsigned)__builtin_ctz(left);
+        FOR_EACH_LANE (lane, lanes) {
             struct log *log = &first_log[lane];
             if (log->length == 0) {
                 if (first_lane[lane].state == AT_LOG) return;
@@ -86,8 +85,8 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
         }
         if (at_lowest == 0) return;
         if (lowest->via != 0 && !(alike && at_lowest == lanes)) { /* past the loop's end, and look again */
-            for (unsigned left = at_lowest; left != 0; left &= left - 1) {
-                struct log *log = &first_log[__builtin_ctz(left)];
+            FOR_EACH_LANE (lane, at_lowest) {
+                struct log *log = &first_log[lane];
                 log->entries[log->start].via = 0;
             }
             continue;
@@ -99,8 +98,8 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
             meter_request(worker, first_lane->linear / WARP_SIZE, addresses, destinations, group, live,
                           &log->entries[log->start]);
         }
-        for (unsigned left = at_lowest; left != 0; left &= left - 1) {
-            struct log *log = &first_log[__builtin_ctz(left)];
+        FOR_EACH_LANE (lane, at_lowest) {
+            struct log *log = &first_log[lane];
             log->start = (log->start + 1) % LOG_SIZE;
             log->length--;
         }

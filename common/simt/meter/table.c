@@ -116,8 +116,8 @@ static cJSON *json_of_line(const struct line *line) {
     uintptr_t base = 0;
     if (site->space == SPACE_GLOBAL) {
         base = UINTPTR_MAX;
-        for (unsigned left = site->sample_lanes; left != 0; left &= left - 1)
-            if (site->sample[__builtin_ctz(left)] < base) base = site->sample[__builtin_ctz(left)];
+        FOR_EACH_LANE (lane, site->sample_lanes)
+            if (site->sample[lane] < base) base = site->sample[lane];
         base -= base % 128;
     }
     cJSON_AddStringToObject(sample, "lowest", site->sample_names[0]);
