@@ -72,6 +72,12 @@ struct thread {
     uint64_t accesses;           /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
+/* Of a thread or block by its number, x fastest. */
+static inline struct uint3 index_in(struct uint3 size, uint64_t number) {
+    return (struct uint3){(unsigned)(number % size.x), (unsigned)(number / size.x % size.y),
+                          (unsigned)(number / size.x / size.y)};
+}
+
 /* FOR_EACH_LANE(lane, mask) STATEMENT */
 #define FOR_EACH_LANE(lane, mask)                                                                                              \
     for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)

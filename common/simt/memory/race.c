@@ -14,11 +14,6 @@ static const char *verb(enum access_kind kind) {
     return only_reads(kind) ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates (atomically)";
 }
 
-static struct uint3 index_of(unsigned linear) {
-    struct uint3 size = simt_worker->launch->block;
-    return (struct uint3){linear % size.x, linear / size.x % size.y, linear / size.x / size.y};
-}
-
 /* Two accesses of one block between which the code has a barrier, though none was passed between them: the one further down
  * is of an earlier round of a loop than the other. Says so in `text`; false: it is not so. */
 static bool explain_rounds(const void *pc, const void *other_pc, char *text, size_t room) {
@@ -101,13 +96,12 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
     describe_address(address, what, sizeof what);
     bool shared = shared_offset_of(simt_worker, address) < SHARED_BYTES_MAX;
     bool same_block = stamp_owner(stamp) == (shared ? simt_worker->shadow.shared_owner : simt_worker->shadow.owner);
-    struct uint3 other = index_of(stamp_thread(stamp));
+    struct uint3 other = index_in(simt_worker->launch->block, stamp_thread(stamp));
     bool same_warp = same_block && stamp_thread(stamp) / WARP_SIZE == self->linear / WARP_SIZE;
     if (!same_block) {
-        uint64_t number = stamp_block(stamp);
-        struct uint3 grid = simt_worker->launch->grid;
-        snprintf(who, sizeof who, "thread (%u,%u,%u) of block (%u,%u,%u)", other.x, other.y, other.z,
-                 (unsigned)(number % grid.x), (unsigned)(number / grid.x % grid.y), (unsigned)(number / grid.x / grid.y));
+        struct uint3 block = index_in(simt_worker->launch->grid, stamp_block(stamp));
+        snprintf(who, sizeof who, "thread (%u,%u,%u) of block (%u,%u,%u)", other.x, other.y, other.z, block.x, block.y,
+                 block.z);
     } else if (stamp_thread(stamp) != self->linear) {
         snprintf(who, sizeof who, "thread (%u,%u,%u) of the same block", other.x, other.y, other.z);
     } else { /* the last of several readers: the others are known by a flag only */

@@ -28,23 +28,13 @@ static int by_place(const void *a, const void *b) {
 
 static struct line *lines_of(const struct kernel *kernel, int *count) {
     struct line *lines = meter_allocate(SITE_TABLE * sizeof *lines);
-    const void **pcs = meter_allocate(SITE_TABLE * sizeof *pcs);
-    char **texts = meter_allocate(SITE_TABLE * sizeof *texts);
     *count = 0;
-    for (int i = 0; i < SITE_TABLE; i++) {
-        if (kernel->meter->sites[i].pc == NULL) continue;
-        lines[*count].site = &kernel->meter->sites[i];
-        pcs[(*count)++] = kernel->meter->sites[i].pc;
-    }
-    for (int i = 0; i < *count; i++) texts[i] = source_line_alone(pcs[i]);
-    for (int i = 0; i < *count; i++) {
-        char *colon = strrchr(texts[i], ':');
-        lines[i].number = colon != NULL ? atoi(colon + 1) : 0;
+    for (const struct site *site = kernel->meter->sites; site < kernel->meter->sites + SITE_TABLE; site++) {
+        if (site->pc == NULL) continue;
+        char *file = source_line_alone(site->pc), *colon = strrchr(file, ':');
+        lines[(*count)++] = (struct line){file, colon != NULL ? atoi(colon + 1) : 0, site};
         if (colon != NULL) *colon = '\0';
-        lines[i].file = texts[i];
     }
-    free(pcs);
-    free(texts);
     qsort(lines, (size_t)*count, sizeof *lines, by_place);
     return lines;
 }

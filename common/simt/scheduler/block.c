@@ -9,19 +9,15 @@
 
 static void start_block(struct worker *worker, uint64_t number) {
     const struct launch *launch = worker->launch;
-    worker->block_index.x = (unsigned)(number % launch->grid.x);
-    worker->block_index.y = (unsigned)(number / launch->grid.x % launch->grid.y);
-    worker->block_index.z = (unsigned)(number / launch->grid.x / launch->grid.y);
-    blockIdx = worker->block_index;
+    blockIdx = worker->block_index = index_in(launch->grid, number);
     blockDim = launch->block;
     gridDim = launch->grid;
     shared_start_block(worker);
-    struct uint3 size = launch->block;
     for (unsigned i = 0; i < launch->threads; i++) {
         struct thread *thread = &worker->threads[i];
         thread->state = FRESH;
         thread->linear = i;
-        thread->index = (struct uint3){i % size.x, i / size.x % size.y, i / size.x / size.y};
+        thread->index = index_in(launch->block, i);
         thread->last_pc = NULL;
         thread->furthest = 0;
         thread->in_pieces = false;
