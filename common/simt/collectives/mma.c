@@ -46,6 +46,7 @@ static inline void decode_float(uint32_t bits, double *value, int16_t *exponent,
     *special |= field == 0xff;
 }
 
+/* Of these two the lower 16 bits count. */
 static inline void decode_half(uint32_t bits, double *value, int16_t *exponent, bool *special) {
     int field = (int)(bits >> 10 & 0x1f);
     *value = (double)simt_half_to_float((uint16_t)bits);
@@ -134,8 +135,9 @@ static inline void decode_C(const struct fragments *fragments, int g, int t, str
     }
 }
 
-/* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. */
-#define MMA_16_BITS(format)                                                                                                    \
+/* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. A register holds `PER`
+ * numbers: two of 16 bits, or one in TF32. */
+#define MMA(format, PER)                                                                                                       \
     static void mma_##format(const struct simt_lanes *lanes) {                                                                 \
         if (!all_lanes_take_part(lanes)) return;                                                                               \
         struct operands o;                                                                                                     \
@@ -144,41 +146,22 @@ static inline void decode_C(const struct fragments *fragments, int g, int t, str
             const struct fragments *f = lanes->operand[lane];                                                                  \
             int g = lane / 4, t = lane % 4;                                                                                    \
             decode_C(f, g, t, &o);                                                                                             \
-            for (int half = 0; half < 2; half++) {                                                                             \
+            for (int half = 0; half < PER; half++) {                                                                           \
                 for (int r = 0; r < 4; r++) {                                                                                  \
-                    int row = g + r % 2 * 8, k = 2 * t + r / 2 * 8 + half;                                                     \
-                    decode_##format(f->A[r] >> 16 * half & 0xffff, &o.A[row][k], &o.A_exponent[row][k], &o.special);           \
+                    int row = g + r % 2 * 8, k = PER * (t + r / 2 * 4) + half;                                                 \
+                    decode_##format(f->A[r] >> 16 * half, &o.A[row][k], &o.A_exponent[row][k], &o.special);                    \
                 }                                                                                                              \
                 for (int r = 0; r < 2; r++) {                                                                                  \
-                    int k = 2 * t + r * 8 + half;                                                                              \
-                    decode_##format(f->B[r] >> 16 * half & 0xffff, &o.B[k][g], &o.B_exponent[k][g], &o.special);               \
+                    int k = PER * (t + r * 4) + half;                                                                          \
+                    decode_##format(f->B[r] >> 16 * half, &o.B[k][g], &o.B_exponent[k][g], &o.special);                        \
                 }                                                                                                              \
             }                                                                                                                  \
         }                                                                                                                      \
-        multiply_and_give(lanes, &o, 16);                                                                                      \
+        multiply_and_give(lanes, &o, 8 * PER);                                                                                 \
     }
-MMA_16_BITS(half)
-MMA_16_BITS(bfloat16)
-
-static void mma_tf32(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
-    struct operands o;
-    o.special = false;
-    for (int lane = 0; lane < WARP_SIZE; lane++) {
-        const struct fragments *f = lanes->operand[lane];
-        int g = lane / 4, t = lane % 4;
-        decode_C(f, g, t, &o);
-        for (int r = 0; r < 4; r++) {
-            int row = g + r % 2 * 8, k = t + r / 2 * 4;
-            decode_tf32(f->A[r], &o.A[row][k], &o.A_exponent[row][k], &o.special);
-        }
-        for (int r = 0; r < 2; r++) {
-            int k = t + r * 4;
-            decode_tf32(f->B[r], &o.B[k][g], &o.B_exponent[k][g], &o.special);
-        }
-    }
-    multiply_and_give(lanes, &o, 8);
-}
+MMA(half, 2)
+MMA(bfloat16, 2)
+MMA(tf32, 1)
 
 const struct simt_collective simt_mma_half = {"mma.sync.m16n8k16.f16", mma_half, 1};
 const struct simt_collective simt_mma_bfloat16 = {"mma.sync.m16n8k16.bf16", mma_bfloat16, 1};
