@@ -19,26 +19,15 @@ static uint64_t meter_every; /* 0: the meter is off */
 void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                             unsigned lanes, const struct access *access);
 
-void *meter_allocate(size_t bytes) {
-    void *memory = calloc(1, bytes);
-    if (memory == NULL) {
-        fputs("simulated device: no memory for the meter\n", stderr);
-        abort();
-    }
-    return memory;
-}
-
-void *meter_grow(void *array, int count, int *room, size_t element_bytes) {
+/* So that one more fits. */
+static void *grow(void *array, int count, int *room, size_t element_bytes) {
     if (count < *room) return array;
     *room = 2 * *room + 16;
-    array = realloc(array, (size_t)*room * element_bytes);
-    if (array != NULL) return array;
-    fputs("simulated device: no memory for the meter\n", stderr);
-    abort();
+    return resize_or_die(array, (size_t)*room * element_bytes);
 }
 
 struct meter *meter_create(void) {
-    return meter_allocate(sizeof(struct meter));
+    return resize_or_die(NULL, sizeof(struct meter));
 }
 
 bool meter_is_on(uint64_t *every) {
@@ -251,7 +240,7 @@ static void add_event(struct meter *meter, const char *what, const char *file, i
             return;
         }
     }
-    meter->events = meter_grow(meter->events, meter->event_count, &meter->event_room, sizeof *meter->events);
+    meter->events = grow(meter->events, meter->event_count, &meter->event_room, sizeof *meter->events);
     meter->events[meter->event_count++] = (struct event){what, file, line, count};
 }
 
@@ -344,11 +333,11 @@ static void count_touched(const struct allocation *allocation, void *data) {
 static struct kernel *find_kernel(const struct launch *launch) {
     for (int i = 0; i < simt_kernel_count; i++)
         if (simt_kernels[i].code == launch->kernel) return &simt_kernels[i];
-    simt_kernels = meter_grow(simt_kernels, simt_kernel_count, &kernel_room, sizeof *simt_kernels);
+    simt_kernels = grow(simt_kernels, simt_kernel_count, &kernel_room, sizeof *simt_kernels);
     struct kernel *kernel = &simt_kernels[simt_kernel_count++];
     *kernel = (struct kernel){.code = launch->kernel};
     kernel_name(launch, kernel->name, sizeof kernel->name);
-    kernel->meter = meter_allocate(sizeof *kernel->meter);
+    kernel->meter = resize_or_die(NULL, sizeof *kernel->meter);
     return kernel;
 }
 

@@ -55,9 +55,6 @@ struct kernel {
 extern struct kernel *simt_kernels; /* that were launched under the meter */
 extern int simt_kernel_count;
 
-void *meter_allocate(size_t bytes);                                        /* zeros; ends the program when there is no memory */
-void *meter_grow(void *array, int count, int *room, size_t element_bytes); /* so that one more fits; the same ending */
-
 void meter_end_block(struct meter *meter); /* adds its busiest warp */
 /* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,

@@ -1,6 +1,7 @@
 /* Requests: what the lanes of a warp access at once. The lanes run one after the other here, so each keeps a log, and the
  * logs are put together where lanes meet. */
 #include "counts.h"
+#include "report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ void meter_start_block(struct worker *worker) {
     worker->meter.on = worker->meter.counted || worker->meter.watched;
     if (worker->meter.counted) meter_end_block(worker->meter.counts);
     if (!worker->meter.on) return;
-    if (worker->meter.logs == NULL) worker->meter.logs = meter_allocate(MAX_BLOCK_THREADS * sizeof *worker->meter.logs);
+    if (worker->meter.logs == NULL) worker->meter.logs = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->meter.logs);
     for (unsigned i = 0; i < worker->launch->threads; i++) worker->meter.logs[i].start = worker->meter.logs[i].length = 0;
 }
 

@@ -27,7 +27,7 @@ static int by_place(const void *a, const void *b) {
 }
 
 static struct line *lines_of(const struct kernel *kernel, int *count) {
-    struct line *lines = meter_allocate(SITE_TABLE * sizeof *lines);
+    struct line *lines = resize_or_die(NULL, SITE_TABLE * sizeof *lines);
     *count = 0;
     for (const struct site *site = kernel->meter->sites; site < kernel->meter->sites + SITE_TABLE; site++) {
         if (site->pc == NULL) continue;

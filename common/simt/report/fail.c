@@ -35,6 +35,13 @@ double simt_setting(const char *name, double low, double high, double usual) {
     exit(2);
 }
 
+void *resize_or_die(void *memory, size_t bytes) {
+    memory = memory != NULL ? realloc(memory, bytes) : calloc(1, bytes);
+    if (memory != NULL) return memory;
+    fputs("simulated device: out of memory\n", stderr);
+    abort();
+}
+
 void simt_report(cudaError_t error, const char *text) {
     snprintf(report, sizeof report, "simulated device: %s\n    %s\n", cudaGetErrorName(error), text);
     fputs(report, stderr);

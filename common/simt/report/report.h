@@ -16,6 +16,9 @@ void simt_fail_at(const struct thread *thread, cudaError_t error, const char *fo
  * `low` to `high` ends the program: one line, and exit status 2. */
 double simt_setting(const char *name, double low, double high, double usual);
 
+/* realloc(), or zeros where `memory` is NULL; the program ends where there is no memory. */
+void *resize_or_die(void *memory, size_t bytes);
+
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);
 

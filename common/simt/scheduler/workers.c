@@ -64,16 +64,6 @@ static void *worker_main(void *data) {
     return NULL;
 }
 
-static void *reallocate_or_die(void *old, size_t bytes) {
-    void *memory = old != NULL ? realloc(old, bytes) : calloc(1, bytes);
-    if (memory == NULL) {
-        fputs("simulated device: out of memory\n", stderr);
-        abort();
-    }
-    return memory;
-}
-static void *allocate_or_die(size_t bytes) { return reallocate_or_die(NULL, bytes); }
-
 enum { MOST_WORKERS = 1024 };
 static int wanted_workers(void) {
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
@@ -87,15 +77,15 @@ static int wanted_workers(void) {
 static void start_workers(int count) {
     if (count <= pool.count) return;
     scheduler_catch_signals();
-    pool.workers = reallocate_or_die(pool.workers, (size_t)count * sizeof *pool.workers);
-    worker_threads = reallocate_or_die(worker_threads, (size_t)count * sizeof *worker_threads);
+    pool.workers = resize_or_die(pool.workers, (size_t)count * sizeof *pool.workers);
+    worker_threads = resize_or_die(worker_threads, (size_t)count * sizeof *worker_threads);
     for (int i = pool.count; i < count; i++) {
-        struct worker *worker = allocate_or_die(sizeof *worker);
+        struct worker *worker = resize_or_die(NULL, sizeof *worker);
         worker->number = i;
         worker->generation = pool.generation;
-        worker->threads = allocate_or_die(MAX_BLOCK_THREADS * sizeof *worker->threads);
+        worker->threads = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->threads);
         worker->meter.counts = meter_create();
-        worker->signal.stack = allocate_or_die(1 << 16);
+        worker->signal.stack = resize_or_die(NULL, 1 << 16);
         pool.workers[i] = worker;
         if (!shared_create(worker) || pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
             fputs("simulated device: cannot start its threads\n", stderr);
