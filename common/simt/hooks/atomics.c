@@ -13,6 +13,7 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
         uint64_t bits;
         float f;
         double d;
+        int64_t l;
         int32_t i;
         uint32_t u;
     } a = {old}, b = {operand}, r = {0};
@@ -25,30 +26,17 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
     if (operation == SIMT_XOR) return old ^ operand;
     bool take_new = false;
     switch (type) {
-    case SIMT_FLOAT:
-        r.f = a.f + b.f;
-        take_new = operation == SIMT_MIN ? b.f < a.f : b.f > a.f;
+#define OF_TYPE(type, sum, member)                                                                                             \
+    case type:                                                                                                                 \
+        r.sum = a.sum + b.sum;                                                                                                 \
+        take_new = operation == SIMT_MIN ? b.member < a.member : b.member > a.member;                                          \
         break;
-    case SIMT_DOUBLE:
-        r.d = a.d + b.d;
-        take_new = operation == SIMT_MIN ? b.d < a.d : b.d > a.d;
-        break;
-    case SIMT_INT:
-        r.u = a.u + b.u;
-        take_new = operation == SIMT_MIN ? b.i < a.i : b.i > a.i;
-        break;
-    case SIMT_UNSIGNED:
-        r.u = a.u + b.u;
-        take_new = operation == SIMT_MIN ? b.u < a.u : b.u > a.u;
-        break;
-    case SIMT_LONG:
-        r.bits = old + operand;
-        take_new = operation == SIMT_MIN ? operand < old : operand > old;
-        break;
-    case SIMT_SIGNED_LONG:
-        r.bits = old + operand;
-        take_new = operation == SIMT_MIN ? (int64_t)operand < (int64_t)old : (int64_t)operand > (int64_t)old;
-        break;
+        OF_TYPE(SIMT_FLOAT, f, f)
+        OF_TYPE(SIMT_DOUBLE, d, d)
+        OF_TYPE(SIMT_INT, u, i)
+        OF_TYPE(SIMT_UNSIGNED, u, u)
+        OF_TYPE(SIMT_LONG, bits, bits)
+        OF_TYPE(SIMT_SIGNED_LONG, bits, l)
     }
     if (operation == SIMT_ADD) return r.bits;
     return take_new ? operand : old;
@@ -69,6 +57,15 @@ static void check_cell(const void *address, size_t bytes, const void *pc) {
     simt_check_access(address, bytes, ACCESS_ATOMIC, true, pc);
 }
 
+static uint32_t update_word(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
+                            uint64_t compare) {
+    uint32_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)update(operation, type, old, operand, compare), true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return old;
+}
+
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare) {
     bool is_wide = type == SIMT_LONG || type == SIMT_SIGNED_LONG || type == SIMT_DOUBLE;
@@ -81,21 +78,15 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
         }
         return old;
     }
-    uint32_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)update(operation, type, old, operand, compare), true,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-    return old;
+    return update_word(operation, type, address, operand, compare);
 }
 
 void simt_reduce_add4(float *address, const float operand[4]) {
     check_cell(address, 4 * sizeof *address, __builtin_return_address(0));
     for (int i = 0; i < 4; i++) {
-        uint32_t *cell = (uint32_t *)(void *)&address[i], old = __atomic_load_n(cell, __ATOMIC_RELAXED), bits;
+        uint32_t bits;
         memcpy(&bits, &operand[i], sizeof bits);
-        while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)update(SIMT_ADD, SIMT_FLOAT, old, bits, 0), true,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        }
+        update_word(SIMT_ADD, SIMT_FLOAT, &address[i], bits, 0);
     }
 }
 
