@@ -247,7 +247,7 @@ struct CUstream_st {
     int unused;
 };
 struct CUevent_st {
-    struct timespec time;
+    int64_t time;
     bool recorded;
 };
 
@@ -278,7 +278,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (event == NULL) return api_remember(cudaErrorInvalidResourceHandle);
-    clock_gettime(CLOCK_MONOTONIC, &event->time);
+    event->time = read_clock(CLOCK_MONOTONIC);
     event->recorded = true;
     return simt_sticky_error();
 }
@@ -291,7 +291,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
     if (start == NULL || stop == NULL || !start->recorded || !stop->recorded)
         return api_remember(cudaErrorInvalidResourceHandle);
-    *milliseconds = (float)((double)(stop->time.tv_sec - start->time.tv_sec) * 1e3 +
-                            (double)(stop->time.tv_nsec - start->time.tv_nsec) * 1e-6);
+    *milliseconds = (float)((double)(stop->time - start->time) * 1e-6);
     return simt_sticky_error();
 }

@@ -118,8 +118,4 @@ void *simt_shared_pointer(size_t address) {
 }
 void simt_give_way(void) { fiber_give_way(); }
 
-long long simt_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+long long simt_clock(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }

@@ -24,6 +24,18 @@ enum {
     SHARED_BYTES_MAX = 227 << 10,    /* with it, as on Hopper; shared_most() may be less */
 };
 
+static inline float float_of(uint32_t bits) {
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline int64_t read_clock(clockid_t clock) { /* in nanoseconds */
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* ---- fibers: Boost.Context's assembly, whose symbols are plain C ---- */
 typedef void *fcontext_t;
 struct transfer {

@@ -36,11 +36,10 @@ static void await_store(uint64_t stamp, uintptr_t address) {
         struct worker *other = launch->workers[i];
         if (other == simt_worker || other->launch != launch || other->shadow.owner != stamp_owner(stamp)) continue;
         const volatile struct thread *writer = &other->threads[stamp_thread(stamp)];
-        struct timespec first = {0}, now = {0}, pause = {.tv_nsec = NANOSECONDS};
-        clock_gettime(other->processor_clock, &first);
+        struct timespec pause = {.tv_nsec = NANOSECONDS};
+        int64_t first = read_clock(other->processor_clock);
         for (int t = 0; t < TRIES && writer->state <= READY && address - writer->judged < writer->judged_bytes; t++) {
-            clock_gettime(other->processor_clock, &now);
-            if (now.tv_sec != first.tv_sec || now.tv_nsec - first.tv_nsec > NANOSECONDS) return;
+            if (read_clock(other->processor_clock) - first > NANOSECONDS) return;
             nanosleep(&pause, NULL);
         }
     }

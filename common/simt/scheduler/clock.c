@@ -9,12 +9,6 @@ enum { SLEEPING_PART = 64 };
 static _Atomic int64_t watchdog_clock = 1;
 int64_t watchdog_clock_ns(void) { return atomic_load_explicit(&watchdog_clock, memory_order_relaxed); }
 
-static int64_t read_clock(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void advance_watchdog_clock(struct tick *last, int running) {
     struct tick now = {read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
     int64_t wall = now.wall - last->wall, given = now.processor - last->processor;
