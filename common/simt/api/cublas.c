@@ -78,22 +78,21 @@ static void store(void *to, cudaDataType_t type, size_t i, double x) {
     }
 }
 
-/* A matrix of the device in the host's memory, column by column without gaps; NULL when the device refuses. */
-static void *fetch(const void *matrix, int rows, int cols, int ld, size_t bytes) {
-    void *copy = malloc((size_t)rows * (size_t)cols * bytes + 1);
-    if (copy == NULL || rows == 0 || cols == 0) return copy;
-    cudaError_t error = cudaMemcpy2D(copy, (size_t)rows * bytes, matrix, (size_t)ld * bytes, (size_t)rows * bytes, (size_t)cols,
-                                     cudaMemcpyDeviceToHost);
-    if (error == cudaSuccess) return copy;
-    free(copy);
-    return NULL;
+static cublasStatus_t copy(const void *from, int from_ld, void *to, int to_ld, int rows, int cols, int bytes,
+                           enum cudaMemcpyKind kind) {
+    size_t size = (size_t)bytes;
+    cudaError_t error =
+        cudaMemcpy2D(to, (size_t)to_ld * size, from, (size_t)from_ld * size, (size_t)rows * size, (size_t)cols, kind);
+    return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
-static cublasStatus_t send(void *matrix, const void *copy, int rows, int cols, int ld, size_t bytes) {
-    if (rows == 0 || cols == 0) return CUBLAS_STATUS_SUCCESS;
-    cudaError_t error = cudaMemcpy2D(matrix, (size_t)ld * bytes, copy, (size_t)rows * bytes, (size_t)rows * bytes, (size_t)cols,
-                                     cudaMemcpyHostToDevice);
-    return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
+/* A matrix of the device in the host's memory, column by column without gaps; NULL when the device refuses. */
+static void *fetch(const void *matrix, int rows, int cols, int ld, size_t bytes) {
+    void *to = malloc((size_t)rows * (size_t)cols * bytes + 1);
+    if (to == NULL || copy(matrix, ld, to, rows, rows, cols, (int)bytes, cudaMemcpyDeviceToHost) == CUBLAS_STATUS_SUCCESS)
+        return to;
+    free(to);
+    return NULL;
 }
 
 /* The same with elements as float, or as they are when they are float or double. */
@@ -139,7 +138,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
             sgemm_(ta, tb, &m, &n, &k, &af, wide_a, &wide_lda, wide_b, &wide_ldb, &bf, wide_c, &wide_ldc);
         if (bytes_of(Ctype) < 4) /* in place: each narrow element ends before the wide one that comes next */
             for (size_t i = 0; i < count; i++) store(wide_c, Ctype, i, ((float *)wide_c)[i]);
-        status = send(C, wide_c, m, n, ldc, bytes_of(Ctype));
+        status = copy(wide_c, m, C, ldc, m, n, (int)bytes_of(Ctype), cudaMemcpyHostToDevice);
     }
     free(wide_a);
     free(wide_b);
@@ -227,7 +226,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                 for (size_t i = 0; i < (size_t)m; i++)                                                                         \
                     c[j * (size_t)m + i] = (a != NULL ? *alpha * a[ta ? i * (size_t)n + j : j * (size_t)m + i] : 0) +          \
                                            (b != NULL ? *beta * b[tb ? i * (size_t)n + j : j * (size_t)m + i] : 0);            \
-            status = send(C, c, m, n, ldc, sizeof(type));                                                                      \
+            status = copy(c, m, C, ldc, m, n, sizeof(type), cudaMemcpyHostToDevice);                                           \
         }                                                                                                                      \
         free(a);                                                                                                               \
         free(b);                                                                                                               \
@@ -267,13 +266,6 @@ BLAS(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
-static cublasStatus_t copy(const void *from, int from_ld, void *to, int to_ld, int rows, int cols, int bytes,
-                           enum cudaMemcpyKind kind) {
-    size_t size = (size_t)bytes;
-    cudaError_t error =
-        cudaMemcpy2D(to, (size_t)to_ld * size, from, (size_t)from_ld * size, (size_t)rows * size, (size_t)cols, kind);
-    return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
-}
 cublasStatus_t cublasSetVector(int n, int bytes, const void *x, int incx, void *y, int incy) {
     return copy(x, incx, y, incy, 1, n, bytes, cudaMemcpyHostToDevice);
 }
