@@ -91,7 +91,8 @@ static void fail_launch(cudaError_t error) {
     api_remember(error);
 }
 
-static void __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
+/* Returns true: the launch is refused. */
+static bool __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
     char text[800], *line = calling_line();
     int length = source_line_is_known(line) ? snprintf(text, 300, "%.290s: ", line) : 0;
     va_list arguments;
@@ -101,6 +102,7 @@ static void __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, cons
     free(line);
     simt_report(error, text);
     fail_launch(error);
+    return true;
 }
 
 /* Every thread comes here first, so that no thread of the launch has done anything. */
@@ -115,30 +117,21 @@ void simt_launch_bounds(unsigned threads) {
 static bool shape_is_refused(const char *name, const unsigned grid[3], const unsigned block[3]) {
     const cudaError_t error = cudaErrorInvalidConfiguration;
     for (int i = 0; i < 3; i++) {
-        if (block[i] == 0) {
-            refuse(error, "launch of %s: a block of (%u,%u,%u) threads has none", name, block[0], block[1], block[2]);
-            return true;
-        }
-        if (grid[i] == 0) {
-            refuse(error, "launch of %s: a grid of (%u,%u,%u) blocks has none", name, grid[0], grid[1], grid[2]);
-            return true;
-        }
+        if (block[i] == 0)
+            return refuse(error, "launch of %s: a block of (%u,%u,%u) threads has none", name, block[0], block[1], block[2]);
+        if (grid[i] == 0)
+            return refuse(error, "launch of %s: a grid of (%u,%u,%u) blocks has none", name, grid[0], grid[1], grid[2]);
     }
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    if (threads > MAX_BLOCK_THREADS) {
-        refuse(error, "launch of %s: %llu threads per block, at most %d", name, (unsigned long long)threads, MAX_BLOCK_THREADS);
-        return true;
-    }
+    if (threads > MAX_BLOCK_THREADS)
+        return refuse(error, "launch of %s: %llu threads per block, at most %d", name, (unsigned long long)threads,
+                      MAX_BLOCK_THREADS);
     for (int i = 0; i < 3; i++) {
-        if (block[i] > (unsigned)api_most_threads[i]) {
-            refuse(error, "launch of %s: %u threads per block in %c, at most %d", name, block[i], "xyz"[i],
-                   api_most_threads[i]);
-            return true;
-        }
-        if (grid[i] > (unsigned)api_most_blocks[i]) {
-            refuse(error, "launch of %s: %u blocks in %c, at most %d", name, grid[i], "xyz"[i], api_most_blocks[i]);
-            return true;
-        }
+        if (block[i] > (unsigned)api_most_threads[i])
+            return refuse(error, "launch of %s: %u threads per block in %c, at most %d", name, block[i], "xyz"[i],
+                          api_most_threads[i]);
+        if (grid[i] > (unsigned)api_most_blocks[i])
+            return refuse(error, "launch of %s: %u blocks in %c, at most %d", name, grid[i], "xyz"[i], api_most_blocks[i]);
     }
     return false;
 }
@@ -159,19 +152,15 @@ static bool launches_are_off(void) {
 
 static bool size_is_refused(const struct launch *launch, const struct shared_limit *limit) {
     size_t allowed = limit != NULL ? limit->bytes : SHARED_BYTES_DEFAULT;
-    if (launch->dynamic_shared_bytes > allowed) {
-        refuse(cudaErrorInvalidValue, "launch of %s: %zu bytes of dynamic shared memory, at most %zu%s", launch->name,
-               launch->dynamic_shared_bytes, allowed,
-               launch->dynamic_shared_bytes <= shared_most()
-                   ? " (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more)"
-                   : "");
-        return true;
-    }
-    if (launch->blocks > STAMP_BLOCKS_MAX) {
-        refuse(cudaErrorNotSupported, "launch of %s: %llu blocks in all: the simulated device tells %llu apart", launch->name,
-               (unsigned long long)launch->blocks, (unsigned long long)STAMP_BLOCKS_MAX);
-        return true;
-    }
+    if (launch->dynamic_shared_bytes > allowed)
+        return refuse(cudaErrorInvalidValue, "launch of %s: %zu bytes of dynamic shared memory, at most %zu%s", launch->name,
+                      launch->dynamic_shared_bytes, allowed,
+                      launch->dynamic_shared_bytes <= shared_most()
+                          ? " (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more)"
+                          : "");
+    if (launch->blocks > STAMP_BLOCKS_MAX)
+        return refuse(cudaErrorNotSupported, "launch of %s: %llu blocks in all: the simulated device tells %llu apart",
+                      launch->name, (unsigned long long)launch->blocks, (unsigned long long)STAMP_BLOCKS_MAX);
     return false;
 }
 
@@ -184,10 +173,9 @@ static bool cooperation_is_refused(const struct launch *launch) {
                                                   launch->dynamic_shared_bytes);
     uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;
     if (launch->blocks <= most) return false;
-    refuse(cudaErrorCooperativeLaunchTooLarge,
-           "cooperative launch of %s: %llu blocks, which must all run at once: at most %llu of this size do", launch->name,
-           (unsigned long long)launch->blocks, (unsigned long long)most);
-    return true;
+    return refuse(cudaErrorCooperativeLaunchTooLarge,
+                  "cooperative launch of %s: %llu blocks, which must all run at once: at most %llu of this size do",
+                  launch->name, (unsigned long long)launch->blocks, (unsigned long long)most);
 }
 
 static size_t static_limit(const struct shared_limit *limit, size_t dynamic_shared_bytes) {
