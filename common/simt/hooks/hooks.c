@@ -35,11 +35,10 @@ static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t byt
 
 static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address, size_t bytes, enum access_kind kind,
                                                               const void *pc) {
-    char *line = source_line(pc);
     simt_fail(cudaErrorMisalignedAddress,
               "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
               "its own alignment",
-              line, verb(kind), bytes, (unsigned long)address, bytes,
+              source_line(pc), verb(kind), bytes, (unsigned long)address, bytes,
               bytes == 16  ? "float4"
               : bytes == 8 ? "float2"
                            : "value");
@@ -48,14 +47,12 @@ static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address,
 static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, const void *pc) {
     char where[300];
     describe_address(address, where, sizeof where);
-    char *line = source_line(pc);
-    simt_fail(cudaErrorLaunchFailure, "%s: write to %s, an input that kernels may only read", line, where);
+    simt_fail(cudaErrorLaunchFailure, "%s: write to %s, an input that kernels may only read", source_line(pc), where);
 }
 
 static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const void *pc) {
-    char *line = source_line(pc);
-    simt_fail(cudaErrorLaunchFailure, "%s: write of %zu bytes to a __constant__ variable, which only the host may write", line,
-              bytes);
+    simt_fail(cudaErrorLaunchFailure, "%s: write of %zu bytes to a __constant__ variable, which only the host may write",
+              source_line(pc), bytes);
 }
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */

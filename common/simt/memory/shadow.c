@@ -37,11 +37,10 @@ static __attribute__((noinline, cold)) void report_pending(uintptr_t address, co
     char what[200];
     unlock_sector(simt_worker);
     describe_address(address, what, sizeof what);
-    char *line = source_line(pc), *copy_line = source_line(absolute_pc(copy_pc));
     simt_fail(cudaErrorLaunchFailure,
               "%s: access to %s while the asynchronous copy into it, issued at %s, is under way: wait for it first "
               "(__pipeline_wait_prior), and let other threads wait at a barrier after that",
-              line, what, copy_line);
+              source_line(pc), what, source_line(absolute_pc(copy_pc)));
 }
 
 void simt_check_constant(const void *pointer, size_t bytes) {
@@ -57,12 +56,10 @@ void simt_check_constant(const void *pointer, size_t bytes) {
         if (!same_launch(cell.write, simt_self->stamp)) continue;
         char what[200];
         describe_address(memory->start + i, what, sizeof what);
-        char *line = source_line(__builtin_return_address(0)), *store_line = source_line(absolute_pc(cell.write_pc));
         simt_fail(cudaErrorLaunchFailure,
                   "%s: __ldg() reads %s, which this kernel has written at %s: its cache may still hold the old value, "
-                  "so it is "
-                  "for memory that the kernel only reads",
-                  line, what, store_line);
+                  "so it is for memory that the kernel only reads",
+                  source_line(__builtin_return_address(0)), what, source_line(absolute_pc(cell.write_pc)));
     }
 }
 
