@@ -27,21 +27,50 @@ static void note_wrong(struct check *check, size_t i, double expected) {
 /* The larger of two errors; a NaN is larger than all. */
 static double worse(double a, double b) { return isnan(a) || a > b ? a : b; }
 
-struct check check_values(const float *out, const double *ref, size_t count, double bound) {
-    struct check check = {.bound_rel = bound};
-    double error_squares = 0.0, squares = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++)
-        if (fabs(ref[i]) > largest) largest = fabs(ref[i]);
-    check.bound_max = 4.0 * bound * largest;
+/* Element by element; err_rel is relative to `norm`. */
+static void compare(struct check *check, const float *out, const double *ref, size_t count, double norm) {
+    double squares = 0.0;
     for (size_t i = 0; i < count; i++) {
-        double error = fabs((double)out[i] - ref[i]);
-        error_squares += error * error;
-        squares += ref[i] * ref[i];
-        check.err_max = worse(check.err_max, error);
-        if (!(error <= check.bound_max)) note_wrong(&check, i, ref[i]);
+        double error = error_of(out[i], ref[i]);
+        squares += error * error;
+        check->err_max = worse(check->err_max, error);
+        if (!(error <= check->bound_max)) note_wrong(check, i, ref[i]);
     }
-    check.err_rel = squares > 0.0 ? sqrt(error_squares / squares) : error_squares > 0.0 ? INFINITY : error_squares;
+    check->err_rel = norm > 0.0 ? sqrt(squares) / norm : squares > 0.0 ? INFINITY : squares;
+}
+
+/* `size` NULL: no terms cancel. */
+struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound) {
+    double squares = 0.0, size_squares = 0.0, largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double own_size = size != NULL ? size[i] : 0.0;
+        squares += ref[i] * ref[i];
+        size_squares += own_size * own_size;
+        largest = fmax(largest, fmax(fabs(ref[i]), own_size));
+    }
+    /* What is left after the terms cancelled may be 0; it counts as a millionth of them then. */
+    double norm = fmax(sqrt(squares), 1e-6 * sqrt(size_squares));
+    struct check check = {.bound_rel = norm > 0.0 ? bound * fmax(norm, sqrt(size_squares)) / norm : 0.0,
+                          .bound_max = 4.0 * bound * largest};
+    compare(&check, out, ref, count, norm);
     check.ok = check.err_rel <= check.bound_rel && check.wrong == 0;
+    return check;
+}
+
+struct check check_values(const float *out, const double *ref, size_t count, double bound) {
+    return check_gradient(out, ref, NULL, count, bound);
+}
+
+struct check check_logsumexp(const float *out, const double *ref, size_t count, double bound) {
+    double squares = 0.0, largest = 1.0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(ref[i])) continue;
+        squares += ref[i] * ref[i];
+        largest = fmax(largest, fabs(ref[i]));
+    }
+    struct check check = {.bound_rel = bound, .bound_max = bound * largest};
+    compare(&check, out, ref, count, sqrt(squares));
+    check.ok = check.wrong == 0; /* a relative error says little where L passes through zero */
     return check;
 }
 
@@ -52,47 +81,6 @@ double bias_of(const float *out, const double *ref, size_t count) {
         squares += ref[i] * ref[i];
     }
     return squares > 0.0 ? fabs(product) / squares : 0.0;
-}
-
-struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound) {
-    struct check check = {0};
-    double error_squares = 0.0, squares = 0.0, size_squares = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        squares += ref[i] * ref[i];
-        size_squares += size[i] * size[i];
-        largest = fmax(largest, fmax(fabs(ref[i]), size[i]));
-    }
-    /* What is left after the terms cancelled may be 0; it counts as a millionth of them then. */
-    double norm = fmax(sqrt(squares), 1e-6 * sqrt(size_squares));
-    check.bound_rel = norm > 0.0 ? bound * fmax(norm, sqrt(size_squares)) / norm : 0.0;
-    check.bound_max = 4.0 * bound * largest;
-    for (size_t i = 0; i < count; i++) {
-        double error = fabs((double)out[i] - ref[i]);
-        error_squares += error * error;
-        check.err_max = worse(check.err_max, error);
-        if (!(error <= check.bound_max)) note_wrong(&check, i, ref[i]);
-    }
-    check.err_rel = norm > 0.0 ? sqrt(error_squares) / norm : error_squares > 0.0 ? INFINITY : error_squares;
-    check.ok = check.err_rel <= check.bound_rel && check.wrong == 0;
-    return check;
-}
-
-struct check check_logsumexp(const float *out, const double *ref, size_t count, double bound) {
-    struct check check = {.bound_rel = bound};
-    double error_squares = 0.0, squares = 0.0, largest = 1.0;
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(ref[i]) && fabs(ref[i]) > largest) largest = fabs(ref[i]);
-    check.bound_max = bound * largest;
-    for (size_t i = 0; i < count; i++) {
-        double error = error_of(out[i], ref[i]);
-        error_squares += error * error;
-        squares += isfinite(ref[i]) ? ref[i] * ref[i] : 0.0;
-        check.err_max = worse(check.err_max, error);
-        if (!(error <= check.bound_max)) note_wrong(&check, i, ref[i]);
-    }
-    check.err_rel = squares > 0.0 ? sqrt(error_squares / squares) : error_squares > 0.0 ? INFINITY : error_squares;
-    check.ok = check.wrong == 0; /* a relative error says little where L passes through zero */
-    return check;
 }
 
 size_t first_not_finite(const float *out, size_t count, bool allow_minus_infinity) {
