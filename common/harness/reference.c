@@ -4,6 +4,8 @@
  * a kernel gets wrong. Memory stays O(N): one row of P a thread, never the whole matrix. */
 #include "reference.h"
 
+#include "problem.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,19 +22,9 @@ static double *allocate(size_t count) {
     return values;
 }
 
-static size_t query_rows(const struct problem *problem) {
-    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_q;
-}
-
-static size_t key_rows(const struct problem *problem) {
-    return (size_t)problem->batch * (size_t)problem->heads * (size_t)problem->N_kv;
-}
-
 /* Keys 0 .. n-1 of its head are the ones that query i attends to; returns n, which may be 0. Eq. 7. */
 static size_t visible_keys(const struct problem *problem, size_t i) {
-    if (!problem->causal) {
-        return (size_t)problem->N_kv;
-    }
+    if (!problem->causal) return (size_t)problem->N_kv;
     long long n = (long long)i + 1 + problem->N_kv - problem->N_q;
     return n > 0 ? (size_t)n : 0;
 }
@@ -40,9 +32,7 @@ static size_t visible_keys(const struct problem *problem, size_t i) {
 /* x, y (d) -> x . y */
 static double dot(const float *x, const float *y, size_t d) {
     double sum = 0;
-    for (size_t c = 0; c < d; c++) {
-        sum += (double)x[c] * (double)y[c];
-    }
+    for (size_t c = 0; c < d; c++) sum += (double)x[c] * (double)y[c];
     return sum;
 }
 
@@ -54,28 +44,20 @@ static double score(const struct problem *problem, const float *q, const float *
 /* q, k (d) -> the size of the terms that a score is the sum of. Eq. 19. */
 static double term_size(const struct problem *problem, const float *q, const float *k) {
     double sum = 0;
-    for (int c = 0; c < problem->d; c++) {
-        sum += fabs((double)q[c] * (double)k[c]);
-    }
+    for (int c = 0; c < problem->d; c++) sum += fabs((double)q[c] * (double)k[c]);
     return fabs((double)problem->scale) * sum;
 }
 
 /* S (n) becomes P (n) in place; returns L. Eq. 5 and 8. With no keys at all, L = -inf. */
 static double softmax(double *P, size_t n) {
-    if (n == 0) {
-        return -INFINITY;
-    }
+    if (n == 0) return -INFINITY;
     double m = -INFINITY, l = 0;
-    for (size_t j = 0; j < n; j++) {
-        m = fmax(m, P[j]);
-    }
+    for (size_t j = 0; j < n; j++) m = fmax(m, P[j]);
     for (size_t j = 0; j < n; j++) {
         P[j] = exp(P[j] - m);
         l += P[j];
     }
-    for (size_t j = 0; j < n; j++) {
-        P[j] /= l;
-    }
+    for (size_t j = 0; j < n; j++) P[j] /= l;
     return m + log(l);
 }
 
@@ -95,20 +77,15 @@ static double forward_row(const struct problem *problem, const float *Q, const f
     }
     *L = softmax(P, n);
 
-    for (size_t c = 0; c < d; c++) {
-        O_row[c] = 0;
-    }
+    for (size_t c = 0; c < d; c++) O_row[c] = 0;
     for (size_t j = 0; j < n; j++) {
-        for (size_t c = 0; c < d; c++) {
-            O_row[c] += P[j] * (double)V_head[j * d + c];
-        }
+        for (size_t c = 0; c < d; c++) O_row[c] += P[j] * (double)V_head[j * d + c];
     }
     return terms;
 }
 
-/* Forward for count rows: those listed, or rows 0 .. count-1 where rows is NULL. O (count, d), L (count). */
-static double forward(const struct problem *problem, const float *Q, const float *K, const float *V, const size_t *rows,
-                      size_t count, double *O, double *L) {
+double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V, const size_t *rows,
+                              size_t count, double *O, double *L) {
     double terms = 0;
 #pragma omp parallel reduction(max : terms)
     {
@@ -124,13 +101,8 @@ static double forward(const struct problem *problem, const float *Q, const float
     return terms;
 }
 
-double reference_forward_rows(const struct problem *problem, const float *Q, const float *K, const float *V, const size_t *rows,
-                              size_t count, double *O_rows, double *L_rows) {
-    return forward(problem, Q, K, V, rows, count, O_rows, L_rows);
-}
-
 double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O, double *L) {
-    return forward(problem, Q, K, V, NULL, query_rows(problem), O, L);
+    return reference_forward_rows(problem, Q, K, V, NULL, tensor_rows(problem, TENSOR_Q), O, L);
 }
 
 /* What the backward pass knows of one unmasked pair (query row i, key row j of the same head). */
@@ -159,9 +131,7 @@ static void backward_query_row(const struct problem *problem, const float *Q, co
     size_t first_key = row / N_q * N_kv, n = visible_keys(problem, row % N_q);
     double scale = (double)problem->scale;
 
-    for (size_t c = 0; c < d; c++) {
-        dQ_row[c] = size[c] = 0;
-    }
+    for (size_t c = 0; c < d; c++) dQ_row[c] = size[c] = 0;
     for (size_t j = first_key; j < first_key + n; j++) {
         struct pair pair = backward_pair(problem, Q + row * d, K + j * d, V + j * d, dO + row * d, L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
@@ -170,9 +140,7 @@ static void backward_query_row(const struct problem *problem, const float *Q, co
             size[c] += pair.dS_size * k * (pair.dS_size * k);
         }
     }
-    for (size_t c = 0; c < d; c++) {
-        size[c] = sqrt(size[c]);
-    }
+    for (size_t c = 0; c < d; c++) size[c] = sqrt(size[c]);
 }
 
 /* dK_row (d) = scale * sum over queries i of dS_ij q_i;  dV_row (d) = sum over queries i of P_ij dO_i.
@@ -185,13 +153,9 @@ static void backward_key_row(const struct problem *problem, const float *Q, cons
     const float *k = K + key_row * d, *v = V + key_row * d; /* (d) each */
     double scale = (double)problem->scale;
 
-    for (size_t c = 0; c < d; c++) {
-        dK_row[c] = dV_row[c] = dK_size[c] = dV_size[c] = 0;
-    }
+    for (size_t c = 0; c < d; c++) dK_row[c] = dV_row[c] = dK_size[c] = dV_size[c] = 0;
     for (size_t i = 0; i < N_q; i++) {
-        if (j >= visible_keys(problem, i)) {
-            continue;
-        }
+        if (j >= visible_keys(problem, i)) continue;
         size_t row = first_query + i;
         struct pair pair = backward_pair(problem, Q + row * d, k, v, dO + row * d, L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
@@ -209,12 +173,10 @@ static void backward_key_row(const struct problem *problem, const float *Q, cons
 }
 
 void reference_D(const struct problem *problem, const float *dO, const double *O, double *D) {
-    size_t d = (size_t)problem->d, rows = query_rows(problem);
+    size_t d = (size_t)problem->d, rows = tensor_rows(problem, TENSOR_Q);
     for (size_t row = 0; row < rows; row++) {
         D[row] = 0;
-        for (size_t c = 0; c < d; c++) {
-            D[row] += (double)dO[row * d + c] * O[row * d + c];
-        }
+        for (size_t c = 0; c < d; c++) D[row] += (double)dO[row * d + c] * O[row * d + c];
     }
 }
 
@@ -224,9 +186,8 @@ void reference_backward_rows(const struct problem *problem, const float *Q, cons
                              const double *L, const double *D, const size_t *rows, size_t count, double *dQ, double *size) {
     size_t d = (size_t)problem->d;
 #pragma omp parallel for schedule(dynamic, 8)
-    for (size_t r = 0; r < count; r++) {
+    for (size_t r = 0; r < count; r++)
         backward_query_row(problem, Q, K, V, dO, L, D, rows != NULL ? rows[r] : r, dQ + r * d, size + r * d);
-    }
 }
 
 void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
@@ -242,7 +203,7 @@ void reference_backward_keys(const struct problem *problem, const float *Q, cons
 
 void reference_backward(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                         double *dQ, double *dK, double *dV) {
-    size_t d = (size_t)problem->d, rows_q = query_rows(problem), rows_kv = key_rows(problem);
+    size_t d = (size_t)problem->d, rows_q = tensor_rows(problem, TENSOR_Q), rows_kv = tensor_rows(problem, TENSOR_K);
     size_t longer = rows_q > rows_kv ? rows_q : rows_kv;
     double *O = allocate(rows_q * d);                                        /* (batch, heads, N_q, d) */
     double *L = allocate(rows_q), *D = allocate(rows_q);                     /* (batch, heads, N_q) */

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Forward for the query rows listed in rows[0..count): O_rows (count, d), L_rows (count), in that order.
+/* Forward for the query rows listed in rows[0..count), the first ones where rows is NULL: O_rows (count, d), L_rows (count).
  * Each row depends on no other, so a large problem can be checked on a sample of its rows. Returns the largest
  * scale * sum_c |q_c k_c| over the unmasked pairs of those rows: the size of the terms in a score, to which a score's
  * rounding error is proportional. */
