@@ -27,15 +27,12 @@ static _Noreturn void fail(const char *path) {
 static char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) fail(path);
-    size_t length = 0, room = 1 << 16;
-    char *text = malloc(room);
-    for (size_t got; text != NULL && (got = fread(text + length, 1, room - length - 1, file)) > 0;) {
-        length += got;
-        if (length + 1 == room) text = realloc(text, room *= 2);
-    }
-    if (text == NULL || ferror(file)) fail(path);
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t length = getdelim(&text, &room, '\0', file);
+    if (length < 0 && (text == NULL || ferror(file))) fail(path);
+    if (length < 0) *text = '\0'; /* an empty file */
     fclose(file);
-    text[length] = '\0';
     return text;
 }
 
