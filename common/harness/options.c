@@ -34,8 +34,8 @@ struct option_row {
     const char *name, *argument; /* argument NULL: a flag; in brackets: may be left out */
     const char *help;            /* a row with no name is a heading */
     set_option *set;
-    size_t offset; /* in struct options, for the setters that serve several options */
-    long long low, high;
+    size_t offset;       /* in struct options, for the setters that serve several options */
+    long long low, high; /* of a number; low: what a flag becomes */
 };
 
 static long long whole_number(const struct parser *parser, const struct option_row *row, const char *text) {
@@ -56,13 +56,9 @@ static void set_size(struct parser *parser, const struct option_row *row, const 
     set_int(parser, row, text);
     parser->size_given = true;
 }
-static void set_true(struct parser *parser, const struct option_row *row, const char *text) {
+static void set_flag(struct parser *parser, const struct option_row *row, const char *text) {
     (void)text;
-    *(bool *)field(parser, row) = true;
-}
-static void set_false(struct parser *parser, const struct option_row *row, const char *text) {
-    (void)text;
-    *(bool *)field(parser, row) = false;
+    *(bool *)field(parser, row) = row->low != 0;
 }
 static void set_text(struct parser *parser, const struct option_row *row, const char *text) {
     *(const char **)field(parser, row) = text;
@@ -128,23 +124,24 @@ static const struct option_row rows[] = {
     {"seq", "N", "queries, and keys unless --seq-kv is given (256)", set_size, AT(problem.N_q), 1, MAX_LENGTH},
     {"seq-kv", "M", "keys and values", set_size, AT(problem.N_kv), 1, MAX_LENGTH},
     {"dim", "D", "head dimension, 1 to 128 (64)", set_size, AT(problem.d), 1, INT_MAX},
-    {"causal", NULL, "query i attends to key j where j <= i + M - N", set_true, AT(problem.causal), 0, 0},
+    {"causal", NULL, "query i attends to key j where j <= i + M - N", set_flag, AT(problem.causal), true, 0},
     {"scale", "S", "what scores are multiplied by (1/sqrt(D))", set_scale, 0, 0, 0},
     {"dtype", "TYPE", "fp32, fp16 or bf16, as far as the step takes them", set_dtype, 0, 0, 0},
     {"input", "KIND", "random, identity, large or example, the 4 x 4 case of docs/math.md (random)", set_input, 0, 0, 0},
     {"seed", "S", "of the random inputs (1)", set_seed, 0, 0, LLONG_MAX},
     {.help = "What to do with it:"},
     {"pass", "PASS", "fwd, bwd or both, as far as the step has them (fwd; bwd for a backward step)", set_pass, 0, 0, 0},
-    {"deterministic", NULL, "the step's backward pass whose result is the same, bit for bit, in every run", set_true,
-     AT(passes.deterministic), 0, 0},
+    {"deterministic", NULL, "the step's backward pass whose result is the same, bit for bit, in every run", set_flag,
+     AT(passes.deterministic), true, 0},
     {"warmup", "W", "runs before the timed ones (5)", set_int, AT(warmup), 0, 100000},
     {"repeat", "R", "timed runs (20)", set_int, AT(repeat), 1, 100000},
-    {"no-check", NULL, "do not compare with the reference", set_false, AT(check), 0, 0},
-    {"no-time", NULL, "do not time", set_false, AT(time), 0, 0},
-    {"print", NULL, "show a 3 x 3 corner of each matrix", set_true, AT(print), 0, 0},
+    {"no-check", NULL, "do not compare with the reference", set_flag, AT(check), false, 0},
+    {"no-time", NULL, "do not time", set_flag, AT(time), false, 0},
+    {"print", NULL, "show a 3 x 3 corner of each matrix", set_flag, AT(print), true, 0},
     {"json", "FILE", "append a JSON line to FILE; - is standard output", set_text, AT(json), 0, 0},
     {"stamp", "KEY=VAL", "add a text field to the JSON line; may be repeated", add_stamp, 0, 0, 0},
-    {"describe", NULL, "only print, as a line of JSON, what the step is and takes; nothing runs", set_true, AT(describe), 0, 0},
+    {"describe", NULL, "only print, as a line of JSON, what the step is and takes; nothing runs", set_flag, AT(describe), true,
+     0},
     {.help = "On the simulated device only:"},
     {"meter", "[source]", "what the kernels did to memory, as a table or beside their source; all of it in --json", set_meter,
      0, 0, 0},
