@@ -178,11 +178,11 @@ static inline unsigned atomicDec(unsigned *address, unsigned last) {
     return simt::atomic<unsigned>(SIMT_DECREMENT, address, last, 0);
 }
 #define SIMT_SCOPED(name)                                                                                              \
-    template <typename T> static inline T name##_block(T *address, simt::same<T> operand) {                            \
-        return name(address, operand);                                                                                 \
+    template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                       \
+        return name(address, values...);                                                                               \
     }                                                                                                                  \
-    template <typename T> static inline T name##_system(T *address, simt::same<T> operand) {                           \
-        return name(address, operand);                                                                                 \
+    template <typename T, typename... V> static inline T name##_system(T *address, V... values) {                      \
+        return name(address, values...);                                                                               \
     }
 SIMT_SCOPED(atomicAdd)
 SIMT_SCOPED(atomicSub)
@@ -192,12 +192,7 @@ SIMT_SCOPED(atomicAnd)
 SIMT_SCOPED(atomicOr)
 SIMT_SCOPED(atomicXor)
 SIMT_SCOPED(atomicExch)
-template <typename T> static inline T atomicCAS_block(T *address, simt::same<T> compare, simt::same<T> value) {
-    return atomicCAS(address, compare, value);
-}
-template <typename T> static inline T atomicCAS_system(T *address, simt::same<T> compare, simt::same<T> value) {
-    return atomicCAS(address, compare, value);
-}
+SIMT_SCOPED(atomicCAS)
 
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
 #define SIMT_LOAD(name)                                                                                                \

@@ -143,18 +143,13 @@ static inline void membar_cta() { __threadfence_block(); }
 static inline void fence_acq_rel_gpu() { __threadfence(); }
 
 /* ---- asynchronous copies ---- */
-template <typename S, typename P> static inline void cp_async_ca_shared_global(S to, P from, int bytes) {
-    simt_async_copy(simt_shared_pointer((size_t)to), (const void *)from, (size_t)bytes, 0);
-}
-template <typename S, typename P> static inline void cp_async_ca_shared_global(S to, P from, int bytes, int read) {
-    simt_async_copy(simt_shared_pointer((size_t)to), (const void *)from, (size_t)bytes, (size_t)(bytes - read));
-}
-template <typename S, typename P> static inline void cp_async_cg_shared_global(S to, P from, int bytes) {
-    cp_async_ca_shared_global(to, from, bytes);
-}
-template <typename S, typename P> static inline void cp_async_cg_shared_global(S to, P from, int bytes, int read) {
-    cp_async_ca_shared_global(to, from, bytes, read);
-}
+#define SIMT_PTX_CP_ASYNC(name)                                                                                                \
+    template <typename S, typename P> static inline void name(S to, P from, int bytes, int read) {                             \
+        simt_async_copy(simt_shared_pointer((size_t)to), (const void *)from, (size_t)bytes, (size_t)(bytes - read));           \
+    }                                                                                                                          \
+    template <typename S, typename P> static inline void name(S to, P from, int bytes) { name(to, from, bytes, bytes); }
+SIMT_PTX_CP_ASYNC(cp_async_ca_shared_global)
+SIMT_PTX_CP_ASYNC(cp_async_cg_shared_global)
 static inline void cp_async_commit_group() { simt_async_commit(); }
 static inline void cp_async_wait_group(int groups, SIMT_HERE) { simt_async_wait((unsigned)groups, file, line); }
 static inline void cp_async_wait_all(SIMT_HERE) {
