@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
+extern const char *const space_names[MEMORY_SPACES], *const kind_names[ACCESS_KINDS]; /* "global", "load" */
 
 void meter_start(unsigned every); /* forget what was counted; meter one block in `every` */
 void meter_stop(void);

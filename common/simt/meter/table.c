@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const space_names[MEMORY_SPACES] = {"global", "shared", "local"};
-static const char *const kind_names[ACCESS_KINDS] = {"load", "store", "atomic", "copy", "ldmatrix"};
+const char *const space_names[MEMORY_SPACES] = {"global", "shared", "local"};
+const char *const kind_names[ACCESS_KINDS] = {"load", "store", "atomic", "copy", "ldmatrix"};
 
 /* A site with its source line, ready to be shown. */
 struct line {

@@ -132,15 +132,13 @@ bool trace_start_block(struct worker *worker) {
 
 static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                           unsigned lanes, const struct access *access) {
-    static const char *const spaces[] = {"global", "shared", "local"};
-    static const char *const kinds[] = {"load", "store", "atomic", "copy", "ldmatrix"};
     if (access->space == SPACE_LOCAL) return;
     struct traced_block *block = block_of(worker);
     uintptr_t start, to[WARP_SIZE];
     pthread_mutex_lock(&trace.lock);
     int array = find_array(worker, addresses[__builtin_ctz(lanes)], &start);
-    int site = number_of_site(
-        (struct traced_site){absolute_pc(access->pc), kinds[access->kind], NULL, spaces[access->space], 0, access->bytes});
+    int site = number_of_site((struct traced_site){absolute_pc(access->pc), kind_names[access->kind], NULL,
+                                                   space_names[access->space], 0, access->bytes});
     for (int i = trace.shared_count; i < worker->shared.array_count; i++)
         trace.shared[trace.shared_count++] = worker->shared.arrays[i];
     pthread_mutex_unlock(&trace.lock);
@@ -165,9 +163,7 @@ void trace_event(struct worker *worker, int warp, const struct place *place) {
 
 /* ---- one launch -------------------------------------------------------------------------------------------------------- */
 
-static cJSON *json_of_index(unsigned x, unsigned y, unsigned z) {
-    return cJSON_CreateIntArray((int[]){(int)x, (int)y, (int)z}, 3);
-}
+static cJSON *json_of_index(struct uint3 u) { return cJSON_CreateIntArray((int[]){(int)u.x, (int)u.y, (int)u.z}, 3); }
 
 static cJSON *json_of_shared(const struct static_array *array) {
     cJSON *json = cJSON_CreateObject();
@@ -199,7 +195,7 @@ static cJSON *json_of_block(struct traced_block *block) {
     fclose(block->stream);
     block->stream = NULL;
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddItemToObject(json, "index", json_of_index(block->index.x, block->index.y, block->index.z));
+    cJSON_AddItemToObject(json, "index", json_of_index(block->index));
     cJSON_AddRawToObject(json, "events", block->text);
     free(block->text);
     return json;
@@ -213,8 +209,8 @@ void trace_launch_done(const struct launch *launch) {
     for (int i = 0; i < trace.shared_count; i++) shared_bytes += trace.shared[i].bytes;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "kernel", name);
-    cJSON_AddItemToObject(json, "grid", json_of_index(launch->grid.x, launch->grid.y, launch->grid.z));
-    cJSON_AddItemToObject(json, "block", json_of_index(launch->block.x, launch->block.y, launch->block.z));
+    cJSON_AddItemToObject(json, "grid", json_of_index(launch->grid));
+    cJSON_AddItemToObject(json, "block", json_of_index(launch->block));
     cJSON_AddNumberToObject(json, "dynamic_shared_bytes", (double)launch->dynamic_shared_bytes);
     cJSON_AddNumberToObject(json, "static_shared_bytes", (double)shared_bytes);
     cJSON *arrays = cJSON_AddArrayToObject(json, "shared_arrays");
