@@ -19,21 +19,17 @@ void note_unwritten(uintptr_t address, bool shared, const void *pc) {
 
 void shadow_report_unwritten(struct worker *worker) {
     shadow_settle_suspects(worker);
-    if (worker->shadow.unwritten.thread == NULL) return;
-    if (!simt_strict && simt_warned(worker->shadow.unwritten.pc)) {
-        worker->shadow.unwritten.thread = NULL;
-        return;
-    }
+    const struct thread *thread = worker->shadow.unwritten.thread;
+    worker->shadow.unwritten.thread = NULL;
+    if (thread == NULL || (!simt_strict && simt_warned(worker->shadow.unwritten.pc))) return;
     char what[200];
     describe_address(worker->shadow.unwritten.address, what, sizeof what);
     char *line = source_line(worker->shadow.unwritten.pc);
-    if (!simt_strict) {
+    if (simt_strict)
+        simt_fail_at(thread, cudaErrorLaunchFailure, "%s: read of %s, which nobody has written%s", line, what,
+                     worker->shadow.unwritten.shared ? " in this block: shared memory starts out with no defined contents"
+                                                     : "");
+    else
         simt_warn(worker->shadow.unwritten.pc, "%s: read of %s, which nobody has written", line, what);
-        free(line);
-        worker->shadow.unwritten.thread = NULL;
-        return;
-    }
-    simt_fail_at(worker->shadow.unwritten.thread, cudaErrorLaunchFailure, "%s: read of %s, which nobody has written%s", line,
-                 what,
-                 worker->shadow.unwritten.shared ? " in this block: shared memory starts out with no defined contents" : "");
+    free(line);
 }
