@@ -152,8 +152,7 @@ static void print_verdict(const struct run *run, const struct options *options, 
             print_element(run, tensor, verdict->first_not_finite[tensor], "a finite number");
     }
     if (!verdict->ok)
-        fputs("      error of its norm: ||got - expected|| / ||expected||, over the whole tensor; at most: of one "
-              "element\n",
+        fputs("      error of its norm: ||got - expected|| / ||expected||, over the whole tensor; at most: of one element\n",
               report);
     if (verdict->checked_queries < tensor_rows(p, TENSOR_Q) ||
         (options->passes.backward && verdict->checked_keys < tensor_rows(p, TENSOR_K)))

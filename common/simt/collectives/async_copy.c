@@ -50,9 +50,8 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
                   source_line(pc), bytes, zero_bytes);
     if ((uintptr_t)to_shared % bytes != 0 || (uintptr_t)from_global % bytes != 0)
         simt_fail(cudaErrorMisalignedAddress,
-                  "%s: an asynchronous copy of %zu bytes between addresses that are not "
-                  "multiples of it",
-                  source_line(pc), bytes);
+                  "%s: an asynchronous copy of %zu bytes between addresses that are not multiples of it", source_line(pc),
+                  bytes);
     if ((uintptr_t)to_shared - (uintptr_t)simt_worker->shared.start >= SHARED_BYTES_MAX)
         simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy to memory that is not shared", source_line(pc));
     if ((uintptr_t)from_global - simt_self->stack < STACK_BYTES)

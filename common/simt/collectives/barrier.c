@@ -111,8 +111,7 @@ bool explain_deadlock(struct worker *worker) {
     if (missing != NULL) {
         simt_fail(cudaErrorLaunchFailure,
                   "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
-                  "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads "
-                  "take",
+                  "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads take",
                   at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
                   missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
                   missing->place.line);

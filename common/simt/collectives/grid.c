@@ -30,8 +30,7 @@ static void wait_for_grid(struct worker *worker, const char *name, const char *f
     pthread_mutex_unlock(&lock);
     if (never)
         simt_fail(cudaErrorLaunchFailure,
-                  "barrier not reached: %llu of %llu blocks wait at %s in %s:%d, and the others have returned from the "
-                  "kernel",
+                  "barrier not reached: %llu of %llu blocks wait at %s in %s:%d, and the others have returned from the kernel",
                   (unsigned long long)launch->blocks_waiting, (unsigned long long)launch->blocks, name, file, line);
     if (atomic_load(&launch->failed)) fiber_abandon(worker);
     atomic_store(&worker->watchdog.block_started_ns, started);

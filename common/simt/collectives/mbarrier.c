@@ -59,8 +59,7 @@ unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const cha
     simt_self->last_pc = pc;
     if (count == 0 || count > barrier->pending)
         simt_fail(cudaErrorLaunchFailure,
-                  "%s:%d: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() "
-                  "was told?",
+                  "%s:%d: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() was told?",
                   file, line, what, count, barrier->pending, barrier->expected);
     unsigned phase = barrier->phase;
     if (drop) barrier->expected--;

@@ -51,8 +51,7 @@ static void check_cell(const void *address, size_t bytes, const void *pc) {
     }
     if ((uintptr_t)address - simt_self->stack < STACK_BYTES)
         simt_fail(cudaErrorIllegalAddress,
-                  "%s: atomic operation on a local variable: a card has them on global and "
-                  "shared memory only",
+                  "%s: atomic operation on a local variable: a card has them on global and shared memory only",
                   source_line(pc));
     simt_check_access(address, bytes, ACCESS_ATOMIC, true, pc);
 }

@@ -66,20 +66,17 @@ char *line_or(uint32_t pc, const char *unknown) { return pc != 0 ? source_line(a
 static const char *cause_of(bool same_block, bool same_warp, bool same_line, bool both_write) {
     if (same_line && both_write && same_block)
         return "two threads reach one element by the same line: does an index leave its row, where a bounds check is "
-               "missing? Do both threads compute the same index? If they are meant to meet there, let one of them "
-               "store, "
+               "missing? Do both threads compute the same index? If they are meant to meet there, let one of them store, "
                "or use an atomic operation";
     if (same_line && both_write)
         return "blocks run in any order, and two of them reach one element by the same line: does an index leave its "
-               "row or its block's part, where a bounds check is missing? Is the block's or the head's number left out "
-               "of "
+               "row or its block's part, where a bounds check is missing? Is the block's or the head's number left out of "
                "it? If they are meant to meet there, use an atomic operation";
     if (!same_block)
         return "blocks run in any order and cannot wait for one another: give each block its own output, use an atomic "
                "operation, or split the kernel in two";
     if (same_warp)
-        return "put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is "
-               "enough)";
+        return "put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is enough)";
     return "a __syncthreads() is missing between the two";
 }
 

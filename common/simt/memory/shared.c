@@ -61,8 +61,7 @@ void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, 
         simt_fail(cudaErrorLaunchFailure,
                   "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
                   "%zu bytes with the dynamic part: at most %zu bytes and %d arrays may be declared beside it (%d bytes are "
-                  "for "
-                  "both, unless cudaFuncSetAttribute gives the dynamic part its own)",
+                  "for both, unless cudaFuncSetAttribute gives the dynamic part its own)",
                   file, line, name, static_bytes, worker->shared.array_count + 1,
                   static_bytes + worker->launch->dynamic_shared_bytes, worker->launch->static_limit, MAX_STATIC_ARRAYS,
                   SHARED_BYTES_DEFAULT);

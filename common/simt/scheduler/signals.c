@@ -135,9 +135,8 @@ void scheduler_explain_signal(struct worker *worker) {
                   line);
     else if (simt_self->stack - address <= (uintptr_t)sysconf(_SC_PAGESIZE))
         simt_fail(cudaErrorLaunchFailure,
-                  "%s: the thread's local memory (%d bytes) is full: local arrays too large, or "
-                  "endless recursion",
-                  line, STACK_BYTES);
+                  "%s: the thread's local memory (%d bytes) is full: local arrays too large, or endless recursion", line,
+                  STACK_BYTES);
     else
         simt_fail(cudaErrorIllegalAddress, "%s: access to address %#lx, which is no device memory", line,
                   (unsigned long)address);
