@@ -44,7 +44,6 @@ line says where it is from and carries <!-- cited -->.
 """
 
 import inspect
-import json
 import os
 import re
 import subprocess
