@@ -319,9 +319,9 @@ def gallery(book, page, folder="steps"):
     return "\n" + text
 
 
-TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials.trials, trials.forms, trials.alternatives, trials.knockouts, counters, limits, stalls,
-                                                       truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants,
-                                                       probes.machine_code, bits, verdicts, gallery)}
+TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials.trials, trials.forms, trials.alternatives,
+                                                       trials.knockouts, trials.ablations, counters, limits, stalls, truth, agreement, apart, traffic,
+                                                       peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits, verdicts, gallery)}
 
 
 def table(book, page, name=None, *arguments):

@@ -34,11 +34,11 @@ def forms(book, page, step, dim):
     return heads, "l" + "r" * (len(heads) - 1), rows
 
 
-def alternatives(book, page, step, respect, file="orders"):
+def alternatives(book, page, step, respect, file="orders", key="step"):
     """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
     times = {}
     for line in book.lines("trials", file):
-        if line["step"] == step and respect in line:
+        if line[key] == step and respect in line:
             times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
     rows = [[what, *(cell for dim, first in next(iter(times.values())).items()
                      for cell in (number(ms[dim], " ms"), f"{ms[dim] / first * 100:.1f} %"))] for what, ms in times.items()]
@@ -48,6 +48,11 @@ def alternatives(book, page, step, respect, file="orders"):
 def knockouts(book, page, step):
     """The times of a kernel without one of its parts (knockouts.sh)."""
     return alternatives(book, page, step, "what", "knockouts")
+
+
+def ablations(book, page, rung):
+    """The times of a rung without one of its ideas, whose results are right (knockouts.sh)."""
+    return alternatives(book, page, rung, "what", "ablations", "rung")
 
 
 def knockout(book, step, dim, name, what):
