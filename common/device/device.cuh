@@ -52,6 +52,17 @@ __device__ inline void load4(float *to, const float *from) {
     to[3] = x.w;
 }
 
+// Copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile in shared memory whose rows are STRIDE
+// floats apart, one element per load. Elements past the last row or the last column become zeros. No barrier.
+template <int ROWS, int D, int STRIDE, int THREADS>
+__device__ inline void copy_tile_scalar(float *tile, const float *matrix, int first, int rows, int d) {
+    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
+        int r = i / D, c = i % D;
+        bool inside = first + r < rows && c < d;
+        tile[STRIDE == D ? i : r * STRIDE + c] = inside ? matrix[(size_t)(first + r) * d + c] : 0.0f;
+    }
+}
+
 // Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile in shared memory whose rows are
 // STRIDE floats apart. Elements past the last row or the last column become zeros. No commit, no wait.
 template <int ROWS, int D, int STRIDE, int THREADS>

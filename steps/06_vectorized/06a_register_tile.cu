@@ -4,8 +4,7 @@
 //           it loads TM + TN numbers and performs TM TN FMAs, their outer product: at 8 x 8, 16 loads feed 64 FMAs. In
 //           chapter 05 a load or shuffle feeds 1.6 FMAs.
 // Costs     128 accumulators per thread, so only 8 warps fit on an SM. P passes through shared memory.
-// Limiter   Shared memory: a load brings one number per thread, and neighbouring rows of a tile begin in the same bank,
-//           so that a load of K has an 8-way bank conflict.
+// Limiter   Shared memory: one number per load, and 8-way bank conflicts, as neighbouring rows begin in the same bank.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -44,16 +43,6 @@ static_assert(tiling_32::BYTES <= LEAST_SHARED_BYTES && tiling_64_small::BYTES <
                   tiling_128_small::BYTES <= LEAST_SHARED_BYTES,
               "every card has a tiling that fits into its shared memory");
 
-// Copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile; elements past either end become zeros.
-template <int ROWS, int D, int THREADS>
-static __device__ void copy_tile_scalar(float *tile, const float *matrix, int first, int rows, int d) {
-    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
-        int r = i / D, c = i % D;
-        bool inside = first + r < rows && c < d;
-        tile[i] = inside ? matrix[(size_t)(first + r) * d + c] : 0.0f;
-    }
-}
-
 template <class T>
 static __global__ __launch_bounds__(T::THREADS) void fa2_scalar(const float *Q, // (heads, N_q, d)
                                                                 const float *K, // (heads, N_kv, d)
@@ -91,14 +80,14 @@ static __global__ __launch_bounds__(T::THREADS) void fa2_scalar(const float *Q, 
         l_reg[i] = 0.0f;
     }
 
-    copy_tile_scalar<Br, D, THREADS>(Q_smem, Q, row0, p.N_q, p.d);
-    // exp(scale q.k) = 2^(scale log2(e) q.k): each thread multiplies its part of Q by the factor once.
+    copy_tile_scalar<Br, D, D, THREADS>(Q_smem, Q, row0, p.N_q, p.d);
+    // exp(scale q.k) = 2^(scale log2(e) q.k): Q is multiplied by the factor once.
     for (int i = threadIdx.x; i < Br * D; i += THREADS) Q_smem[i] *= p.scale * LOG2_E;
 
     for (int key0 = 0; key0 < end; key0 += Bc) {
         __syncthreads(); // Q is scaled; no thread still reads K, V or P, so they may be overwritten
-        copy_tile_scalar<Bc, D, THREADS>(K_smem, K, key0, p.N_kv, p.d);
-        copy_tile_scalar<Bc, D, THREADS>(V_smem, V, key0, p.N_kv, p.d);
+        copy_tile_scalar<Bc, D, D, THREADS>(K_smem, K, key0, p.N_kv, p.d);
+        copy_tile_scalar<Bc, D, D, THREADS>(V_smem, V, key0, p.N_kv, p.d);
         __syncthreads(); // every thread's part of K and V has arrived
 
         // S = Q K^T: the outer products of the columns of Q and K. Not unrolled: the compiler would join the loads of

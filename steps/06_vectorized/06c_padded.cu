@@ -28,7 +28,7 @@ template <int D_, int TM_, int Bc_, int BANDS_, int SHARE_, int UNROLL_> struct 
     static constexpr int Br = BANDS * BAND_ROWS;
     static constexpr int KEYS = Bc / SHARE, COLS = D / SHARE; // of a warp
     static constexpr int TN = KEYS / LANE_COLS;               // keys of a thread
-    static constexpr int TC = COLS / 4 / LANE_COLS;           // float4 columns of O of a thread
+    static constexpr int TC = COLS / LANE_COLS;               // columns of O of a thread
     static constexpr int STRIDE = D + 4;                      // of Q and K: 8 rows x 16 bytes lie in 32 banks
     static constexpr int P_STRIDE = Bc + 8;                   // of P: 4 rows x 8 columns x 4 bytes lie in 32 banks
     static constexpr int FLOATS = Br * STRIDE + Bc * STRIDE + Bc * D + Br * P_STRIDE + SHARE * Br; // Q, K, V, P, m
@@ -74,7 +74,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
 
     int end = attended_keys(p, row0 + Br - 1); // keys that the block's last row attends to
     int first_masked = attended_keys(p, row0); // all rows of the block attend to the keys before this one
-    float O_reg[TM][4 * TC] = {};
+    float O_reg[TM][TC] = {};
     float m_reg[TM], l_reg[TM]; // m in units of log 2; l of this thread's keys only, until the epilogue
 #pragma unroll
     for (int i = 0; i < TM; i++) {
@@ -84,8 +84,8 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
 
     copy_tile_checked<Br, D, T::STRIDE, THREADS>(Q_smem, Q, row0, p.N_q, p.d);
     __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncthreads(); // every thread's part of Q has arrived
+    __pipeline_wait_prior(0); // this thread's part of Q has arrived
+    __syncthreads();          // every thread's part of Q has arrived
     // exp(scale q.k) = 2^(scale log2(e) q.k): Q is multiplied by the factor once.
     float factor = p.scale * LOG2_E;
     for (int i = threadIdx.x; i < Br * D / 4; i += THREADS) {
@@ -98,8 +98,8 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         copy_tile_checked<Bc, D, T::STRIDE, THREADS>(K_smem, K, key0, p.N_kv, p.d);
         copy_tile_checked<Bc, D, D, THREADS>(V_smem, V, key0, p.N_kv, p.d);
         __pipeline_commit();
-        __pipeline_wait_prior(0); // this thread's part of K and V has arrived
-        __syncthreads();          // every thread's part of K and V has arrived
+        __pipeline_wait_prior(0);
+        __syncthreads(); // every thread's part of K and V has arrived
 
         float S_reg[TM][TN] = {};
         multiply_rows<TM, TN, D, T::UNROLL>(S_reg, Q_smem + my_row * T::STRIDE, K_smem + my_key * T::STRIDE, T::STRIDE);
@@ -143,11 +143,11 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
                 P_mine[LANE_ROWS * i * T::P_STRIDE + my_key + LANE_COLS * j] = weight;
             }
 #pragma unroll
-            for (int c = 0; c < 4 * TC; c++) O_reg[i][c] *= rescale;
+            for (int c = 0; c < TC; c++) O_reg[i][c] *= rescale;
         }
 
         __syncthreads(); // every thread's part of P is written
-        multiply_columns<TM, TC, Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
+        multiply_columns<TM, TC / 4, Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
     }
 
 #pragma unroll
@@ -169,10 +169,10 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         bool any = m_reg[i] > -INFINITY; // the row attends to at least one key
         float inverse = any ? 1.0f / l_reg[i] : 0.0f;
 #pragma unroll
-        for (int c = 0; c < 4 * TC; c++) O_reg[i][c] *= inverse;
+        for (int c = 0; c < TC; c++) O_reg[i][c] *= inverse;
+        float *O_row = O + (head * p.N_q + row) * p.d;
 #pragma unroll
-        for (int t = 0; t < TC; t++)
-            store_columns(O + (head * p.N_q + row) * p.d, my_col + 4 * LANE_COLS * t, p.d, O_reg[i] + 4 * t);
+        for (int c = 0; c < TC; c += 4) store_columns(O_row, my_col + LANE_COLS * c, p.d, O_reg[i] + c);
         if (my_col == 0) L[head * p.N_q + row] = any ? (m_reg[i] + log2f(l_reg[i])) * LN_2 : -INFINITY;
     }
 }

@@ -29,7 +29,7 @@ template <int D_, int TM_, int Bc_, int BANDS_, int SHARE_, int UNROLL_> struct 
     static constexpr int Br = BANDS * BAND_ROWS;
     static constexpr int KEYS = Bc / SHARE, COLS = D / SHARE; // of a warp
     static constexpr int TN = KEYS / LANE_COLS;               // keys of a thread
-    static constexpr int TC = COLS / 4 / LANE_COLS;           // float4 columns of O of a thread
+    static constexpr int TC = COLS / LANE_COLS;               // columns of O of a thread
     static constexpr int STRIDE = D + 4;                      // of Q and K: 8 rows x 16 bytes lie in 32 banks
     static constexpr int P_STRIDE = Bc + 8;                   // of P: 4 rows x 8 columns x 4 bytes lie in 32 banks
     static constexpr int FLOATS = Br * STRIDE + Bc * STRIDE + Bc * D + Br * P_STRIDE + SHARE * Br; // Q, K, V, P, m
@@ -75,7 +75,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
 
     int end = attended_keys(p, row0 + Br - 1); // keys that the block's last row attends to
     int first_masked = attended_keys(p, row0); // all rows of the block attend to the keys before this one
-    float O_reg[TM][4 * TC] = {};
+    float O_reg[TM][TC] = {};
     float m_reg[TM], l_reg[TM]; // m in units of log 2; l of this thread's keys only, until the epilogue
 #pragma unroll
     for (int i = 0; i < TM; i++) {
@@ -86,8 +86,8 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
     copy_tile<Br, D, T::STRIDE, THREADS>(Q_smem, Q, row0, p.N_q, p.d);
     copy_tile<Bc, D, T::STRIDE, THREADS>(K_smem, K, 0, p.N_kv, p.d);
     __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncthreads(); // every thread's part of Q has arrived
+    __pipeline_wait_prior(0); // this thread's part of Q has arrived
+    __syncthreads();          // every thread's part of Q has arrived
     // exp(scale q.k) = 2^(scale log2(e) q.k): Q is multiplied by the factor once.
     float factor = p.scale * LOG2_E;
     for (int i = threadIdx.x; i < Br * D / 4; i += THREADS) {
@@ -143,14 +143,14 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
                 P_mine[LANE_ROWS * i * T::P_STRIDE + my_key + LANE_COLS * j] = weight;
             }
 #pragma unroll
-            for (int c = 0; c < 4 * TC; c++) O_reg[i][c] *= rescale;
+            for (int c = 0; c < TC; c++) O_reg[i][c] *= rescale;
         }
 
         __pipeline_wait_prior(0); // this thread's part of V has arrived
         __syncthreads();          // every thread's part of V and P has arrived; no thread still reads K or m
         if (key0 + Bc < end) copy_tile<Bc, D, T::STRIDE, THREADS>(K_smem, K, key0 + Bc, p.N_kv, p.d);
         __pipeline_commit();
-        multiply_columns<TM, TC, Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
+        multiply_columns<TM, TC / 4, Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
     }
 
 #pragma unroll
@@ -172,10 +172,10 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         bool any = m_reg[i] > -INFINITY; // the row attends to at least one key
         float inverse = any ? 1.0f / l_reg[i] : 0.0f;
 #pragma unroll
-        for (int c = 0; c < 4 * TC; c++) O_reg[i][c] *= inverse;
+        for (int c = 0; c < TC; c++) O_reg[i][c] *= inverse;
+        float *O_row = O + (head * p.N_q + row) * p.d;
 #pragma unroll
-        for (int t = 0; t < TC; t++)
-            store_columns(O + (head * p.N_q + row) * p.d, my_col + 4 * LANE_COLS * t, p.d, O_reg[i] + 4 * t);
+        for (int c = 0; c < TC; c += 4) store_columns(O_row, my_col + LANE_COLS * c, p.d, O_reg[i] + c);
         if (my_col == 0) L[head * p.N_q + row] = any ? (m_reg[i] + log2f(l_reg[i])) * LN_2 : -INFINITY;
     }
 }
