@@ -106,7 +106,7 @@ __device__ inline void copy_tile(float *tile, const float *matrix, int first, in
 // sum += A B^T over DEPTH columns, one register tile (TM, TN) per thread. A points at the thread's first row; its TM
 // rows are LANE_ROWS apart. B points at the thread's first row of B; its TN rows are LANE_COLS apart. Rows of both
 // matrices are `stride` floats apart. For each four columns, TM + TN loads of 16 bytes feed 4 TM TN FMAs.
-template <int TM, int TN, int DEPTH, int UNROLL>
+template <int DEPTH, int UNROLL, int TM, int TN>
 __device__ __forceinline__ void multiply_rows(float (&sum)[TM][TN], const float *A, const float *B, int stride) {
 #pragma unroll UNROLL
     for (int c = 0; c < DEPTH; c += 4) {
@@ -125,30 +125,31 @@ __device__ __forceinline__ void multiply_rows(float (&sum)[TM][TN], const float 
     }
 }
 
-// sum += A B, where A has DEPTH columns and B has DEPTH rows, one register tile (TM, 4 TC) per thread. A points at
-// the thread's first row; its TM rows are LANE_ROWS apart. B points at the thread's first column; its columns are TC
-// groups of 4, 4 LANE_COLS apart. For each four columns of A, TM loads of A and 4 TC loads of B, of 16 bytes, feed 16
+// sum += A B, where A has DEPTH columns and B has DEPTH rows, one register tile (TM, TC) per thread. A points at the
+// thread's first row; its TM rows are LANE_ROWS apart. B points at the thread's first column; its TC columns are
+// groups of 4, 4 LANE_COLS apart. For each four columns of A, TM loads of A and TC loads of B, of 16 bytes, feed 4
 // TM TC FMAs. The columns are visited forwards in even rows and backwards in odd rows, so that each FMA shares a
 // factor with the FMA before it.
-template <int TM, int TC, int DEPTH, int UNROLL>
-__device__ __forceinline__ void multiply_columns(float (&sum)[TM][4 * TC], const float *A, int A_stride, const float *B,
+template <int DEPTH, int UNROLL, int TM, int TC>
+__device__ __forceinline__ void multiply_columns(float (&sum)[TM][TC], const float *A, int A_stride, const float *B,
                                                  int B_stride) {
+    static_assert(TC % 4 == 0, "a load of B brings 4 columns");
 #pragma unroll UNROLL
     for (int c = 0; c < DEPTH; c += 4) {
-        float A_reg[TM][4], B_reg[4][4 * TC];
+        float A_reg[TM][4], B_reg[4][TC];
 #pragma unroll
         for (int i = 0; i < TM; i++) load4(A_reg[i], A + LANE_ROWS * i * A_stride + c);
 #pragma unroll
         for (int k = 0; k < 4; k++)
 #pragma unroll
-            for (int t = 0; t < TC; t++) load4(B_reg[k] + 4 * t, B + (c + k) * B_stride + 4 * LANE_COLS * t);
+            for (int j = 0; j < TC; j += 4) load4(B_reg[k] + j, B + (c + k) * B_stride + LANE_COLS * j);
 #pragma unroll
         for (int k = 0; k < 4; k++)
 #pragma unroll
             for (int i = 0; i < TM; i++)
 #pragma unroll
-                for (int j = 0; j < 4 * TC; j++) {
-                    int back = i % 2 == 0 ? j : 4 * TC - 1 - j;
+                for (int j = 0; j < TC; j++) {
+                    int back = i % 2 == 0 ? j : TC - 1 - j;
                     sum[i][back] += A_reg[i][k] * B_reg[k][back];
                 }
     }
@@ -180,25 +181,26 @@ __device__ inline void select_head(tensors &t, const float *&L2, const float *&D
     D += queries;
 }
 
-// sum += A^T B, where A and B have ROWS rows, one register tile (4 KN, 4 KC) per thread. A points at the thread's first
-// column of A; its columns are KN groups of 4, 4 LANE_ROWS apart. B points at the thread's first column of B; its columns
-// are KC groups of 4, 4 LANE_COLS apart. Per row, KN + KC loads of 16 bytes feed 16 KN KC FMAs. The columns of A are
-// visited forwards and backwards in turn, so that each FMA shares a factor with the FMA before it.
-template <int KN, int KC, int ROWS, int UNROLL>
-__device__ __forceinline__ void multiply_transposed(float (&sum)[4 * KN][4 * KC], const float *A, int A_stride,
-                                                    const float *B, int B_stride) {
+// sum += A^T B, where A and B have ROWS rows, one register tile (KN, KC) per thread. A points at the thread's first
+// column of A; its KN columns are groups of 4, 4 LANE_ROWS apart. B points at the thread's first column of B; its KC
+// columns are groups of 4, 4 LANE_COLS apart. Per row, (KN + KC) / 4 loads of 16 bytes feed KN KC FMAs. The columns of
+// A are visited forwards and backwards in turn, so that each FMA shares a factor with the FMA before it.
+template <int ROWS, int UNROLL, int KN, int KC>
+__device__ __forceinline__ void multiply_transposed(float (&sum)[KN][KC], const float *A, int A_stride, const float *B,
+                                                    int B_stride) {
+    static_assert(KN % 4 == 0 && KC % 4 == 0, "a load brings 4 columns");
 #pragma unroll UNROLL
     for (int r = 0; r < ROWS; r++) {
-        float A_reg[4 * KN], B_reg[4 * KC];
+        float A_reg[KN], B_reg[KC];
 #pragma unroll
-        for (int n = 0; n < KN; n++) load4(A_reg + 4 * n, A + r * A_stride + 4 * LANE_ROWS * n);
+        for (int i = 0; i < KN; i += 4) load4(A_reg + i, A + r * A_stride + LANE_ROWS * i);
 #pragma unroll
-        for (int t = 0; t < KC; t++) load4(B_reg + 4 * t, B + r * B_stride + 4 * LANE_COLS * t);
+        for (int j = 0; j < KC; j += 4) load4(B_reg + j, B + r * B_stride + LANE_COLS * j);
 #pragma unroll
-        for (int j = 0; j < 4 * KC; j++)
+        for (int j = 0; j < KC; j++)
 #pragma unroll
-            for (int i = 0; i < 4 * KN; i++) {
-                int back = j % 2 == 0 ? i : 4 * KN - 1 - i;
+            for (int i = 0; i < KN; i++) {
+                int back = j % 2 == 0 ? i : KN - 1 - i;
                 sum[back][j] += A_reg[back] * B_reg[j];
             }
     }

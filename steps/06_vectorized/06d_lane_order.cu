@@ -103,7 +103,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         __syncthreads(); // every thread's part of K and V has arrived
 
         float S_reg[TM][TN] = {};
-        multiply_rows<TM, TN, D, T::UNROLL>(S_reg, Q_smem + my_row * T::STRIDE, K_smem + my_key * T::STRIDE, T::STRIDE);
+        multiply_rows<D, T::UNROLL>(S_reg, Q_smem + my_row * T::STRIDE, K_smem + my_key * T::STRIDE, T::STRIDE);
         if (key0 + Bc > first_masked) {
 #pragma unroll
             for (int i = 0; i < TM; i++)
@@ -148,7 +148,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         }
 
         __syncthreads(); // every thread's part of P is written
-        multiply_columns<TM, TC / 4, Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
+        multiply_columns<Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
     }
 
 #pragma unroll

@@ -101,7 +101,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         __pipeline_commit();
 
         float S_reg[TM][TN] = {};
-        multiply_rows<TM, TN, D, T::UNROLL>(S_reg, Q_smem + my_row * T::STRIDE, K_smem + my_key * T::STRIDE, T::STRIDE);
+        multiply_rows<D, T::UNROLL>(S_reg, Q_smem + my_row * T::STRIDE, K_smem + my_key * T::STRIDE, T::STRIDE);
         if (key0 + Bc > first_masked) {
 #pragma unroll
             for (int i = 0; i < TM; i++)
@@ -149,7 +149,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
         __syncthreads();          // every thread's part of V and P has arrived; no thread still reads K or m
         if (key0 + Bc < end) copy_tile_checked<Bc, D, T::STRIDE, THREADS>(K_smem, K, key0 + Bc, p.N_kv, p.d);
         __pipeline_commit();
-        multiply_columns<TM, TC / 4, Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
+        multiply_columns<Bc, T::UNROLL>(O_reg, P_mine, T::P_STRIDE, V_smem + my_col, D);
     }
 
 #pragma unroll

@@ -76,29 +76,19 @@ static __global__ void preprocess(tensors t,
     L2[row] = t.L[row] > -INFINITY ? t.L[row] * LOG2_E : INFINITY;
 }
 
-// Copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile; elements past either end become zeros.
-template <int ROWS, int D, int STRIDE>
-__device__ void copy_tile_scalar(float *tile, const float *matrix, int first, int rows, int d) {
-    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
-        int r = i / D, c = i % D;
-        bool inside = first + r < rows && c < d;
-        tile[r * STRIDE + c] = inside ? matrix[(size_t)(first + r) * d + c] : 0.0f;
-    }
-}
-
 // Copy a key tile.
 template <class T>
 __device__ __forceinline__ void copy_keys(tiles<T> tile, const tensors &t, const problem &p, int key0) {
-    copy_tile_scalar<T::Bc, T::D, T::STRIDE>(tile.K, t.K, key0, p.N_kv, p.d);
-    copy_tile_scalar<T::Bc, T::D, T::STRIDE>(tile.V, t.V, key0, p.N_kv, p.d);
+    copy_tile_scalar<T::Bc, T::D, T::STRIDE, THREADS>(tile.K, t.K, key0, p.N_kv, p.d);
+    copy_tile_scalar<T::Bc, T::D, T::STRIDE, THREADS>(tile.V, t.V, key0, p.N_kv, p.d);
 }
 
 // Copy a query tile. Rows past the end get Q = dO = 0 and L2 = inf, so that P = dS = 0.
 template <class T>
 __device__ __forceinline__ void copy_rows(tiles<T> tile, const tensors &t, const float *L2, const float *D,
                                           const problem &p, int row0) {
-    copy_tile_scalar<T::Br, T::D, T::STRIDE>(tile.Q, t.Q, row0, p.N_q, p.d);
-    copy_tile_scalar<T::Br, T::D, T::STRIDE>(tile.dO, t.dO, row0, p.N_q, p.d);
+    copy_tile_scalar<T::Br, T::D, T::STRIDE, THREADS>(tile.Q, t.Q, row0, p.N_q, p.d);
+    copy_tile_scalar<T::Br, T::D, T::STRIDE, THREADS>(tile.dO, t.dO, row0, p.N_q, p.d);
     for (int i = threadIdx.x; i < T::Br; i += THREADS) {
         tile.L2[i] = row0 + i < p.N_q ? L2[row0 + i] : INFINITY;
         tile.D[i] = row0 + i < p.N_q ? D[row0 + i] : 0.0f;

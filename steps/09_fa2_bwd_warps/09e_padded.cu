@@ -2,8 +2,7 @@
 //
 // Idea      With D + 1 floats per row, 8 neighbouring rows lie in different banks, but 4 rows x 8 columns of P or dS,
 //           which a warp stores at once, do not: with Bc + 8 floats per row they do. And D + 4 floats per row let
-//           each row begin at a multiple of 16 bytes, which the loads of 09f need; 8 rows x 4 columns still lie in 32
-//           banks.
+//           each row begin at a multiple of 16 bytes, which the loads of 09f need.
 // Costs     8 KiB of shared memory at d 64, 6.5 KiB at d 128.
 // Limiter   Waiting. The largest recorded wait is a fixed latency: a warp waits for its instruction before.
 // Measured  README.md beside this file has the numbers.
@@ -85,29 +84,19 @@ static __global__ void preprocess(tensors t,
     L2[row] = t.L[row] > -INFINITY ? t.L[row] * LOG2_E : INFINITY;
 }
 
-// Copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile; elements past either end become zeros.
-template <int ROWS, int D, int STRIDE>
-__device__ void copy_tile_scalar(float *tile, const float *matrix, int first, int rows, int d) {
-    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
-        int r = i / D, c = i % D;
-        bool inside = first + r < rows && c < d;
-        tile[r * STRIDE + c] = inside ? matrix[(size_t)(first + r) * d + c] : 0.0f;
-    }
-}
-
 // Copy a key tile.
 template <class T>
 __device__ __forceinline__ void copy_keys(tiles<T> tile, const tensors &t, const problem &p, int key0) {
-    copy_tile_scalar<T::Bc, T::D, T::STRIDE>(tile.K, t.K, key0, p.N_kv, p.d);
-    copy_tile_scalar<T::Bc, T::D, T::STRIDE>(tile.V, t.V, key0, p.N_kv, p.d);
+    copy_tile_scalar<T::Bc, T::D, T::STRIDE, THREADS>(tile.K, t.K, key0, p.N_kv, p.d);
+    copy_tile_scalar<T::Bc, T::D, T::STRIDE, THREADS>(tile.V, t.V, key0, p.N_kv, p.d);
 }
 
 // Copy a query tile. Rows past the end get Q = dO = 0 and L2 = inf, so that P = dS = 0.
 template <class T>
 __device__ __forceinline__ void copy_rows(tiles<T> tile, const tensors &t, const float *L2, const float *D,
                                           const problem &p, int row0) {
-    copy_tile_scalar<T::Br, T::D, T::STRIDE>(tile.Q, t.Q, row0, p.N_q, p.d);
-    copy_tile_scalar<T::Br, T::D, T::STRIDE>(tile.dO, t.dO, row0, p.N_q, p.d);
+    copy_tile_scalar<T::Br, T::D, T::STRIDE, THREADS>(tile.Q, t.Q, row0, p.N_q, p.d);
+    copy_tile_scalar<T::Br, T::D, T::STRIDE, THREADS>(tile.dO, t.dO, row0, p.N_q, p.d);
     for (int i = threadIdx.x; i < T::Br; i += THREADS) {
         tile.L2[i] = row0 + i < p.N_q ? L2[row0 + i] : INFINITY;
         tile.D[i] = row0 + i < p.N_q ? D[row0 + i] : 0.0f;
@@ -119,7 +108,7 @@ __device__ __forceinline__ void copy_rows(tiles<T> tile, const tensors &t, const
 template <class T>
 __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, int warp, int lane, int row0, int key0) {
     int my_row = warp / 2 * T::S_ROWS + lane / LANE_COLS, my_key = warp % 2 * T::S_KEYS + lane % LANE_COLS;
-    float S_reg[T::SM][T::SN] = {}, dP_reg[T::SM][T::SN] = {};
+    float S_reg[T::SM][T::SN] = {}, dP_reg[T::SM][T::SN] = {}; // S_reg then holds P
 #pragma unroll 1 // of an unrolled loop the compiler would merge four loads into one of 16 bytes: see 09f
     for (int c = 0; c < T::D; c++) {
         float Q_reg[T::SM], dO_reg[T::SM];
@@ -144,21 +133,21 @@ __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, i
 #pragma unroll
     for (int i = 0; i < T::SM; i++) {
         int row = my_row + LANE_ROWS * i, attended = attended_keys(p, row0 + row);
-        float L2 = tile.L2[row], D = tile.D[row];
+        float L2 = tile.L2[row];
+        float D = tile.D[row];
 #pragma unroll
         for (int j = 0; j < T::SN; j++) {
             int key = my_key + LANE_COLS * j;
             float weight = exp2_approx(S_reg[i][j] * factor - L2);
-            float P = masked && key0 + key >= attended ? 0.0f : weight;
-            tile.P[row * T::P_STRIDE + key] = P;
-            tile.dS[row * T::P_STRIDE + key] = p.scale * P * (dP_reg[i][j] - D);
+            S_reg[i][j] = masked && key0 + key >= attended ? 0.0f : weight;
+            tile.P[row * T::P_STRIDE + key] = S_reg[i][j];
+            tile.dS[row * T::P_STRIDE + key] = p.scale * S_reg[i][j] * (dP_reg[i][j] - D);
         }
     }
     __syncthreads(); // the products below read the P and dS of all threads
 }
 
-// sum += A^T B, where A and B have Br rows. A and B point at the thread's first columns. Of A the thread has KN
-// columns, LANE_ROWS apart; of B KC columns, LANE_COLS apart.
+// sum += A^T B over Br rows. A and B point at the thread's first columns, LANE_ROWS apart in A and LANE_COLS in B.
 template <class T>
 __device__ __forceinline__ void multiply_transposed(float (&sum)[T::KN][T::KC], const float *A, const float *B) {
 #pragma unroll 4

@@ -1,7 +1,6 @@
 // 09f_wide_loads: 16 bytes per load from shared memory and per store to global memory.
 //
-// Idea      A thread loads four neighbouring floats at once, so a quarter of the load instructions feeds the same
-//           FMAs: for dV and dK 3 loads feed 32 FMAs instead of 12.
+// Idea      A thread loads four neighbouring floats at once: for dV and dK 3 loads feed 32 FMAs instead of 12.
 // Costs     A thread's columns and keys come in fours, and rows begin at multiples of 16 bytes (09e).
 // Limiter   Loads from shared memory, and the copies of each tile by way of registers, for which the whole block waits.
 // Measured  README.md beside this file has the numbers.
@@ -24,16 +23,16 @@ template <int D_, int Br_, int Bc_> struct tiling {
     static constexpr int STRIDE = D + 4;    // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
     static constexpr int P_STRIDE = Bc + 8; // of P and dS: 4 rows x 8 columns lie in 32 banks
     // S and dP: the warps as 4 x 2; SM x SN elements per thread.
-    static constexpr int S_ROWS = Br / 4, S_KEYS = Bc / 2, S_UNROLL = 8;
+    static constexpr int S_ROWS = Br / 4, S_KEYS = Bc / 2;
     static constexpr int SM = S_ROWS / LANE_ROWS, SN = S_KEYS / LANE_COLS;
-    // dV and dK: K_COL_WARPS warps divide the columns, the others the keys; 4 KN keys x 4 KC columns per thread.
+    // dV and dK: K_COL_WARPS warps divide the columns, the others the keys; KN keys x KC columns per thread.
     static constexpr int K_COL_WARPS = 128 / Bc, K_COLS = D / K_COL_WARPS;
     static constexpr int K_KEYS = Bc / (WARPS / K_COL_WARPS);
-    static constexpr int KN = K_KEYS / 4 / LANE_ROWS, KC = K_COLS / 4 / LANE_COLS;
+    static constexpr int KN = K_KEYS / LANE_ROWS, KC = K_COLS / LANE_COLS;
     // dQ: Q_COL_WARPS warps divide the columns, the others the query rows; QM rows x 4 columns per thread.
     static constexpr int Q_COLS = 4 * LANE_COLS, Q_COL_WARPS = D / Q_COLS;
     static constexpr int Q_ROWS = Br / (WARPS / Q_COL_WARPS), QM = Q_ROWS / LANE_ROWS;
-    static constexpr int UNROLL = 16; // of dV, dK and dQ
+    static constexpr int S_UNROLL = 8, UNROLL = 16; // of S and dP; of dV, dK and dQ
     static_assert(SM > 0 && SN > 0 && KN > 0 && KC > 0 && QM > 0, "every lane has a part of every product");
     static constexpr size_t BYTES = (2 * Bc * STRIDE + 2 * Br * STRIDE + 2 * Br * P_STRIDE + 2 * Br) * sizeof(float);
 };
@@ -84,29 +83,19 @@ static __global__ void preprocess(tensors t,
     L2[row] = t.L[row] > -INFINITY ? t.L[row] * LOG2_E : INFINITY;
 }
 
-// Copy rows [first, first + ROWS) of a (rows, d) matrix to a (ROWS, D) tile; elements past either end become zeros.
-template <int ROWS, int D, int STRIDE>
-__device__ void copy_tile_scalar(float *tile, const float *matrix, int first, int rows, int d) {
-    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
-        int r = i / D, c = i % D;
-        bool inside = first + r < rows && c < d;
-        tile[r * STRIDE + c] = inside ? matrix[(size_t)(first + r) * d + c] : 0.0f;
-    }
-}
-
 // Copy a key tile.
 template <class T>
 __device__ __forceinline__ void copy_keys(tiles<T> tile, const tensors &t, const problem &p, int key0) {
-    copy_tile_scalar<T::Bc, T::D, T::STRIDE>(tile.K, t.K, key0, p.N_kv, p.d);
-    copy_tile_scalar<T::Bc, T::D, T::STRIDE>(tile.V, t.V, key0, p.N_kv, p.d);
+    copy_tile_scalar<T::Bc, T::D, T::STRIDE, THREADS>(tile.K, t.K, key0, p.N_kv, p.d);
+    copy_tile_scalar<T::Bc, T::D, T::STRIDE, THREADS>(tile.V, t.V, key0, p.N_kv, p.d);
 }
 
 // Copy a query tile. Rows past the end get Q = dO = 0 and L2 = inf, so that P = dS = 0.
 template <class T>
 __device__ __forceinline__ void copy_rows(tiles<T> tile, const tensors &t, const float *L2, const float *D,
                                           const problem &p, int row0) {
-    copy_tile_scalar<T::Br, T::D, T::STRIDE>(tile.Q, t.Q, row0, p.N_q, p.d);
-    copy_tile_scalar<T::Br, T::D, T::STRIDE>(tile.dO, t.dO, row0, p.N_q, p.d);
+    copy_tile_scalar<T::Br, T::D, T::STRIDE, THREADS>(tile.Q, t.Q, row0, p.N_q, p.d);
+    copy_tile_scalar<T::Br, T::D, T::STRIDE, THREADS>(tile.dO, t.dO, row0, p.N_q, p.d);
     for (int i = threadIdx.x; i < T::Br; i += THREADS) {
         tile.L2[i] = row0 + i < p.N_q ? L2[row0 + i] : INFINITY;
         tile.D[i] = row0 + i < p.N_q ? D[row0 + i] : 0.0f;
@@ -118,9 +107,8 @@ __device__ __forceinline__ void copy_rows(tiles<T> tile, const tensors &t, const
 template <class T>
 __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, int warp, int lane, int row0, int key0) {
     int my_row = warp / 2 * T::S_ROWS + lane / LANE_COLS, my_key = warp % 2 * T::S_KEYS + lane % LANE_COLS;
-    float P_reg[T::SM][T::SN] = {}, dP_reg[T::SM][T::SN] = {}; // P_reg holds S first
-    multiply_rows<T::SM, T::SN, T::D, T::S_UNROLL>(P_reg, tile.Q + my_row * T::STRIDE, tile.K + my_key * T::STRIDE,
-                                                   T::STRIDE);
+    float S_reg[T::SM][T::SN] = {}, dP_reg[T::SM][T::SN] = {}; // S_reg then holds P
+    multiply_rows<T::D, T::S_UNROLL>(S_reg, tile.Q + my_row * T::STRIDE, tile.K + my_key * T::STRIDE, T::STRIDE);
     bool masked = key0 + T::Bc > attended_keys(p, row0);
     float factor = p.scale * LOG2_E;
 #pragma unroll
@@ -130,20 +118,19 @@ __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, i
 #pragma unroll
         for (int j = 0; j < T::SN; j++) {
             int key = my_key + LANE_COLS * j;
-            float weight = exp2_approx(P_reg[i][j] * factor - L2);
-            P_reg[i][j] = masked && key0 + key >= attended ? 0.0f : weight;
-            tile.P[row * T::P_STRIDE + key] = P_reg[i][j];
+            float weight = exp2_approx(S_reg[i][j] * factor - L2);
+            S_reg[i][j] = masked && key0 + key >= attended ? 0.0f : weight;
+            tile.P[row * T::P_STRIDE + key] = S_reg[i][j];
         }
     }
-    multiply_rows<T::SM, T::SN, T::D, T::S_UNROLL>(dP_reg, tile.dO + my_row * T::STRIDE, tile.V + my_key * T::STRIDE,
-                                                   T::STRIDE);
+    multiply_rows<T::D, T::S_UNROLL>(dP_reg, tile.dO + my_row * T::STRIDE, tile.V + my_key * T::STRIDE, T::STRIDE);
 #pragma unroll
     for (int i = 0; i < T::SM; i++) {
         int row = my_row + LANE_ROWS * i;
         float D = tile.D[row];
 #pragma unroll
         for (int j = 0; j < T::SN; j++)
-            tile.dS[row * T::P_STRIDE + my_key + LANE_COLS * j] = p.scale * P_reg[i][j] * (dP_reg[i][j] - D);
+            tile.dS[row * T::P_STRIDE + my_key + LANE_COLS * j] = p.scale * S_reg[i][j] * (dP_reg[i][j] - D);
     }
     __syncthreads(); // the products below read the P and dS of all threads
 }
@@ -152,8 +139,7 @@ __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, i
 template <class T>
 __device__ __forceinline__ void add_dQ(tiles<T> tile, float *dQ, const problem &p, int q_row, int q_col, int row0) {
     float dQ_reg[T::QM][4] = {};
-    multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
-                                                 T::STRIDE);
+    multiply_columns<T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col, T::STRIDE);
 #pragma unroll
     for (int i = 0; i < T::QM; i++) {
         int row = row0 + q_row + LANE_ROWS * i;
@@ -179,7 +165,7 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
     int k_col = warp % T::K_COL_WARPS * T::K_COLS + lane % LANE_COLS * 4;
     int q_row = warp / T::Q_COL_WARPS * T::Q_ROWS + lane / LANE_COLS;
     int q_col = warp % T::Q_COL_WARPS * T::Q_COLS + lane % LANE_COLS * 4;
-    float dV_reg[4 * T::KN][4 * T::KC] = {}, dK_reg[4 * T::KN][4 * T::KC] = {};
+    float dV_reg[T::KN][T::KC] = {}, dK_reg[T::KN][T::KC] = {};
 
     int first_row = first_attending_query(p, key0) / T::Br * T::Br; // of the first query tile that attends to a key
     copy_keys(tile, t, p, key0);
@@ -189,22 +175,21 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
         make_P_and_dS(tile, p, warp, lane, row0, key0);
 
         // dV += P^T dO, dK += dS^T Q
-        multiply_transposed<T::KN, T::KC, T::Br, T::UNROLL>(dV_reg, tile.P + k_key, T::P_STRIDE, tile.dO + k_col,
-                                                            T::STRIDE);
-        multiply_transposed<T::KN, T::KC, T::Br, T::UNROLL>(dK_reg, tile.dS + k_key, T::P_STRIDE, tile.Q + k_col,
-                                                            T::STRIDE);
+        multiply_transposed<T::Br, T::UNROLL>(dV_reg, tile.P + k_key, T::P_STRIDE, tile.dO + k_col, T::STRIDE);
+        multiply_transposed<T::Br, T::UNROLL>(dK_reg, tile.dS + k_key, T::P_STRIDE, tile.Q + k_col, T::STRIDE);
         add_dQ(tile, t.dQ, p, q_row, q_col, row0);
         __syncthreads(); // no thread still reads Q, dO, P and dS, so the next tile may overwrite them
     }
 
 #pragma unroll
-    for (int i = 0; i < 4 * T::KN; i++) {
+    for (int i = 0; i < T::KN; i++) {
         int key = key0 + k_key + i / 4 * 4 * LANE_ROWS + i % 4;
         if (key >= p.N_kv) continue;
 #pragma unroll
-        for (int c = 0; c < T::KC; c++) {
-            store_columns(t.dV + (size_t)key * p.d, k_col + 4 * LANE_COLS * c, p.d, dV_reg[i] + 4 * c);
-            store_columns(t.dK + (size_t)key * p.d, k_col + 4 * LANE_COLS * c, p.d, dK_reg[i] + 4 * c);
+        for (int c = 0; c < T::KC; c += 4) {
+            int col = k_col + LANE_COLS * c;
+            store_columns(t.dV + (size_t)key * p.d, col, p.d, dV_reg[i] + c);
+            store_columns(t.dK + (size_t)key * p.d, col, p.d, dK_reg[i] + c);
         }
     }
 }

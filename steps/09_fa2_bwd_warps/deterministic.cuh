@@ -29,8 +29,8 @@ static __global__ __launch_bounds__(THREADS) void backward_queries(tensors t,
         __pipeline_wait_prior(0);
         __syncthreads(); // all threads' copies have arrived
         make_P_and_dS(tile, p, half, half_warp, lane, row0, key0);
-        multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
-                                                     T::STRIDE);
+        multiply_columns<T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
+                                           T::STRIDE);
         __syncthreads(); // no thread still reads K, V and dS, so the next tile may overwrite them
     }
     __pipeline_wait_prior(0); // a tile that attends to no key has its copies under way

@@ -19,8 +19,8 @@
 #include "ptx.cuh"
 
 constexpr float LOG2_E = 1.44269504f;
-constexpr int HALF_WARPS = 4; // warps per half of a block
-constexpr int WARPS = 2 * HALF_WARPS, THREADS = WARPS * WARP;
+constexpr int WARPS = 8, THREADS = WARPS * WARP; // per block
+constexpr int HALF_WARPS = WARPS / 2;            // per half of a block
 
 // D >= d columns, Br query rows and Bc keys per tile, and how the warps divide each product.
 template <int D_, int Br_, int Bc_> struct tiling {
@@ -28,18 +28,16 @@ template <int D_, int Br_, int Bc_> struct tiling {
     static constexpr int STRIDE = D + 4;    // of Q, K, V, dO: 8 rows, 16 bytes of each, lie in 32 banks
     static constexpr int P_STRIDE = Bc + 8; // of P and dS: 4 rows x 8 columns lie in 32 banks
     // S and dP: the warps of a half as 2 x 2; SM x SN elements per thread.
-    static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2, S_UNROLL = 8;
+    static constexpr int S_ROWS = Br / 2, S_KEYS = Bc / 2;
     static constexpr int SM = S_ROWS / LANE_ROWS, SN = S_KEYS / LANE_COLS;
-    // dV and dK: K_COL_WARPS warps of a half divide the columns, the others the keys; 4 KN keys x 4 KC columns per
-    // thread.
+    // dV and dK: K_COL_WARPS warps of a half divide the columns, the others the keys; KN keys x KC columns per thread.
     static constexpr int K_COL_WARPS = D > 64 ? 2 : 1, K_COLS = D / K_COL_WARPS;
     static constexpr int K_KEYS = Bc / (HALF_WARPS / K_COL_WARPS);
-    static constexpr int KN = K_KEYS / 4 / LANE_ROWS, KC = K_COLS / 4 / LANE_COLS;
-    // dQ: Q_COL_WARPS warps of the block divide the columns, the others the query rows; QM rows x 4 columns per
-    // thread.
+    static constexpr int KN = K_KEYS / LANE_ROWS, KC = K_COLS / LANE_COLS;
+    // dQ: Q_COL_WARPS warps divide the columns, the others the query rows; QM rows x 4 columns per thread.
     static constexpr int Q_COLS = 4 * LANE_COLS, Q_COL_WARPS = D / Q_COLS;
     static constexpr int Q_ROWS = Br / (WARPS / Q_COL_WARPS), QM = Q_ROWS / LANE_ROWS;
-    static constexpr int UNROLL = 16; // of dV, dK and dQ
+    static constexpr int S_UNROLL = 8, UNROLL = 16; // of S and dP; of dV, dK and dQ
     static_assert(SM > 0 && SN > 0 && KN > 0 && KC > 0 && QM > 0, "every lane has a part of every product");
     static constexpr size_t BYTES = (2 * Bc * STRIDE + 2 * Br * STRIDE + 2 * Br * P_STRIDE + 2 * Br) * sizeof(float);
 };
@@ -114,52 +112,61 @@ __device__ __forceinline__ void copy_rows(tiles<T> tile, const tensors &t, const
     }
 }
 
-// P and dS of one tile, in shared memory. The first half computes S and from it P, the second half dP and from dP and
-// P dS = scale P o (dP - D). Ends with a barrier: every thread may read all of P and dS.
+// P of one tile, in shared memory, from the S of the thread.
+template <class T>
+__device__ __forceinline__ void make_P(tiles<T> tile, const problem &p, const float (&S_reg)[T::SM][T::SN], int my_row,
+                                       int my_key, int row0, int key0) {
+    bool masked = key0 + T::Bc > attended_keys(p, row0);
+    float factor = p.scale * LOG2_E;
+#pragma unroll
+    for (int i = 0; i < T::SM; i++) {
+        int row = my_row + LANE_ROWS * i, attended = attended_keys(p, row0 + row);
+        float L2 = tile.L2[row];
+#pragma unroll
+        for (int j = 0; j < T::SN; j++) {
+            int key = my_key + LANE_COLS * j;
+            float weight = exp2_approx(S_reg[i][j] * factor - L2);
+            tile.P[row * T::P_STRIDE + key] = masked && key0 + key >= attended ? 0.0f : weight;
+        }
+    }
+}
+
+// dS = scale P o (dP - D) of one tile, in shared memory, from the dP of the thread.
+template <class T>
+__device__ __forceinline__ void make_dS(tiles<T> tile, const problem &p, const float (&dP_reg)[T::SM][T::SN],
+                                        int my_row, int my_key) {
+#pragma unroll
+    for (int i = 0; i < T::SM; i++) {
+        int row = my_row + LANE_ROWS * i;
+        float D = tile.D[row];
+#pragma unroll
+        for (int j = 0; j < T::SN; j++) {
+            int at = row * T::P_STRIDE + my_key + LANE_COLS * j;
+            tile.dS[at] = p.scale * tile.P[at] * (dP_reg[i][j] - D);
+        }
+    }
+}
+
+// P and dS of one tile, in shared memory. The first half computes S and P, the second half dP and dS. Ends with a
+// barrier: every thread may read all of them.
 template <class T>
 __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, int half, int warp, int lane, int row0,
                                               int key0) {
     int my_row = warp / 2 * T::S_ROWS + lane_row(lane), my_key = warp % 2 * T::S_KEYS + lane_col(lane);
     float S_reg[T::SM][T::SN] = {}; // dP in the second half
-    multiply_rows<T::SM, T::SN, T::D, T::S_UNROLL>(S_reg, (half == 0 ? tile.Q : tile.dO) + my_row * T::STRIDE,
-                                                   (half == 0 ? tile.K : tile.V) + my_key * T::STRIDE, T::STRIDE);
-    if (half == 0) {
-        bool masked = key0 + T::Bc > attended_keys(p, row0);
-        float factor = p.scale * LOG2_E;
-#pragma unroll
-        for (int i = 0; i < T::SM; i++) {
-            int row = my_row + LANE_ROWS * i, attended = attended_keys(p, row0 + row);
-            float L2 = tile.L2[row];
-#pragma unroll
-            for (int j = 0; j < T::SN; j++) {
-                int key = my_key + LANE_COLS * j;
-                float weight = exp2_approx(S_reg[i][j] * factor - L2);
-                tile.P[row * T::P_STRIDE + key] = masked && key0 + key >= attended ? 0.0f : weight;
-            }
-        }
-    }
+    multiply_rows<T::D, T::S_UNROLL>(S_reg, (half == 0 ? tile.Q : tile.dO) + my_row * T::STRIDE,
+                                     (half == 0 ? tile.K : tile.V) + my_key * T::STRIDE, T::STRIDE);
+    if (half == 0) make_P(tile, p, S_reg, my_row, my_key, row0, key0);
     __syncthreads(); // the second half reads the P that the first half has written
-    if (half == 1) {
-#pragma unroll
-        for (int i = 0; i < T::SM; i++) {
-            int row = my_row + LANE_ROWS * i;
-            float D = tile.D[row];
-#pragma unroll
-            for (int j = 0; j < T::SN; j++) {
-                int at = row * T::P_STRIDE + my_key + LANE_COLS * j;
-                tile.dS[at] = p.scale * tile.P[at] * (S_reg[i][j] - D);
-            }
-        }
-    }
-    __syncthreads(); // the products below read the dS that the second half has written
+    if (half == 1) make_dS(tile, p, S_reg, my_row, my_key);
+    __syncthreads(); // the products below read the P and dS of all threads
 }
 
 // dQ += dS K, in global memory: other blocks add to the same rows.
 template <class T>
 __device__ __forceinline__ void add_dQ(tiles<T> tile, float *dQ, const problem &p, int q_row, int q_col, int row0) {
     float dQ_reg[T::QM][4] = {};
-    multiply_columns<T::QM, 1, T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col,
-                                                 T::STRIDE);
+    multiply_columns<T::Bc, T::UNROLL>(dQ_reg, tile.dS + q_row * T::P_STRIDE, T::P_STRIDE, tile.K + q_col, T::STRIDE);
 #pragma unroll
     for (int i = 0; i < T::QM; i++) {
         int row = row0 + q_row + LANE_ROWS * i;
@@ -183,7 +190,7 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
     int k_col = half_warp % T::K_COL_WARPS * T::K_COLS + 4 * lane_col(lane);
     int q_row = warp / T::Q_COL_WARPS * T::Q_ROWS + lane_row(lane);
     int q_col = warp % T::Q_COL_WARPS * T::Q_COLS + 4 * lane_col(lane);
-    float sum_reg[4 * T::KN][4 * T::KC] = {}; // dV in the first half, dK in the second
+    float sum_reg[T::KN][T::KC] = {}; // dV in the first half, dK in the second
 
     int first_row = first_attending_query(p, key0) / T::Br * T::Br; // of the first query tile that attends to a key
     copy_keys(tile, t, p, key0);
@@ -194,9 +201,8 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
         make_P_and_dS(tile, p, half, half_warp, lane, row0, key0);
 
         // dV += P^T dO in the first half, dK += dS^T Q in the second
-        multiply_transposed<T::KN, T::KC, T::Br, T::UNROLL>(sum_reg, (half == 0 ? tile.P : tile.dS) + k_key,
-                                                            T::P_STRIDE, (half == 0 ? tile.dO : tile.Q) + k_col,
-                                                            T::STRIDE);
+        multiply_transposed<T::Br, T::UNROLL>(sum_reg, (half == 0 ? tile.P : tile.dS) + k_key, T::P_STRIDE,
+                                              (half == 0 ? tile.dO : tile.Q) + k_col, T::STRIDE);
         __syncthreads(); // no thread still reads Q, dO, L2 and D, so the next tile may overwrite them
         if (row0 + T::Br < p.N_q) copy_rows(tile, t, L2, D, p, row0 + T::Br);
         if constexpr (ADD_DQ) add_dQ(tile, t.dQ, p, q_row, q_col, row0);
@@ -204,12 +210,14 @@ static __global__ __launch_bounds__(THREADS) void backward_keys(tensors t,
 
     float *out = half == 0 ? t.dV : t.dK; // (N_kv, d)
 #pragma unroll
-    for (int i = 0; i < 4 * T::KN; i++) {
+    for (int i = 0; i < T::KN; i++) {
         int key = key0 + k_key + i / 4 * 4 * LANE_ROWS + i % 4;
         if (key >= p.N_kv) continue;
 #pragma unroll
-        for (int c = 0; c < T::KC; c++)
-            store_columns(out + (size_t)key * p.d, k_col + 4 * LANE_COLS * c, p.d, sum_reg[i] + 4 * c);
+        for (int c = 0; c < T::KC; c += 4) {
+            int col = k_col + LANE_COLS * c;
+            store_columns(out + (size_t)key * p.d, col, p.d, sum_reg[i] + c);
+        }
     }
 }
 
