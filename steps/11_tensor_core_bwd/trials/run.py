@@ -188,7 +188,7 @@ def time_all(trials, d, causal, rounds, file, checked):
     for name, ms in sorted(median.items(), key=lambda item: item[1]):
         quartiles = statistics.quantiles(samples[name], n=4, method="inclusive")
         trial = next((trial for trial in trials if trial.name == name), None)
-        line = {"step": "11_tensor_core_bwd", "name": name, "what": WHAT[name, d], "dim": d, "causal": causal, "ms_median": ms, "ms_p25": quartiles[0], "ms_p75": quartiles[2], "runs": len(samples[name]),
+        line = {"step": "11_tensor_core_bwd", "name": name, "what": WHAT[name, d], "dim": d, "pass": "bwd", "dtype": "bf16", "causal": causal, "ms_median": ms, "ms_p25": quartiles[0], "ms_p75": quartiles[2], "runs": len(samples[name]),
                 "tflops": 10 * pairs * d / ms * 1e-9, "ratio_to_flash": flash / ms, "ratio_to_last": median["tensor_core_bwd"] / ms if "tensor_core_bwd" in median else None,
                 "ptxas": trial.ptxas if trial else None, "largest_error": max(checked.get(name) or [0]), "device": torch.cuda.get_device_name(),
                 "torch": torch.__version__, "batch": batch, "heads": heads, "seq": N}
