@@ -118,6 +118,7 @@ static const struct shape rung_shapes[] = {
     {1, 2, 150, 187, 34, true},      {1, 1, 257, 130, 128, false, 0.5f}, {1, 1, 300, 333, 66, true},
     {2, 1, 70, 33, 8, true},         {1, 1, 9, 63, 64, false},          {1, 1, 3, 127, 40, false},
     {1, 1, 150, 20, 64, true}, /* the first block has no keys */
+    {1, 1, 330, 280, 24, true}, /* several tiles of keys, and more than two stages of queries for each */
     {1, 1, 3, 4200, 32, true},       {1, 1, 4200, 3, 32, true}, /* more than 4096 keys, or rows */
 };
 enum { RUNG_SHAPE_COUNT = sizeof rung_shapes / sizeof *rung_shapes };

@@ -30,6 +30,7 @@ problems=(
     "--seq 130 --seq-kv 270 --dim 78"
     "--seq 640 --seq-kv 90 --dim 33"
     "--heads 2 --seq 130 --seq-kv 270 --dim 72 --causal" # several tiles for steps that take multiples of 8 only
+    "--seq 330 --seq-kv 280 --dim 24 --causal"           # the same below d 64
 )
 
 source_of() { # STEP, or the number that its name begins with
@@ -170,7 +171,7 @@ has_other_traffic() { # PROGRAM STEP
         return 1
     }
     folder=$(mktemp -d)
-    ln -s "$1" "$folder/$2"
+    ln -s "$(realpath "$1")" "$folder/$2"
     # None: of a kernel that was not launched. One difference is enough, and ends the program that looks for more.
     grep -E -m 1 ': recorded ([0-9]+|None), now ([0-9]+|None)$' \
         < <(exec python3 -B "$root/plots/record.py" meter --check "$folder" "$2" 2>&1) && found=0
