@@ -1,8 +1,7 @@
 // 10a_wmma: chapter 05's loops with both products on tensor cores, through WMMA.
 //
-// Idea      A warp multiplies 16 x 16 x 16 matrices as one operation of the WMMA interface. Which lane holds which
-//           element of the result is not documented, so whatever needs rows goes through shared memory: S for the
-//           softmax, and O to be rescaled.
+// Idea      A warp multiplies 16 x 16 x 16 matrices by one operation of WMMA. Which lane holds which element is not
+//           documented, so what needs rows goes through shared memory: S for the softmax, and O to be rescaled.
 // Costs     O(N) memory, none beyond the outputs.
 // Limiter   Shared memory: a load of a fragment takes 8 wavefronts, and S, P and O pass through shared memory.
 // Measured  README.md beside this file has the numbers.
@@ -16,14 +15,13 @@
 #include "mask.cuh"
 #include "tensor.cuh"
 
-using namespace nvcuda;
-
 constexpr int WARPS = 4, THREADS = WARPS * WARP; // per block
-constexpr int ROWS = 16;                         // query rows per warp: the rows of one WMMA
+constexpr int ROWS = 16;                         // query rows per warp: the rows of one mma
 constexpr int Br = WARPS * ROWS;                 // query rows per block
 constexpr int Bc = 64;                           // keys per tile
 
-// Shared memory: Q (Br, D), K (Bc, D), V (Bc, D), 2 bytes per element; S (Br, Bc), O (Br, D), 4 bytes per element.
+// Shared memory: Q (Br, D), K (Bc, D), V (Bc, D), 2 bytes per element.
+// Then S (Br, Bc) and O (Br, D), 4 bytes per element.
 template <int D> constexpr size_t BYTES = 2 * (Br + 2 * Bc) * D + 4 * Br *(Bc + D);
 static_assert(BYTES<128> <= LEAST_SHARED_BYTES_8_0, "the tiles fit into the shared memory of every card since 8.0");
 
@@ -50,6 +48,7 @@ static __global__ __launch_bounds__(THREADS) void forward_kernel(const T *Q, // 
                                                                  T *O,       // (heads, N_q, d)
                                                                  float *L,   // (heads, N_q)
                                                                  problem p) {
+    using namespace nvcuda;
     extern __shared__ uint4 smem[];
     T *Q_smem = (T *)smem;       // (Br, D)
     T *K_smem = Q_smem + Br * D; // (Bc, D)
@@ -97,9 +96,8 @@ static __global__ __launch_bounds__(THREADS) void forward_kernel(const T *Q, // 
         for (int r = 0; r < ROWS; r++) {
             float m_old = __shfl_sync(FULL_WARP, m_reg, r), m_new = m_old, sum = 0.0f, s[Bc / WARP];
             for (int t = 0; t < Bc / WARP; t++) {
-                int key = key0 + lane + t * WARP;
                 s[t] = S_smem[r * Bc + lane + t * WARP] * (p.scale * LOG2_E); // exp(scale s) = 2^(scale log2(e) s)
-                if (masked && key >= attended_keys(p, warp_row0 + r)) s[t] = NONE;
+                if (masked && key0 + lane + t * WARP >= attended_keys(p, warp_row0 + r)) s[t] = NONE;
                 m_new = fmaxf(m_new, s[t]);
             }
             m_new = warp_reduce_max(m_new);
@@ -139,11 +137,10 @@ static __global__ __launch_bounds__(THREADS) void forward_kernel(const T *Q, // 
         float m = __shfl_sync(FULL_WARP, m_reg, r), l = __shfl_sync(FULL_WARP, l_reg, r);
         int row = warp_row0 + r;
         if (row >= p.N_q) continue;
-        bool any = m > NONE; // the row attends to at least one key
-        float inverse = any ? 1.0f / l : 0.0f;
+        float inverse = m > NONE ? 1.0f / l : 0.0f; // NONE: the row attends to no key
         for (int col = lane; col < p.d; col += WARP)
             O[(head * p.N_q + row) * p.d + col] = (T)(O_smem[r * D + col] * inverse);
-        if (lane == 0) L[head * p.N_q + row] = any ? (m + log2f(l)) * LN_2 : -INFINITY;
+        if (lane == 0) L[head * p.N_q + row] = m > NONE ? (m + log2f(l)) * LN_2 : -INFINITY;
     }
 }
 

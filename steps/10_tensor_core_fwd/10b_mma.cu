@@ -1,8 +1,7 @@
 // 10b_mma: the fragments of mma.sync are documented, so that S, P and O stay in registers.
 //
-// Idea      mma.sync is one instruction per warp whose register layout is public. A row of S lies in the four lanes
-//           of a quad: its maximum and sum take two shuffles. S, rounded to 16 bits, already is the first operand of
-//           P V. Only Q, K and V go through shared memory.
+// Idea      The registers of mma.sync are documented. A row of S lies in the four lanes of a quad: two shuffles give
+//           its maximum. S, rounded to 16 bits, is the first operand of P V. Only Q, K, V go through shared memory.
 // Costs     O(N) memory, none beyond the outputs.
 // Limiter   Shared memory: each of a fragment's four loads takes 8 wavefronts, each of V's eight takes 4: bank conflicts.
 // Measured  README.md beside this file has the numbers.
