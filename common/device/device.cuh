@@ -142,7 +142,7 @@ __device__ __forceinline__ void multiply_columns(float (&sum)[TM][TC], const flo
 #pragma unroll
         for (int k = 0; k < 4; k++)
 #pragma unroll
-            for (int j = 0; j < TC; j += 4) load4(B_reg[k] + j, B + (c + k) * B_stride + LANE_COLS * j);
+            for (int t = 0; t < TC / 4; t++) load4(B_reg[k] + 4 * t, B + (c + k) * B_stride + 4 * LANE_COLS * t);
 #pragma unroll
         for (int k = 0; k < 4; k++)
 #pragma unroll
@@ -193,9 +193,9 @@ __device__ __forceinline__ void multiply_transposed(float (&sum)[KN][KC], const 
     for (int r = 0; r < ROWS; r++) {
         float A_reg[KN], B_reg[KC];
 #pragma unroll
-        for (int i = 0; i < KN; i += 4) load4(A_reg + i, A + r * A_stride + LANE_ROWS * i);
+        for (int n = 0; n < KN / 4; n++) load4(A_reg + 4 * n, A + r * A_stride + 4 * LANE_ROWS * n);
 #pragma unroll
-        for (int j = 0; j < KC; j += 4) load4(B_reg + j, B + r * B_stride + LANE_COLS * j);
+        for (int t = 0; t < KC / 4; t++) load4(B_reg + 4 * t, B + r * B_stride + 4 * LANE_COLS * t);
 #pragma unroll
         for (int j = 0; j < KC; j++)
 #pragma unroll
