@@ -27,17 +27,12 @@ static void judge_access(const void *pointer, size_t bytes, enum access_kind kin
     char what[200];
     describe_address(address, what, sizeof what);
     char *line = source_line(pc), *other = source_line(absolute_pc(written ? cell->write_pc : cell->read_pc));
-    const char *verb = kind == ACCESS_WRITE ? "writes" : "reads";
-    if (copied)
-        simt_warn_of_host(pc,
-                          "%s: the host %s %s, and nothing has waited for the asynchronous copy into it: "
-                          "cudaStreamSynchronize() first",
-                          line, verb, what);
-    else
-        simt_warn_of_host(pc,
-                          "%s: the host %s %s, and nothing has waited for the kernel that %s it at %s: "
-                          "cudaDeviceSynchronize() first",
-                          line, verb, what, written ? "writes" : "reads", other);
+    simt_warn_of_host(pc, "%s: the host %s %s, and nothing has waited for the %s%s: %s first", line,
+                      kind == ACCESS_WRITE ? "writes" : "reads", what,
+                      copied    ? "asynchronous copy into it"
+                      : written ? "kernel that writes it at "
+                                : "kernel that reads it at ",
+                      copied ? "" : other, copied ? "cudaStreamSynchronize()" : "cudaDeviceSynchronize()");
     free(line);
     free(other);
 }
