@@ -19,7 +19,7 @@ value within a line is written <!-- n ms:03_online_softmax:B4,H16,N4096,d64 -->1
 SIZE is B4,H16,N4096,d64 and may go on with ,M203 (keys, where they are not as many as the queries), ,causal and ,bwd (the
 backward pass), ,det (its deterministic variant) or ,both:
 
-    ms:STEP:SIZE  p25:STEP:SIZE  p75:STEP:SIZE  tflops:STEP:SIZE  memory:STEP:SIZE    with their units
+    ms:STEP:SIZE  tflops:STEP:SIZE    with their units
     ratio:A/B:SIZE  speedup:A/B:SIZE    A's time divided by B's; B's time divided by A's
     pair:A/B:SIZE       the time of A's forward pass and B's backward pass together
     rung:A/B:DIM        the time of the rung A divided by that of B, at the size of the rungs' tables
@@ -344,8 +344,7 @@ def table(book, page, name=None, *arguments):
 
 
 VALUES = {  # of the records of one step or of two
-    "ms": lambda a: number(a.ms, " ms"), "p25": lambda a: number(a.p25, " ms"), "p75": lambda a: number(a.p75, " ms"),
-    "tflops": lambda a: number(a.tflops, " TFLOP/s"), "memory": lambda a: size_in_bytes(a.workspace),
+    "ms": lambda a: number(a.ms, " ms"), "tflops": lambda a: number(a.tflops, " TFLOP/s"),
     "peer": lambda a: number(peer_ratio(a)), "ratio": lambda a, b: number(divided(a.ms, b.ms)),
     "rung": lambda a, b: number(divided(a.ms, b.ms)), "speedup": lambda a, b: number(divided(b.ms, a.ms)),
 }
