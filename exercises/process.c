@@ -1,7 +1,6 @@
 #include "process.h"
 
 #include "status.h"
-#include "timing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +14,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 void die(int status, const char *format, ...) {
     va_list arguments;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Multiply-adds that the reference may spend on one check: about two seconds on two cores. */
 static const double check_budget = 2e9;
@@ -24,6 +25,12 @@ static FILE *report;
 static int device_failed(const struct step *step, const char *doing, cudaError_t error) {
     fprintf(stderr, "%s: %s: %s (%s)\n", step->name, doing, cudaGetErrorName(error), cudaGetErrorString(error));
     return EXIT_FAILED;
+}
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- before anything runs --------------------------------------------------------------------------------------------- */

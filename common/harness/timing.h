@@ -8,8 +8,6 @@ struct timing {
     double median, p25, p75; /* milliseconds; median 0: nothing was timed */
 };
 
-double seconds_now(void); /* on a clock that is never set back */
-
 /* Time these passes of a step, one after the other, `repeat` times after `warmup` untimed ones. */
 cudaError_t time_passes(struct run *run, const struct step *step, struct passes passes, int warmup, int repeat,
                         struct timing *timing);
