@@ -145,11 +145,8 @@ class grid_group {
   public:
     static bool is_valid() { return simt_is_cooperative() != 0; }
     void sync(SIMT_HERE) const { simt_grid_barrier("grid_group::sync()", file, line); }
-    static unsigned long long thread_rank() {
-        unsigned long long block = blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-        return block * thread_block::size() + thread_block::thread_rank();
-    }
-    static unsigned long long size() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z * thread_block::size(); }
+    static unsigned long long thread_rank() { return block_rank() * thread_block::size() + thread_block::thread_rank(); }
+    static unsigned long long size() { return num_blocks() * thread_block::size(); }
     static unsigned long long num_threads() { return size(); }
     static dim3 group_dim() { return gridDim; }
     static dim3 dim_blocks() { return gridDim; }
