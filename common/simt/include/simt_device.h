@@ -302,26 +302,19 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *blo
 }
 
 /* A symbol is a __device__ or __constant__ variable. */
-template <typename T>
-static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
-                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    return simt_copy_to_symbol((void *)&symbol, sizeof symbol, from, bytes, offset, kind);
-}
-template <typename T>
-static inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
-                                                  cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = 0) {
-    return simt_copy_to_symbol((void *)&symbol, sizeof symbol, from, bytes, offset, kind);
-}
-template <typename T>
-static inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
-                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return simt_copy_from_symbol(to, (const void *)&symbol, sizeof symbol, bytes, offset, kind);
-}
-template <typename T>
-static inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset = 0,
-                                                    cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = 0) {
-    return simt_copy_from_symbol(to, (const void *)&symbol, sizeof symbol, bytes, offset, kind);
-}
+#define SIMT_SYMBOL_COPIES(suffix, ...)                                                                                        \
+    template <typename T>                                                                                                      \
+    static inline cudaError_t cudaMemcpyToSymbol##suffix(const T &symbol, const void *from, size_t bytes, size_t offset = 0,   \
+                                                         cudaMemcpyKind kind = cudaMemcpyHostToDevice __VA_ARGS__) {           \
+        return simt_copy_to_symbol((void *)&symbol, sizeof symbol, from, bytes, offset, kind);                                 \
+    }                                                                                                                          \
+    template <typename T>                                                                                                      \
+    static inline cudaError_t cudaMemcpyFromSymbol##suffix(void *to, const T &symbol, size_t bytes, size_t offset = 0,         \
+                                                           cudaMemcpyKind kind = cudaMemcpyDeviceToHost __VA_ARGS__) {         \
+        return simt_copy_from_symbol(to, (const void *)&symbol, sizeof symbol, bytes, offset, kind);                           \
+    }
+SIMT_SYMBOL_COPIES()
+SIMT_SYMBOL_COPIES(Async, , cudaStream_t = 0)
 template <typename T> static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol) {
     *pointer = (void *)&symbol;
     return cudaSuccess;
