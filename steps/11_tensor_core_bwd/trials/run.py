@@ -62,9 +62,9 @@ class Trial:
         self.library.trial_workspace.restype = ctypes.c_size_t
         log = path.with_suffix(".log").read_text()
         d = re.search(r"_(\d+)\.so", path.name)[1]
-        found = re.findall(r"Compiling entry function '(\S*backward_\S*bfloat16\S*)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
+        found = re.findall(r"Compiling entry function '(\S*backward_[ktn]\S*bfloat16\S*)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
                            log, re.S)
-        # A form's file has rung 11e's kernels, too; a rung has tiles for less shared memory and a kernel without dQ.
+        # A form's file has rung 11e's kernels, too; a rung has tiles for less shared memory and the kernel without dQ.
         mine = [line for line in found if f"ILi{d}E" in line[0] and bool(re.search("8[nt]_tiling", line[0])) == (name not in RUNGS)]
         _, stores, _, regs = max(mine, key=lambda line: ([int(n) for n in re.findall(r"Li(\d+)E", line[0])][1:3], "Lb0" not in line[0]))
         self.ptxas = [f"{regs} registers, spills {stores}"]
