@@ -163,7 +163,7 @@ def bounds(chapter):
             return None
         products = counted[causes.HMMA] > 0.01 * counted[causes.ISSUED]  # the card counts a few in kernels that have none
         cycles = counted[causes.TIME] * CONSTANTS["clock_mma" if products else "clock_fma"] * probes.SMS
-        share = {"shared memory's data path": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100,
+        share = {"data path of L1 and shared memory": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100,
                  "issue slots of all SMs": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
         if products:
             share[f"tensor cores (100 %: mma.sync alone, {CONSTANTS['mma']:.0f}e12 FLOP/s)"] = counted[causes.HMMA] * CONSTANTS["mma_cycles"] / cycles
@@ -234,11 +234,11 @@ def draw_bounds(facts):
         for at, (value, colour) in enumerate(zip(share.values(), style.PALETTE[1:])):
             y = row + 0.27 * (at - 1)
             axes.barh(y, 100 * value, height=0.25, color=colour)
-            write(axes, 100 * value, y, f"{100 * value:.0f}", 4, fontsize=9, weight="bold" if value > max(share.values()) - 0.02 else "normal")
+            write(axes, 100 * value, y, f"{100 * value:.0f}", 4, fontsize=9, weight="bold" if round(100 * value) >= round(100 * max(share.values())) - 2 else "normal")
         write(axes, 100, row, f"{time:.0f} µs", 12, annotation_clip=False)
     axes.set_yticks(range(len(points)), [point[0] for point in points])
     write(axes, 100, -0.62, "time", 12, fontsize=9, annotation_clip=False)
-    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="unit is busy, % of the kernel's time; bold: the busiest, to 2 points")
+    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="unit is busy, % of the kernel's time; bold: the busiest, and what comes within 2 of it")
     handles = [axes.barh(0, 0, color=colour) for _, colour in zip(points[0][2], style.PALETTE[1:])]
     axes.legend(handles, list(points[0][2]), loc="upper center", bbox_to_anchor=(0.42, -0.9 / len(points)), ncol=1,
                 frameon=False)

@@ -4,6 +4,8 @@ import sheet
 import traces
 from sheet import GREY, INK, LANE, NOW, OWNED, SAND, TINT, Page, cells
 
+VISITED = "#e0e0e0"  # tiles of queries that the block visits at another time
+
 D, SEQ, SHOWN = 64, 256, 1  # SHOWN: the warp, of those that own a matrix
 IDLE = "#F0F0F0"
 
@@ -23,9 +25,9 @@ def split_of_work(folder):
     own, visited = copied("K")[0] // keys, sorted({row // rows for row in copied("Q")})
     halves = [[sorted({"Q", "K", "V", "dO"} & set(half["read"])) for half in epoch] for epoch in traces.activity(launch, {}, 2)]
     assert [epoch for epoch in halves if any(epoch)][:3] == [[["K", "Q"], ["V", "dO"]], [["dO"], ["Q"]], [["K"], ["K"]]]
-    page, tiles = Page(32.4, "A block keeps its keys and walks over the queries; its halves share the products"), SEQ // rows
+    page, tiles = Page(34.0, "A block keeps its keys and walks over the queries; its halves divide the work"), SEQ // rows
     M = sheet.Matrix(page, 10.0, 8.0, tiles, SEQ // keys, 3.6)
-    M.fill([(i, own) for i in visited], TINT)
+    M.fill([(i, own) for i in visited], VISITED)
     M.fill([(visited[1], own)], NOW, order=4)
     M.lines(1, 1)
     page.text(M.x - 0.8, M.y - 1.4, "key", ha="right")
@@ -39,19 +41,20 @@ def split_of_work(folder):
     left, width = 31.0, 22.5
     page.text(left, 5.0, f"One visit: {rows} query rows x {keys} keys, 8 warps")
     for h, (name, *parts) in enumerate((
-            ("first half, warps 0 to 3", "S = Q K^T", "P, to shared memory", "dV += P^T dO"),
-            ("second half, warps 4 to 7", "dP = dO V^T", "dS = scale P (dP - D),\nto shared memory", "dK += dS^T Q"))):
+            ("first half, warps 0 to 3", "S = Q K^T", "P = exp(scale S - L),\nto shared memory", "dV += P^T dO"),
+            ("second half, warps 4 to 7", "dP = dO V^T", "dS = scale P o (dP - D),\nto shared memory", "dK += dS^T Q"))):
         at = left + h * (width + 2.0)
         page.text(at + width / 2, 7.8, name, ha="center", weight="bold")
         for r, words in enumerate(parts):
-            page.box(at, 9.4 + 4.2 * r, width, 3.4, OWNED if r == 2 else TINT, GREY, order=2, words=words)
-    page.arrow((left + width, 15.3), (left + width + 2.0, 15.3), LANE)
+            page.box(at, 9.4 + 4.6 * r, width - 3.0 * (h and r == 2), 3.4, OWNED if r == 2 else TINT, GREY, order=2, words=words)
+    page.arrow((left + width, 15.7), (left + width + 2.0, 15.7), LANE)
     for at in (left + 4.0, left + width + 6.0):  # P to dV, dS to dK
-        page.arrow((at, 17.0), (at, 17.8), LANE)
-    page.arrow((left + width + 1.0 + width - 2.0, 17.0), (left + width + 1.0 + width - 2.0, 22.0), LANE)
-    page.box(left, 22.0, 2 * width + 2.0, 2.8, SAND, GREY, order=2, words="dQ += dS K, a part for each of the 8 warps; added in global memory")
-    page.key(28.6, (NOW, "this visit"), (TINT, "computed anew at each visit"), (OWNED, "stays in the block's registers"))
-    page.key(31.2, (LANE, "through shared memory, after a barrier"), (SAND, "to global memory at each visit"))
+        page.arrow((at, 17.1), (at, 18.7), LANE)
+    page.arrow((left + width + 1.0 + width - 0.6, 17.1), (left + width + 1.0 + width - 0.6, 23.2), LANE)
+    page.box(left, 23.2, 2 * width + 2.0, 2.8, SAND, GREY, order=2, words="dQ += dS K, a part for each of the 8 warps; added in global memory")
+    page.text(left, 27.6, "o: element by element; D and L: a number per query row", size=9)
+    page.key(30.2, (NOW, "this visit"), (VISITED, "other visits"), (TINT, "computed anew at each visit"), (OWNED, "stays in registers"))
+    page.key(32.8, (LANE, "arrow: through shared memory, after a barrier"), (SAND, "to global memory at each visit"))
     return page
 
 
