@@ -428,11 +428,12 @@ static void compare_last(const struct problem *problem, unsigned parts, const st
  * size for rungs. */
 static int least_bits(void) { return is_last_rung ? 31 : 32; }
 
-/* Elements of each tensor, in many heads. */
+/* Elements of each tensor, in many heads; of last rungs at d 64 too, which may have a kernel of its own. */
 Test(step, elements_past_32_bits, .init = skip_without_device) {
     if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
-    for (int bits = least_bits(); bits <= 32; bits++) {
-        struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, MAX_HEAD_DIM, true, 1.0f});
+    for (int i = least_bits(); i <= (is_last_rung ? 33 : 32); i++) {
+        int bits = i <= 32 ? i : 32, d = i <= 32 ? MAX_HEAD_DIM : 64;
+        struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, d, true, 1.0f});
         while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;
         problem.N_q = problem.N_kv = (int)((1ll << bits) / MAX_BATCH_HEADS / problem.d) + 1;
         struct problem few = problem;
