@@ -32,7 +32,8 @@ static struct mbarrier *check(void *address, enum access_kind kind, const char *
         simt_fail(cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
     bool metering = simt_worker->meter.on;
     simt_worker->meter.on = false;
-    simt_check_access(address, sizeof(struct mbarrier), kind, kind == ACCESS_ATOMIC, pc);
+    /* An arrival counts as a read: as a write it would hide init() from threads that nothing orders after it. */
+    simt_check_access(address, sizeof(struct mbarrier), kind == ACCESS_ATOMIC ? ACCESS_READ : kind, false, pc);
     simt_worker->meter.on = metering;
     return address;
 }
