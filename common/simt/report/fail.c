@@ -47,15 +47,12 @@ void simt_report(cudaError_t error, const char *text) {
     fputs(report, stderr);
 }
 
-void simt_fail_at(const struct thread *thread, cudaError_t error, const char *format, ...) {
+static void fail(const struct thread *thread, cudaError_t error, const char *format, va_list arguments) {
     struct worker *worker = simt_worker;
     struct launch *launch = worker->launch;
     char text[3000], kernel[200];
     atomic_store(&worker->watchdog.block_started_ns, 0); /* the watchdog leaves the explanation alone */
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
@@ -74,6 +71,20 @@ void simt_fail_at(const struct thread *thread, cudaError_t error, const char *fo
     pthread_mutex_unlock(&lock);
 
     fiber_abandon(worker); /* never resumed: launch->failed is set */
+}
+
+void simt_fail(cudaError_t error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(simt_self, error, format, arguments);
+    va_end(arguments);
+}
+
+void simt_fail_at(const struct thread *thread, cudaError_t error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(thread, error, format, arguments);
+    va_end(arguments);
 }
 
 /* assert() calls it: the C library's function ends the program and knows no block or thread. */

@@ -5,9 +5,9 @@
 #include "cuda_runtime.h"
 #include "machine.h"
 
-/* End the running kernel with `error`, a fault of the running thread: the text is kept and printed, the block is abandoned.
- * Called from a fiber it does not return; called from the scheduler it does. */
-#define simt_fail(error, ...) simt_fail_at(simt_self, error, __VA_ARGS__)
+/* End the running kernel with `error`, a fault of the running thread: the text is kept and printed, the block is abandoned. Called from a fiber it
+ * does not return; called from the scheduler it does. */
+void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same of `thread`, whichever runs; NULL: of the block as a whole. */
 void simt_fail_at(const struct thread *thread, cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
