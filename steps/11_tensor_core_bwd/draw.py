@@ -1,4 +1,4 @@
-"""Draws the picture of this chapter, the flow of one visit, from a trace of its last rung; plots/draw.py runs it."""
+"""Draws the picture of this chapter, the flow of one visit, from a trace of rung 11e; plots/draw.py runs it."""
 
 import traces
 from sheet import GREY, LANE, NOW, OWNED, SAND, TINT, Page
@@ -11,7 +11,7 @@ RESULTS = {("Q", "K"): "S = Q K^T", ("dO", "V"): "dP = dO V^T", ("P", "dO"): "dV
 def visit(folder):
     """What warp 0 does in the two parts of the first visit, which barriers end: [(product, transposed operands)] each, the
     arrays that are copied meanwhile and the arrays that are added to. The B of a product is what mma follows on."""
-    launch = next(launch for launch in traces.run(folder, "11_tensor_core_bwd", f"--heads 1 --seq {SEQ} --dim {D}")
+    launch = next(launch for launch in traces.run(folder, "11e_stages", f"--heads 1 --seq {SEQ} --dim {D}")
                   if launch.requests(kind="atomic"))
     mine = [event for event in launch.events() if event.warp == 0]
     stores = [r for r in mine if (r.space, r.kind) == ("shared", "store")]
