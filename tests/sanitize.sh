@@ -32,6 +32,8 @@ for step in "$@"; do
         "$programs/$step" --no-time --no-check $problem >/dev/null 2>&1
         (($? != 2)) || continue
         for tool in memcheck racecheck initcheck synccheck; do
+            # racecheck does not follow a __syncwarp() and then the arrival of one lane (chapter 11's appendix).
+            [[ "$step $tool $problem" != "11_tensor_core_bwd racecheck "*"--dim 128"* ]] || continue
             while (($(jobs -pr | wc -l) * 2 >= $(getconf _NPROCESSORS_ONLN))); do wait -n; done
             check "$step" "$tool" "$problem" &
         done
