@@ -173,7 +173,9 @@ def bounds(chapter):
         points.append([rung, counted[causes.TIME] / 1000, share])
     size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}, {'bf16' if products else 'fp32'}"
     words = PASSES["bwd" if chapter in ("09", "11") else "fwd"]
-    title = f"How busy three units are, rung by rung ({words})\n{BOOK.records()[-1].device}, {size}"
+    at = [max(share, key=share.get).partition(" (")[0].partition(" of ")[0] for _, _, share in (points[0], points[-1])]
+    finding = f"Busiest: {at[0]}" + (", from first to last" if at[0] == at[1] else f" at first, {at[1]} at last")
+    title = f"{finding}\n{words[0].upper()}{words[1:]}, {BOOK.records()[-1].device}, {size}"
     return {"title": title, "points": points} if len(points) > 2 else None
 
 
