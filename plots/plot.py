@@ -316,7 +316,8 @@ def draw_roofline(facts):
     for step, dim, intensity, rate in points:
         looks = style.looks(step) | ({"markerfacecolor": "white", "markeredgewidth": 2} if dim == 128 else {})
         axes.plot(intensity, rate, **looks, markersize=9, zorder=4, linestyle="none")
-        ahead = 3 * intensity > min(least.values())  # of a line of least bytes: the label stands left of the mark
+        # The label stands left of a mark before a line of least bytes, but the two passes' labels on two sides.
+        ahead = 3 * intensity > min(least.values()) and not (both and facts["passes"][step] == "fwd")
         label(intensity, rate, f"{step[:2]}" + (f", d {dim}: {rate:.0f}" if both else f": {rate:.2g} TFLOP/s"), -9 if ahead else 9,
               (3 if dim == 128 else -3) if both else 0, ha="right" if ahead else "left")
     return fig
