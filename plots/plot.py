@@ -173,8 +173,9 @@ def bounds(chapter):
         points.append([rung, counted[causes.TIME] / 1000, share])
     size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}, {'bf16' if products else 'fp32'}"
     words = PASSES["bwd" if chapter in ("09", "11") else "fwd"]
-    at = [max(share, key=share.get).partition(" (")[0].partition(" of ")[0] for _, _, share in (points[0], points[-1])]
-    finding = f"Busiest: {at[0]}" + (", from first to last" if at[0] == at[1] else f" at first, {at[1]} at last")
+    first, last = ({unit.partition(" (")[0].partition(" of ")[0]: round(100 * of) for unit, of in share.items()} for _, _, share in (points[0], points[-1]))
+    at = [", ".join(unit for unit in of if of[unit] >= max(of.values()) - 2) for of in (first, last)]
+    finding = f"Busiest: {at[0]} {max(first.values())} %, at last {at[1] if at[1] != at[0] else ''} {max(last.values())} %".replace("  ", " ")
     title = f"{finding}\n{words[0].upper()}{words[1:]}, {BOOK.records()[-1].device}, {size}"
     return {"title": title, "points": points} if len(points) > 2 else None
 
@@ -240,7 +241,7 @@ def draw_bounds(facts):
         write(axes, 100, row, f"{time:.0f} µs", 12, annotation_clip=False)
     axes.set_yticks(range(len(points)), [point[0] for point in points])
     write(axes, 100, -0.62, "time", 12, fontsize=9, annotation_clip=False)
-    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="unit is busy, % of the kernel's time; bold: the busiest, and what comes within 2 of it")
+    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="% of the unit's own peak; bold: the busiest, and what comes within 2 of it")
     handles = [axes.barh(0, 0, color=colour) for _, colour in zip(points[0][2], style.PALETTE[1:])]
     axes.legend(handles, list(points[0][2]), loc="upper center", bbox_to_anchor=(0.42, -0.9 / len(points)), ncol=1,
                 frameon=False)
