@@ -1,7 +1,7 @@
 """Causes: what the marker beside a sentence claims of the recorded counters, times and trials, and the table from which a
 chapter's section "What limits it" is written. Standard library only.
 
-Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, or knockout NAME, OP VALUE STEP SIZE; OP is <, > or =. COUNTER is
+Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, knockout NAME, or ablation NAME, OP VALUE STEP SIZE; OP is <, > or =. COUNTER is
 
     a counter of the step's longest kernel: Nsight Compute's name, or its beginning after the unit's (issue_active)
     COUNTER/COUNTER    one counter divided by another
@@ -84,9 +84,9 @@ def value_of(book, name, step, size):
     need(not dtype or dtype in {line.details["dtype"] for line in runs if line.step == step}, f"no {dtype} of {step} is recorded")
     kind, _, words = name.partition(" ")
     if words:
-        file, value = (step[:2], "tflops") if kind == "trial" else ("knockouts", "ms")
+        file, value, key = {"trial": (step[:2], "tflops", "step"), "knockout": ("knockouts", "ms", "step"), "ablation": ("ablations", "ms", "rung")}[kind]
         rates = {line["what"].replace(" ", "-"): line[value] for line in book.lines("trials", file)
-                 if line["step"] == step and [line[key] for key in ("batch", "heads", "seq", "dim")] == [
+                 if line[key] == step and [line[field] for field in ("batch", "heads", "seq", "dim")] == [
                      shape.batch, shape.heads, shape.seq, shape.dim]}
         found = [rates[words]] if words in rates else [rate for what, rate in rates.items() if words in what]
         need(len(found) == 1, f"{len(found)} {kind}s are called so")
@@ -105,7 +105,7 @@ def value_of(book, name, step, size):
 def check(book, words):
     """Raises BadMarker where a claim is none, or where the records speak against it."""
     book.wanted, [*name, op, limit, step, size] = None, words if len(words) > 4 else ["", "", "", "", ""]
-    need(op in OPS and 1 <= len(name) <= 2 and (len(name) == 1 or name[0] in ("trial", "knockout")), "not COUNTER OP VALUE STEP SIZE")
+    need(op in OPS and 1 <= len(name) <= 2 and (len(name) == 1 or name[0] in ("trial", "knockout", "ablation")), "not COUNTER OP VALUE STEP SIZE")
     value = value_of(book, " ".join(name), step, size)
     factor, other = re.fullmatch(r"(?:([\d.]+)\*)?(.*)", limit).groups()
     if re.match(r"\d\d[a-z]?_", other):

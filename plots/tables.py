@@ -29,6 +29,7 @@ backward pass), ,det (its deterministic variant) or ,both:
     constant:NAME       one of the card's constants (plots/probes.py)
     knockout:STEP:DIM:NAME:less  what a kernel without one part saves, in % (knockouts.sh; NAME with hyphens); or its rate, in 1e12
                         FLOP/s; or alone: the time of the scores' exponentials, 16 per cycle of an SM, in % of the whole kernel's
+    ablation:RUNG:DIM:NAME:more  how much longer a rung without one idea takes, in %
     asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks     of the recorded latencies; card:peers and so on of another kind
     truth               "n of m": the simulated device's counts that lie within 5 % of Nsight Compute's
@@ -357,8 +358,8 @@ def inline_value(book, page, key):
         return str(lines[-1].details.get("device" if kind == "card" else kind) or DASH) if lines else DASH
     if kind == "constant" and len(rest) == 1:
         return probes.constant(book, rest[0])
-    if kind == "knockout" and len(rest) == 4:
-        return trials.knockout(book, *rest)
+    if kind in ("knockout", "ablation") and len(rest) == 4:
+        return trials.knockout(book, kind + "s", *rest)
     if kind == "truth" and not rest:
         rows = truth_rows(book)
         return f"{sum(bool(row.agree) for row in rows)} of {len(rows)}"

@@ -55,14 +55,15 @@ def ablations(book, page, rung):
     return alternatives(book, page, rung, "what", "ablations", "rung")
 
 
-def knockout(book, step, dim, name, what):
-    """A number of one kernel of `knockouts`; `what` is less, rate or alone (top of tables.py)."""
-    lines = {line["what"].replace(" ", "-"): line for line in book.lines("trials", "knockouts") if (line["step"], str(line["dim"])) == (step, dim)}
-    need(name in lines, f'no knockout "{name}" of {step} is recorded at d {dim}; there are: {", ".join(lines)}')
+def knockout(book, file, step, dim, name, what):
+    """A number of one kernel of `knockouts` or `ablations`; `what` is less, more, rate or alone (top of tables.py)."""
+    key = "rung" if file == "ablations" else "step"
+    lines = {line["what"].replace(" ", "-"): line for line in book.lines("trials", file) if (line[key], str(line["dim"])) == (step, dim)}
+    need(name in lines, f'no "{name}" of the {file} of {step} is recorded at d {dim}; there are: {", ".join(lines)}')
     line, whole = lines[name], next(iter(lines.values()))["ms"]
     scores = line["batch"] * line["heads"] * line["seq"] ** 2
     cycles = probes.of_card(book)["clock_mma"][1] * 1e6  # in a millisecond
-    values = {"less": f"{100 * (1 - line['ms'] / whole):.0f} %", "rate": number((10 if line["pass"] == "bwd" else 4) * scores * line["dim"] / line["ms"] / 1e9),
+    values = {"less": f"{100 * (1 - line['ms'] / whole):.0f} %", "more": f"{100 * (line['ms'] / whole - 1):.0f} %", "rate": number((10 if line["pass"] == "bwd" else 4) * scores * line["dim"] / line["ms"] / 1e9),
               "alone": f"{100 * scores / (probes.SMS * 16 * cycles) / whole:.0f} %"}
     need(what in values, f'a knockout\'s "{what}" is not one of {", ".join(values)}')
     return values[what]

@@ -99,6 +99,8 @@ weighs 0 'the largest stall' "largest_stall = wait 10d_swizzle $at"
 weighs 0 'a counter beside that of another step' "inst_executed.sum < 0.7*10f_rows 10g_interior $at"
 weighs 0 'a time' 'ms > 09b_tiles_of_S_dP 09c_tiles_of_dV_dK B4,H16,N4096,d64'
 weighs 0 'a trial' 'trial halves < 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16'
+weighs 0 'an ablation' 'ablation divided-as-in-11d > 1.05 11e_stages B4,H16,N4096,d128,bwd'
+weighs 1 'an ablation that was faster' 'ablation divided-as-in-11d < 1.05 11e_stages B4,H16,N4096,d128,bwd' 'recorded is'
 weighs 1 'a cause that the counters refute' "issue_active > 60 10d_swizzle $at,bf16" 'recorded is'
 weighs 1 'another largest stall' "largest_stall = barrier 10d_swizzle $at" 'recorded is wait'
 weighs 1 'a time that is shorter' 'ms < 09b_tiles_of_S_dP 09c_tiles_of_dV_dK B4,H16,N4096,d64' 'recorded is'

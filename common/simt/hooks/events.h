@@ -1,4 +1,4 @@
-/* The events of a block other than its accesses. events.c says which layers are told of each, and in which order. */
+/* The events of a block other than its accesses. events.c passes each to the layers that need it, in a fixed order. */
 #ifndef SIMT_EVENTS_H
 #define SIMT_EVENTS_H
 
