@@ -39,6 +39,7 @@ function(add_kernels name file)
             endif()
         endforeach()
         if(NOT architectures)
+            string(REGEX REPLACE "^90$" "90a" least ${least}) # as above
             set(architectures ${least}-real)
         endif()
         set_target_properties(${name} PROPERTIES CUDA_ARCHITECTURES "${architectures}")

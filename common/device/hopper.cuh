@@ -1,0 +1,190 @@
+/* Single instructions of Hopper (compute capability 9.0, target sm_90a): barriers with transaction counts, copies of tiles by
+ * the tensor memory accelerator (TMA), products of a warpgroup, registers that one role gives to another. PTX ISA 8.0,
+ * sections 9.7.12 (mbarrier), 9.7.8.24 (cp.async.bulk) and 9.7.14 (wgmma). */
+#ifndef HOPPER_CUH
+#define HOPPER_CUH
+
+#include <cuda.h>
+
+#include "attention.h"
+#include "ptx.cuh"
+
+constexpr int WARPGROUP = 128; // threads: 4 warps, the first of which is a multiple of 4
+
+/* ---- mbarrier: 8 bytes in shared memory, aligned to 8. A phase ends when `count` arrivals and all announced bytes came. */
+__device__ inline uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+
+__device__ inline void mbarrier_init(uint64_t *barrier, uint32_t count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+/* After the inits, by their thread: copies of the TMA may complete on the barriers. */
+__device__ inline void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ inline void mbarrier_arrive(uint64_t *barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+/* Arrive, and announce that copies will bring so many bytes in this phase. */
+__device__ inline void mbarrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+}
+
+/* Has the phase of this parity (0 for the first, then in turns) ended? Waits for a while before it says no. */
+__device__ inline bool mbarrier_try_wait(uint64_t *barrier, uint32_t parity) {
+    uint32_t ended;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(ended)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+    return ended != 0;
+}
+
+__device__ inline void mbarrier_wait(uint64_t *barrier, uint32_t parity) {
+    while (!mbarrier_try_wait(barrier, parity)) continue;
+}
+
+/* ---- TMA: one thread has a whole box of a tensor copied. The tensor map says what the tensor and the box are. */
+
+/* Copy the box at (column, row, head) to `tile`; the bytes count at the barrier. Elements outside the tensor become 0. */
+__device__ inline void tma_load(void *tile, const CUtensorMap *map, int column, int row, int head, uint64_t *barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::
+            "r"(shared_address(tile)),
+        "l"(map), "r"(column), "r"(row), "r"(head), "r"(shared_address(barrier))
+        : "memory");
+}
+
+/* Copy `tile` to the box at (column, row, head); what lies outside the tensor is not written. Part of a bulk group. */
+__device__ inline void tma_store(const CUtensorMap *map, int column, int row, int head, const void *tile) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(map),
+                 "r"(column), "r"(row), "r"(head), "r"(shared_address(tile))
+                 : "memory");
+}
+
+__device__ inline void tma_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+/* Until the thread's bulk groups but for the newest PENDING have read their shared memory. */
+template <int PENDING> __device__ inline void tma_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
+}
+
+/* What this thread has stored to shared memory, and knows to be stored, becomes visible to the TMA and to wgmma. */
+__device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* ---- named barriers: ids 1 to 15, of `threads` threads, whole warps. 0 is __syncthreads(). */
+__device__ inline void named_barrier_sync(int id, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+__device__ inline void named_barrier_arrive(int id, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* ---- registers: a warpgroup gives registers back, or takes some; a multiple of 8 from 24 to 240 per thread. */
+template <int REGISTERS> __device__ inline void registers_decrease() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+template <int REGISTERS> __device__ inline void registers_increase() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+/* ---- wgmma: C (64, N) = A (64, 16) B (16, N), or C += A B, by the 128 threads of a warpgroup: 4 warps from a multiple of 4 on.
+ * Warp w holds rows 16 w to 16 w + 15 of C and of A as mma_m16n8k16() does, C[n] the columns from 8 n on. A matrix in shared
+ * memory is named by a descriptor. B_ROWS_ARE_K: a row of B in memory is one k (V), not one column of C (K). */
+
+/* Before the first wgmma, and after other instructions have written C or the registers of A. */
+__device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+/* Until all but the newest PENDING groups of this warpgroup are done. */
+template <int PENDING> __device__ inline void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+/* A tile whose rows are 128 bytes, with the TMA's 128-byte swizzle: `tile` is a multiple of 1024 bytes, plus 32 k for the 16
+ * columns from 16 k on. Eight rows are 1024 bytes; `panel`: the bytes from one set of 64 columns to the next. */
+__device__ inline uint64_t swizzled_tile(const void *tile, uint32_t panel) {
+    uint64_t start = shared_address(tile) / 16 & 0x3fff, leading = panel / 16, stride = 1024 / 16, swizzle_128 = 1;
+    return start | leading << 16 | stride << 32 | swizzle_128 << 62;
+}
+
+/* The registers of C in an instruction, and what they are in C++. */
+#define FIRST_32                                                                                                       \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"                                             \
+    ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define FIRST_64                                                                                                       \
+    FIRST_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"                        \
+             ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define FIRST_88                                                                                                       \
+    FIRST_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"                        \
+             ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define C1(n) "+f"(C[n][0]), "+f"(C[n][1]), "+f"(C[n][2]), "+f"(C[n][3])
+#define C8(n) C1(n), C1(n + 1), C1(n + 2), C1(n + 3), C1(n + 4), C1(n + 5), C1(n + 6), C1(n + 7)
+#define C_64 C8(0)
+#define C_128 C_64, C8(8)
+#define C_176 C_128, C1(16), C1(17), C1(18), C1(19), C1(20), C1(21)
+
+/* Both products of one type and width: A from shared memory, and A from registers. */
+#define WGMMA(T, type, N, registers, fragments, i0, i1, i2, i3, i4, i5, i6)                                            \
+    template <bool B_ROWS_ARE_K>                                                                                       \
+    __device__ __forceinline__ void wgmma(T, float(&C)[N / 8][4], uint64_t A, uint64_t B, bool add) {                  \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " i2 ", 0;\n"                                                   \
+                     "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." type "." type " {" registers "}, " i0 ", " i1   \
+                     ", p, 1, 1, 0, " i3 ";\n}"                                                                        \
+                     : fragments                                                                                       \
+                     : "l"(A), "l"(B), "r"((int)add), "n"((int)B_ROWS_ARE_K));                                         \
+    }                                                                                                                  \
+    template <bool B_ROWS_ARE_K>                                                                                       \
+    __device__ __forceinline__ void wgmma(T, float(&C)[N / 8][4], const uint32_t(&A)[4], uint64_t B, bool add) {       \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " i5 ", 0;\n"                                                   \
+                     "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." type "." type " {" registers "}, {" i0 ", " i1  \
+                     ", " i2 ", " i3 "}, " i4 ", p, 1, 1, " i6 ";\n}"                                                  \
+                     : fragments                                                                                       \
+                     : "r"(A[0]), "r"(A[1]), "r"(A[2]), "r"(A[3]), "l"(B), "r"((int)add), "n"((int)B_ROWS_ARE_K));     \
+    }
+WGMMA(__nv_bfloat16, "bf16", 64, FIRST_32, C_64, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
+WGMMA(__half, "f16", 64, FIRST_32, C_64, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
+WGMMA(__nv_bfloat16, "bf16", 128, FIRST_64, C_128, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
+WGMMA(__half, "f16", 128, FIRST_64, C_128, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
+WGMMA(__nv_bfloat16, "bf16", 176, FIRST_88, C_176, "%88", "%89", "%90", "%91", "%92", "%93", "%94")
+WGMMA(__half, "f16", 176, FIRST_88, C_176, "%88", "%89", "%90", "%91", "%92", "%93", "%94")
+#undef WGMMA
+#undef C_64
+#undef C_128
+#undef C_176
+#undef C1
+#undef C8
+#undef FIRST_32
+#undef FIRST_64
+#undef FIRST_88
+
+/* ---- host: tensor maps. The map of a (heads, rows, d) matrix of 16-bit elements, for boxes of 64 columns and box_rows rows of one
+ * head: in shared memory 128 bytes per row, in the 128-byte swizzle. d is a multiple of 8. The driver's function is looked up by
+ * the runtime, so that programs need not link the driver's library. */
+inline cudaError_t make_tensor_map(CUtensorMap *map, enum dtype dtype, const void *matrix, int heads, int rows, int d,
+                                   int box_rows) {
+    void *function;
+    cudaDriverEntryPointQueryResult found;
+    cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+    if (error != cudaSuccess) return error;
+    if (found != cudaDriverEntryPointSuccess) return cudaErrorNotSupported;
+    cuuint64_t sizes[] = {(cuuint64_t)d, (cuuint64_t)rows, (cuuint64_t)heads};
+    cuuint64_t strides[] = {2 * sizes[0], 2 * sizes[0] * sizes[1]}; // bytes from row to row, from head to head
+    cuuint32_t box[] = {64, (cuuint32_t)box_rows, 1}, every[] = {1, 1, 1};
+    CUresult result = ((decltype(&cuTensorMapEncodeTiled))function)(
+        map, dtype == BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, (void *)matrix,
+        sizes, strides, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+#endif
