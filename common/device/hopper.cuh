@@ -46,7 +46,14 @@ __device__ inline bool mbarrier_try_wait(uint64_t *barrier, uint32_t parity) {
 }
 
 __device__ inline void mbarrier_wait(uint64_t *barrier, uint32_t parity) {
-    while (!mbarrier_try_wait(barrier, parity)) continue;
+    asm volatile("{\n"
+                 ".reg .pred ended;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
+                 "@!ended bra again;\n"
+                 "}" ::"r"(shared_address(barrier)),
+                 "r"(parity)
+                 : "memory");
 }
 
 /* ---- TMA: one thread has a whole box of a tensor copied. The tensor map says what the tensor and the box are. */

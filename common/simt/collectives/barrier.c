@@ -4,6 +4,7 @@
 #include "events.h"
 #include "report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Barriers match by source line: two different __syncthreads() met by parts of a block are an error, though a card's
@@ -87,8 +88,37 @@ static bool tolerate_returned(struct worker *worker) {
     return true;
 }
 
+/* Who waits where, and for what, where a barrier in shared memory or a named one is among that. False: none is. */
+static bool explain_conditions(struct worker *worker) {
+    enum { MOST_PLACES = 6 };
+    char text[2000] = "";
+    int length = 0, places = 0;
+    bool described = false;
+    for (unsigned i = 0; i < worker->launch->threads && places < MOST_PLACES; i++) {
+        const struct thread *thread = &worker->threads[i];
+        unsigned earlier = 0, count = 0;
+        while (earlier < i &&
+               (worker->threads[earlier].state == DONE || !same_place(&worker->threads[earlier].place, &thread->place)))
+            earlier++;
+        if (thread->state == DONE || earlier < i) continue;
+        for (unsigned j = i; j < worker->launch->threads; j++)
+            count += worker->threads[j].state != DONE && same_place(&worker->threads[j].place, &thread->place);
+        length +=
+            snprintf(text + length, sizeof text - (size_t)length, "%s%u threads, (%u,%u,%u) among them, wait at %s in %s:%d",
+                     places++ > 0 ? "; " : "", count, thread->index.x, thread->index.y, thread->index.z, thread->place.what,
+                     thread->place.file, thread->place.line);
+        if (thread->state != AT_CONDITION || thread->condition->describe == NULL) continue;
+        char what[300];
+        thread->condition->describe(thread->condition_data, what, sizeof what);
+        length += snprintf(text + length, sizeof text - (size_t)length, " %s", what);
+        described = true;
+    }
+    if (described) simt_fail(cudaErrorLaunchFailure, "deadlock: no thread can go on: %s", text);
+    return described;
+}
+
 bool explain_deadlock(struct worker *worker) {
-    if (tolerate_returned(worker)) return true;
+    if (tolerate_returned(worker) || explain_conditions(worker)) return !atomic_load(&worker->launch->failed);
     const struct thread *waiting = NULL, *missing = NULL, *returned = NULL;
     unsigned at_same = 0;
     for (unsigned i = 0; i < worker->launch->threads; i++) {

@@ -11,6 +11,8 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
 /* For instructions that need all 32 lanes; false, and the launch fails, when some have returned or never existed. */
 bool all_lanes_take_part(const struct simt_lanes *lanes);
 void collectives_start_block(struct worker *worker);
+/* All threads have returned: is what they began over? */
+void collectives_end_block(struct worker *worker);
 /* The thread has returned from the kernel: lanes of its warp may now have all that they wait for. */
 void collectives_thread_done(struct worker *worker, struct thread *thread);
 /* No lane of the warp that begins with thread `first` can go on: if some ask which lanes are active, those at one line go on, and

@@ -5,7 +5,7 @@
  * The end of a phase counts as a barrier of the whole block for shadow.c, also where fewer threads take part: it never
  * accuses a thread that has waited, and misses races of those that took no part in the phase.
  */
-#include "collectives.h"
+#include "mbarrier.h"
 
 #include "device_memory.h"
 #include "events.h"
@@ -14,14 +14,9 @@
 
 #include <string.h>
 
-struct mbarrier {
-    uint64_t expected : 20, pending : 20, phase : 24;
-};
-enum { MOST_ARRIVALS = (1 << 20) - 1, PHASE_BITS = 24 };
-
 /* Its accesses are judged, but are no requests that the meter knows. */
-static struct mbarrier *check(void *address, enum access_kind kind, const char *what, const char *file, int line,
-                              const void *pc) {
+struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const char *file, int line,
+                                const void *pc) {
     if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)
         simt_fail(cudaErrorIllegalAddress,
                   "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", file,
@@ -38,12 +33,16 @@ static struct mbarrier *check(void *address, enum access_kind kind, const char *
     return address;
 }
 
-void simt_mbarrier_init(void *address, unsigned expected, const char *file, int line) {
-    struct mbarrier *barrier = check(address, ACCESS_WRITE, "init()", file, line, __builtin_return_address(0));
+void mbarrier_init(void *address, unsigned expected, const char *file, int line, const void *pc) {
+    struct mbarrier *barrier = mbarrier_check(address, ACCESS_WRITE, "init()", file, line, pc);
     if (expected == 0 || expected > MOST_ARRIVALS)
         simt_fail(cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible", file, line,
                   expected, MOST_ARRIVALS);
     *barrier = (struct mbarrier){.expected = expected, .pending = expected};
+}
+
+void simt_mbarrier_init(void *address, unsigned expected, const char *file, int line) {
+    mbarrier_init(address, expected, file, line, __builtin_return_address(0));
 }
 
 static void end_phase(struct mbarrier *barrier) {
@@ -55,7 +54,7 @@ static void end_phase(struct mbarrier *barrier) {
 
 unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const char *what, const char *file, int line) {
     const void *pc = __builtin_return_address(0);
-    struct mbarrier *barrier = check(address, ACCESS_ATOMIC, what, file, line, pc);
+    struct mbarrier *barrier = mbarrier_check(address, ACCESS_ATOMIC, what, file, line, pc);
     simt_self->place = (struct place){what, file, line};
     simt_self->last_pc = pc;
     if (count == 0 || count > barrier->pending)
@@ -70,7 +69,8 @@ unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const cha
 }
 
 void simt_async_bind(void *address, const char *file, int line) {
-    struct mbarrier *barrier = check(address, ACCESS_ATOMIC, "memcpy_async()", file, line, __builtin_return_address(0));
+    struct mbarrier *barrier =
+        mbarrier_check(address, ACCESS_ATOMIC, "memcpy_async()", file, line, __builtin_return_address(0));
     async_copies_bind(barrier, barrier->phase);
 }
 
@@ -81,21 +81,21 @@ struct phase {
 
 static int phase_is_over(void *data) {
     const struct phase *phase = data;
-    return ((phase->barrier->phase - phase->number) & ((1u << PHASE_BITS) - 1)) - 1 < 1u << (PHASE_BITS - 1);
+    return mbarrier_is_over(phase->barrier, phase->number);
 }
 
 int simt_mbarrier_test(void *address, unsigned phase, const char *file, int line) {
-    struct phase of = {check(address, ACCESS_ATOMIC, "try_wait()", file, line, __builtin_return_address(0)), phase};
+    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, "try_wait()", file, line, __builtin_return_address(0)), phase};
     if (!phase_is_over(&of)) simt_give_way(); /* it will ask again */
     return phase_is_over(&of);
 }
 
 unsigned simt_mbarrier_phase(void *address, const char *file, int line) {
-    return check(address, ACCESS_ATOMIC, "wait_parity()", file, line, __builtin_return_address(0))->phase;
+    return mbarrier_check(address, ACCESS_ATOMIC, "wait_parity()", file, line, __builtin_return_address(0))->phase;
 }
 
 void simt_mbarrier_wait(void *address, unsigned phase, const char *file, int line) {
-    static const struct simt_condition over = {"barrier::wait()", phase_is_over};
-    struct phase of = {check(address, ACCESS_ATOMIC, over.name, file, line, __builtin_return_address(0)), phase};
+    static const struct simt_condition over = {"barrier::wait()", phase_is_over, NULL};
+    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, over.name, file, line, __builtin_return_address(0)), phase};
     simt_wait_until(&over, &of, file, line);
 }

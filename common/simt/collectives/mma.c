@@ -6,6 +6,8 @@
  * magnitude of an addend and K the number of products, a result is closer than (K + 1) 2^-(23 + EXTRA_BITS) M + 2^-23 |result|
  * to the exact sum. docs/simulated-device-inside.md says how this compares with a card.
  */
+#include "tensor_core.h"
+
 #include "collectives.h"
 
 #include <math.h>
@@ -108,14 +110,18 @@ static void take_out_special(struct operands *o, int depth, double found[M][N]) 
             if (!isfinite(o->C[i][n])) o->C[i][n] = 0.0;
 }
 
-static void multiply_and_give(const struct simt_lanes *lanes, struct operands *o, int depth) {
-    float result[M][N];
-    double found[M][N];
+static void multiply_special(struct operands *o, int depth, double found[M][N], float result[M][N]) {
     if (o->special) take_out_special(o, depth, found);
     multiply(o, depth, result);
     for (int i = 0; o->special && i < M; i++)
         for (int n = 0; n < N; n++)
             if (!isfinite(found[i][n])) result[i][n] = isnan(found[i][n]) ? float_of(0x7fffffff) : (float)found[i][n];
+}
+
+static void multiply_and_give(const struct simt_lanes *lanes, struct operands *o, int depth) {
+    float result[M][N];
+    double found[M][N];
+    multiply_special(o, depth, found, result);
     for (int lane = 0; lane < WARP_SIZE; lane++)
         for (int e = 0; e < 4; e++) ((float *)lanes->result[lane])[e] = result[lane / 4 + e / 2 * 8][lane % 4 * 2 + e % 2];
 }
@@ -156,6 +162,38 @@ static inline void decode_C(const struct fragments *fragments, int g, int t, str
 MMA(half, 2)
 MMA(bfloat16, 2)
 MMA(tf32, 1)
+
+/* ---- of wgmma: a warp's 16 rows ----------------------------------------------------------------------------------------- */
+
+static void decode_A(bool bfloat16, uint16_t A[M][K_MAX], struct operands *o) {
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K_MAX; k++)
+            (bfloat16 ? decode_bfloat16 : decode_half)(A[i][k], &o->A[i][k], &o->A_exponent[i][k], &o->special);
+}
+
+void mma_warp(bool bfloat16, uint16_t A[M][K_MAX], uint16_t (*B)[K_MAX], int columns, bool add, float *const C[WARP_SIZE]) {
+    struct operands o;
+    o.special = false;
+    decode_A(bfloat16, A, &o);
+    bool A_is_special = o.special;
+    for (int n = 0; n < columns; n += N) {
+        float result[M][N];
+        double found[M][N];
+        if (o.special) decode_A(bfloat16, A, &o); /* they have been taken out */
+        o.special = A_is_special;
+        for (int k = 0; k < K_MAX; k++)
+            for (int j = 0; j < N; j++)
+                (bfloat16 ? decode_bfloat16 : decode_half)(B[n + j][k], &o.B[k][j], &o.B_exponent[k][j], &o.special);
+        for (int lane = 0; lane < WARP_SIZE; lane++) {
+            struct fragments fragments = {0};
+            if (add) memcpy(fragments.C, C[lane] + n / 2, sizeof fragments.C);
+            decode_C(&fragments, lane / 4, lane % 4, &o);
+        }
+        multiply_special(&o, K_MAX, found, result);
+        for (int lane = 0; lane < WARP_SIZE; lane++)
+            for (int e = 0; e < 4; e++) C[lane][n / 2 + e] = result[lane / 4 + e / 2 * 8][lane % 4 * 2 + e % 2];
+    }
+}
 
 const struct simt_collective simt_mma_half = {"mma.sync.m16n8k16.f16", mma_half, 1};
 const struct simt_collective simt_mma_bfloat16 = {"mma.sync.m16n8k16.bf16", mma_bfloat16, 1};

@@ -7,6 +7,7 @@
  * adds a line to the events that it needs; what it must know of accesses stands in the cells of shadow.h. */
 #include "events.h"
 
+#include "async_shadow.h"
 #include "device_memory.h"
 #include "hooks.h"
 #include "meter.h"
@@ -31,6 +32,7 @@ static void count(struct worker *worker, int warp, const struct place *place) {
 
 void event_barrier(struct worker *worker, const struct thread *last) {
     shadow_barrier(worker, last);
+    if (worker->async.on) async_meet_all(worker);
     if (!worker->meter.on) return;
     meter_block(worker);
     count(worker, -1, &last->place);
@@ -40,6 +42,7 @@ void event_phase_ended(struct worker *worker, const struct thread *last) { shado
 
 void event_lanes_met(struct worker *worker, struct thread *first_lane, unsigned lanes, bool orders, int times) {
     if (orders) shadow_collective(&worker->warps[first_lane->linear / WARP_SIZE], first_lane, lanes);
+    if (orders && worker->async.on) async_meet(worker, first_lane, lanes);
     if (!worker->meter.on) return;
     meter_lanes(worker, first_lane, lanes);
     for (; times > 0; times--) count(worker, (int)(first_lane->linear / WARP_SIZE), &first_lane[__builtin_ctz(lanes)].place);

@@ -7,6 +7,8 @@
  */
 #include "hooks.h"
 
+#include "accumulators.h"
+#include "async_shadow.h"
 #include "cuda_runtime.h"
 #include "device_memory.h"
 #include "meter.h"
@@ -91,7 +93,7 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
     bool global = true, all_written = false;
     enum memory_space space = SPACE_GLOBAL;
     if (shared_offset < SHARED_BYTES_MAX) {
-        if (!shared_contains(worker, shared_offset, bytes)) return false;
+        if (!shared_contains(worker, shared_offset, bytes) || worker->async.on) return false;
         stamp = stamp_in_shared(stamp, worker);
         cells = &worker->shared.cells[shared_offset / 4];
         global = false;
@@ -124,12 +126,14 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     size_t shared_offset = shared_offset_of(worker, address);
     if (shared_offset < SHARED_BYTES_MAX) {
         if (!shared_contains(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
+        if (worker->async.on) async_judge(shared_offset, bytes, kind, pc);
         struct shadowed shared = {worker->shared.cells, SHARED_BYTES_MAX, true, false};
         shadow_access(&shared, shared_offset, address, bytes, kind, marked, pc);
         space = SPACE_SHARED;
         if (marked) meter_flag(worker);
     } else if (address - self->stack < STACK_BYTES) {
         space = SPACE_LOCAL;
+        if (self->accumulator_count > 0 && accumulators_judge(address, bytes, kind, pc)) return;
     } else {
         const struct site_memory *memory = &worker->hooks.sites[site_of(pc)];
         size_t offset = address - memory->start;

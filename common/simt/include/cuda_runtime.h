@@ -225,6 +225,18 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceReset(void);
 cudaError_t cudaDriverGetVersion(int *version);
+
+/* Functions of the driver: cuTensorMapEncodeTiled() is there (cuda.h). */
+enum { cudaEnableDefault, cudaEnableLegacyStream, cudaEnablePerThreadDefaultStream };
+typedef enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess,
+    cudaDriverEntryPointSymbolNotFound,
+    cudaDriverEntryPointVersionNotSufficent
+} cudaDriverEntryPointQueryResult;
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *found SIMT_DEFAULT(0));
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version, unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *found SIMT_DEFAULT(0));
 cudaError_t cudaRuntimeGetVersion(int *version);
 
 cudaError_t cudaMalloc(void **pointer, size_t bytes);

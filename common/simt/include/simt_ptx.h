@@ -197,9 +197,11 @@ static inline void bar_sync(int number, SIMT_HERE) {
     if (number == 0)
         simt_block_barrier("bar.sync 0", 0, file, line);
     else
-        simt_unsupported("bar.sync: the simulated device has barrier 0 only", file, line);
+        simt_named_barrier(number, (int)(blockDim.x * blockDim.y * blockDim.z), 1, file, line);
 }
 static inline void bar_warp_sync(unsigned mask, SIMT_HERE) { __syncwarp(mask, file, line); }
+
+#include "simt_hopper.h"
 
 static inline void end_of_ptx() {} /* rewrite/ptx.c reads the names up to this one */
 } // namespace simt_ptx

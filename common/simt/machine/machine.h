@@ -80,8 +80,11 @@ struct thread {
     uint64_t stamp;
     uint32_t clock;
 
-    struct async_copies *copies; /* collectives/async_copy.c: cp.async under way, NULL before the first */
-    uint64_t accesses;           /* under the meter: to global and shared memory so far, those of copies left out */
+    struct async_copies *copies;            /* collectives/async_copy.c: cp.async under way, NULL before the first */
+    struct accumulator_range *accumulators; /* memory/accumulators.c: of wgmma, or NULL */
+    unsigned accumulator_count;
+    bool wgmma_fenced; /* it has executed wgmma.fence */
+    uint64_t accesses; /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
 /* Of a thread or block by its number, x fastest. */
@@ -216,6 +219,13 @@ struct worker_barrier {
     int votes;
 };
 
+/* memory/async_shadow.c and collectives/: Hopper's instructions. Off in blocks that have executed none of them. */
+struct worker_async {
+    bool on;
+    struct async_shadow *shadow;
+    struct async_work *work;
+};
+
 /* scheduler/ */
 struct worker_watchdog {
     _Atomic uint64_t progress;        /* threads that have returned or come to a barrier or a collective */
@@ -238,6 +248,7 @@ struct worker {
     struct worker_shadow shadow;
     struct worker_hooks hooks;
     struct worker_barrier barrier;
+    struct worker_async async;
     struct worker_watchdog watchdog;
     struct worker_signal signal;
 

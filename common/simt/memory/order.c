@@ -1,5 +1,6 @@
 /* When an access was: the launches' order, and a block's own time, which barriers and collectives advance. judge.h compares. */
 #define _GNU_SOURCE
+#include "async_shadow.h"
 #include "device_memory.h"
 #include "sector_lock.h"
 #include "shadow.h"
@@ -73,6 +74,7 @@ static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
     aging.stamp = stamp_make(worker->shadow.shared_owner, 0);
     for (size_t i = 0; i < (SHARED_BYTES_MAX + 3) / 4 * 5; i++) age_clocks_of(&worker->shared.cells[i], &aging);
     reset_clocks(worker);
+    async_forget(worker);
 }
 
 /* ---- the block's own time -------------------------------------------------------------------------------------------------- */
@@ -93,6 +95,7 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
     worker->shadow.block_synchronises = false;
     worker->shadow.unwritten.thread = NULL;
     worker->shadow.suspect_count = 0;
+    worker->async.on = false;
     worker->shadow.access_width = 4;
     set_stamps(worker);
     reset_clocks(worker);

@@ -2,6 +2,10 @@
  *
  *     asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));     ->  (simt_ptx::ex2_approx_f32((y), (x)));
  *
+ * Where the asm declares registers of its own, its instructions become statements, and a loop back to a label a do-while:
+ *
+ *     .reg .pred p; again: f p, [%0]; @!p bra again;        ->  ({ bool simt_p{}; do { simt_ptx::f(simt_p, (x)); } while (!simt_p); })
+ *
  * Invariant: an instruction or a register is written only when simt_ptx.h, which the program includes before its own text,
  * defines a function of its name; any other is an error here. */
 #include "rewrite.h"
@@ -10,11 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPERANDS = 30 };
+enum { MOST_OPERANDS = 140, MOST_REGISTERS = 10 }; /* wgmma with 256 columns has 128 accumulators */
 
 struct operands {
     struct text expressions[MOST_OPERANDS];
     int count;
+    struct {
+        const char *name;
+        size_t length;
+    } registers[MOST_REGISTERS]; /* that the asm declares */
+    int register_count;
 };
 
 void note_ptx_names(struct rewriter *r) {
@@ -48,10 +57,31 @@ static const char *rewrite_register(struct rewriter *r, const char *p) {
     return p;
 }
 
-/* One operand as PTX writes it: %0, [%0 + 16], a number, %%laneid. Several of them in braces come apart before. */
-static void rewrite_operand(struct rewriter *r, const char *p, const char *end, const struct operands *operands) {
+static size_t word_length(const char *p) {
+    size_t length = 0;
+    while (is_word(p[length])) length++;
+    return length;
+}
+
+/* A word among the operands: _ is a result that nobody wants; a register that the asm has declared; else as it stands. */
+static void rewrite_word(struct rewriter *r, const char *word, size_t length, const struct operands *operands) {
+    if (length == 1 && *word == '_') {
+        append_format(&r->output, "simt_ptx::sink{}");
+        return;
+    }
+    for (int i = 0; i < operands->register_count; i++)
+        if (operands->registers[i].length == length && memcmp(operands->registers[i].name, word, length) == 0)
+            append_format(&r->output, "simt_");
+    append(&r->output, word, length);
+}
+
+/* One operand as PTX writes it: %0, [%0 + 16], a number, %%laneid, p. Several of them in braces come apart before; `grouped`: the
+ * function takes those in braces as one. */
+static void rewrite_operand(struct rewriter *r, const char *p, const char *end, const struct operands *operands, bool grouped) {
     while (p < end) {
-        if (strchr("[]{}", *p) != NULL) {
+        if (grouped && strchr("{}", *p) != NULL) {
+            append_format(&r->output, *p++ == '{' ? "simt_ptx::in_braces(" : ")");
+        } else if (strchr("[]{}", *p) != NULL) {
             append(&r->output, " ", 1);
             p++;
         } else if (*p == '%' && isdigit((unsigned char)p[1])) {
@@ -62,6 +92,10 @@ static void rewrite_operand(struct rewriter *r, const char *p, const char *end, 
             p = past;
         } else if (*p == '%') { /* nvcc takes one of the two %, too */
             p = rewrite_register(r, p);
+        } else if (is_word(*p) && !isdigit((unsigned char)*p)) {
+            size_t length = word_length(p);
+            rewrite_word(r, p, length, operands);
+            p += length;
         } else {
             append(&r->output, p++, 1);
         }
@@ -100,33 +134,92 @@ static void rewrite_instruction(struct rewriter *r, const char *p, const char *e
     const struct token *function = find_ptx_name(r, name);
     if (function == NULL)
         die(&r->source, "PTX instruction %.*s: the simulated device does not have it", (int)(name_end - p), p);
+    const struct token *parameters_end = skip_brackets(&r->source, function + 1);
+    bool grouped = names_word(function, parameters_end, "accumulators");
     append_format(&r->output, "simt_ptx::%s(", name);
     for (const char *q = name_end; q < end;) {
         const char *comma = memchr(q, ',', (size_t)(end - q)), *stop = comma != NULL ? comma : end;
-        rewrite_operand(r, q, stop, operands);
+        rewrite_operand(r, q, stop, operands, grouped);
         if (stop < end) append(&r->output, ", ", 2);
         q = stop + 1;
     }
-    if (passes_place && names_word(function, skip_brackets(&r->source, function + 1), "__builtin_LINE"))
+    if (passes_place && names_word(function, parameters_end, "__builtin_LINE"))
         append_format(&r->output, "%ssimt_file, simt_line", name_end < end ? ", " : "");
     append(&r->output, ")", 1);
 }
 
-/* All instructions of an asm statement become one expression. */
-static void rewrite_instructions(struct rewriter *r, const char *code, const struct operands *operands, bool passes_place) {
-    const char *between = "(";
+/* .reg .pred p, q; */
+static void declare_registers(struct rewriter *r, const char *p, const char *end, struct operands *operands) {
+    static const struct {
+        const char *ptx, *type;
+    } types[] = {{".pred", "bool"},    {".b16", "unsigned short"},     {".u16", "unsigned short"},
+                 {".b32", "unsigned"}, {".u32", "unsigned"},           {".s32", "int"},
+                 {".f32", "float"},    {".b64", "unsigned long long"}, {".u64", "unsigned long long"}};
+    p += strspn(p, " \t\n");
+    size_t length = strcspn(p, " \t\n"), t = 0, count = sizeof types / sizeof *types;
+    while (t < count && (strlen(types[t].ptx) != length || memcmp(types[t].ptx, p, length) != 0)) t++;
+    if (t == count) die(&r->source, "inline PTX with registers of type %.*s", (int)length, p);
+    for (p += length; p < end; p++) {
+        if (!is_word(*p)) continue;
+        if (operands->register_count == MOST_REGISTERS)
+            die(&r->source, "inline PTX with more than %d registers", MOST_REGISTERS);
+        length = word_length(p);
+        operands->registers[operands->register_count].name = p;
+        operands->registers[operands->register_count++].length = length;
+        append_format(&r->output, "[[maybe_unused]] %s simt_%.*s{}; ", types[t].type, (int)length, p);
+        p += length;
+    }
+}
+
+/* A label, past its colon, or NULL. */
+static const char *skip_label(const char *p) {
+    size_t length = word_length(p);
+    return length > 0 && p[length] == ':' && p[length + 1] != ':' ? p + length + 1 : NULL;
+}
+
+/* @p bra again; or @!p bra again; back to a label: the loop ends where it is not taken. */
+static void rewrite_branch(struct rewriter *r, const char *p, const char *end, const struct operands *operands, int *loops) {
+    bool negated = p[1] == '!';
+    const char *name = p + 1 + negated, *bra = name + word_length(name);
+    bra += strspn(bra, " \t\n");
+    if (strncmp(bra, "bra", 3) != 0 || bra > end || *loops == 0)
+        die(&r->source, "inline PTX: of predicated instructions the simulated device has branches back to a label only");
+    append_format(&r->output, negated ? "} while (!" : "} while (");
+    rewrite_word(r, name, word_length(name), operands);
+    append_format(&r->output, "); ");
+    --*loops;
+}
+
+/* All instructions of an asm statement: one expression, or statements where it declares registers. */
+static void rewrite_instructions(struct rewriter *r, const char *code, struct operands *operands, bool passes_place) {
+    bool statements = strstr(code, ".reg") != NULL;
+    const char *between = statements ? "({ " : "(";
+    int loops = 0;
     for (const char *p = code; *(p += strspn(p, " \t\n{};")) != '\0';) {
+        const char *label = statements ? skip_label(p) : NULL;
+        if (label != NULL) {
+            append_format(&r->output, "%sdo { ", between);
+            between = "", p = label, loops++;
+            continue;
+        }
         bool is_comment = strncmp(p, "//", 2) == 0;
         const char *stop = p + strcspn(p, is_comment ? "\n" : ";"), *last = stop;
         while (isspace((unsigned char)last[-1])) last--;
         if (!is_comment) {
             append_format(&r->output, "%s", between);
-            rewrite_instruction(r, p, last, operands, passes_place);
-            between = ", ";
+            between = statements ? "" : ", ";
+            if (strncmp(p, ".reg", 4) == 0)
+                declare_registers(r, p + 4, last, operands);
+            else if (*p == '@' && statements)
+                rewrite_branch(r, p, last, operands, &loops);
+            else
+                rewrite_instruction(r, p, last, operands, passes_place);
+            if (statements) append_format(&r->output, "; ");
         }
         p = stop;
     }
-    append_format(&r->output, "%s", *between == '(' ? "((void)0)" : ")");
+    if (loops > 0) die(&r->source, "inline PTX with a label to which no branch leads back");
+    append_format(&r->output, "%s", statements ? "})" : *between == '(' ? "((void)0)" : ")");
 }
 
 /* Concatenated string literals, unescaped; past them. */

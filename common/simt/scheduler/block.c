@@ -21,6 +21,8 @@ static void start_block(struct worker *worker, uint64_t number) {
         thread->last_pc = NULL;
         thread->furthest = 0;
         thread->in_pieces = false;
+        thread->accumulator_count = 0;
+        thread->wgmma_fenced = false;
         thread->place = (struct place){"", "", 0};
     }
     collectives_start_block(worker);
@@ -68,5 +70,6 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
             return;
         }
     }
-    event_block_ended(worker);
+    collectives_end_block(worker);
+    if (!atomic_load_explicit(&launch->failed, memory_order_relaxed)) event_block_ended(worker);
 }

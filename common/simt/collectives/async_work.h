@@ -1,0 +1,87 @@
+/* What Hopper's instructions of a block have under way. Between the files tensor_copy, transaction and bulk, each of which
+ * calls those before it; wgmma and named_barrier call none of them. */
+#ifndef SIMT_ASYNC_WORK_H
+#define SIMT_ASYNC_WORK_H
+
+#include "async_shadow.h"
+#include "tensor_map.h"
+
+/* One box of a tensor on its way to shared memory or back. */
+struct tensor_copy {
+    struct tensor_map map;
+    int64_t at[MOST_DIMENSIONS];
+    size_t offset; /* in shared memory */
+    uint32_t bytes;
+    struct thread *issuer;
+    const void *pc;
+    int barrier;              /* of a load: the number of its mbarrier */
+    unsigned group;           /* of a store: the number of the thread's group, from 0 */
+    bool source_read, landed; /* of a store */
+    unsigned reader;
+};
+
+/* An mbarrier that PTX has initialised. */
+struct transaction {
+    size_t offset; /* in shared memory */
+    bool live, fenced;
+    const struct thread *initialised_by;
+    const void *init_pc;
+    int64_t bytes;             /* announced, and not here */
+    uint32_t phases;           /* that are over, of all barriers that have lain here */
+    struct thread *last;       /* to arrive */
+    uint32_t *arriving, *over; /* rows: what those that arrive in this phase know; what whoever waits for one learns */
+};
+
+/* One of the barriers 0 to 15. */
+struct named_barrier {
+    int threads, arrived;
+    uint64_t round;
+    uint32_t *row, *over;
+    struct place first;
+};
+
+/* A bulk group's thread. */
+struct store_thread {
+    struct thread *thread;
+    unsigned committed;
+};
+
+struct async_work {
+    unsigned width;
+    struct transaction transactions[MOST_TRANSACTIONS];
+    unsigned transaction_count;
+    struct named_barrier named[16];
+    struct tensor_copy *loads, *stores;
+    unsigned load_count, load_room, store_count, store_room;
+    struct store_thread store_threads[MOST_READERS - WARP_READERS];
+    unsigned store_thread_count;
+    struct {
+        int last;
+        unsigned count;
+    } registers[MAX_BLOCK_THREADS / WARP_SIZE]; /* setmaxnreg, of each warp */
+    struct warp_products *products;             /* of each warp: wgmma.c */
+};
+
+/* By each instruction of Hopper: what the block has under way, empty at its first one. */
+struct async_work *async_work_of(struct worker *worker);
+extern bool async_is_early(void); /* SIMT_ASYNC=early: copies and products happen at once, not at the last moment */
+
+/* ---- tensor_copy.c ---- */
+/* Call visit(shared offset, global address, bytes inside of the tensor) for each 16 bytes of the box. */
+void tensor_copy_each(const struct tensor_copy *copy,
+                      void (*visit)(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside));
+void tensor_copy_load(const struct tensor_copy *copy);  /* now */
+void tensor_copy_store(const struct tensor_copy *copy); /* now */
+void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy);
+
+/* ---- transaction.c ---- */
+struct transaction *transaction_of(size_t address, const char *what, const void *pc);
+int transaction_number(const struct transaction *barrier);
+/* A load has come to be under way, or early, to its end. */
+void transaction_load(struct tensor_copy *copy);
+
+/* ---- wgmma.c, named_barrier.c: no thread is left ---- */
+void wgmma_end_block(struct worker *worker);
+void registers_end_block(struct worker *worker);
+
+#endif

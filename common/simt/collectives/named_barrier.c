@@ -1,0 +1,95 @@
+/* Named barriers, bar.sync and bar.arrive with an id and a number of threads; and setmaxnreg, of which nothing depends here.
+ *
+ * A round ends when `threads` threads have come, whether they wait or not. Whoever waits learns what those that came knew. For
+ * ordinary accesses a round counts as a barrier of the block (mbarrier.c says what that misses). */
+#include "async_work.h"
+#include "collectives.h"
+
+#include "events.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct round {
+    const struct named_barrier *barrier;
+    uint64_t number;
+    int id;
+};
+
+static int is_over(void *data) {
+    const struct round *round = data;
+    return round->barrier->round != round->number;
+}
+
+static void describe(void *data, char *text, size_t room) {
+    const struct round *round = data;
+    snprintf(text, room, "for barrier %d, to which %d of %d threads have come", round->id, round->barrier->arrived,
+             round->barrier->threads);
+}
+
+static void check(const struct named_barrier *barrier, const char *what, int id, int threads, const void *pc) {
+    if (id < 0 || id > 15)
+        simt_fail(cudaErrorLaunchFailure, "%s: %s: there are the barriers 0 to 15, and no %d", source_line(pc), what, id);
+    if (threads <= 0 || threads % WARP_SIZE != 0 || (unsigned)threads > simt_worker->launch->threads)
+        simt_fail(cudaErrorLaunchFailure, "%s: %s: %d threads: it must be a multiple of 32, and at most the %u of the block",
+                  source_line(pc), what, threads, simt_worker->launch->threads);
+    if (barrier->arrived > 0 && barrier->threads != threads)
+        simt_fail(cudaErrorLaunchFailure, "%s: %s of %d threads at barrier %d, at which %s in %s:%d expects %d",
+                  source_line(pc), what, threads, id, barrier->first.what, barrier->first.file, barrier->first.line,
+                  barrier->threads);
+}
+
+void simt_named_barrier(int id, int threads, int waits, const char *file, int line) {
+    static const struct simt_condition over = {"bar.sync", is_over, describe};
+    const void *pc = __builtin_return_address(0);
+    struct async_work *work = async_work_of(simt_worker);
+    struct named_barrier *barrier = &work->named[id & 15];
+    const char *what = waits ? over.name : "bar.arrive";
+    check(barrier, what, id, threads, pc);
+    simt_self->place = (struct place){what, file, line};
+    simt_self->last_pc = pc;
+    simt_furthest = 0;
+    if (barrier->arrived == 0) barrier->first = simt_self->place;
+    barrier->threads = threads;
+    async_release(simt_worker, simt_self, barrier->row);
+    struct round round = {barrier, barrier->round, id};
+    if (++barrier->arrived == threads) {
+        memcpy(barrier->over, barrier->row, work->width * sizeof *barrier->over);
+        barrier->arrived = 0;
+        barrier->round++;
+        event_phase_ended(simt_worker, simt_self);
+    }
+    if (!waits) return;
+    simt_wait_until(&over, &round, file, line);
+    async_acquire(simt_worker, simt_self, barrier->over);
+}
+
+/* ---- setmaxnreg ------------------------------------------------------------------------------------------------------------- */
+
+void simt_set_registers(const char *what, int registers, const char *file, int line) {
+    (void)file, (void)line;
+    struct async_work *work = async_work_of(simt_worker);
+    if (registers < 24 || registers > 256 || registers % 8 != 0)
+        simt_fail(cudaErrorLaunchFailure, "%s: %s: %d registers: it must be a multiple of 8 from 24 to 256",
+                  source_line(__builtin_return_address(0)), what, registers);
+    if (simt_self->linear % WARP_SIZE != 0) return;
+    work->registers[simt_self->linear / WARP_SIZE].last = registers;
+    work->registers[simt_self->linear / WARP_SIZE].count++;
+}
+
+void registers_end_block(struct worker *worker) {
+    const struct async_work *work = worker->async.work;
+    for (unsigned w = 0; (w + 1) * WARP_SIZE <= worker->launch->threads; w++) {
+        unsigned first = w / 4 * 4;
+        if (work->registers[w].count == work->registers[first].count && work->registers[w].last == work->registers[first].last)
+            continue;
+        simt_fail_at(
+            &worker->threads[w * WARP_SIZE], cudaErrorLaunchFailure,
+            "setmaxnreg is an instruction of a warpgroup: warp %u has executed %u of them, the last for %d registers, and "
+            "warp %u %u, the last for %d",
+            first, work->registers[first].count, work->registers[first].last, w, work->registers[w].count,
+            work->registers[w].last);
+        return;
+    }
+}

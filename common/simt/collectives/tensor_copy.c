@@ -1,0 +1,107 @@
+/* Boxes of tensors between global and shared memory, as a tensor map describes them: the innermost dimension first, rows of
+ * the box one behind the other, 16 bytes exchanged by the swizzle. What lies outside of the tensor is zero when loaded, and
+ * not stored. */
+#include "async_work.h"
+
+#include "device_memory.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool async_is_early(void) {
+    static int early = -1;
+    const char *text = getenv("SIMT_ASYNC");
+    if (early >= 0) return early;
+    if (text != NULL && strcmp(text, "early") != 0 && strcmp(text, "late") != 0) {
+        fprintf(stderr, "simulated device: SIMT_ASYNC is \"%.100s\": it must be early or late\n", text);
+        exit(2);
+    }
+    early = text != NULL && *text == 'e';
+    return early;
+}
+
+static void forget(struct async_work *work, unsigned width) {
+    if (work->width != width) {
+        enum { ROWS = 2 * (MOST_TRANSACTIONS + 16) };
+        free(work->transactions[0].arriving);
+        uint32_t *rows = resize_or_die(NULL, (size_t)ROWS * width * sizeof *rows);
+        for (int i = 0; i < MOST_TRANSACTIONS; i++, rows += 2 * width)
+            work->transactions[i].arriving = rows, work->transactions[i].over = rows + width;
+        for (int i = 0; i < 16; i++, rows += 2 * width) work->named[i].row = rows, work->named[i].over = rows + width;
+        work->width = width;
+    }
+    for (int i = 0; i < 16; i++) {
+        work->named[i].threads = work->named[i].arrived = 0;
+        memset(work->named[i].row, 0, 2 * width * sizeof(uint32_t));
+    }
+    memset(work->registers, 0, sizeof work->registers);
+    work->transaction_count = work->load_count = work->store_count = work->store_thread_count = 0;
+}
+
+struct async_work *async_work_of(struct worker *worker) {
+    if (worker->async.on) return worker->async.work;
+    async_start(worker);
+    if (worker->async.work == NULL) worker->async.work = resize_or_die(NULL, sizeof *worker->async.work);
+    forget(worker->async.work, worker->async.shadow->width);
+    return worker->async.work;
+}
+
+void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy) {
+    if (*count == *room) {
+        *room = *room == 0 ? 16 : 2 * *room;
+        *list = realloc(*list, *room * sizeof **list);
+        if (*list == NULL) abort();
+    }
+    (*list)[(*count)++] = *copy;
+}
+
+/* Of `elements` elements from `first` on, a mask of those inside of 0 to size - 1, by bytes. */
+static uint64_t inside_of(int64_t first, unsigned element_bytes, uint64_t size) {
+    uint64_t mask = 0, one = (1u << element_bytes) - 1;
+    for (unsigned i = 0; i < 16 / element_bytes; i++)
+        if (first + i >= 0 && (uint64_t)(first + i) < size) mask |= one << i * element_bytes;
+    return mask;
+}
+
+void tensor_copy_each(const struct tensor_copy *copy,
+                      void (*visit)(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside)) {
+    const struct tensor_map *map = &copy->map;
+    unsigned row_bytes = map->box[0] * map->element_bytes;
+    for (uint32_t row = 0; row < copy->bytes / row_bytes; row++) {
+        bool inside = true;
+        uintptr_t start = map->address;
+        uint32_t rest = row;
+        for (int d = 1; d < map->rank; d++) {
+            int64_t index = copy->at[d] + (int64_t)(rest % map->box[d]);
+            rest /= map->box[d];
+            inside = inside && index >= 0 && (uint64_t)index < map->sizes[d];
+            start += (uintptr_t)(index * (int64_t)map->strides[d]);
+        }
+        for (unsigned byte = 0; byte < row_bytes; byte += 16) {
+            int64_t first = copy->at[0] + byte / map->element_bytes;
+            uint64_t mask = inside ? inside_of(first, map->element_bytes, map->sizes[0]) : 0;
+            uint32_t address = swizzled_address((uint32_t)copy->offset + row * row_bytes + byte, map->swizzle);
+            visit(copy, address, start + (uintptr_t)(first * map->element_bytes), mask);
+        }
+    }
+}
+
+static void load_unit(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
+    unsigned char *to = simt_worker->shared.start + offset;
+    if (inside == 0xffff) memcpy(to, (const void *)global, 16);
+    for (int i = 0; inside != 0xffff && i < 16; i++) to[i] = (inside >> i & 1) != 0 ? ((const unsigned char *)global)[i] : 0;
+    async_landed(simt_worker, copy->issuer, offset, 16);
+}
+
+static void store_unit(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
+    (void)copy;
+    const unsigned char *from = simt_worker->shared.start + offset;
+    for (int i = 0; i < 16; i++)
+        if ((inside >> i & 1) != 0) ((unsigned char *)global)[i] = from[i];
+}
+
+void tensor_copy_load(const struct tensor_copy *copy) { tensor_copy_each(copy, load_unit); }
+
+void tensor_copy_store(const struct tensor_copy *copy) { tensor_copy_each(copy, store_unit); }

@@ -1,0 +1,232 @@
+/* mbarriers as PTX names them: a phase ends when all arrivals and all announced bytes have come (PTX ISA, section "mbarrier").
+ *
+ * Copies land as late as they may: when a thread waits for the phase, and all arrivals are there. With SIMT_ASYNC=early they
+ * land at once. An arrival lets the waiters know what its thread knows (async_shadow.h); the phase itself, that its copies
+ * have landed. */
+#include "async_work.h"
+#include "mbarrier.h"
+
+#include "device_memory.h"
+#include "events.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = (1 << 20) - 1 };
+
+static struct mbarrier *word_of(const struct transaction *barrier) {
+    return (struct mbarrier *)(simt_worker->shared.start + barrier->offset);
+}
+
+int transaction_number(const struct transaction *barrier) { return (int)(barrier - simt_worker->async.work->transactions); }
+
+static struct transaction *find(struct async_work *work, size_t offset) {
+    for (unsigned i = 0; i < work->transaction_count; i++)
+        if (work->transactions[i].offset == offset && work->transactions[i].live) return &work->transactions[i];
+    return NULL;
+}
+
+struct transaction *transaction_of(size_t address, const char *what, const void *pc) {
+    struct transaction *barrier = find(async_work_of(simt_worker), address);
+    if (barrier == NULL)
+        simt_fail(cudaErrorLaunchFailure, "%s: %s at a barrier that no thread has initialised", source_line(pc), what);
+    return barrier;
+}
+
+void simt_transaction_init(size_t address, unsigned count, const char *file, int line) {
+    struct async_work *work = async_work_of(simt_worker);
+    const void *pc = __builtin_return_address(0);
+    mbarrier_init(simt_shared_pointer(address), count, file, line, pc);
+    struct transaction *barrier = find(work, address);
+    if (barrier == NULL) {
+        if (work->transaction_count == MOST_TRANSACTIONS)
+            simt_fail(cudaErrorNotSupported, "%s: the simulated device has at most %d mbarriers in a block", source_line(pc),
+                      MOST_TRANSACTIONS);
+        barrier = &work->transactions[work->transaction_count++];
+        barrier->phases = 0;
+        barrier->offset = address;
+        memset(barrier->arriving, 0, 2 * work->width * sizeof *barrier->arriving);
+    }
+    for (unsigned i = 0; i < work->load_count; i++)
+        if (work->loads[i].barrier == transaction_number(barrier))
+            simt_fail(cudaErrorLaunchFailure, "%s: mbarrier.init of a barrier with whose phase the copy issued at %s will land",
+                      source_line(pc), source_line(work->loads[i].pc));
+    barrier->live = true, barrier->fenced = false;
+    barrier->initialised_by = simt_self;
+    barrier->init_pc = pc;
+    barrier->bytes = 0;
+    barrier->last = simt_self;
+}
+
+void simt_transaction_forget(size_t address, const char *file, int line) {
+    (void)file, (void)line;
+    transaction_of(address, "mbarrier.inval", __builtin_return_address(0))->live = false;
+}
+
+/* Rule 7. A proxy fence of the thread that has initialised them serves as well. */
+static void fence_inits(void) {
+    struct async_work *work = async_work_of(simt_worker);
+    for (unsigned i = 0; i < work->transaction_count; i++)
+        if (work->transactions[i].initialised_by == simt_self) work->transactions[i].fenced = true;
+}
+
+void simt_fence_mbarrier_init(const char *file, int line) {
+    (void)file, (void)line;
+    fence_inits();
+}
+
+void simt_fence_proxy(const char *file, int line) {
+    (void)file, (void)line;
+    fence_inits();
+    async_fence(simt_worker, simt_self);
+}
+
+/* ---- phases ---------------------------------------------------------------------------------------------------------------- */
+
+static void end_phase(struct transaction *barrier) {
+    struct mbarrier *word = word_of(barrier);
+    unsigned width = simt_worker->async.work->width;
+    for (unsigned i = 0; i < width; i++)
+        if (barrier->arriving[i] > barrier->over[i]) barrier->over[i] = barrier->arriving[i];
+    unsigned column = phase_column(simt_worker->async.shadow, (unsigned)transaction_number(barrier));
+    barrier->over[column] = ++barrier->phases;
+    event_phase_ended(simt_worker, barrier->last);
+    word->phase++;
+    word->pending = word->expected;
+}
+
+static int64_t bytes_under_way(const struct transaction *barrier, const struct tensor_copy **any) {
+    const struct async_work *work = simt_worker->async.work;
+    int64_t bytes = 0;
+    for (unsigned i = 0; i < work->load_count; i++)
+        if (work->loads[i].barrier == transaction_number(barrier)) bytes += work->loads[i].bytes, *any = &work->loads[i];
+    return bytes;
+}
+
+static void land_all(const struct transaction *barrier) {
+    struct async_work *work = simt_worker->async.work;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < work->load_count; i++) {
+        struct tensor_copy copy = work->loads[i];
+        if (copy.barrier == transaction_number(barrier))
+            tensor_copy_load(&copy);
+        else
+            work->loads[kept++] = copy;
+    }
+    work->load_count = kept;
+}
+
+/* Somebody waits: what can land, lands. */
+static void try_to_end(struct transaction *barrier) {
+    if (word_of(barrier)->pending > 0) return;
+    const struct tensor_copy *copy = NULL;
+    int64_t under_way = bytes_under_way(barrier, &copy);
+    if (under_way > barrier->bytes) {
+        simt_fail_at(copy->issuer, cudaErrorLaunchFailure,
+                     "%s: copies bring %" PRId64
+                     " bytes to the phase of their mbarrier, but its threads have announced %" PRId64
+                     " only (expect_tx): the phase may end before all have landed",
+                     source_line(copy->pc), under_way, barrier->bytes);
+        return;
+    }
+    if (under_way < barrier->bytes) return;
+    land_all(barrier);
+    barrier->bytes = 0;
+    end_phase(barrier);
+}
+
+void transaction_load(struct tensor_copy *copy) {
+    struct async_work *work = simt_worker->async.work;
+    struct transaction *barrier = &work->transactions[copy->barrier];
+    if (!async_is_early()) {
+        tensor_copy_add(&work->loads, &work->load_count, &work->load_room, copy);
+        return;
+    }
+    tensor_copy_load(copy);
+    barrier->bytes -= copy->bytes;
+    if (barrier->bytes < 0 && word_of(barrier)->pending == 0)
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s: this copy brings %" PRId64 " bytes more to the phase of its mbarrier than its threads have announced "
+                  "(expect_tx)",
+                  source_line(copy->pc), -barrier->bytes);
+    try_to_end(barrier);
+}
+
+void simt_transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, what, file, line, pc);
+    struct transaction *barrier = transaction_of(address, what, pc);
+    simt_self->place = (struct place){what, file, line};
+    simt_self->last_pc = pc;
+    if (count > word->pending)
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than mbarrier.init was "
+                  "told, or does one arrive for the next phase before this one is over?",
+                  source_line(pc), what, count, (unsigned)word->pending, (unsigned)word->expected);
+    barrier->bytes += bytes;
+    if (barrier->bytes > MOST_BYTES)
+        simt_fail(cudaErrorLaunchFailure, "%s: %s: %" PRId64 " bytes are announced to one phase: at most %d are possible",
+                  source_line(pc), what, barrier->bytes, MOST_BYTES);
+    if (count == 0) return;
+    async_release(simt_worker, simt_self, barrier->arriving);
+    barrier->last = simt_self;
+    word->pending -= count;
+    const struct tensor_copy *copy = NULL;
+    if (async_is_early() || (barrier->bytes == 0 && bytes_under_way(barrier, &copy) == 0)) try_to_end(barrier);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------------------------------------- */
+
+struct wait {
+    struct transaction *barrier;
+    unsigned phase;
+};
+
+static int is_over(void *data) {
+    struct wait *wait = data;
+    struct mbarrier *word = word_of(wait->barrier);
+    if (!mbarrier_is_over(word, wait->phase)) try_to_end(wait->barrier);
+    return mbarrier_is_over(word, wait->phase);
+}
+
+static void describe(void *data, char *text, size_t room) {
+    const struct wait *wait = data;
+    const struct transaction *barrier = wait->barrier;
+    const struct mbarrier *word = word_of(barrier);
+    const struct tensor_copy *copy = NULL;
+    char name[200];
+    describe_address((uintptr_t)word, name, sizeof name);
+    int64_t missing = barrier->bytes - bytes_under_way(barrier, &copy);
+    int length = snprintf(text, room, "for phase %u of the mbarrier %s, to which ", wait->phase, name);
+    if (word->pending > 0)
+        snprintf(text + length, room - (size_t)length, "%u of %u arrivals are missing", (unsigned)word->pending,
+                 (unsigned)word->expected);
+    else
+        snprintf(text + length, room - (size_t)length, "%" PRId64 " bytes are missing that were announced and no copy brings",
+                 missing);
+}
+
+/* Until the phase of this parity is over: the one that is not over yet, if it has it, else the one before. */
+void simt_transaction_wait(size_t address, unsigned parity, const char *file, int line) {
+    static const struct simt_condition over = {"mbarrier.try_wait", is_over, describe};
+    const void *pc = __builtin_return_address(0);
+    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, over.name, file, line, pc);
+    struct wait wait = {transaction_of(address, over.name, pc), word->phase};
+    if ((word->phase & 1) == (parity & 1)) simt_wait_until(&over, &wait, file, line);
+    async_acquire(simt_worker, simt_self, wait.barrier->over);
+}
+
+int simt_transaction_test(size_t address, unsigned parity, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, "mbarrier.test_wait", file, line, pc);
+    struct wait wait = {transaction_of(address, "mbarrier.test_wait", pc), word->phase};
+    if ((word->phase & 1) == (parity & 1) && !is_over(&wait)) {
+        simt_give_way(); /* it will ask again */
+        return false;
+    }
+    async_acquire(simt_worker, simt_self, wait.barrier->over);
+    return true;
+}

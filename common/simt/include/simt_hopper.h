@@ -1,0 +1,123 @@
+/* The instructions of Hopper that inline PTX may name: a part of simt_ptx.h, inside of its namespace. */
+#ifndef SIMT_HOPPER_H
+#define SIMT_HOPPER_H
+
+struct sink {}; /* a result that nobody wants: _ */
+
+template <typename D> static inline void setp_ne_b32(bool &p, D a, unsigned b) { p = (unsigned)a != b; }
+template <typename D> static inline void setp_eq_b32(bool &p, D a, unsigned b) { p = (unsigned)a == b; }
+template <typename D> static inline void setp_ne_u32(bool &p, D a, unsigned b) { p = (unsigned)a != b; }
+template <typename D> static inline void setp_eq_u32(bool &p, D a, unsigned b) { p = (unsigned)a == b; }
+template <typename D> static inline void selp_u32(D &d, unsigned a, unsigned b, bool p) { d = (D)(p ? a : b); }
+template <typename D> static inline void selp_b32(D &d, unsigned a, unsigned b, bool p) { d = (D)(p ? a : b); }
+template <typename D> static inline void selp_s32(D &d, int a, int b, bool p) { d = (D)(p ? a : b); }
+
+/* ---- mbarriers ---- */
+static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count, SIMT_HERE) {
+    simt_transaction_init(barrier, count, file, line);
+}
+static inline void mbarrier_inval_shared__cta_b64(size_t barrier, SIMT_HERE) { simt_transaction_forget(barrier, file, line); }
+static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, SIMT_HERE) {
+    simt_transaction_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
+}
+static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, unsigned count, SIMT_HERE) {
+    simt_transaction_arrive(barrier, count, 0, "mbarrier.arrive", file, line);
+}
+static inline void mbarrier_arrive_expect_tx_shared__cta_b64(sink, size_t barrier, unsigned bytes, SIMT_HERE) {
+    simt_transaction_arrive(barrier, 1, bytes, "mbarrier.arrive.expect_tx", file, line);
+}
+static inline void mbarrier_expect_tx_relaxed_cta_shared__cta_b64(size_t barrier, unsigned bytes, SIMT_HERE) {
+    simt_transaction_arrive(barrier, 0, bytes, "mbarrier.expect_tx", file, line);
+}
+static inline void mbarrier_try_wait_parity_shared__cta_b64(bool &p, size_t barrier, unsigned parity, SIMT_HERE) {
+    simt_transaction_wait(barrier, parity, file, line);
+    p = true;
+}
+static inline void mbarrier_test_wait_parity_shared__cta_b64(bool &p, size_t barrier, unsigned parity, SIMT_HERE) {
+    p = simt_transaction_test(barrier, parity, file, line) != 0;
+}
+static inline void fence_mbarrier_init_release_cluster(SIMT_HERE) { simt_fence_mbarrier_init(file, line); }
+static inline void fence_proxy_async_shared__cta(SIMT_HERE) { simt_fence_proxy(file, line); }
+static inline void fence_proxy_async(SIMT_HERE) { simt_fence_proxy(file, line); }
+
+/* ---- named barriers, registers ---- */
+static inline void bar_sync(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 1, file, line); }
+static inline void bar_arrive(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 0, file, line); }
+static inline void barrier_sync(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 1, file, line); }
+static inline void barrier_arrive(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 0, file, line); }
+static inline void setmaxnreg_dec_sync_aligned_u32(int registers, SIMT_HERE) {
+    simt_set_registers("setmaxnreg.dec", registers, file, line);
+}
+static inline void setmaxnreg_inc_sync_aligned_u32(int registers, SIMT_HERE) {
+    simt_set_registers("setmaxnreg.inc", registers, file, line);
+}
+
+/* ---- copies of tensors: the box's coordinates, the innermost first ---- */
+#define SIMT_PTX_TENSOR(rank, parameters, ...)                                                                                 \
+    static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes(                     \
+        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, SIMT_HERE) {                                     \
+        const int at[] = {__VA_ARGS__};                                                                                        \
+        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, file, line);                               \
+    }                                                                                                                          \
+    static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
+                                                                                    size_t from, SIMT_HERE) {                  \
+        const int at[] = {__VA_ARGS__};                                                                                        \
+        simt_tensor_store(map, rank, at[0], at[1], at[2], at[3], at[4], from, file, line);                                     \
+    }
+#define SIMT_PTX_LIST(...) __VA_ARGS__
+SIMT_PTX_TENSOR(1, (int a), a, 0, 0, 0, 0)
+SIMT_PTX_TENSOR(2, (int a, int b), a, b, 0, 0, 0)
+SIMT_PTX_TENSOR(3, (int a, int b, int c), a, b, c, 0, 0)
+SIMT_PTX_TENSOR(4, (int a, int b, int c, int d), a, b, c, d, 0)
+SIMT_PTX_TENSOR(5, (int a, int b, int c, int d, int e), a, b, c, d, e)
+#undef SIMT_PTX_TENSOR
+#undef SIMT_PTX_LIST
+static inline void cp_async_bulk_commit_group() { simt_bulk_commit(); }
+static inline void cp_async_bulk_wait_group(int groups, SIMT_HERE) { simt_bulk_wait((unsigned)groups, 0, file, line); }
+static inline void cp_async_bulk_wait_group_read(int groups, SIMT_HERE) { simt_bulk_wait((unsigned)groups, 1, file, line); }
+
+/* ---- products of a warpgroup ---- */
+
+/* The accumulators of a thread: an array in order. It is the kernel's own: the product writes it when it is waited for. */
+struct accumulators {
+    float *first;
+    int count; /* 0: not an array in order */
+};
+template <typename... F> static inline accumulators in_braces(float &first, F &...others) {
+    int i = 0;
+    bool in_order = ((&others == &first + ++i) && ...);
+    return {&first, in_order ? 1 + (int)sizeof...(others) : 0};
+}
+static inline simt_registers in_braces(unsigned a, unsigned b, unsigned c, unsigned d) { return {{a, b, c, d}}; }
+
+static inline void wgmma_fence_sync_aligned(SIMT_HERE) { simt_wgmma_fence(file, line); }
+static inline void wgmma_commit_group_sync_aligned(SIMT_HERE) { simt_wgmma_commit(file, line); }
+static inline void wgmma_wait_group_sync_aligned(int groups, SIMT_HERE) { simt_wgmma_wait((unsigned)groups, file, line); }
+
+/* A from shared memory, and A from registers. */
+#define SIMT_PTX_WGMMA(N, type, is_bfloat16)                                                                                   \
+    static inline void wgmma_mma_async_sync_aligned_m64n##N##k16_f32_##type##_##type(                                          \
+        accumulators C, uint64_t A, uint64_t B, bool add, int scale_A, int scale_B, int transpose_A, int transpose_B,          \
+        SIMT_HERE) {                                                                                                           \
+        simt_wgmma(is_bfloat16, N, C.first, C.count, A, {}, 0, B, add, scale_A, scale_B, transpose_A, transpose_B, file,       \
+                   line);                                                                                                      \
+    }                                                                                                                          \
+    static inline void wgmma_mma_async_sync_aligned_m64n##N##k16_f32_##type##_##type(                                          \
+        accumulators C, simt_registers A, uint64_t B, bool add, int scale_A, int scale_B, int transpose_B, SIMT_HERE) {        \
+        simt_wgmma(is_bfloat16, N, C.first, C.count, 0, A, 1, B, add, scale_A, scale_B, 0, transpose_B, file, line);           \
+    }
+#define SIMT_PTX_WGMMA_2(N) SIMT_PTX_WGMMA(N, bf16, 1) SIMT_PTX_WGMMA(N, f16, 0)
+#define SIMT_PTX_WGMMA_8(a, b, c, d) SIMT_PTX_WGMMA_2(a) SIMT_PTX_WGMMA_2(b) SIMT_PTX_WGMMA_2(c) SIMT_PTX_WGMMA_2(d)
+SIMT_PTX_WGMMA_8(8, 16, 24, 32)
+SIMT_PTX_WGMMA_8(40, 48, 56, 64)
+SIMT_PTX_WGMMA_8(72, 80, 88, 96)
+SIMT_PTX_WGMMA_8(104, 112, 120, 128)
+SIMT_PTX_WGMMA_8(136, 144, 152, 160)
+SIMT_PTX_WGMMA_8(168, 176, 184, 192)
+SIMT_PTX_WGMMA_8(200, 208, 216, 224)
+SIMT_PTX_WGMMA_8(232, 240, 248, 256)
+#undef SIMT_PTX_WGMMA
+#undef SIMT_PTX_WGMMA_2
+#undef SIMT_PTX_WGMMA_8
+
+#endif

@@ -1,0 +1,25 @@
+/* What a CUtensorMap holds here: api/ encodes it on the host, collectives/ copy by it. */
+#ifndef SIMT_TENSOR_MAP_H
+#define SIMT_TENSOR_MAP_H
+
+#include <stdint.h>
+
+enum { TENSOR_MAP_MAGIC = 0x544d4150, MOST_DIMENSIONS = 5 };
+
+struct tensor_map {
+    uint32_t magic;
+    uint8_t rank, element_bytes,
+        swizzle; /* swizzle: the bytes after which it repeats, 128 / 16 = 8 for the 128-byte one; or 1 */
+    uint64_t address;
+    uint64_t sizes[MOST_DIMENSIONS];   /* elements, the innermost first */
+    uint64_t strides[MOST_DIMENSIONS]; /* bytes, [0]: of an element */
+    uint16_t box[MOST_DIMENSIONS];
+};
+_Static_assert(sizeof(struct tensor_map) <= 128, "it fits into a CUtensorMap");
+
+/* Where 16 bytes of a swizzled tile lie: the bits from 4 on are exchanged by those from 7 on. */
+static inline uint32_t swizzled_address(uint32_t address, unsigned swizzle) {
+    return address ^ ((address >> 7 & (swizzle - 1)) << 4);
+}
+
+#endif

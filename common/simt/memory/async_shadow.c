@@ -1,0 +1,272 @@
+/* The rules of visibility, with the numbers that docs/simulated-device-inside.md gives them. */
+#define _GNU_SOURCE
+#include "async_shadow.h"
+
+#include "device_memory.h"
+#include "judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- what threads know --------------------------------------------------------------------------------------------------- */
+
+static void join(uint32_t *restrict into, const uint32_t *restrict from, unsigned width) {
+    for (unsigned i = 0; i < width; i++) into[i] = from[i] > into[i] ? from[i] : into[i];
+}
+
+/* Before the first instruction of Hopper only barriers of the block and warp collectives have ordered threads. */
+static void start_rows(struct worker *worker) {
+    struct async_shadow *shadow = worker->async.shadow;
+    for (unsigned t = 0; t < shadow->threads; t++) {
+        struct thread *thread = &worker->threads[t];
+        uint32_t *row = row_of(worker, thread);
+        const struct warp *warp = &worker->warps[t / WARP_SIZE];
+        memset(row, 0, shadow->width * sizeof *row);
+        for (unsigned u = 0; u < shadow->threads; u++) row[u] = worker->shadow.barrier_clock;
+        for (unsigned lane = 0; lane < WARP_SIZE && t / WARP_SIZE * WARP_SIZE + lane < shadow->threads; lane++) {
+            uint32_t *known = &row[t / WARP_SIZE * WARP_SIZE + lane];
+            if (warp->known_to_all[lane] > *known) *known = warp->known_to_all[lane];
+            if (warp->has_partial && warp->known[t % WARP_SIZE][lane] > *known) *known = warp->known[t % WARP_SIZE][lane];
+        }
+        for (unsigned r = 0; r < MOST_READERS; r++) row[reads_column(shadow, r)] = shadow->groups[r];
+    }
+}
+
+void async_start(struct worker *worker) {
+    if (worker->async.on) return;
+    struct async_shadow *shadow = worker->async.shadow;
+    if (shadow == NULL) {
+        shadow = mmap(NULL, sizeof *shadow, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (shadow == MAP_FAILED) simt_fail(cudaErrorMemoryAllocation, "no memory for the checks of asynchronous copies");
+        worker->async.shadow = shadow;
+    }
+    unsigned threads = worker->launch->threads, width = 2 * threads + MOST_TRANSACTIONS + MOST_READERS;
+    if (threads != shadow->threads) {
+        free(shadow->rows);
+        shadow->rows = resize_or_die(NULL, ((size_t)threads + 1) * width * sizeof *shadow->rows);
+        shadow->scratch = shadow->rows + (size_t)threads * width;
+        shadow->threads = threads, shadow->width = width;
+    }
+    memset(shadow->writes, 0, sizeof shadow->writes);
+    memset(shadow->last, 0, sizeof shadow->last);
+    shadow->store_readers = 0;
+    for (unsigned r = 0; r < MOST_READERS; r++) shadow->groups[r]++; /* what an earlier block has left open is over */
+    start_rows(worker);
+    worker->async.on = true;
+}
+
+/* A guess that accuses nobody: what came before is known and fenced. */
+void async_forget(struct worker *worker) {
+    struct async_shadow *shadow = worker->async.shadow;
+    for (unsigned t = 0; worker->async.on && t < shadow->threads; t++)
+        for (unsigned u = 0; u < 2 * shadow->threads; u++) row_of(worker, &worker->threads[t])[u] = 1;
+}
+
+/* What the thread does from now on is of a later clock. One that has reached its end stays: less is then found. */
+static void advance(struct thread *thread) {
+    if (thread->clock < STAMP_CLOCK_MAX) thread->clock++;
+}
+
+void async_release(struct worker *worker, struct thread *thread, uint32_t *row) {
+    advance(thread);
+    join(row, row_of(worker, thread), worker->async.shadow->width);
+    if (row[thread->linear] < thread->clock) row[thread->linear] = thread->clock;
+}
+
+void async_acquire(struct worker *worker, struct thread *thread, const uint32_t *row) {
+    join(row_of(worker, thread), row, worker->async.shadow->width);
+}
+
+void async_fence(struct worker *worker, struct thread *thread) {
+    unsigned threads = worker->async.shadow->threads;
+    uint32_t *row = row_of(worker, thread);
+    advance(thread);
+    row[thread->linear] = thread->clock;
+    join(row + threads, row, threads);
+}
+
+/* Each learns what any of them knew, and what all of them did. */
+void async_meet(struct worker *worker, struct thread *first, unsigned lanes) {
+    struct async_shadow *shadow = worker->async.shadow;
+    memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
+    FOR_EACH_LANE (lane, lanes) join(shadow->scratch, row_of(worker, &first[lane]), shadow->width);
+    FOR_EACH_LANE (lane, lanes) shadow->scratch[first[lane].linear] = first[lane].clock;
+    FOR_EACH_LANE (lane, lanes) memcpy(row_of(worker, &first[lane]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
+}
+
+void async_meet_all(struct worker *worker) {
+    struct async_shadow *shadow = worker->async.shadow;
+    memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
+    for (unsigned t = 0; t < shadow->threads; t++) join(shadow->scratch, row_of(worker, &worker->threads[t]), shadow->width);
+    for (unsigned t = 0; t < shadow->threads; t++) shadow->scratch[t] = worker->threads[t].clock;
+    for (unsigned t = 0; t < shadow->threads; t++)
+        memcpy(row_of(worker, &worker->threads[t]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
+}
+
+const uint32_t *async_row_of_thread(struct worker *worker, struct thread *thread) {
+    struct async_shadow *shadow = worker->async.shadow;
+    memcpy(shadow->scratch, row_of(worker, thread), shadow->width * sizeof *shadow->scratch);
+    shadow->scratch[thread->linear] = UINT32_MAX;
+    return shadow->scratch;
+}
+
+/* A lane knows of itself, too, what the others do not know: what counts is what the others know. */
+const uint32_t *async_row_of_warp(struct worker *worker, struct thread *first_lane) {
+    struct async_shadow *shadow = worker->async.shadow;
+    uint32_t *least = shadow->scratch;
+    memset(least, 0xff, shadow->width * sizeof *least);
+    for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
+        uint32_t *row = row_of(worker, &first_lane[lane]), own = row[first_lane[lane].linear];
+        row[first_lane[lane].linear] = UINT32_MAX;
+        for (unsigned i = 0; i < shadow->width; i++) least[i] = row[i] < least[i] ? row[i] : least[i];
+        row[first_lane[lane].linear] = own;
+    }
+    return least;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------------------------------------- */
+
+static const char *name_of(size_t offset) {
+    static _Thread_local char what[200];
+    describe_address((uintptr_t)simt_worker->shared.start + offset, what, sizeof what);
+    return what;
+}
+
+static void report_under_way(size_t offset, const char *verb, const void *pc, uint32_t copy) {
+    simt_fail(cudaErrorLaunchFailure,
+              "%s: %s %s while the copy of a tensor into it, issued at %s, is under way: wait for the phase of its mbarrier "
+              "first, by the right parity",
+              source_line(pc), verb, name_of(offset), source_line(absolute_pc(copy)));
+}
+
+static void report_not_waited(size_t offset, const char *verb, const void *pc, uint32_t copy) {
+    simt_fail(cudaErrorLaunchFailure,
+              "%s: %s %s, which the copy of a tensor issued at %s has written, but this thread has neither waited for the "
+              "phase of its mbarrier nor met a thread that has",
+              source_line(pc), verb, name_of(offset), source_line(absolute_pc(copy)));
+}
+
+static void report_reader(size_t offset, const char *verb, const void *pc, const struct async_read *read, unsigned reader) {
+    bool wgmma = reader < WARP_READERS;
+    simt_fail(cudaErrorLaunchFailure, "%s: %s %s while the %s issued at %s may still read it: %s", source_line(pc), verb,
+              name_of(offset), wgmma ? "wgmma" : "store of a tensor", source_line(absolute_pc(read->pc)),
+              wgmma
+                  ? "its warp must wait for it (wgmma.wait_group), and this thread must meet that warp at a barrier after that"
+                  : "its thread must wait for it (cp.async.bulk.wait_group.read), and this thread must meet it at a barrier "
+                    "after that");
+}
+
+/* ---- accesses -------------------------------------------------------------------------------------------------------------- */
+
+/* Rules 2 and 4: whoever accesses what a copy has written must have waited, or have met who has. */
+static void judge_after_copy(const uint32_t *row, size_t offset, const char *verb, const void *pc) {
+    const struct async_shadow *shadow = simt_worker->async.shadow;
+    const struct async_write *write = &shadow->writes[offset / UNIT];
+    if (!shadow->last[offset / 4]) return;
+    if (write->pending)
+        report_under_way(offset, verb, pc, write->pc);
+    else if (row[phase_column(shadow, write->barrier)] < write->phase)
+        report_not_waited(offset, verb, pc, write->pc);
+}
+
+/* Rule 5: whoever writes must know that the asynchronous readers are done. */
+static void judge_after_readers(const uint32_t *row, size_t offset, const char *verb, const void *pc) {
+    const struct async_shadow *shadow = simt_worker->async.shadow;
+    unsigned warps = (shadow->threads + WARP_SIZE - 1) / WARP_SIZE;
+    for (unsigned r = 0; r < WARP_READERS + shadow->store_readers; r = r + 1 == warps ? WARP_READERS : r + 1) {
+        const struct async_read *read = &shadow->reads[offset / UNIT][r];
+        if (read->group > row[reads_column(shadow, r)]) report_reader(offset, verb, pc, read, r);
+    }
+}
+
+void async_judge(size_t offset, size_t bytes, enum access_kind kind, const void *pc) {
+    struct async_shadow *shadow = simt_worker->async.shadow;
+    const uint32_t *row = row_of(simt_worker, simt_self);
+    for (size_t at = offset / 4 * 4; at < offset + bytes; at += 4) {
+        judge_after_copy(row, at, only_reads(kind) ? "read of" : "write to", pc);
+        if (only_reads(kind)) continue;
+        judge_after_readers(row, at, "write to", pc);
+        shadow->last[at / 4] = false;
+    }
+}
+
+/* Rule 1: of an ordinary store the async proxy sees nothing before its issuer knows of it, and a fence lies between. */
+static void judge_after_store(const uint32_t *row, const struct cell *cell, size_t offset, const char *what, const void *pc) {
+    const struct async_shadow *shadow = simt_worker->async.shadow;
+    if (!same_owner(cell->write, stamp_in_shared(0, simt_worker))) return;
+    unsigned writer = stamp_thread(cell->write);
+    struct uint3 index = index_in(simt_worker->launch->block, writer);
+    if (cell->write_clock >= row[writer])
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "race on %s: %s at %s accesses it; thread (%u,%u,%u) of the same block wrote it at %s, and nothing orders the "
+            "two: a barrier is missing between them",
+            name_of(offset), what, source_line(pc), index.x, index.y, index.z, source_line(absolute_pc(cell->write_pc)));
+    else if (cell->write_clock >= row[fenced_column(shadow, writer)])
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s: %s accesses %s through the async proxy, and thread (%u,%u,%u) wrote it by an ordinary store at %s: no "
+                  "fence.proxy.async by a thread that knew of the store stands between them. The thread that stores must "
+                  "execute it before the barrier",
+                  source_line(pc), what, name_of(offset), index.x, index.y, index.z, source_line(absolute_pc(cell->write_pc)));
+}
+
+static void judge_after_stores(const uint32_t *row, size_t offset, const char *what, const void *pc) {
+    const struct cell *word = &simt_worker->shared.cells[offset / 4];
+    if (simt_worker->async.shadow->last[offset / 4]) return;
+    const struct cell *cells = word->split ? byte_cells(simt_worker->shared.cells, SHARED_BYTES_MAX, offset / 4) : word;
+    for (int i = 0; i < (word->split ? 4 : 1); i++) judge_after_store(row, &cells[i], offset + (size_t)i, what, pc);
+}
+
+/* Rule 10, as far as copies have written the tile. */
+static void judge_swizzle(size_t offset, unsigned swizzle, const char *what, const void *pc) {
+    static const char *const names[] = {"no", "no", "the 32-byte", "", "the 64-byte", "", "", "", "the 128-byte"};
+    const struct async_write *write = &simt_worker->async.shadow->writes[offset / UNIT];
+    if (write->swizzle == swizzle) return;
+    simt_fail(
+        cudaErrorLaunchFailure,
+        "%s: %s reads %s in %s swizzle, but the copy of a tensor at %s has written it in %s swizzle: the product would take "
+        "elements of other columns",
+        source_line(pc), what, name_of(offset), names[swizzle], source_line(absolute_pc(write->pc)), names[write->swizzle]);
+}
+
+void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, const char *what, const void *pc) {
+    struct async_shadow *shadow = simt_worker->async.shadow;
+    for (size_t at = offset; at < offset + UNIT; at += 4) {
+        bool written =
+            shadow->last[at / 4] || same_owner(simt_worker->shared.cells[at / 4].write, stamp_in_shared(0, simt_worker));
+        if (!written)
+            simt_fail(cudaErrorLaunchFailure,
+                      "%s: %s reads %s, which nobody has written in this block: does its descriptor or swizzle match how the "
+                      "tile was written?",
+                      source_line(pc), what, name_of(at));
+        judge_after_copy(row, at, "asynchronous read of", pc);
+        judge_after_stores(row, at, what, pc);
+    }
+    if (shadow->last[offset / 4]) judge_swizzle(offset, swizzle, what, pc);
+    shadow->reads[offset / UNIT][reader] = (struct async_read){shadow->groups[reader] + 1, relative_pc(pc)};
+}
+
+void async_judge_write(const uint32_t *row, size_t offset, unsigned barrier, uint32_t phase, unsigned swizzle, const void *pc) {
+    struct async_shadow *shadow = simt_worker->async.shadow;
+    judge_after_readers(row, offset, "copy of a tensor into", pc);
+    for (size_t at = offset; at < offset + UNIT; at += 4) {
+        judge_after_copy(row, at, "copy of a tensor into", pc);
+        judge_after_stores(row, at, "the copy of a tensor", pc);
+        shadow->last[at / 4] = true;
+    }
+    shadow->writes[offset / UNIT] = (struct async_write){phase, relative_pc(pc), (uint16_t)barrier, (uint8_t)swizzle, true};
+}
+
+void async_landed(struct worker *worker, const struct thread *issuer, size_t offset, size_t bytes) {
+    for (size_t at = offset; at < offset + bytes; at += UNIT) worker->async.shadow->writes[at / UNIT].pending = false;
+    for (size_t word = offset / 4; word < (offset + bytes) / 4; word++) {
+        struct cell *cell = &worker->shared.cells[word], *own = byte_cells(worker->shared.cells, SHARED_BYTES_MAX, word);
+        for (int i = 0; i < 5; i++) {
+            struct cell *landed = i == 4 ? cell : &own[i];
+            if (i < 4 && !cell->split) continue;
+            landed->write = stamp_in_shared(issuer->stamp, worker);
+            landed->write_clock = issuer->clock;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+/* What threads know of one another, exactly, and who accesses shared memory asynchronously. Hopper's copies and products run
+ * beside the threads, in the async proxy: an order between two threads is not enough for them.
+ *
+ * Each thread has a row of clocks. What it knows grows where it waits: at a barrier of any kind, or where its warp meets.
+ *
+ *     known[u]    it knows what thread u did before this clock
+ *     fenced[u]   and that a fence.proxy.async came between: of these the async proxy sees the stores
+ *     phases[b]   it has waited for so many phases of mbarrier b: their copies have landed
+ *     reads[r]    it knows that so many groups of reader r are done with shared memory. Readers are the warps of wgmma, and
+ *                 from WARP_READERS on the threads that store tensors
+ *
+ * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. */
+#ifndef SIMT_ASYNC_SHADOW_H
+#define SIMT_ASYNC_SHADOW_H
+
+#include "shadow.h"
+
+enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, UNIT = 16, UNITS = SHARED_BYTES_MAX / UNIT };
+
+struct async_shadow {
+    unsigned threads, width; /* of a row */
+    uint32_t *rows, *scratch;
+    unsigned store_readers;
+    uint32_t groups[MOST_READERS]; /* of each reader, closed; never reset: of earlier blocks nothing is unknown */
+    struct async_write {           /* the last copy into these 16 bytes */
+        uint32_t phase, pc;        /* it lands with this phase, from 1; 0: none */
+        uint16_t barrier;
+        uint8_t swizzle;
+        bool pending;
+    } writes[UNITS];
+    bool last[SHARED_BYTES_MAX / 4]; /* the last write of the word was such a copy */
+    struct async_read {
+        uint32_t group, pc;
+    } reads[UNITS][MOST_READERS];
+};
+
+static inline uint32_t *row_of(const struct worker *worker, const struct thread *thread) {
+    return worker->async.shadow->rows + (size_t)thread->linear * worker->async.shadow->width;
+}
+static inline unsigned fenced_column(const struct async_shadow *shadow, unsigned thread) { return shadow->threads + thread; }
+static inline unsigned phase_column(const struct async_shadow *shadow, unsigned barrier) {
+    return 2 * shadow->threads + barrier;
+}
+static inline unsigned reads_column(const struct async_shadow *shadow, unsigned reader) {
+    return 2 * shadow->threads + MOST_TRANSACTIONS + reader;
+}
+
+void async_start(struct worker *worker);  /* by an instruction of Hopper */
+void async_forget(struct worker *worker); /* all orders have aged */
+/* A thread lets others know, through `row`; who waits there, learns. What the thread does next is not known by that. */
+void async_release(struct worker *worker, struct thread *thread, uint32_t *row);
+void async_acquire(struct worker *worker, struct thread *thread, const uint32_t *row);
+void async_fence(struct worker *worker, struct thread *thread); /* fence.proxy.async */
+void async_meet(struct worker *worker, struct thread *first, unsigned lanes);
+void async_meet_all(struct worker *worker);
+/* What all lanes of a warp know, or this thread: to judge what they issue. Valid until the next call. */
+const uint32_t *async_row_of_warp(struct worker *worker, struct thread *first_lane);
+const uint32_t *async_row_of_thread(struct worker *worker, struct thread *thread);
+
+/* An ordinary access to shared memory. */
+void async_judge(size_t offset, size_t bytes, enum access_kind kind, const void *pc);
+/* 16 bytes are read asynchronously from now on, as a part of the reader's open group, in a tile with this swizzle. */
+void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, const char *what, const void *pc);
+/* They are written, from now on until phase `phase` of the barrier. */
+void async_judge_write(const uint32_t *row, size_t offset, unsigned barrier, uint32_t phase, unsigned swizzle, const void *pc);
+void async_landed(struct worker *worker, const struct thread *issuer, size_t offset, size_t bytes);
+
+#endif
