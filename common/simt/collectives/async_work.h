@@ -57,6 +57,7 @@ struct async_work {
     unsigned store_thread_count;
     struct {
         int last;
+        const void *pc;
         unsigned count;
     } registers[MAX_BLOCK_THREADS / WARP_SIZE]; /* setmaxnreg, of each warp */
     struct warp_products *products;             /* of each warp: wgmma.c */

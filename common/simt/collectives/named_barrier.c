@@ -74,6 +74,7 @@ void simt_set_registers(const char *what, int registers, const char *file, int l
         simt_fail(cudaErrorLaunchFailure, "%s: %s: %d registers: it must be a multiple of 8 from 24 to 256",
                   source_line(__builtin_return_address(0)), what, registers);
     if (simt_self->linear % WARP_SIZE != 0) return;
+    work->registers[simt_self->linear / WARP_SIZE].pc = __builtin_return_address(0);
     work->registers[simt_self->linear / WARP_SIZE].last = registers;
     work->registers[simt_self->linear / WARP_SIZE].count++;
 }
@@ -87,9 +88,9 @@ void registers_end_block(struct worker *worker) {
         simt_fail_at(
             &worker->threads[w * WARP_SIZE], cudaErrorLaunchFailure,
             "setmaxnreg is an instruction of a warpgroup: warp %u has executed %u of them, the last for %d registers, and "
-            "warp %u %u, the last for %d",
+            "warp %u %u, the last for %d: %s",
             first, work->registers[first].count, work->registers[first].last, w, work->registers[w].count,
-            work->registers[w].last);
+            work->registers[w].last, source_line(work->registers[work->registers[w].count > 0 ? w : first].pc));
         return;
     }
 }

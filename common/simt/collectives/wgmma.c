@@ -43,7 +43,8 @@ struct warp_products {
     uint64_t block; /* its serial: what another one has left is forgotten */
     struct product *list;
     unsigned count, room, committed, issued;
-    uint64_t what; /* a hash of all that were issued, the same for the warps of a warpgroup */
+    const void *pc; /* of the last */
+    uint64_t what;  /* a hash of all that were issued, the same for the warps of a warpgroup */
 };
 
 struct operand {
@@ -170,6 +171,7 @@ static void issue(const struct simt_lanes *lanes) {
     judge_matrix(first, &B, 0, (uint32_t)product.N, 'B', product.pc);
     product.group = products->committed;
     products->issued++;
+    products->pc = product.pc;
     products->what = (products->what ^ product.A ^ product.B * 3 ^ (uint64_t)product.N << 56) * 0x100000001b3u;
     if (async_is_early()) {
         compute(&product, warp);
@@ -268,8 +270,8 @@ void wgmma_end_block(struct worker *worker) {
             simt_fail_at(
                 &worker->threads[w * WARP_SIZE], cudaErrorLaunchFailure,
                 "wgmma is an instruction of a warpgroup: of the warps %u to %u all must execute the same ones, but warp %u "
-                "has executed %u and warp %u %u, or with other descriptors",
-                first, first + WARPGROUP - 1, first, issued_a, w, issued_b);
+                "has executed %u and warp %u %u, or with other descriptors; the last is at %s",
+                first, first + WARPGROUP - 1, first, issued_a, w, issued_b, source_line(issued_a > 0 ? a->pc : b->pc));
             return;
         }
 }

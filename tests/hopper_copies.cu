@@ -1,0 +1,177 @@
+/* cp.async.bulk.tensor against plain C: boxes of 1 to 5 dimensions, swizzled and at the edges; and what cuTensorMapEncodeTiled()
+ * refuses. For cards of compute_capability = 90. */
+#include "device_test.h"
+
+#include <stdint.h>
+
+#include "hopper.cuh"
+
+TestSuite(tensor_maps, .init = need_device, .timeout = 60);
+TestSuite(tensor_copies, .init = need_device, .timeout = 60);
+
+typedef decltype(&cuTensorMapEncodeTiled) encoder;
+static encoder find_encoder() {
+    void *function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    EXPECT_OK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
+    cr_assert_eq(found, cudaDriverEntryPointSuccess);
+    return (encoder)function;
+}
+
+/* What a test changes of a map that is right. */
+struct request {
+    CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    cuuint32_t rank = 3;
+    uintptr_t misaligned = 0;
+    cuuint64_t sizes[5] = {72, 30, 3, 2, 2}, strides[4] = {160, 160 * 30, 160 * 90, 160 * 180};
+    cuuint32_t box[5] = {64, 8, 1, 1, 1}, every[5] = {1, 1, 1, 1, 1};
+    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+};
+
+static CUresult encode(CUtensorMap *map, const void *memory, const request &r) {
+    return find_encoder()(map, r.type, r.rank, (char *)memory + r.misaligned, r.sizes, r.strides, r.box, r.every,
+                          CU_TENSOR_MAP_INTERLEAVE_NONE, r.swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+Test(tensor_maps, refused) {
+    CUtensorMap map;
+    void *memory = filled_on_device<char>(0, 1 << 20);
+    capture_stderr();
+    cr_assert_eq(encode(&map, memory, {}), CUDA_SUCCESS);
+    cr_assert_eq(encode(&map, memory, {.misaligned = 8}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.rank = 0}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.rank = 6}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.sizes = {72, 0, 3}}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.strides = {152, 160 * 30}}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.strides = {160, (cuuint64_t)1 << 40}}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.box = {64, 257, 1}}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.box = {64, 0, 1}}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.box = {72, 8, 1}}), CUDA_ERROR_INVALID_VALUE); /* wider than the swizzle */
+    cr_assert_eq(encode(&map, memory, {.box = {60, 8, 1}}), CUDA_ERROR_INVALID_VALUE); /* 120 bytes */
+    cr_assert_eq(encode(&map, memory, {.every = {1, 9, 1}}), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(encode(&map, memory, {.box = {64, 8, 1}, .swizzle = CU_TENSOR_MAP_SWIZZLE_64B}),
+                 CUDA_ERROR_INVALID_VALUE);
+    cudaFree(memory);
+}
+
+Test(tensor_maps, entry_points) {
+    void *function = &function;
+    cudaDriverEntryPointQueryResult found;
+    EXPECT_OK(cudaGetDriverEntryPointByVersion("cuNoSuchFunction", &function, 12000, cudaEnableDefault, &found));
+    cr_assert_eq(found, cudaDriverEntryPointSymbolNotFound);
+    cr_assert_null(function);
+}
+
+/* ---- loads and stores: the box as shared memory holds it, byte by byte; and back to another place ---- */
+
+extern __shared__ __align__(1024) unsigned char bytes[];
+
+struct place {
+    int at[5];
+};
+
+template <int RANK> __device__ static void load_box(const CUtensorMap *map, place p, uint64_t *full) {
+    uint32_t to = shared_address(bytes), barrier = shared_address(full);
+    if constexpr (RANK == 1)
+        asm volatile(
+            "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2}], [%3];" ::"r"(
+                to),
+            "l"(map), "r"(p.at[0]), "r"(barrier)
+            : "memory");
+    if constexpr (RANK == 2)
+        asm volatile(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
+                "r"(to),
+            "l"(map), "r"(p.at[0]), "r"(p.at[1]), "r"(barrier)
+            : "memory");
+    if constexpr (RANK == 3) tma_load(bytes, map, p.at[0], p.at[1], p.at[2], full);
+    if constexpr (RANK == 4)
+        asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+                     "%4, %5}], [%6];" ::"r"(to),
+                     "l"(map), "r"(p.at[0]), "r"(p.at[1]), "r"(p.at[2]), "r"(p.at[3]), "r"(barrier)
+                     : "memory");
+    if constexpr (RANK == 5)
+        asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+                     "%4, %5, %6}], [%7];" ::"r"(to),
+                     "l"(map), "r"(p.at[0]), "r"(p.at[1]), "r"(p.at[2]), "r"(p.at[3]), "r"(p.at[4]), "r"(barrier)
+                     : "memory");
+}
+
+template <int RANK>
+__global__ static void copy_box(const __grid_constant__ CUtensorMap map, const __grid_constant__ CUtensorMap to,
+                                place p, int count, unsigned char *seen) {
+    __shared__ uint64_t full;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&full, 1);
+        fence_mbarrier_init();
+        mbarrier_arrive_expect(&full, count);
+        load_box<RANK>(&map, p, &full);
+    }
+    __syncthreads();
+    mbarrier_wait(&full, 0);
+    for (int i = threadIdx.x; i < count; i += blockDim.x) seen[i] = bytes[i];
+    if (RANK != 3 || threadIdx.x != 0) return;
+    tma_store(&to, p.at[0], p.at[1], p.at[2], bytes);
+    tma_commit();
+    tma_wait_read<0>();
+}
+
+enum { ELEMENTS = 80 * 30 * 3 * 2 * 2 }; /* of 16 bits; rows of 72 are 80 apart */
+
+template <int RANK> static void check_box(CUtensorMapSwizzle swizzle, place p, const cuuint32_t (&box)[5]) {
+    static uint16_t values[ELEMENTS];
+    for (int i = 0; i < ELEMENTS; i++) values[i] = (uint16_t)(i * 40503u + 7);
+    uint16_t *memory = on_device(values), *target = filled_on_device<uint16_t>(0, ELEMENTS);
+    request r = {.rank = RANK, .swizzle = swizzle};
+    memcpy(r.box, box, sizeof r.box);
+    int count = 2;
+    for (int d = 0; d < RANK; d++) count *= (int)box[d];
+    CUtensorMap map, to;
+    cr_assert_eq(encode(&map, memory, r), CUDA_SUCCESS);
+    cr_assert_eq(encode(&to, target, r), CUDA_SUCCESS);
+    unsigned char *seen = filled_on_device<unsigned char>(0xff, (size_t)count);
+    copy_box<RANK><<<1, 64, count>>>(map, to, p, count, seen);
+    std::vector<unsigned char> got = take_back(seen, (size_t)count);
+    std::vector<uint16_t> stored = take_back(target, ELEMENTS), wanted(ELEMENTS);
+    cuuint64_t strides[5] = {2, 160, 160 * 30, 160 * 90, 160 * 180};
+    int mask = swizzle == CU_TENSOR_MAP_SWIZZLE_128B  ? 7
+               : swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 3
+                                                      : swizzle == CU_TENSOR_MAP_SWIZZLE_32B;
+    for (int i = 0; i < count / 2; i++) {
+        int rest = i, address = 2 * i;
+        long offset = 0;
+        bool inside = true;
+        for (int d = 0; d < RANK; rest /= (int)box[d++]) {
+            long index = p.at[d] + rest % (int)box[d];
+            inside = inside && index >= 0 && index < (long)r.sizes[d];
+            offset += index * (long)strides[d];
+        }
+        address ^= (address >> 7 & mask) << 4;
+        uint16_t value;
+        memcpy(&value, &got[(size_t)address], 2);
+        cr_assert_eq(value, inside ? values[offset / 2] : 0, "rank %d, swizzle %d, element %d", RANK, (int)swizzle, i);
+        if (inside && RANK == 3) wanted[(size_t)offset / 2] = values[offset / 2];
+    }
+    for (int i = 0; i < ELEMENTS; i++) cr_assert_eq(stored[i], wanted[i], "stored element %d", i);
+    EXPECT_OK(cudaFree(memory));
+}
+
+Test(tensor_copies, swizzles_and_edges) {
+    static const place places[] = {{{0, 0, 0}}, {{8, 5, 1}}, {{64, 27, 2}}, {{-3, -2, 0}}, {{16, 0, 2}}, {{5, 29, -1}}};
+    for (const place &p : places) {
+        check_box<3>(CU_TENSOR_MAP_SWIZZLE_128B, p, {64, 16, 1, 1, 1});
+        check_box<3>(CU_TENSOR_MAP_SWIZZLE_64B, p, {32, 16, 2, 1, 1});
+        check_box<3>(CU_TENSOR_MAP_SWIZZLE_32B, p, {16, 8, 3, 1, 1});
+        check_box<3>(CU_TENSOR_MAP_SWIZZLE_NONE, p, {72, 9, 1, 1, 1});
+    }
+}
+
+Test(tensor_copies, dimensions) {
+    for (int at = -1; at < 2; at++) {
+        check_box<1>(CU_TENSOR_MAP_SWIZZLE_NONE, {{at * 20}}, {64, 1, 1, 1, 1});
+        check_box<2>(CU_TENSOR_MAP_SWIZZLE_128B, {{at * 20, at}}, {64, 8, 1, 1, 1});
+        check_box<4>(CU_TENSOR_MAP_SWIZZLE_64B, {{at * 20, at, 1, at}}, {32, 4, 2, 2, 1});
+        check_box<5>(CU_TENSOR_MAP_SWIZZLE_NONE, {{at * 20, at, 1, at, 1}}, {16, 4, 2, 2, 2});
+    }
+}

@@ -1,0 +1,518 @@
+// Planted faults with Hopper's instructions, and their correct twins: as those of race_faults.cu. For cards of
+// compute_capability = 90.
+#include "faults.h"
+
+#include "hopper.cuh"
+
+// A tile is 8 rows of 32 ints, 1024 bytes; `in` is a tensor of 24 such rows.
+enum { TILE = 256, ROWS = 8, COLUMNS = 32, TILE_BYTES = TILE * 4 };
+
+struct shape {
+    CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_INT32;
+    int columns = COLUMNS, rows = 24, stride = 4 * COLUMNS, box_rows = ROWS;
+    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
+};
+
+static CUtensorMap map_of(const int *in, shape s = {}) {
+    CUtensorMap map = {};
+    void *function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+    cuuint64_t sizes[] = {(cuuint64_t)s.columns, (cuuint64_t)s.rows, 1},
+               strides[] = {(cuuint64_t)s.stride, (cuuint64_t)s.stride * s.rows};
+    cuuint32_t box[] = {(cuuint32_t)s.columns, (cuuint32_t)s.box_rows, 1}, every[] = {1, 1, 1};
+    CUresult result = ((decltype(&cuTensorMapEncodeTiled))function)(
+        &map, s.type, 3, (void *)in, sizes, strides, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE, s.swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    cr_assert_eq(result, CUDA_SUCCESS);
+    return map;
+}
+
+#define MAP const __grid_constant__ CUtensorMap map
+extern __shared__ __align__(1024) int smem[]; // the tile, and what else a kernel needs
+
+__device__ static void ready(uint64_t *barrier, int count, bool fences = true) {
+    if (threadIdx.x == 0) {
+        mbarrier_init(barrier, count);
+        if (fences) fence_mbarrier_init();
+    }
+    __syncthreads();
+}
+
+// ---- loads
+
+template <bool CORRECT> __global__ static void tile_before_wait(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full); // here
+    }
+    __syncthreads();
+    if (CORRECT) mbarrier_wait(&full, 0);
+    out[threadIdx.x] = smem[threadIdx.x]; // here
+    mbarrier_wait(&full, 0);
+}
+FAULT(tile_before_wait, cudaErrorLaunchFailure, "is under way", FIRST(T, in[i]),
+      tile_before_wait<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void tile_by_wrong_parity(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    int sum = 0;
+    for (int tile = 0; tile < 3; tile++) {
+        if (threadIdx.x == 0) {
+            mbarrier_arrive_expect(&full, TILE_BYTES);
+            tma_load(smem, &map, 0, tile * ROWS, 0, &full); // here
+        }
+        __syncthreads();
+        mbarrier_wait(&full, CORRECT ? tile % 2 : 0);
+        sum += smem[threadIdx.x]; // here
+        __syncthreads();
+    }
+    out[threadIdx.x] = sum;
+}
+FAULT(tile_by_wrong_parity, cudaErrorLaunchFailure, "is under way", FIRST(T, in[i] + in[TILE + i] + in[2 * TILE + i]),
+      tile_by_wrong_parity<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+// One thread waits. The others must meet it after that: its wait is enough for all then.
+template <bool CORRECT> __global__ static void one_waits(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full); // here
+        mbarrier_wait(&full, 0);
+    }
+    if (CORRECT)
+        __syncthreads();
+    else
+        for (int i = 0; i < 100; i++) __nanosleep(1);
+    out[threadIdx.x] = smem[threadIdx.x]; // here
+}
+FAULT(one_waits, cudaErrorLaunchFailure, "neither waited", FIRST(T, in[i]),
+      one_waits<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void barrier_without_fence(MAP, int *out) {
+    __shared__ uint64_t full;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&full, 1); // here
+        if (CORRECT) fence_mbarrier_init();
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full); // here
+    }
+    __syncthreads();
+    mbarrier_wait(&full, 0);
+    out[threadIdx.x] = smem[threadIdx.x];
+}
+FAULT(barrier_without_fence, cudaErrorLaunchFailure, "without fence.mbarrier_init", FIRST(T, in[i]),
+      barrier_without_fence<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void announced_too_much(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, CORRECT ? TILE_BYTES : 2 * TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full);
+    }
+    mbarrier_wait(&full, 0); // here
+    out[threadIdx.x] = smem[threadIdx.x];
+}
+FAULT(announced_too_much, cudaErrorLaunchFailure, "1024 bytes are missing that were announced and no copy brings",
+      FIRST(T, in[i]), announced_too_much<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void announced_too_little(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, CORRECT ? TILE_BYTES : TILE_BYTES / 2);
+        tma_load(smem, &map, 0, 0, 0, &full); // here
+    }
+    mbarrier_wait(&full, 0);
+    out[threadIdx.x] = smem[threadIdx.x];
+}
+FAULT(announced_too_little, cudaErrorLaunchFailure, "but its threads have announced 512 only", FIRST(T, in[i]),
+      announced_too_little<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void arrival_missing(const int *in, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, CORRECT ? T : T + 1);
+    out[threadIdx.x] = in[threadIdx.x];
+    mbarrier_arrive(&full);
+    mbarrier_wait(&full, 0); // here
+}
+FAULT(arrival_missing, cudaErrorLaunchFailure, "1 of 129 arrivals are missing", FIRST(T, in[i]),
+      arrival_missing<CORRECT><<<1, T>>>(in, out))
+
+// Another thread arrives than the barrier was told of, before the phase is over.
+template <bool CORRECT> __global__ static void arrival_too_many(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) mbarrier_arrive_expect(&full, TILE_BYTES);
+    __syncthreads();
+    if (!CORRECT && threadIdx.x == 1) mbarrier_arrive(&full); // here
+    __syncthreads();
+    if (threadIdx.x == 0) tma_load(smem, &map, 0, 0, 0, &full);
+    mbarrier_wait(&full, 0);
+    out[threadIdx.x] = smem[threadIdx.x];
+}
+FAULT(arrival_too_many, cudaErrorLaunchFailure, "1 arrivals, but the phase waits for 0 of 1 only", FIRST(T, in[i]),
+      arrival_too_many<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+// The block ends before the copy has landed.
+template <bool CORRECT> __global__ static void load_never_waited_for(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full); // here
+    }
+    if (CORRECT) mbarrier_wait(&full, 0);
+    out[threadIdx.x] = 7;
+}
+FAULT(load_never_waited_for, cudaErrorLaunchFailure, "the block ends while this copy", FIRST(T, 7),
+      load_never_waited_for<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+// ---- tensor maps that are not what the kernel takes them for
+
+__device__ static void take_tile(uint64_t *full, int *out) {
+    mbarrier_wait(full, 0);
+    out[threadIdx.x] = smem[threadIdx.x];
+}
+
+template <bool CORRECT> __global__ static void map_of_wrong_stride(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) mbarrier_arrive_expect(&full, TILE_BYTES);
+    if (threadIdx.x == 0) tma_load(smem, &map, 0, 2 * ROWS, 0, &full); // here
+    take_tile(&full, out);
+}
+FAULT(map_of_wrong_stride, cudaErrorIllegalAddress, "read of 16 bytes out of bounds", FIRST(T, in[2 * TILE + i]),
+      map_of_wrong_stride<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in, {.stride = CORRECT ? 128 : 256}), out))
+
+template <bool CORRECT> __global__ static void map_of_wrong_box(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) mbarrier_arrive_expect(&full, TILE_BYTES);
+    if (threadIdx.x == 0) tma_load(smem, &map, 0, 0, 0, &full); // here
+    take_tile(&full, out);
+}
+FAULT(map_of_wrong_box, cudaErrorIllegalAddress, "goes past the end", FIRST(T, in[i]),
+      map_of_wrong_box<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in, {.box_rows = CORRECT ? 8 : 16}), out))
+
+template <bool CORRECT> __global__ static void map_of_wrong_type(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) mbarrier_arrive_expect(&full, TILE_BYTES);
+    if (threadIdx.x == 0) tma_load(smem, &map, 0, 0, 0, &full);
+    mbarrier_wait(&full, 0); // here
+    out[threadIdx.x] = smem[threadIdx.x];
+}
+FAULT(map_of_wrong_type, cudaErrorLaunchFailure, "512 bytes are missing that were announced", FIRST(T, in[i]),
+      map_of_wrong_type<CORRECT><<<1, T, TILE_BYTES>>>(
+          map_of(in, {.type = CORRECT ? CU_TENSOR_MAP_DATA_TYPE_INT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16}), out))
+
+// ---- ordinary stores and the async proxy
+
+template <bool CORRECT> __global__ static void store_without_fence(MAP, const int *in) {
+    for (int i = threadIdx.x; i < TILE; i += T) smem[i] = in[i]; // here
+    if (CORRECT) fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    tma_store(&map, 0, 0, 0, smem); // here
+    tma_commit();
+    tma_wait_read<0>();
+}
+FAULT(store_without_fence, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(TILE, in[i]),
+      store_without_fence<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
+
+// The fence of a thread covers what it knows of: another thread's stores it learns of at the barrier only.
+template <bool CORRECT> __global__ static void fence_before_barrier(MAP, const int *in) {
+    for (int i = threadIdx.x; i < TILE; i += T) smem[i] = in[i]; // here
+    if (!CORRECT && threadIdx.x == 0) fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (CORRECT) fence_proxy_async();
+    tma_store(&map, 0, 0, 0, smem); // here
+    tma_commit();
+    tma_wait_read<0>();
+}
+FAULT(fence_before_barrier, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(TILE, in[i]),
+      fence_before_barrier<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
+
+// 32 lanes store, one is elected: a fence and an arrival carry what that lane knows, not what its warp has done.
+template <bool CORRECT> __global__ static void elected_without_syncwarp(MAP, const int *in) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x / 32 == 1) {
+        for (int i = threadIdx.x % 32; i < TILE; i += 32) smem[i] = in[i]; // here
+        fence_proxy_async();
+        if (CORRECT) __syncwarp();
+        if (threadIdx.x == 32) mbarrier_arrive(&full);
+    }
+    if (threadIdx.x != 0) return;
+    mbarrier_wait(&full, 0);
+    tma_store(&map, 0, 0, 0, smem); // here
+    tma_commit();
+    tma_wait_read<0>();
+}
+FAULT(elected_without_syncwarp, cudaErrorLaunchFailure, "nothing orders the two", FIRST(TILE, in[i]),
+      elected_without_syncwarp<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
+
+// A loop of no rounds skips the only fence.
+template <bool CORRECT> __global__ static void loop_skips_fence(MAP, const int *in, int rounds) {
+    for (int i = threadIdx.x; i < TILE; i += T) smem[i] = in[i]; // here
+    for (int i = 0; i < rounds; i++) fence_proxy_async();
+    if (CORRECT) fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    tma_store(&map, 0, 0, 0, smem); // here
+    tma_commit();
+    tma_wait_read<0>();
+}
+FAULT(loop_skips_fence, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(TILE, in[i]),
+      loop_skips_fence<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in, 0))
+
+template <bool CORRECT> __global__ static void overwrites_store(MAP, const int *in) {
+    for (int i = threadIdx.x; i < TILE; i += T) smem[i] = in[i];
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        tma_store(&map, 0, 0, 0, smem); // here
+        tma_commit();
+        if (CORRECT) tma_wait_read<0>();
+    }
+    __syncthreads();
+    smem[threadIdx.x] = 0; // here
+    if (threadIdx.x == 0) tma_wait_read<0>();
+}
+FAULT(overwrites_store, cudaErrorLaunchFailure, "while the store of a tensor", FIRST(TILE, in[i]),
+      overwrites_store<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
+
+template <bool CORRECT> __global__ static void store_never_waited_for(MAP, const int *in) {
+    for (int i = threadIdx.x; i < TILE; i += T) smem[i] = in[i];
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    tma_store(&map, 0, 0, 0, smem); // here
+    tma_commit();
+    if (CORRECT) tma_wait_read<0>();
+}
+FAULT(store_never_waited_for, cudaErrorLaunchFailure, "the block ends while this store", FIRST(TILE, in[i]),
+      store_never_waited_for<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
+
+// ---- products: a tile of ones, 64 rows of 64 elements of 16 bits
+
+enum { ONES_BYTES = 64 * 128 };
+
+__device__ static void fill_with_ones(bool fences = true) {
+    for (int i = threadIdx.x; i < ONES_BYTES / 4; i += T) smem[i] = 0x3c003c00;
+    if (fences) fence_proxy_async();
+    __syncthreads();
+}
+__device__ static uint64_t ones(int k = 0) { return swizzled_tile((const char *)smem + 32 * k, 0); }
+
+template <bool CORRECT> __global__ static void product_without_fence(const int *in, int *out) {
+    for (int i = threadIdx.x; i < ONES_BYTES / 4; i += T) smem[i] = 0x3c003c00; // here
+    if (CORRECT) fence_proxy_async();
+    __syncthreads();
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(product_without_fence, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(T, 16 + in[i]),
+      product_without_fence<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+template <bool CORRECT> __global__ static void product_before_wait(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false); // here
+    wgmma_commit();
+    if (CORRECT) wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x]; // here
+    wgmma_wait<0>();
+}
+FAULT(product_before_wait, cudaErrorLaunchFailure, "read of an accumulator", FIRST(T, 16 + in[i]),
+      product_before_wait<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+// A wait is for groups that were committed.
+template <bool CORRECT> __global__ static void product_not_committed(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false); // here
+    if (CORRECT) wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x]; // here
+}
+FAULT(product_not_committed, cudaErrorLaunchFailure, "commit its group", FIRST(T, 16 + in[i]),
+      product_not_committed<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+// One group of two may be under way; the other one is done.
+template <bool CORRECT> __global__ static void waits_for_older_group(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4], D[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false);
+    wgmma_commit();
+    wgmma<false>(__half(), D, ones(), ones(), false); // here
+    wgmma_commit();
+    wgmma_wait<1>();
+    int sum = (int)C[0][0];
+    if (CORRECT) wgmma_wait<0>();
+    sum += (int)D[0][0]; // here
+    wgmma_wait<0>();
+    out[threadIdx.x] = sum + in[threadIdx.x];
+}
+FAULT(waits_for_older_group, cudaErrorLaunchFailure, "read of an accumulator", FIRST(T, 32 + in[i]),
+      waits_for_older_group<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+template <bool CORRECT> __global__ static void accumulators_without_fence(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false);
+    wgmma_commit();
+    wgmma_wait<0>();
+    for (int n = 0; n < 8; n++)
+        for (int e = 0; e < 4; e++) C[n][e] *= 2.0f; // here
+    if (CORRECT) wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), true); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(accumulators_without_fence, cudaErrorLaunchFailure, "without a wgmma.fence between", FIRST(T, 48 + in[i]),
+      accumulators_without_fence<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+// The next tile comes while warps may still read this one: each warp's wait is for its own rows only.
+template <bool CORRECT> __global__ static void refill_without_barrier(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    fill_with_ones();
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    if (CORRECT) __syncthreads();
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full); // here
+    }
+    wgmma_wait<0>();
+    mbarrier_wait(&full, 0);
+    out[threadIdx.x] = (int)C[7][3] + smem[threadIdx.x];
+}
+FAULT(refill_without_barrier, cudaErrorLaunchFailure, "while the wgmma issued at", FIRST(T, 16 + in[i]),
+      refill_without_barrier<CORRECT><<<1, T, ONES_BYTES>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void refill_without_wait(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    fill_with_ones();
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false); // here
+    wgmma_commit();
+    if (CORRECT) wgmma_wait<0>();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full); // here
+    }
+    wgmma_wait<0>();
+    mbarrier_wait(&full, 0);
+    out[threadIdx.x] = (int)C[7][3] + smem[threadIdx.x];
+}
+FAULT(refill_without_wait, cudaErrorLaunchFailure, "while the wgmma issued at", FIRST(T, 16 + in[i]),
+      refill_without_wait<CORRECT><<<1, T, ONES_BYTES>>>(map_of(in), out))
+
+// Offsets in a descriptor are in units of 16 bytes.
+template <bool CORRECT> __global__ static void descriptor_in_bytes(const int *in, int *out) {
+    fill_with_ones();
+    uint64_t stride = CORRECT ? 1024 / 16 : 1024, start = shared_address(smem) / 16;
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, start | stride << 32 | 1ull << 62, ones(), false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(descriptor_in_bytes, cudaErrorIllegalAddress, "in units of 16 bytes", FIRST(T, 16 + in[i]),
+      descriptor_in_bytes<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+// The map has no swizzle, the descriptor has one. Rows from 8 on lie outside of the tensor: zeros.
+template <bool CORRECT> __global__ static void swizzle_differs(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, ONES_BYTES);
+        tma_load(smem, &map, 0, 100, 0, &full); // here
+    }
+    mbarrier_wait(&full, 0);
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, ones(), ones(), false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + 1;
+}
+FAULT(swizzle_differs, cudaErrorLaunchFailure, "has written it in no swizzle", FIRST(T, 1),
+      swizzle_differs<CORRECT>
+      <<<1, T, ONES_BYTES>>>(map_of(in, {.box_rows = 64,
+                                         .swizzle = CORRECT ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE}),
+                             out))
+
+// wgmma is an instruction of four warps.
+template <bool CORRECT> __global__ static void product_of_three_warps(const int *in, int *out) {
+    fill_with_ones();
+    if (CORRECT || threadIdx.x < 96) {
+        float C[8][4];
+        wgmma_fence();
+        wgmma<false>(__half(), C, ones(), ones(), false); // here
+        wgmma_commit();
+        wgmma_wait<0>();
+        out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+    }
+}
+FAULT(product_of_three_warps, cudaErrorLaunchFailure, "wgmma is an instruction of a warpgroup", FIRST(T, 16 + in[i]),
+      product_of_three_warps<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+// ---- named barriers, registers
+
+template <bool CORRECT> __global__ static void named_barrier_counts(const int *in, int *out) {
+    int t = threadIdx.x;
+    if (t < 64) {
+        smem[t] = in[t];
+        named_barrier_arrive(1, CORRECT ? T : 96); // here
+    } else {
+        named_barrier_sync(1, T); // here
+        out[t - 64] = smem[t - 64];
+    }
+}
+FAULT(named_barrier_counts, cudaErrorLaunchFailure, "expects 96", FIRST(64, in[i]),
+      named_barrier_counts<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+template <bool CORRECT> __global__ static void named_barrier_waits(const int *in, int *out) {
+    int t = threadIdx.x;
+    smem[t] = in[t];
+    if (t < 64)
+        named_barrier_arrive(CORRECT ? 1 : 2, T);
+    else
+        named_barrier_sync(1, T); // here
+    if (t >= 64) out[t - 64] = smem[t - 64];
+}
+FAULT(named_barrier_waits, cudaErrorLaunchFailure, "for barrier 1, to which 64 of 128 threads have come",
+      FIRST(64, in[i]), named_barrier_waits<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+template <bool CORRECT> __global__ static void registers_of_one_warp(const int *in, int *out) {
+    if (CORRECT || threadIdx.x < 32) registers_decrease<24>(); // here
+    out[threadIdx.x] = in[threadIdx.x];
+}
+FAULT(registers_of_one_warp, cudaErrorLaunchFailure, "setmaxnreg is an instruction of a warpgroup", FIRST(T, in[i]),
+      registers_of_one_warp<CORRECT><<<1, T>>>(in, out))
