@@ -83,6 +83,10 @@ PEER_METRICS = ["gpu__time_duration.sum", "launch__registers_per_thread", "smsp_
 METRICS = sorted(SHOWN.union(TRUTH_METRICS, PEER_METRICS, map(tables.stall_counter, tables.STALLS), {
     "l1tex__lsuin_requests.sum", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
     "smsp__inst_executed_op_local_ld.sum", "smsp__inst_executed_op_local_st.sum"}))
+# What only Hopper has, counted of the chapters for it: wgmma, and tiles copied by the TMA.
+HOPPER = ["sm__inst_executed_pipe_tensor_op_gmma.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",
+          "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum", "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+          "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "sm__inst_executed_pipe_xu.sum"]
 
 
 def fail(what):
@@ -234,7 +238,7 @@ def count_all(pairs, jobs, file, more={}, programs=BIN):
 
 def count(step, size, metrics, programs=BIN):
     """Nsight Compute's counters of each kernel of a step, in the order of launch; [] when it refuses the size."""
-    program = [programs / step, *size.split(), "--no-time", "--no-check"]
+    program, metrics = [programs / step, *size.split(), "--no-time", "--no-check"], [*metrics, *(HOPPER if step >= "12" else [])]
     with tempfile.NamedTemporaryFile("r") as json_line:
         kernels = profile_program([*program, "--json", json_line.name], metrics, [])
         line = json_line.read()
@@ -276,9 +280,11 @@ def bits(card, _):
 
 
 def probes(card, _):
-    for source in sorted(ROOT.glob("**/probes/*.cu")):
+    capability = first_line("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader").replace(".", "").replace("90", "90a")
+    for source in filter(lambda path: card.only.match(path.parts[-3]), sorted(ROOT.glob("**/probes/*.cu"))):
         with tempfile.NamedTemporaryFile() as program:
-            command = ["nvcc", "-std=c++20", "-O3", "-arch=native", "-o", program.name, source]
+            command = ["nvcc", "-std=c++20", "-O3", "-gencode", f"arch=compute_{capability},code=sm_{capability}",
+                       f"-I{ROOT / 'common' / 'device'}", "-o", program.name, source]
             if subprocess.run(command).returncode == 0:
                 program.file.close()
                 print(first_line(program.name), file=card.new_file("probes", source.stem), flush=True)
