@@ -108,6 +108,43 @@ template <bool CORRECT> __global__ static void barrier_without_fence(MAP, int *o
 FAULT(barrier_without_fence, cudaErrorLaunchFailure, "without fence.mbarrier_init", FIRST(T, in[i]),
       barrier_without_fence<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
 
+// The others may come to the barrier before it is there.
+template <bool CORRECT> __global__ static void barrier_not_ready(const int *in, int *out) {
+    __shared__ uint64_t full;
+    if (threadIdx.x == 0) mbarrier_init(&full, T); // here
+    if (CORRECT) __syncthreads();
+    out[threadIdx.x] = in[threadIdx.x];
+    mbarrier_arrive(&full); // here
+}
+FAULT(barrier_not_ready, cudaErrorLaunchFailure, "race on", FIRST(T, in[i]),
+      barrier_not_ready<CORRECT><<<1, T>>>(in, out))
+
+// The end of a phase orders those that arrive before those that wait, and nobody else.
+template <bool CORRECT> __global__ static void phase_of_others(const int *in, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 64);
+    int t = threadIdx.x;
+    if (t < 64) {
+        smem[t] = in[t]; // here
+        mbarrier_arrive(&full);
+    } else {
+        if (CORRECT || t < 96) mbarrier_wait(&full, 0);
+        out[t - 64] = smem[t - 64]; // here
+    }
+}
+FAULT(phase_of_others, cudaErrorLaunchFailure, "race on", FIRST(64, in[i]),
+      phase_of_others<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+// So does a named barrier.
+template <bool CORRECT> __global__ static void named_barrier_of_others(const int *in, int *out) {
+    int t = threadIdx.x;
+    if (t < 64) smem[t] = in[t]; // here
+    if (CORRECT || t < 96) named_barrier_sync(3, CORRECT ? T : 96);
+    if (t >= 64) out[t - 64] = smem[t - 64]; // here
+}
+FAULT(named_barrier_of_others, cudaErrorLaunchFailure, "race on", FIRST(64, in[i]),
+      named_barrier_of_others<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
 template <bool CORRECT> __global__ static void announced_too_much(MAP, int *out) {
     __shared__ uint64_t full;
     ready(&full, 1);

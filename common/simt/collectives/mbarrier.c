@@ -7,6 +7,7 @@
  */
 #include "mbarrier.h"
 
+#include "async_shadow.h"
 #include "device_memory.h"
 #include "events.h"
 #include "hooks.h"
@@ -48,6 +49,7 @@ void simt_mbarrier_init(void *address, unsigned expected, const char *file, int 
 static void end_phase(struct mbarrier *barrier) {
     async_copies_arrive(simt_worker, barrier, barrier->phase);
     event_phase_ended(simt_worker, simt_self);
+    if (simt_worker->async.on) async_meet_all(simt_worker);
     barrier->phase++;
     barrier->pending = barrier->expected;
 }

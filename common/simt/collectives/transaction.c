@@ -33,6 +33,13 @@ struct transaction *transaction_of(size_t address, const char *what, const void 
     struct transaction *barrier = find(async_work_of(simt_worker), address);
     if (barrier == NULL)
         simt_fail(cudaErrorLaunchFailure, "%s: %s at a barrier that no thread has initialised", source_line(pc), what);
+    if (barrier->initialised_by != simt_self &&
+        row_of(simt_worker, simt_self)[barrier->initialised_by->linear] <= barrier->init_clock)
+        simt_fail(cudaErrorLaunchFailure,
+                  "race on an mbarrier: %s at %s, but thread (%u,%u,%u) initialises it at %s, and nothing orders the two: a "
+                  "__syncthreads() is missing after that",
+                  what, source_line(pc), barrier->initialised_by->index.x, barrier->initialised_by->index.y,
+                  barrier->initialised_by->index.z, source_line(barrier->init_pc));
     return barrier;
 }
 
@@ -57,6 +64,7 @@ void simt_transaction_init(size_t address, unsigned count, const char *file, int
     barrier->live = true, barrier->fenced = false;
     barrier->initialised_by = simt_self;
     barrier->init_pc = pc;
+    barrier->init_clock = simt_self->clock;
     barrier->bytes = 0;
     barrier->last = simt_self;
 }

@@ -64,14 +64,15 @@ void async_forget(struct worker *worker) {
 }
 
 /* What the thread does from now on is of a later clock. One that has reached its end stays: less is then found. */
-static void advance(struct thread *thread) {
-    if (thread->clock < STAMP_CLOCK_MAX) thread->clock++;
+static uint32_t advance(struct thread *thread) {
+    if (thread->clock < STAMP_CLOCK_MAX) return ++thread->clock;
+    return STAMP_CLOCK_BITS < 32 ? thread->clock + 1 : thread->clock;
 }
 
 void async_release(struct worker *worker, struct thread *thread, uint32_t *row) {
-    advance(thread);
+    uint32_t next = advance(thread);
     join(row, row_of(worker, thread), worker->async.shadow->width);
-    if (row[thread->linear] < thread->clock) row[thread->linear] = thread->clock;
+    if (row[thread->linear] < next) row[thread->linear] = next;
 }
 
 void async_acquire(struct worker *worker, struct thread *thread, const uint32_t *row) {
@@ -81,8 +82,7 @@ void async_acquire(struct worker *worker, struct thread *thread, const uint32_t 
 void async_fence(struct worker *worker, struct thread *thread) {
     unsigned threads = worker->async.shadow->threads;
     uint32_t *row = row_of(worker, thread);
-    advance(thread);
-    row[thread->linear] = thread->clock;
+    row[thread->linear] = advance(thread);
     join(row + threads, row, threads);
 }
 
@@ -266,7 +266,7 @@ void async_landed(struct worker *worker, const struct thread *issuer, size_t off
             struct cell *landed = i == 4 ? cell : &own[i];
             if (i < 4 && !cell->split) continue;
             landed->write = stamp_in_shared(issuer->stamp, worker);
-            landed->write_clock = issuer->clock;
+            landed->write_clock = 0; /* async_judge() knows who may access it */
         }
     }
 }

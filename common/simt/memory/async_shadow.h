@@ -9,7 +9,8 @@
  *     reads[r]    it knows that so many groups of reader r are done with shared memory. Readers are the warps of wgmma, and
  *                 from WARP_READERS on the threads that store tensors
  *
- * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. */
+ * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. They order ordinary accesses,
+ * too, in place of the clocks of shadow.c. */
 #ifndef SIMT_ASYNC_SHADOW_H
 #define SIMT_ASYNC_SHADOW_H
 

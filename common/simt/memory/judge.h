@@ -10,6 +10,7 @@
 #ifndef SIMT_JUDGE_H
 #define SIMT_JUDGE_H
 
+#include "async_shadow.h"
 #include "report.h"
 #include "shadow.h"
 
@@ -27,9 +28,11 @@ static inline bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp
     if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
         return false;
     if (!same_owner(stamp, self_stamp)) return true;
-    if (simt_in_step || clock < simt_worker->shadow.barrier_clock) return false;
+    if (simt_in_step) return false;
     unsigned thread = stamp_thread(stamp), self = stamp_thread(self_stamp);
     if (thread == self) return false;
+    if (simt_worker->async.on) return clock >= row_of(simt_worker, &simt_worker->threads[self])[thread];
+    if (clock < simt_worker->shadow.barrier_clock) return false;
     if (thread / WARP_SIZE != self / WARP_SIZE) return true;
     return !ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], thread % WARP_SIZE, clock, self % WARP_SIZE);
 }
