@@ -115,3 +115,34 @@ template <class T, int N> static void check_all() {
 
 Test(products, bf16) { check_all<__nv_bfloat16, 64>(), check_all<__nv_bfloat16, 128>(); }
 Test(products, fp16) { check_all<__half, 64>(), check_all<__half, 128>(); }
+
+/* The narrowest and the widest product, written out: ones times ones, and what an index beyond the accumulators would change. */
+#define ACCUMULATORS_12(C, i)                                                                                          \
+    "+f"(C[i]), "+f"(C[i + 1]), "+f"(C[i + 2]), "+f"(C[i + 3]), "+f"(C[i + 4]), "+f"(C[i + 5]), "+f"(C[i + 6]),        \
+        "+f"(C[i + 7]), "+f"(C[i + 8]), "+f"(C[i + 9]), "+f"(C[i + 10]), "+f"(C[i + 11])
+__global__ static void narrow_and_24(float *out) {
+    for (int i = threadIdx.x; i < 64 * 64; i += blockDim.x) tile[i] = 0x3c00;
+    fence_proxy_async();
+    __syncthreads();
+    float narrow[4] = {1.0f, 2.0f, 3.0f, 4.0f}, wide[12] = {};
+    uint64_t ones = swizzled_tile(tile, 0);
+    wgmma_fence();
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, -1, 1, 0, 0;"
+                 : "+f"(narrow[0]), "+f"(narrow[1]), "+f"(narrow[2]), "+f"(narrow[3])
+                 : "l"(ones), "l"(ones));
+    asm volatile("wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, "
+                 "%11}, %12, %13, "
+                 "0, 1, 1, 0, 0;"
+                 : ACCUMULATORS_12(wide, 0)
+                 : "l"(ones), "l"(ones));
+    wgmma_commit();
+    wgmma_wait<0>();
+    for (int e = 0; e < 4; e++) out[threadIdx.x * 4 + e] = narrow[e] + wide[e] + wide[e + 4] + wide[e + 8];
+}
+Test(products, other_widths) {
+    static float wanted[128 * 4];
+    for (int i = 0; i < 128 * 4; i++) wanted[i] = (float)(i % 4 + 1 - 16 + 3 * 16);
+    float *out = filled_on_device<float>(0xff, 128 * 4);
+    narrow_and_24<<<1, 128, 64 * 128>>>(out);
+    expect_values(out, wanted, 128 * 4, "C");
+}

@@ -44,7 +44,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *result, CUtensorMapDataType type, c
     static const uint8_t swizzles[] = {1, 2, 4, 8};
     if (result == NULL || (uintptr_t)result % 64 != 0) return refuse("the map is not at a multiple of 64 bytes");
     if (rank < 1 || rank > MOST_DIMENSIONS) return refuse("there are tensors of 1 to 5 dimensions");
-    if (address == NULL || (uintptr_t)address % 16 != 0) return refuse("the tensor does not begin at a multiple of 16 bytes");
+    if ((uintptr_t)address % 16 != 0) return refuse("the tensor does not begin at a multiple of 16 bytes");
     if ((unsigned)type >= sizeof element_bytes || (unsigned)swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
         return refuse("an unknown type or swizzle");
     if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
@@ -69,6 +69,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *result, CUtensorMapDataType type, c
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version, unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *found) {
     if (symbol == NULL || function == NULL) return api_remember(cudaErrorInvalidValue);
+    if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
     bool is_known = strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
     *function = is_known && version >= 12000 ? (void *)(uintptr_t)cuTensorMapEncodeTiled : NULL;
     if (found != NULL)
