@@ -2,6 +2,8 @@
 // compute_capability = 90.
 #include "faults.h"
 
+#include <cuda_pipeline.h>
+
 #include "hopper.cuh"
 
 // A tile is 8 rows of 32 ints, 1024 bytes; `in` is a tensor of 24 such rows.
@@ -553,3 +555,157 @@ template <bool CORRECT> __global__ static void registers_of_one_warp(const int *
 }
 FAULT(registers_of_one_warp, cudaErrorLaunchFailure, "setmaxnreg is an instruction of a warpgroup", FIRST(T, in[i]),
       registers_of_one_warp<CORRECT><<<1, T>>>(in, out))
+
+// cp.async writes as ordinary stores do: after its wait the async proxy still needs a fence.
+template <bool CORRECT> __global__ static void copy_without_fence(MAP, const int *in) {
+    if (threadIdx.x < TILE / 4)
+        __pipeline_memcpy_async((int4 *)smem + threadIdx.x, (const int4 *)in + threadIdx.x, 16); // here
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    if (CORRECT) fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    tma_store(&map, 0, 0, 0, smem); // here
+    tma_commit();
+    tma_wait_read<0>();
+}
+FAULT(copy_without_fence, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(TILE, in[i]),
+      copy_without_fence<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
+
+// ---- a producer and a consumer: a stage is full when its copy has landed, and empty when all who read it have said so
+
+constexpr int STAGES = 2, ROUNDS = 6;
+
+struct ring {
+    uint64_t full[STAGES], empty[STAGES];
+};
+
+__device__ static void start_ring(ring *r, int readers) {
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            mbarrier_init(r->full + s, 1);
+            mbarrier_init(r->empty + s, readers);
+        }
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+}
+
+__device__ static void produce(ring *r, const CUtensorMap *map, int bytes, int first, int rows) {
+    for (int i = 0; i < ROUNDS; i++) {
+        int s = i % STAGES;
+        mbarrier_wait(r->empty + s, i / STAGES % 2 ^ 1);
+        mbarrier_arrive_expect(r->full + s, bytes);
+        tma_load((char *)smem + s * bytes, map, 0, first + rows * (i % 3), 0, r->full + s);
+    }
+}
+
+// The second warpgroup waits for empty stages and fills them; the first one's threads each arrive when they have read.
+template <bool CORRECT> __global__ static void released_before_read(MAP, int *out) {
+    __shared__ ring r;
+    start_ring(&r, T);
+    if (threadIdx.x >= T) {
+        registers_decrease<40>();
+        if (threadIdx.x == T) produce(&r, &map, TILE_BYTES, 0, ROWS);
+        return;
+    }
+    registers_increase<232>();
+    int sum = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        int s = i % STAGES;
+        mbarrier_wait(r.full + s, i / STAGES % 2);
+        if (!CORRECT) mbarrier_arrive(r.empty + s);
+        sum += smem[s * TILE + threadIdx.x]; // here
+        if (CORRECT) mbarrier_arrive(r.empty + s);
+    }
+    out[threadIdx.x] = sum;
+}
+FAULT(released_before_read, cudaErrorLaunchFailure, "race on",
+      FIRST(T, 2 * (in[i] + in[TILE + i] + in[2 * TILE + i])),
+      released_before_read<CORRECT><<<1, 2 * T, STAGES * TILE_BYTES>>>(map_of(in), out))
+
+// One thread of each warp releases the stage for its warp, which must have met after its wait.
+template <bool CORRECT> __global__ static void released_before_product(MAP, int *out) {
+    __shared__ ring r;
+    start_ring(&r, 4);
+    if (threadIdx.x >= T) {
+        if (threadIdx.x == T) produce(&r, &map, ONES_BYTES, 100, 0);
+        return;
+    }
+    float C[8][4] = {};
+    for (int i = 0; i < ROUNDS; i++) {
+        int s = i % STAGES;
+        mbarrier_wait(r.full + s, i / STAGES % 2);
+        uint64_t tile = swizzled_tile((char *)smem + s * ONES_BYTES, 0);
+        wgmma_fence();
+        wgmma<false>(__half(), C, tile, tile, true); // here
+        wgmma_commit();
+        if (CORRECT) wgmma_wait<0>();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(r.empty + s);
+        wgmma_wait<0>();
+    }
+    out[threadIdx.x] = (int)C[0][0] + 5;
+}
+FAULT(released_before_product, cudaErrorLaunchFailure, "while the wgmma issued at", FIRST(T, 5),
+      released_before_product<CORRECT><<<1, 2 * T, STAGES * ONES_BYTES>>>(
+          map_of(in + 768, {.rows = 1, .box_rows = 64, .swizzle = CU_TENSOR_MAP_SWIZZLE_128B}), out))
+
+// ---- correct, though it looks suspicious
+
+// The second warpgroup does not wait for the copy: it learns from the first one, through a named barrier, that it has landed.
+__global__ static void wait_of_the_other_warpgroup(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    int t = threadIdx.x;
+    if (t == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full);
+    }
+    if (t < T) {
+        mbarrier_wait(&full, 0);
+        named_barrier_arrive(1, 2 * T);
+    } else {
+        named_barrier_sync(1, 2 * T);
+        out[t - T] = smem[t - T];
+    }
+}
+PATTERN(wait_of_the_other_warpgroup, FIRST(T, in[i]),
+        wait_of_the_other_warpgroup<<<1, 2 * T, TILE_BYTES>>>(map_of(in), out))
+
+// An elected lane arrives for its warp, which has met before; fences that nothing needs.
+__global__ static void elected_lane_arrives(MAP, const int *in) {
+    __shared__ uint64_t full;
+    ready(&full, T / 32);
+    int t = threadIdx.x;
+    for (int i = t; i < TILE; i += T) smem[i] = in[i];
+    fence_proxy_async();
+    __syncwarp();
+    if (t % 32 == 0) mbarrier_arrive(&full);
+    if (t != 64) return;
+    fence_proxy_async();
+    mbarrier_wait(&full, 0);
+    tma_store(&map, 0, 0, 0, smem);
+    tma_commit();
+    tma_wait_read<0>();
+}
+PATTERN(elected_lane_arrives, FIRST(TILE, in[i]), elected_lane_arrives<<<1, T, TILE_BYTES>>>(map_of(out), in))
+
+// Two groups under way in turns, each with its own accumulators.
+__global__ static void groups_in_turns(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4] = {}, D[8][4] = {};
+    wgmma_fence();
+    for (int i = 0; i < 3; i++) {
+        wgmma<false>(__half(), C, ones(), ones(), true);
+        wgmma_commit();
+        wgmma<true>(__half(), D, ones(), ones(), true);
+        wgmma_commit();
+        wgmma_wait<1>();
+        C[0][0] += 1.0f;
+        wgmma_fence();
+    }
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)(C[0][0] + D[0][0]) + in[threadIdx.x];
+}
+PATTERN(groups_in_turns, FIRST(T, 99 + in[i]), groups_in_turns<<<1, T, ONES_BYTES>>>(in, out))

@@ -111,7 +111,7 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
     }
     char *line = source_line(pc), *other_line = line_or(other_pc, "");
     bool both_write = other_wrote && kind == ACCESS_WRITE;
-    bool known = same_block && other_pc != 0, explained = false;
+    bool known = same_block && other_pc != 0 && !simt_worker->async.on, explained = false;
     if (known) explained = explain_rounds(pc, absolute_pc(other_pc), text, sizeof text);
     if (known && !explained && stamp_thread(stamp) != self->linear)
         explained =
