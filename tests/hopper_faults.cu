@@ -137,7 +137,24 @@ template <bool CORRECT> __global__ static void phase_of_others(const int *in, in
 FAULT(phase_of_others, cudaErrorLaunchFailure, "race on", FIRST(64, in[i]),
       phase_of_others<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
 
-// So does a named barrier.
+// An arrival says what its thread has done before it, not what it does after.
+template <bool CORRECT> __global__ static void store_after_arrival(const int *in, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 64);
+    int t = threadIdx.x;
+    if (t < 64) {
+        if (CORRECT) smem[t] = in[t];
+        mbarrier_arrive(&full);
+        if (!CORRECT) smem[t] = in[t]; // here
+    } else {
+        mbarrier_wait(&full, 0);
+        out[t - 64] = smem[t - 64]; // here
+    }
+}
+FAULT(store_after_arrival, cudaErrorLaunchFailure, "race on", FIRST(64, in[i]),
+      store_after_arrival<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+// A named barrier orders those that come to it, too, and nobody else.
 template <bool CORRECT> __global__ static void named_barrier_of_others(const int *in, int *out) {
     int t = threadIdx.x;
     if (t < 64) smem[t] = in[t]; // here
@@ -620,8 +637,7 @@ template <bool CORRECT> __global__ static void released_before_read(MAP, int *ou
     }
     out[threadIdx.x] = sum;
 }
-FAULT(released_before_read, cudaErrorLaunchFailure, "race on",
-      FIRST(T, 2 * (in[i] + in[TILE + i] + in[2 * TILE + i])),
+FAULT(released_before_read, cudaErrorLaunchFailure, "race on", FIRST(T, 2 * (in[i] + in[TILE + i] + in[2 * TILE + i])),
       released_before_read<CORRECT><<<1, 2 * T, STAGES * TILE_BYTES>>>(map_of(in), out))
 
 // One thread of each warp releases the stage for its warp, which must have met after its wait.

@@ -4,6 +4,7 @@
  * Elements are small integers: each sum is exact, whatever the order in which a card adds. */
 #include "device_test.h"
 
+#include <math.h>
 #include <stdint.h>
 
 #include "hopper.cuh"
@@ -145,4 +146,26 @@ Test(products, other_widths) {
     float *out = filled_on_device<float>(0xff, 128 * 4);
     narrow_and_24<<<1, 128, 64 * 128>>>(out);
     expect_values(out, wanted, 128 * 4, "C");
+}
+
+/* Infinities and NaN reach all columns of their row, and no other row. */
+Test(products, infinite) {
+    __half A[64 * 16], B[64 * 16];
+    for (int i = 0; i < 64 * 16; i++) A[i] = B[i] = (__half)1.0f;
+    A[5 * 16 + 3] = (__half)INFINITY;
+    A[20 * 16] = (__half)NAN;
+    __half *A_device = on_device(A), *B_device = on_device(B);
+    float *C = filled_on_device<float>(0xff, 64 * 64);
+    order tiles = {128, 64, false};
+    multiply<__half, 64, false, false><<<1, 128, 2 * tiles.bytes()>>>(A_device, B_device, C, 128, false);
+    std::vector<float> got = take_back(C, 64 * 64);
+    for (int i = 0; i < 64 * 64; i++) {
+        float x = got[(size_t)i];
+        cr_assert(i / 64 == 5    ? isinf(x)
+                  : i / 64 == 20 ? isnan(x)
+                                 : x == 16.0f,
+                  "row %d, column %d: %g", i / 64, i % 64, (double)x);
+    }
+    EXPECT_OK(cudaFree(A_device));
+    EXPECT_OK(cudaFree(B_device));
 }
