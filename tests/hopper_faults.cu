@@ -143,9 +143,9 @@ template <bool CORRECT> __global__ static void store_after_arrival(const int *in
     ready(&full, 64);
     int t = threadIdx.x;
     if (t < 64) {
-        if (CORRECT) smem[t] = in[t];
+        if (CORRECT || t >= 32) smem[t] = in[t];
         mbarrier_arrive(&full);
-        if (!CORRECT) smem[t] = in[t]; // here
+        if (!CORRECT && t < 32) smem[t] = in[t]; // here
     } else {
         mbarrier_wait(&full, 0);
         out[t - 64] = smem[t - 64]; // here
