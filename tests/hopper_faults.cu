@@ -725,3 +725,29 @@ __global__ static void groups_in_turns(const int *in, int *out) {
     out[threadIdx.x] = (int)(C[0][0] + D[0][0]) + in[threadIdx.x];
 }
 PATTERN(groups_in_turns, FIRST(T, 99 + in[i]), groups_in_turns<<<1, T, ONES_BYTES>>>(in, out))
+
+// A map that the program has written itself; accumulators that are no registers.
+template <bool CORRECT> __global__ static void map_of_own_bytes(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    CUtensorMap copy = map;
+    if (!CORRECT) copy.opaque[0] += 2ull << 48; // of the swizzle, or of the version
+    if (threadIdx.x == 0) mbarrier_arrive_expect(&full, TILE_BYTES);
+    if (threadIdx.x == 0) tma_load(smem, CORRECT ? &map : &copy, 0, 0, 0, &full); // here
+    take_tile(&full, out);
+}
+FAULT(map_of_own_bytes, cudaErrorIllegalInstruction, "is none that cuTensorMapEncodeTiled() has made", FIRST(T, in[i]),
+      map_of_own_bytes<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void accumulators_in_memory(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4];
+    float(&target)[8][4] = CORRECT ? C : *(float(*)[8][4])(out + 512);
+    wgmma_fence();
+    wgmma<false>(__half(), target, ones(), ones(), false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)target[7][3] + in[threadIdx.x];
+}
+FAULT(accumulators_in_memory, cudaErrorIllegalAddress, "they must be registers", FIRST(T, 16 + in[i]),
+      accumulators_in_memory<CORRECT><<<1, T, ONES_BYTES>>>(in, out))

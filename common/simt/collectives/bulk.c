@@ -25,16 +25,21 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
                                 size_t address, const void *pc) {
     struct tensor_copy copy = {.issuer = simt_self, .pc = pc, .offset = address};
     simt_self->last_pc = pc;
+    bool metering = simt_worker->meter.on;
+    simt_worker->meter.on = false;
+    simt_check_access(map_pointer, sizeof copy.map, ACCESS_READ, false, pc);
+    simt_worker->meter.on = metering;
     if ((uintptr_t)map_pointer % 64 == 0) memcpy(&copy.map, map_pointer, sizeof copy.map);
-    if (copy.map.magic != TENSOR_MAP_MAGIC)
+    if (!tensor_map_is_sound(&copy.map))
         simt_fail(cudaErrorIllegalInstruction, "%s: %s: its tensor map is none that cuTensorMapEncodeTiled() has made%s",
                   source_line(pc), what,
                   (uintptr_t)map_pointer % 64 != 0 ? ": its address is not a multiple of 64" : ", or it is not in memory yet");
     if (copy.map.rank != rank)
         simt_fail(cudaErrorIllegalInstruction, "%s: %s has %d coordinates, but its tensor map %d dimensions", source_line(pc),
                   what, rank, copy.map.rank);
-    copy.bytes = copy.map.element_bytes;
-    for (int d = 0; d < rank; d++) copy.bytes *= copy.map.box[d], copy.at[d] = at[d];
+    uint64_t bytes = copy.map.element_bytes;
+    for (int d = 0; d < rank; d++) bytes *= copy.map.box[d], copy.at[d] = at[d];
+    copy.bytes = bytes < SHARED_BYTES_MAX ? (uint32_t)bytes : SHARED_BYTES_MAX + 1;
     if (address >= SHARED_BYTES_MAX || address % 128 != 0)
         simt_fail(cudaErrorMisalignedAddress,
                   "%s: %s: the box in shared memory begins at %#zx: it must begin at a multiple of 128", source_line(pc), what,

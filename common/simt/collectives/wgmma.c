@@ -188,6 +188,9 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
                 uint64_t B, int add, int scale_A, int scale_B, int transpose_A, int transpose_B, const char *file, int line) {
     static const struct simt_collective wgmma = {"wgmma.mma_async", issue, 1};
     const void *pc = __builtin_return_address(0);
+    if (N < 8 || N > MOST_COLUMNS || N % 8 != 0 || (uintptr_t)C - simt_self->stack > STACK_BYTES - (size_t)N / 2 * sizeof *C)
+        simt_fail(cudaErrorIllegalAddress, "%s: wgmma: its accumulators are no local variables: they must be registers",
+                  source_line(pc));
     if (count != N / 2)
         simt_fail(cudaErrorNotSupported, "%s: wgmma: its accumulators must be one array, in order, for the simulated device",
                   source_line(pc));
