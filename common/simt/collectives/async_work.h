@@ -14,16 +14,16 @@ struct tensor_copy {
     uint32_t bytes;
     struct thread *issuer;
     const void *pc;
-    int barrier;              /* of a load: the number of its mbarrier */
-    unsigned group;           /* of a store: the number of the thread's group, from 0 */
-    bool source_read, landed; /* of a store */
+    int barrier;    /* of a load: the number of its mbarrier */
+    unsigned group; /* of a store: the number of the thread's group, from 0 */
+    bool landed;    /* of a store */
     unsigned reader;
 };
 
 /* An mbarrier that PTX has initialised. */
 struct transaction {
     size_t offset; /* in shared memory */
-    bool live, fenced;
+    bool fenced;
     const struct thread *initialised_by;
     const void *init_pc;
     uint32_t init_clock;

@@ -67,9 +67,8 @@ static void issue_load(const struct tensor_copy *copy, size_t offset, uintptr_t 
     memset(simt_worker->shared.start + offset, memory_poison, UNIT);
 }
 
-void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier_address,
-                      const char *file, int line) {
-    (void)file, (void)line;
+void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
+                      size_t barrier_address) {
     const void *pc = __builtin_return_address(0);
     const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
     async_work_of(simt_worker);
@@ -108,9 +107,7 @@ static void issue_store(const struct tensor_copy *copy, size_t offset, uintptr_t
 }
 
 /* Late: what shared memory holds at the wait is what is stored. */
-void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from, const char *file,
-                       int line) {
-    (void)file, (void)line;
+void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from) {
     const void *pc = __builtin_return_address(0);
     const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
     struct async_work *work = async_work_of(simt_worker);
@@ -134,8 +131,7 @@ void simt_bulk_commit(void) {
 
 /* `.read`: shared memory has been read. What is in global memory then is of no thread's business before the full wait, or the
  * end of the kernel; here it lands at once. */
-void simt_bulk_wait(unsigned groups, int only_read, const char *file, int line) {
-    (void)only_read, (void)file, (void)line;
+void simt_bulk_wait(unsigned groups) {
     struct async_work *work = async_work_of(simt_worker);
     struct store_thread *thread = store_thread_of(work, __builtin_return_address(0));
     unsigned reader = WARP_READERS + (unsigned)(thread - work->store_threads), kept = 0, pending = 0;

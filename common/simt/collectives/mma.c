@@ -6,8 +6,6 @@
  * magnitude of an addend and K the number of products, a result is closer than (K + 1) 2^-(23 + EXTRA_BITS) M + 2^-23 |result|
  * to the exact sum. docs/simulated-device-inside.md says how this compares with a card.
  */
-#include "tensor_core.h"
-
 #include "collectives.h"
 
 #include <math.h>

@@ -67,8 +67,7 @@ void simt_named_barrier(int id, int threads, int waits, const char *file, int li
 
 /* ---- setmaxnreg ------------------------------------------------------------------------------------------------------------- */
 
-void simt_set_registers(const char *what, int registers, const char *file, int line) {
-    (void)file, (void)line;
+void simt_set_registers(const char *what, int registers) {
     struct async_work *work = async_work_of(simt_worker);
     if (registers < 24 || registers > 256 || registers % 8 != 0)
         simt_fail(cudaErrorLaunchFailure, "%s: %s: %d registers: it must be a multiple of 8 from 24 to 256",

@@ -25,7 +25,7 @@ int transaction_number(const struct transaction *barrier) { return (int)(barrier
 
 static struct transaction *find(struct async_work *work, size_t offset) {
     for (unsigned i = 0; i < work->transaction_count; i++)
-        if (work->transactions[i].offset == offset && work->transactions[i].live) return &work->transactions[i];
+        if (work->transactions[i].offset == offset) return &work->transactions[i];
     return NULL;
 }
 
@@ -61,17 +61,12 @@ void simt_transaction_init(size_t address, unsigned count, const char *file, int
         if (work->loads[i].barrier == transaction_number(barrier))
             simt_fail(cudaErrorLaunchFailure, "%s: mbarrier.init of a barrier with whose phase the copy issued at %s will land",
                       source_line(pc), source_line(work->loads[i].pc));
-    barrier->live = true, barrier->fenced = false;
+    barrier->fenced = false;
     barrier->initialised_by = simt_self;
     barrier->init_pc = pc;
     barrier->init_clock = simt_self->clock;
     barrier->bytes = 0;
     barrier->last = simt_self;
-}
-
-void simt_transaction_forget(size_t address, const char *file, int line) {
-    (void)file, (void)line;
-    transaction_of(address, "mbarrier.inval", __builtin_return_address(0))->live = false;
 }
 
 /* Rule 7. A proxy fence of the thread that has initialised them serves as well. */
@@ -81,13 +76,9 @@ static void fence_inits(void) {
         if (work->transactions[i].initialised_by == simt_self) work->transactions[i].fenced = true;
 }
 
-void simt_fence_mbarrier_init(const char *file, int line) {
-    (void)file, (void)line;
-    fence_inits();
-}
+void simt_fence_mbarrier_init(void) { fence_inits(); }
 
-void simt_fence_proxy(const char *file, int line) {
-    (void)file, (void)line;
+void simt_fence_proxy(void) {
     fence_inits();
     async_fence(simt_worker, simt_self);
 }
@@ -225,16 +216,4 @@ void simt_transaction_wait(size_t address, unsigned parity, const char *file, in
     struct wait wait = {transaction_of(address, over.name, pc), word->phase};
     if ((word->phase & 1) == (parity & 1)) simt_wait_until(&over, &wait, file, line);
     async_acquire(simt_worker, simt_self, wait.barrier->over);
-}
-
-int simt_transaction_test(size_t address, unsigned parity, const char *file, int line) {
-    const void *pc = __builtin_return_address(0);
-    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, "mbarrier.test_wait", file, line, pc);
-    struct wait wait = {transaction_of(address, "mbarrier.test_wait", pc), word->phase};
-    if ((word->phase & 1) == (parity & 1) && !is_over(&wait)) {
-        simt_give_way(); /* it will ask again */
-        return false;
-    }
-    async_acquire(simt_worker, simt_self, wait.barrier->over);
-    return true;
 }

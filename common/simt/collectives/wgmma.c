@@ -18,8 +18,6 @@
 #include "accumulators.h"
 #include "async_work.h"
 #include "collectives.h"
-#include "tensor_core.h"
-
 #include "device_memory.h"
 #include "report.h"
 
@@ -215,8 +213,7 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
 
 /* ---- groups ----------------------------------------------------------------------------------------------------------------- */
 
-void simt_wgmma_fence(const char *file, int line) {
-    (void)file, (void)line;
+void simt_wgmma_fence(void) {
     async_work_of(simt_worker);
     accumulators_fence(simt_self);
 }

@@ -122,28 +122,24 @@ void simt_wait_until(const struct simt_condition *condition, void *data, const c
 
 /* mbarriers by their PTX instructions. arrive(): `count` arrivals, 0 too, and `bytes` that copies will bring in this phase. */
 void simt_transaction_init(size_t barrier, unsigned count, const char *file, int line);
-void simt_transaction_forget(size_t barrier, const char *file, int line);
 void simt_transaction_arrive(size_t barrier, unsigned count, unsigned bytes, const char *what, const char *file, int line);
 void simt_transaction_wait(size_t barrier, unsigned parity, const char *file, int line);
-int simt_transaction_test(size_t barrier, unsigned parity, const char *file, int line);
-void simt_fence_mbarrier_init(const char *file, int line);
-void simt_fence_proxy(const char *file, int line);
+void simt_fence_mbarrier_init(void);
+void simt_fence_proxy(void);
 
 void simt_named_barrier(int number, int threads, int waits, const char *file, int line);
-void simt_set_registers(const char *what, int registers, const char *file, int line);
+void simt_set_registers(const char *what, int registers);
 
-void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier,
-                      const char *file, int line);
-void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from, const char *file,
-                       int line);
+void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier);
+void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from);
 void simt_bulk_commit(void);
-void simt_bulk_wait(unsigned groups, int only_read, const char *file, int line);
+void simt_bulk_wait(unsigned groups); /* with or without .read */
 
 /* C (64, N) = A (64, 16) B (16, N), or with `add` C += A B; A of registers, or by its descriptor. `count` of the thread's
  * accumulators lie in order from C on. */
 void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers, int from_registers,
                 uint64_t B, int add, int scale_A, int scale_B, int transpose_A, int transpose_B, const char *file, int line);
-void simt_wgmma_fence(const char *file, int line);
+void simt_wgmma_fence(void);
 void simt_wgmma_commit(const char *file, int line);
 void simt_wgmma_wait(unsigned groups, const char *file, int line);
 

@@ -5,18 +5,12 @@
 struct sink {}; /* a result that nobody wants: _ */
 
 template <typename D> static inline void setp_ne_b32(bool &p, D a, unsigned b) { p = (unsigned)a != b; }
-template <typename D> static inline void setp_eq_b32(bool &p, D a, unsigned b) { p = (unsigned)a == b; }
-template <typename D> static inline void setp_ne_u32(bool &p, D a, unsigned b) { p = (unsigned)a != b; }
-template <typename D> static inline void setp_eq_u32(bool &p, D a, unsigned b) { p = (unsigned)a == b; }
 template <typename D> static inline void selp_u32(D &d, unsigned a, unsigned b, bool p) { d = (D)(p ? a : b); }
-template <typename D> static inline void selp_b32(D &d, unsigned a, unsigned b, bool p) { d = (D)(p ? a : b); }
-template <typename D> static inline void selp_s32(D &d, int a, int b, bool p) { d = (D)(p ? a : b); }
 
 /* ---- mbarriers ---- */
 static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count, SIMT_HERE) {
     simt_transaction_init(barrier, count, file, line);
 }
-static inline void mbarrier_inval_shared__cta_b64(size_t barrier, SIMT_HERE) { simt_transaction_forget(barrier, file, line); }
 static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, SIMT_HERE) {
     simt_transaction_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
 }
@@ -33,36 +27,27 @@ static inline void mbarrier_try_wait_parity_shared__cta_b64(bool &p, size_t barr
     simt_transaction_wait(barrier, parity, file, line);
     p = true;
 }
-static inline void mbarrier_test_wait_parity_shared__cta_b64(bool &p, size_t barrier, unsigned parity, SIMT_HERE) {
-    p = simt_transaction_test(barrier, parity, file, line) != 0;
-}
-static inline void fence_mbarrier_init_release_cluster(SIMT_HERE) { simt_fence_mbarrier_init(file, line); }
-static inline void fence_proxy_async_shared__cta(SIMT_HERE) { simt_fence_proxy(file, line); }
-static inline void fence_proxy_async(SIMT_HERE) { simt_fence_proxy(file, line); }
+static inline void fence_mbarrier_init_release_cluster() { simt_fence_mbarrier_init(); }
+static inline void fence_proxy_async_shared__cta() { simt_fence_proxy(); }
+static inline void fence_proxy_async() { simt_fence_proxy(); }
 
 /* ---- named barriers, registers ---- */
 static inline void bar_sync(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 1, file, line); }
 static inline void bar_arrive(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 0, file, line); }
-static inline void barrier_sync(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 1, file, line); }
-static inline void barrier_arrive(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 0, file, line); }
-static inline void setmaxnreg_dec_sync_aligned_u32(int registers, SIMT_HERE) {
-    simt_set_registers("setmaxnreg.dec", registers, file, line);
-}
-static inline void setmaxnreg_inc_sync_aligned_u32(int registers, SIMT_HERE) {
-    simt_set_registers("setmaxnreg.inc", registers, file, line);
-}
+static inline void setmaxnreg_dec_sync_aligned_u32(int registers) { simt_set_registers("setmaxnreg.dec", registers); }
+static inline void setmaxnreg_inc_sync_aligned_u32(int registers) { simt_set_registers("setmaxnreg.inc", registers); }
 
 /* ---- copies of tensors: the box's coordinates, the innermost first ---- */
 #define SIMT_PTX_TENSOR(rank, parameters, ...)                                                                                 \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes(                     \
-        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, SIMT_HERE) {                                     \
+        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier) {                                                \
         const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, file, line);                               \
+        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier);                                           \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
-                                                                                    size_t from, SIMT_HERE) {                  \
+                                                                                    size_t from) {                             \
         const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_store(map, rank, at[0], at[1], at[2], at[3], at[4], from, file, line);                                     \
+        simt_tensor_store(map, rank, at[0], at[1], at[2], at[3], at[4], from);                                                 \
     }
 #define SIMT_PTX_LIST(...) __VA_ARGS__
 SIMT_PTX_TENSOR(1, (int a), a, 0, 0, 0, 0)
@@ -73,8 +58,8 @@ SIMT_PTX_TENSOR(5, (int a, int b, int c, int d, int e), a, b, c, d, e)
 #undef SIMT_PTX_TENSOR
 #undef SIMT_PTX_LIST
 static inline void cp_async_bulk_commit_group() { simt_bulk_commit(); }
-static inline void cp_async_bulk_wait_group(int groups, SIMT_HERE) { simt_bulk_wait((unsigned)groups, 0, file, line); }
-static inline void cp_async_bulk_wait_group_read(int groups, SIMT_HERE) { simt_bulk_wait((unsigned)groups, 1, file, line); }
+static inline void cp_async_bulk_wait_group(int groups) { simt_bulk_wait((unsigned)groups); }
+static inline void cp_async_bulk_wait_group_read(int groups) { simt_bulk_wait((unsigned)groups); }
 
 /* ---- products of a warpgroup ---- */
 
@@ -90,7 +75,7 @@ template <typename... F> static inline accumulators in_braces(float &first, F &.
 }
 static inline simt_registers in_braces(unsigned a, unsigned b, unsigned c, unsigned d) { return {{a, b, c, d}}; }
 
-static inline void wgmma_fence_sync_aligned(SIMT_HERE) { simt_wgmma_fence(file, line); }
+static inline void wgmma_fence_sync_aligned() { simt_wgmma_fence(); }
 static inline void wgmma_commit_group_sync_aligned(SIMT_HERE) { simt_wgmma_commit(file, line); }
 static inline void wgmma_wait_group_sync_aligned(int groups, SIMT_HERE) { simt_wgmma_wait((unsigned)groups, file, line); }
 
