@@ -6,8 +6,15 @@
 
 #include "hopper.cuh"
 
-TestSuite(tensor_maps, .init = need_device, .timeout = 60);
-TestSuite(tensor_copies, .init = need_device, .timeout = 60);
+static void need_hopper() {
+    need_device();
+    cudaDeviceProp device;
+    EXPECT_OK(cudaGetDeviceProperties(&device, 0));
+    if (device.major != 9) cr_skip_test("needs compute capability 9.0");
+}
+
+TestSuite(tensor_maps, .init = need_hopper, .timeout = 60);
+TestSuite(tensor_copies, .init = need_hopper, .timeout = 60);
 
 typedef decltype(&cuTensorMapEncodeTiled) encoder;
 static encoder find_encoder() {

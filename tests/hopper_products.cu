@@ -9,7 +9,14 @@
 
 #include "hopper.cuh"
 
-TestSuite(products, .init = need_device, .timeout = 120);
+static void need_hopper() {
+    need_device();
+    cudaDeviceProp device;
+    EXPECT_OK(cudaGetDeviceProperties(&device, 0));
+    if (device.major != 9) cr_skip_test("needs compute capability 9.0");
+}
+
+TestSuite(products, .init = need_hopper, .timeout = 120);
 
 extern __shared__ __align__(1024) uint16_t tile[];
 
