@@ -27,6 +27,7 @@ struct transaction {
     const struct thread *initialised_by;
     const void *init_pc;
     uint32_t init_clock;
+    unsigned init_age;
     int64_t bytes;             /* announced, and not here */
     uint32_t phases;           /* that are over, of all barriers that have lain here */
     struct thread *last;       /* to arrive */

@@ -33,7 +33,8 @@ struct transaction *transaction_of(size_t address, const char *what, const void 
     struct transaction *barrier = find(async_work_of(simt_worker), address);
     if (barrier == NULL)
         simt_fail(cudaErrorLaunchFailure, "%s: %s at a barrier that no thread has initialised", source_line(pc), what);
-    if (barrier->initialised_by != simt_self &&
+    bool aged = barrier->init_age != simt_worker->async.shadow->ages;
+    if (!aged && barrier->initialised_by != simt_self &&
         row_of(simt_worker, simt_self)[barrier->initialised_by->linear] <= barrier->init_clock)
         simt_fail(cudaErrorLaunchFailure,
                   "race on an mbarrier: %s at %s, but thread (%u,%u,%u) initialises it at %s, and nothing orders the two: a "
@@ -65,6 +66,7 @@ void simt_transaction_init(size_t address, unsigned count, const char *file, int
     barrier->initialised_by = simt_self;
     barrier->init_pc = pc;
     barrier->init_clock = simt_self->clock;
+    barrier->init_age = simt_worker->async.shadow->ages;
     barrier->bytes = 0;
     barrier->last = simt_self;
 }

@@ -59,6 +59,7 @@ void async_start(struct worker *worker) {
 /* A guess that accuses nobody: what came before is known and fenced. */
 void async_forget(struct worker *worker) {
     struct async_shadow *shadow = worker->async.shadow;
+    if (worker->async.on) shadow->ages++;
     for (unsigned t = 0; worker->async.on && t < shadow->threads; t++)
         for (unsigned u = 0; u < 2 * shadow->threads; u++) row_of(worker, &worker->threads[t])[u] = 1;
 }

@@ -20,6 +20,7 @@ enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, UNIT = 16, 
 
 struct async_shadow {
     unsigned threads, width; /* of a row */
+    unsigned ages;           /* how often all orders have aged */
     uint32_t *rows, *scratch;
     unsigned store_readers;
     uint32_t groups[MOST_READERS]; /* of each reader, closed; never reset: of earlier blocks nothing is unknown */
