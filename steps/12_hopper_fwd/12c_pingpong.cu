@@ -81,7 +81,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
         if (lane == 0) mbarrier_arrive(empty);
     };
     // A consumer's turn is one barrier, which it meets with the consumer before it; the barrier's number is 1 + consumer.
-    auto my_turn = [&]() { named_barrier_sync(1 + consumer, 2 * WARPGROUP); };
+    auto my_turn = [&]() { named_barrier_sync(1 + consumer, 2 * WARPGROUP); }; // redundant: for speed only
     auto next_turn = [&]() { named_barrier_arrive(1 + (consumer + 1) % CONSUMERS<D>, 2 * WARPGROUP); };
     if (tiles > 0 && consumer == CONSUMERS<D> - 1) next_turn(); // the first consumer begins
     auto visit = [&](int tile, bool masked) {
