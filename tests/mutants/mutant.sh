@@ -103,8 +103,8 @@ list_tests() { # DEVICE
         for file in "$chapter/${chapter:9}.cu" "$chapter"/*.cuh; do
             name=${chapter#steps/}
             [[ $file == *.cu ]] || name+=_$(basename "$file" .cuh)
-            [[ ! -e $file ]] || grep -nE "$barriers" "$file" | grep -v 'redundant: ' |
-                awk -F: -v name="$name" '{ print "barrier_" name "_" $1, NR == 1 ? "quick" : "" }'
+            [[ ! -e $file ]] || awk -v name="$name" -v barriers="$barriers" '$0 ~ barriers && !/redundant: / {
+                print "barrier_" name "_" NR, seen++ ? "" : "quick" }' "$file"
         done
     done
 }
