@@ -124,4 +124,5 @@ extern "C" const step step_12b_producer = {
     .dtypes = 1 << BF16 | 1 << FP16,
     .d_multiple = 8,
     .compute_capability = 90,
+    .refuses = needs_shared_memory<BYTES<64>, BYTES<128>>,
 };

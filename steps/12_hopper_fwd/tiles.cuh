@@ -5,6 +5,7 @@
 
 #include "attention.h"
 #include "hopper.cuh"
+#include "launch.h"
 
 /* The tensors as the TMA sees them, with boxes of 64 columns. */
 struct tensor_maps {
@@ -52,6 +53,12 @@ inline cudaError_t make_tensor_maps(tensor_maps *maps, const problem *p, const t
     if (error == cudaSuccess) error = make_tensor_map(&maps->K, p->dtype, t->K, heads, p->N_kv, p->d, Bc);
     if (error == cudaSuccess) error = make_tensor_map(&maps->V, p->dtype, t->V, heads, p->N_kv, p->d, Bc);
     return error;
+}
+
+/* For `struct step`: why this device cannot do the problem, when its blocks have less shared memory than a Hopper card's. */
+template <size_t BYTES_64, size_t BYTES_128> const char *needs_shared_memory(const problem *p) {
+    return shared_memory_fits(p->d <= 64 ? BYTES_64 : BYTES_128) ? nullptr
+                                                                 : "its tiles need more shared memory per block";
 }
 
 #endif

@@ -1,6 +1,6 @@
 // Who computes what when? The consumers of the first block note the clock of their SM before each part of their work, in the
-// rungs from 12b on. For a Hopper card only; prints one JSON line. The rungs' kernels are compiled as they are: a macro for
-// each function that begins a part notes the clock first.
+// rungs from 12b on. For a Hopper card only (compute_capability = 90); prints one JSON line. The rungs' kernels are compiled as
+// they are: a macro for each function that begins a part notes the clock first.
 
 #include <stdio.h>
 #include <stdlib.h>
