@@ -1,7 +1,8 @@
 """Causes: what the marker beside a sentence claims of the recorded counters, times and trials, and the table from which a
 chapter's section "What limits it" is written. Standard library only.
 
-Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, knockout NAME, or ablation NAME, OP VALUE STEP SIZE; OP is <, > or =. COUNTER is
+Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, form NAME, knockout NAME, or ablation NAME, OP VALUE STEP SIZE; OP is
+<, > or =. COUNTER is
 
     a counter of the step's longest kernel: Nsight Compute's name, or its beginning after the unit's (issue_active)
     COUNTER/COUNTER    one counter divided by another
@@ -11,7 +12,8 @@ Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, knockout NAME, or 
     ms                 the time of a rung
 
 VALUE is a number, a word, a step (its value), or NUMBER*STEP. A trial's value is its rate divided by the rate of the first
-trial of its table; NAME is a part of what it says, with hyphens for blanks. A knockout's value is the time of a kernel without
+trial of its table; NAME is a part of what it says, with hyphens for blanks. A form's value is its rate divided by the rate of the
+chapter's last rung in the same process. A knockout's value is the time of a kernel without
 one of its parts divided by the time of the whole kernel.
 """
 
@@ -34,6 +36,7 @@ COUNTED = json.loads((Path(__file__).parent / "counters.json").read_text(encodin
 STALLS = COUNTED["stalls"]
 TIME, ISSUED = "gpu__time_duration.sum", "smsp__inst_executed.sum"
 FFMA, HMMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"
+BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"  # where a kernel multiplies by wgmma
 
 WHY = re.compile(r"(?<!`)<!-- why\b(.*?)-->", re.DOTALL)  # in backticks the marker is only quoted
 OPS = {"<": operator.lt, ">": operator.gt, "=": operator.eq}
@@ -84,13 +87,13 @@ def value_of(book, name, step, size):
     need(not dtype or dtype in {line.details["dtype"] for line in runs if line.step == step}, f"no {dtype} of {step} is recorded")
     kind, _, words = name.partition(" ")
     if words:
-        file, value, key = {"trial": (step[:2], "tflops", "step"), "knockout": ("knockouts", "ms", "step"), "ablation": ("ablations", "ms", "rung")}[kind]
+        file, value, key = {"trial": (step[:2], "tflops", "step"), "form": ("forms", "tflops", "step"), "knockout": ("knockouts", "ms", "step"), "ablation": ("ablations", "ms", "rung")}[kind]
         rates = {line["what"].replace(" ", "-"): line[value] for line in book.lines("trials", file)
-                 if line[key] == step and [line[field] for field in ("batch", "heads", "seq", "dim")] == [
+                 if line[key] == step and (kind != "form" or line["causal"] == shape.causal) and [line[field] for field in ("batch", "heads", "seq", "dim")] == [
                      shape.batch, shape.heads, shape.seq, shape.dim]}
         found = [rates[words]] if words in rates else [rate for what, rate in rates.items() if words in what]
         need(len(found) == 1, f"{len(found)} {kind}s are called so")
-        return found[0] / next(iter(rates.values()))
+        return found[0] / (rates["the-chapter's-last-rung"] if kind == "form" else next(iter(rates.values())))
     if name == "ms":
         line = rec.find(runs, step, shape, pass_) or rec.find(runs, step, shape, "bwd")
         need(line, f"no time of {step} is recorded at {size}")
@@ -105,7 +108,7 @@ def value_of(book, name, step, size):
 def check(book, words):
     """Raises BadMarker where a claim is none, or where the records speak against it."""
     book.wanted, [*name, op, limit, step, size] = None, words if len(words) > 4 else ["", "", "", "", ""]
-    need(op in OPS and 1 <= len(name) <= 2 and (len(name) == 1 or name[0] in ("trial", "knockout", "ablation")), "not COUNTER OP VALUE STEP SIZE")
+    need(op in OPS and 1 <= len(name) <= 2 and (len(name) == 1 or name[0] in ("trial", "form", "knockout", "ablation")), "not COUNTER OP VALUE STEP SIZE")
     value = value_of(book, " ".join(name), step, size)
     factor, other = re.fullmatch(r"(?:([\d.]+)\*)?(.*)", limit).groups()
     if re.match(r"\d\d[a-z]?_", other):
@@ -121,12 +124,13 @@ def limits(book, page, chapter, dim="64"):
     size = COUNTERS_AT.replace("d64", f"d{dim}")
     found = [(rung, counters) for rung in sum(book.chain(chapter), []) if (counters := longest_kernel(book, rung, rec.options_of(size)))]
     tensor = any(counters[HMMA] > 0.1 * counters[ISSUED] for _, counters in found)
+    groups = all(BUSY in counters for _, counters in found)
     rows = []
     for rung, counters in found:
         waits = [f"{STALLS[name]} ({counters[stall_counter(name)]:.2f})" for name in stalls_of(counters)[:2]]
-        work = counters[ISSUED] / counters[HMMA] if tensor else counters[FFMA] / counters[ISSUED] * 3.125
+        work = counters[BUSY] if groups else counters[ISSUED] / counters[HMMA] if tensor else counters[FFMA] / counters[ISSUED] * 3.125
         rows.append([f"`{rung}`", number(counters[TIME] / 1000), number(counter(counters, "warps_active") * 0.16),
                      number(counter(counters, "issue_active")), number(counter(counters, "data_pipe_lsu_wavefronts.sum")),
                      number(work), *waits])
     return [str(rec.parse_size(size)[0]), "µs", "warps per scheduler", "issue slots used, %", "L1 data path busy, %",
-            "instructions per mma" if tensor else "FMAs, % of instructions", "a warp waits most for", "and then for"], "lrrrrrll", rows
+            "tensor cores busy, %" if groups else "instructions per mma" if tensor else "FMAs, % of instructions", "a warp waits most for", "and then for"], "lrrrrrll", rows

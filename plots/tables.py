@@ -38,6 +38,7 @@ A sentence that says why a time is what it is has a marker beside it, which the 
 
     <!-- why COUNTER OP VALUE STEP SIZE -->     <!-- why issue_active < 60 10d_swizzle B4,H16,N1024,d64,bf16 -->
     <!-- why knockout NAME OP VALUE STEP SIZE -->  <!-- why knockout without-barriers > 0.9 10_tensor_core_fwd B4,H16,N4096,d64 -->
+    <!-- why form NAME OP VALUE STEP SIZE -->  <!-- why form no-turns < 0.9 12_hopper_fwd B2,H32,N8192,d64,bf16 -->
     <!-- why trial NAME OP VALUE STEP SIZE -->  <!-- why trial halves < 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16 -->
 
 What has not been recorded is a dash. A number that looks measured and stands outside of markers is an error, unless its
