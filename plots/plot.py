@@ -165,7 +165,9 @@ def bounds(chapter):
         cycles = counted[causes.TIME] * CONSTANTS["clock_mma" if products else "clock_fma"] * probes.SMS
         share = {"data path of L1 and shared memory": causes.counter(counted, "data_pipe_lsu_wavefronts.sum") / 100,
                  "issue slots of all SMs": counted[causes.ISSUED] / probes.SCHEDULERS / cycles}
-        if products:
+        if causes.BUSY in counted:  # a wgmma is one instruction of many sizes, so its cycles are counted instead
+            share["tensor cores (100 %: products in each cycle)"] = counted[causes.BUSY] / 100
+        elif products:
             share[f"tensor cores (100 %: mma.sync alone, {CONSTANTS['mma']:.0f}e12 FLOP/s)"] = counted[causes.HMMA] * CONSTANTS["mma_cycles"] / cycles
         else:
             share[f"FMA units (100 %: FMAs alone, {CONSTANTS['fma']:.0f}e12 FLOP/s)"] = counted[causes.FFMA] / probes.SCHEDULERS / probes.LANES * CONSTANTS["peak"] / CONSTANTS["fma"] / cycles
@@ -319,6 +321,8 @@ def draw_roofline(facts):
         axes.plot(intensity, rate, **looks, markersize=9, zorder=4, linestyle="none")
         # The label stands left of a mark before a line of least bytes, but the two passes' labels on two sides.
         ahead = 3 * intensity > min(least.values()) and not (both and facts["passes"][step] == "fwd")
+        # Where an earlier chapter's mark is as high, within 3 %, its label has the other side.
+        ahead ^= both and any(other < step and abs(math.log(rate / theirs)) < 0.03 for other, _, _, theirs in points)
         label(intensity, rate, f"{step[:2]}" + (f", d {dim}: {rate:.0f}" if both else f": {rate:.2g} TFLOP/s"), -9 if ahead else 9,
               (3 if dim == 128 else -3) if both else 0, ha="right" if ahead else "left")
     return fig
