@@ -357,17 +357,18 @@ def joined(spans, start, end):
 
 
 def timeline(_):
-    D, cycles, left, shares = 64, 16000, 12.5, {}
+    D, cycles, left, shares, least = 64, 16000, 12.5, {}, 16000
     recorded = probes.last(tables.Book(ROOT), "timeline")
     scale, y = (79 - left) / cycles, 5.2
-    page = Page(62.5, f"Who computes what when: three consumers, measured ({recorded['device']}, d {D})")
-    for rung, words in ((PRODUCER, "no order"), ("12c_pingpong", "Q K^T in turns"), ("12d_overlap", "P V beside the softmax")):
+    page = Page(63.2, f"Who computes what when: three consumers, measured ({recorded['device']}, d {D})")
+    for rung, words in ((PRODUCER, "each when it can"), ("12c_pingpong", "Q K^T in turns"), ("12d_overlap", "P V beside the softmax")):
         consumers = [tiles_of(rung, marks) for marks in next(
             one for one in recorded["of"] if (one["rung"], one["dim"]) == (rung, D))["consumers"]]
         assert len(consumers) == constant(rung, "CONSUMERS", D=D)
         steady = max(tiles[4][0][2] for tiles in consumers), min(tiles[-4][0][2] for tiles in consumers)
         spans = [under_way(tiles) for tiles in consumers]
         shares[rung] = sum(b - a for a, b in joined(sum(spans, []), *steady)) / (steady[1] - steady[0])
+        least = min([least] + [end - start for tiles in consumers for *_, start, end in sum(tiles, [])])
         begin = consumers[0][len(consumers[0]) // 2][0][2]
         page.text(1, y, f"{rung[:3]}: {words}", weight="bold")
         page.text(79, y, f"products of some consumer are under way {100 * shares[rung]:.0f} % of the time", ha="right", size=9)
@@ -388,8 +389,10 @@ def timeline(_):
     for at in range(0, cycles + 1, 4000):
         page.line([left + at * scale] * 2, [y, y + 0.5], GREY)
         page.text(left + at * scale, y + 1.6, f"{at} cycles" if at == 0 else str(at), size=8.5, ha="center" if at < cycles else "right", color=GREY)
-    page.key(y + 4.4, (NOW, "softmax"), (LANE, "issues products, waits for them"), (SAND, "waits for its turn"), (GREY, "waits for a copy"))
+    page.key(y + 4.4, (NOW, "softmax"), (LANE, "issues products, or waits for them"), (SAND, "waits for its turn"), (GREY, "waits for a copy"))
     page.key(y + 6.8, (INK, "its products are under way: from their issue to the end of the wait for them"))
+    page.text(1, y + 9.6, f"The products may be done before the wait for them ends. Each part includes the time to note when it begins:\n"
+              f"the shortest part takes {least} cycles.", size=9)
     return page
 
 
