@@ -234,6 +234,8 @@ def two_rounds(D):
     full, empty = Barrier(int(found(r"mbarrier_init\(full, (\d+)\)", text))), Barrier(arrivals)
     size = evaluated(found(r"mbarrier_arrive_expect\(full, (.*?)\);", TILES), rows=constant(PRODUCER, "Bc"), D=D)
     to_fill, to_read = found(r"mbarrier_wait\(K_empty \+ stage, (.*?)\);", text), found(r"parity = (.*?);", text)
+    warps = int(found(r"constexpr int WARPGROUP = (\d+);", HOPPER)) // traces.WARP
+    assert found(r"if \((.*?)\) mbarrier_arrive\(empty\);", text) == "lane == 0"  # each warp once
     guard = found(r"if \((.*?)\) mbarrier_wait\(K_empty", text)
     lanes = {"producer": [[0, 1, "init", NOW]], "TMA": []} | {f"consumer {c}": [] for c in range(consumers)}
     time, free = 1.0, [1.0] * consumers
@@ -255,7 +257,7 @@ def two_rounds(D):
         for end, c in done:
             lanes[f"consumer {c}"] += [[free[c], there, f"waits: full,\nparity {parity}", SAND], [there, end, f"S, tile {i}", NOW]]
             refused = next(parity for parity in (0, 1) if not empty.lets_pass(parity))
-            empty.arrive(end, arrivals // consumers)
+            empty.arrive(end, warps)
             free[c] = end + 1.4
             lanes[f"consumer {c}"].append([end, free[c], "", PALE])
         time = done[-1][0]
