@@ -268,7 +268,7 @@ def phases(_):
     D = 64
     lanes, full, empty, size, arrivals, end = two_rounds(D)
     assert (full.phase, empty.phase) == (2, 2)
-    page, left, end = Page(48.6, f"Two barriers guard one stage: K's stage 0 in two rounds (12b, d {D})"), 11.0, end + 1.5
+    page, left, end = Page(49.0, f"Two barriers guard one stage: K's stage 0 in two rounds (12b, d {D})"), 11.0, end + 1.5
     scale, rows, y, tall, last = (79 - left) / end, {}, 4.4, 3.0, end - 1.5
     at = lambda time: left + time * scale
     for name in ("producer", "TMA", "full", *(name for name in lanes if name.startswith("consumer")), "empty"):
@@ -299,8 +299,8 @@ def phases(_):
     page.text(1, 39.8, f"The full barrier waits for one arrival and {size} bytes ({constant(PRODUCER, 'Bc')} keys x {D} columns x {ELEMENT} bytes); "
               f"the empty\nbarrier for {arrivals} arrivals (one per warp, {arrivals // consumers} per consumer). "
               "A wait names its phase by the parity, phase % 2.", size=9)
-    page.text(1, 43.4, "The times are chosen for the drawing. Dotted: a phase ends, and those that waited for it go on. Arrows: 4 arrivals.", size=9)
-    page.key(46.6, (NOW, "works on this stage"), (SAND, "waits"), (PALE, "other stages, softmax"))
+    page.text(1, 43.4, "Dotted: a phase ends, and those that waited for it go on. Arrows: a consumer's arrivals. Tiles have numbers\nin the order of their visits. The times are chosen for the drawing.", size=9)
+    page.key(47.2, (NOW, "works on this stage"), (SAND, "waits"), (PALE, "other stages, softmax"))
     return page
 
 
