@@ -219,6 +219,7 @@ static void take_up_to_limit(const char *what, struct problem *problem, int *siz
 
 static void keep_limits(void) {
     if (simt_run_part == NULL) cr_skip_test("a card runs what it launches");
+    if (step->compute_capability >= 90 && !shared_memory_fits(227 * 1024)) cr_skip_test("Hopper gives 227 KiB");
     int unit = step->d_multiple > 1 ? step->d_multiple : 1;
     struct problem one = problem_for(step, &(struct shape){1, 1, 1, 1, unit, false, 1.0f}), problem = one;
     take_up_to_limit("queries", &problem, &problem.N_q, 1, 1 << 24, true);
