@@ -445,6 +445,62 @@ template <bool CORRECT> __global__ static void accumulators_without_fence(const 
 FAULT(accumulators_without_fence, cudaErrorLaunchFailure, "without a wgmma.fence between", FIRST(T, 48 + in[i]),
       accumulators_without_fence<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
 
+// Registers of A are read until the product is done: the next ones come after the wait.
+template <bool CORRECT> __global__ static void registers_of_A_under_way(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4];
+    uint32_t A[2][4];
+    for (int i = 0; i < 8; i++) A[i / 4][i % 4] = 0x3c003c00;
+    wgmma_fence();
+    wgmma<false>(__half(), C, A[0], ones(), false);
+    wgmma<false>(__half(), C, A[1], ones(), true); // here
+    wgmma_commit();
+    uint32_t first = A[0][0] & 1; // a product does not change them: they may be read
+    if (CORRECT) wgmma_wait<0>();
+    A[1][2] = 0x40004000 + first; // here
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)(C[7][3] + A[1][2] % 2) + in[threadIdx.x];
+}
+FAULT(registers_of_A_under_way, cudaErrorLaunchFailure, "write of a register of A", FIRST(T, 32 + in[i]),
+      registers_of_A_under_way<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+template <bool CORRECT> __global__ static void registers_of_A_without_fence(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4], D[8][4];
+    uint32_t A[4] = {0x3c003c00, 0x3c003c00, 0x3c003c00, 0x3c003c00};
+    wgmma_fence();
+    wgmma<false>(__half(), C, A, ones(), false);
+    wgmma_commit();
+    wgmma_wait<0>();
+    for (uint32_t &a : A) a = 0x40004000; // here
+    if (CORRECT) wgmma_fence();
+    wgmma<false>(__half(), D, A, ones(), false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)(C[7][3] + D[7][3]) + in[threadIdx.x];
+}
+FAULT(registers_of_A_without_fence, cudaErrorLaunchFailure, "reads A from registers", FIRST(T, 48 + in[i]),
+      registers_of_A_without_fence<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+// Four products are under way, each with registers of its own: those of the next one may be written beside the others.
+template <bool CORRECT> __global__ static void next_registers_of_A(const int *in, int *out) {
+    fill_with_ones();
+    float C[8][4];
+    uint32_t A[4][4];
+    wgmma_fence();
+    for (int k = 0; k < 8; k++) {
+        if (k == 4 && CORRECT) wgmma_wait<0>();
+        for (uint32_t &a : A[k % 4]) a = 0x3c003c00; // here
+        wgmma_fence();
+        wgmma<false>(__half(), C, A[k % 4], ones(), k > 0); // here
+        wgmma_commit();
+    }
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(next_registers_of_A, cudaErrorLaunchFailure, "write of a register of A", FIRST(T, 128 + in[i]),
+      next_registers_of_A<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
 // The next tile comes while warps may still read this one: each warp's wait is for its own rows only.
 template <bool CORRECT> __global__ static void refill_without_barrier(MAP, int *out) {
     __shared__ uint64_t full;

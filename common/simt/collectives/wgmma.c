@@ -49,6 +49,7 @@ struct operand {
     const struct product *product; /* without what differs by lane */
     float *C;
     struct simt_registers A;
+    const uint32_t *A_array; /* or NULL */
 };
 
 static struct warp_products *products_of(const struct thread *thread) {
@@ -161,6 +162,7 @@ static void issue(const struct simt_lanes *lanes) {
             return;
         }
         accumulators_issue(&first[lane], other->C, (size_t)product.N / 2 * sizeof(float), products->committed, product.pc);
+        if (other->A_array != NULL) registers_of_A_issue(&first[lane], other->A_array, products->committed, product.pc);
     }
     struct layout A = decode(product.A, product.transpose_A), B = decode(product.B, product.transpose_B);
     unsigned warp = first->linear / WARP_SIZE;
@@ -182,8 +184,9 @@ static void issue(const struct simt_lanes *lanes) {
     products->list[products->count++] = product;
 }
 
-void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers, int from_registers,
-                uint64_t B, int add, int scale_A, int scale_B, int transpose_A, int transpose_B, const char *file, int line) {
+void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
+                const uint32_t *A_array, int from_registers, uint64_t B, int add, int scale_A, int scale_B, int transpose_A,
+                int transpose_B, const char *file, int line) {
     static const struct simt_collective wgmma = {"wgmma.mma_async", issue, 1};
     const void *pc = __builtin_return_address(0);
     if (N < 8 || N > MOST_COLUMNS || N % 8 != 0 || (uintptr_t)C - simt_self->stack > STACK_BYTES - (size_t)N / 2 * sizeof *C)
@@ -194,6 +197,7 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
                   source_line(pc));
     if ((scale_A != 1 && scale_A != -1) || (scale_B != 1 && scale_B != -1))
         simt_fail(cudaErrorLaunchFailure, "%s: wgmma: it multiplies A and B by 1 or by -1", source_line(pc));
+    if ((uintptr_t)A_array - simt_self->stack > STACK_BYTES - sizeof A_registers.r) A_array = NULL; /* loaded from memory */
     if (!from_registers) judge_descriptor(A, 'A', pc);
     judge_descriptor(B, 'B', pc);
     struct product product = {.A = A,
@@ -207,7 +211,7 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
                               .negate_B = scale_B < 0,
                               .transpose_A = transpose_A,
                               .transpose_B = transpose_B};
-    struct operand operand = {&product, C, A_registers};
+    struct operand operand = {&product, C, A_registers, A_array};
     collective_meet(&wgmma, 0xffffffffu, &operand, NULL, file, line, pc);
 }
 

@@ -136,9 +136,10 @@ void simt_bulk_commit(void);
 void simt_bulk_wait(unsigned groups); /* with or without .read */
 
 /* C (64, N) = A (64, 16) B (16, N), or with `add` C += A B; A of registers, or by its descriptor. `count` of the thread's
- * accumulators lie in order from C on. */
-void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers, int from_registers,
-                uint64_t B, int add, int scale_A, int scale_B, int transpose_A, int transpose_B, const char *file, int line);
+ * accumulators lie in order from C on. `A_array`: where the registers of A lie, if in order in an array of the kernel, or NULL. */
+void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
+                const uint32_t *A_array, int from_registers, uint64_t B, int add, int scale_A, int scale_B, int transpose_A,
+                int transpose_B, const char *file, int line);
 void simt_wgmma_fence(void);
 void simt_wgmma_commit(const char *file, int line);
 void simt_wgmma_wait(unsigned groups, const char *file, int line);

@@ -68,12 +68,30 @@ struct accumulators {
     float *first;
     int count; /* 0: not an array in order */
 };
-template <typename... F> static inline accumulators in_braces(float &first, F &...others) {
+template <bool, typename... F> static inline accumulators in_braces(float &first, F &...others) {
     int i = 0;
     bool in_order = ((&others == &first + ++i) && ...);
     return {&first, in_order ? 1 + (int)sizeof...(others) : 0};
 }
-static inline simt_registers in_braces(unsigned a, unsigned b, unsigned c, unsigned d) { return {{a, b, c, d}}; }
+
+/* Four registers of A. `array`: where they lie, if in the array of a caller of the wrapper around the instruction; otherwise NULL:
+ * a variable of the wrapper itself ends before the product does. */
+struct registers_of_A {
+    simt_registers values;
+    const unsigned *array;
+};
+template <bool OF_CALLER>
+static inline registers_of_A in_braces(const unsigned &a, const unsigned &b, const unsigned &c, const unsigned &d) {
+    if constexpr (OF_CALLER)
+        if (&b == &a + 1 && &c == &a + 2 && &d == &a + 3) return {{{a, b, c, d}}, &a};
+    return {{{a, b, c, d}}, nullptr};
+}
+/* Of BASE[...]: the types of BASE and, as an lvalue, of the element. */
+template <class Base, class Element> constexpr bool of_caller = false;
+template <class T> constexpr bool of_caller<T &, unsigned &> = true;
+template <class T> constexpr bool of_caller<T &, const unsigned &> = true;
+template <class T> constexpr bool of_caller<T *, unsigned &> = true;
+template <class T> constexpr bool of_caller<T *, const unsigned &> = true;
 
 static inline void wgmma_fence_sync_aligned() { simt_wgmma_fence(); }
 static inline void wgmma_commit_group_sync_aligned(SIMT_HERE) { simt_wgmma_commit(file, line); }
@@ -84,12 +102,13 @@ static inline void wgmma_wait_group_sync_aligned(int groups, SIMT_HERE) { simt_w
     static inline void wgmma_mma_async_sync_aligned_m64n##N##k16_f32_##type##_##type(                                          \
         accumulators C, uint64_t A, uint64_t B, bool add, int scale_A, int scale_B, int transpose_A, int transpose_B,          \
         SIMT_HERE) {                                                                                                           \
-        simt_wgmma(is_bfloat16, N, C.first, C.count, A, {}, 0, B, add, scale_A, scale_B, transpose_A, transpose_B, file,       \
-                   line);                                                                                                      \
+        simt_wgmma(is_bfloat16, N, C.first, C.count, A, {}, nullptr, 0, B, add, scale_A, scale_B, transpose_A, transpose_B,    \
+                   file, line);                                                                                                \
     }                                                                                                                          \
     static inline void wgmma_mma_async_sync_aligned_m64n##N##k16_f32_##type##_##type(                                          \
-        accumulators C, simt_registers A, uint64_t B, bool add, int scale_A, int scale_B, int transpose_B, SIMT_HERE) {        \
-        simt_wgmma(is_bfloat16, N, C.first, C.count, 0, A, 1, B, add, scale_A, scale_B, 0, transpose_B, file, line);           \
+        accumulators C, registers_of_A A, uint64_t B, bool add, int scale_A, int scale_B, int transpose_B, SIMT_HERE) {        \
+        simt_wgmma(is_bfloat16, N, C.first, C.count, 0, A.values, A.array, 1, B, add, scale_A, scale_B, 0, transpose_B, file,  \
+                   line);                                                                                                      \
     }
 #define SIMT_PTX_WGMMA_2(N) SIMT_PTX_WGMMA(N, bf16, 1) SIMT_PTX_WGMMA(N, f16, 0)
 #define SIMT_PTX_WGMMA_8(a, b, c, d) SIMT_PTX_WGMMA_2(a) SIMT_PTX_WGMMA_2(b) SIMT_PTX_WGMMA_2(c) SIMT_PTX_WGMMA_2(d)

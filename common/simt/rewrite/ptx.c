@@ -75,12 +75,30 @@ static void rewrite_word(struct rewriter *r, const char *word, size_t length, co
     append(&r->output, word, length);
 }
 
+/* Before operands in braces, of which the first is %N, BASE[...] say: does the array belong to a caller? */
+static void rewrite_brace(struct rewriter *r, const char *p, const struct operands *operands) {
+    p += strspn(p, " \t\n");
+    long number = *p == '%' && isdigit((unsigned char)p[1]) ? strtol(p + 1, NULL, 10) : operands->count;
+    const char *text = number < operands->count ? operands->expressions[number].data : "";
+    text += strspn(text, " ");
+    size_t length = word_length(text);
+    bool is_element = length > 0 && !isdigit((unsigned char)*text) && text[length] == '[' && text[strlen(text) - 1] == ']';
+    if (is_element)
+        append_format(&r->output, "simt_ptx::in_braces<simt_ptx::of_caller<decltype(%.*s), decltype((%s))>>(", (int)length,
+                      text, text);
+    else
+        append_format(&r->output, "simt_ptx::in_braces<false>(");
+}
+
 /* One operand as PTX writes it: %0, [%0 + 16], a number, %%laneid, p. Several of them in braces come apart before; `grouped`: the
  * function takes those in braces as one. */
 static void rewrite_operand(struct rewriter *r, const char *p, const char *end, const struct operands *operands, bool grouped) {
     while (p < end) {
         if (grouped && strchr("{}", *p) != NULL) {
-            append_format(&r->output, *p++ == '{' ? "simt_ptx::in_braces(" : ")");
+            if (*p++ == '{')
+                rewrite_brace(r, p, operands);
+            else
+                append(&r->output, ")", 1);
         } else if (strchr("[]{}", *p) != NULL) {
             append(&r->output, " ", 1);
             p++;
