@@ -79,7 +79,9 @@ static void with_memory(const char *KiB) {
     skip_without_device();
 }
 /* The least of all cards that the step runs on. */
-static void with_least_memory(void) { with_memory(step->compute_capability >= 80 ? "99" : "64"); }
+static void with_least_memory(void) {
+    with_memory(step->compute_capability >= 90 ? "227" : step->compute_capability >= 80 ? "99" : "64");
+}
 
 /* One problem for each tiling and type. */
 static void each_tiling(void (*test)(const struct problem *)) {
@@ -162,8 +164,12 @@ static void one_bit_pattern_of_each_tiling(void) {
                 if (step_refuses(step, &problem, all_passes()) == NULL) same_bits_in_any_order(&problem, 4);
             }
 }
-static void with_99_KiB(void) { with_memory("99"); }
-static void with_163_KiB(void) { with_memory("163"); }
+static void with_less_than_hopper(const char *KiB) {
+    if (step->compute_capability >= 90) cr_skip_test("227 KiB are the least");
+    with_memory(KiB);
+}
+static void with_99_KiB(void) { with_less_than_hopper("99"); }
+static void with_163_KiB(void) { with_less_than_hopper("163"); }
 Test(backward, one_bit_pattern_of_each_tiling, .init = needs_backward) { one_bit_pattern_of_each_tiling(); }
 Test(backward, one_bit_pattern_with_163_KiB, .init = with_163_KiB) { one_bit_pattern_of_each_tiling(); }
 Test(backward, one_bit_pattern_with_99_KiB, .init = with_99_KiB) { one_bit_pattern_of_each_tiling(); }
@@ -219,7 +225,6 @@ static void take_up_to_limit(const char *what, struct problem *problem, int *siz
 
 static void keep_limits(void) {
     if (simt_run_part == NULL) cr_skip_test("a card runs what it launches");
-    if (step->compute_capability >= 90 && !shared_memory_fits(227 * 1024)) cr_skip_test("Hopper gives 227 KiB");
     int unit = step->d_multiple > 1 ? step->d_multiple : 1;
     struct problem one = problem_for(step, &(struct shape){1, 1, 1, 1, unit, false, 1.0f}), problem = one;
     take_up_to_limit("queries", &problem, &problem.N_q, 1, 1 << 24, true);

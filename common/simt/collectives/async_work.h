@@ -71,6 +71,7 @@ extern bool async_is_early(void); /* SIMT_ASYNC=early: copies and products happe
 
 /* ---- tensor_copy.c ---- */
 /* Call visit(shared offset, global address, bytes inside of the tensor) for each 16 bytes of the box. */
+uint64_t tensor_copy_sectors(const struct tensor_copy *copy, bool also_outside);
 void tensor_copy_each(const struct tensor_copy *copy,
                       void (*visit)(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside));
 void tensor_copy_load(const struct tensor_copy *copy);  /* now */

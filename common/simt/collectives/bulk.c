@@ -5,6 +5,7 @@
 
 #include "collectives.h"
 #include "device_memory.h"
+#include "events.h"
 #include "hooks.h"
 #include "report.h"
 
@@ -82,6 +83,7 @@ void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, in
     copy.barrier = transaction_number(barrier);
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(&copy, issue_load);
+    event_tensor_copy(false, tensor_copy_sectors(&copy, true));
     transaction_load(&copy);
 }
 
@@ -117,6 +119,7 @@ void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int
     copy.reader = WARP_READERS + (unsigned)(thread - work->store_threads);
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(&copy, issue_store);
+    event_tensor_copy(true, tensor_copy_sectors(&copy, false));
     if (async_is_early()) tensor_copy_store(&copy);
     copy.landed = async_is_early();
     tensor_copy_add(&work->stores, &work->store_count, &work->store_room, &copy);

@@ -65,20 +65,46 @@ static uint64_t inside_of(int64_t first, unsigned element_bytes, uint64_t size) 
     return mask;
 }
 
+/* Where row `row` of the box begins at column 0 of the tensor. False: it lies outside. */
+static bool row_start(const struct tensor_copy *copy, uint32_t row, uintptr_t *start) {
+    const struct tensor_map *map = &copy->map;
+    bool inside = true;
+    *start = map->address;
+    for (int d = 1; d < map->rank; d++) {
+        int64_t index = copy->at[d] + (int64_t)(row % map->box[d]);
+        row /= map->box[d];
+        inside = inside && index >= 0 && (uint64_t)index < map->sizes[d];
+        *start += (uintptr_t)(index * (int64_t)map->strides[d]);
+    }
+    return inside;
+}
+
+/* Of each row the sectors that its part inside of the tensor touches, and one for each 32 bytes outside. */
+uint64_t tensor_copy_sectors(const struct tensor_copy *copy, bool also_outside) {
+    enum { SECTOR_BYTES = 32 };
+    const struct tensor_map *map = &copy->map;
+    uint64_t sectors = 0, width = map->box[0] * map->element_bytes;
+    for (uint32_t row = 0; row < copy->bytes / width; row++) {
+        uintptr_t start;
+        int64_t first = copy->at[0], past = first + map->box[0];
+        if (first < 0) first = 0;
+        if (past > (int64_t)map->sizes[0]) past = (int64_t)map->sizes[0];
+        if (!row_start(copy, row, &start) || past < first) past = first;
+        uint64_t bytes = (uint64_t)(past - first) * map->element_bytes;
+        uintptr_t from = start + (uintptr_t)first * map->element_bytes;
+        if (bytes > 0) sectors += (from + bytes - 1) / SECTOR_BYTES - from / SECTOR_BYTES + 1;
+        if (also_outside) sectors += (width - bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+    }
+    return sectors;
+}
+
 void tensor_copy_each(const struct tensor_copy *copy,
                       void (*visit)(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside)) {
     const struct tensor_map *map = &copy->map;
     unsigned row_bytes = map->box[0] * map->element_bytes;
     for (uint32_t row = 0; row < copy->bytes / row_bytes; row++) {
-        bool inside = true;
-        uintptr_t start = map->address;
-        uint32_t rest = row;
-        for (int d = 1; d < map->rank; d++) {
-            int64_t index = copy->at[d] + (int64_t)(rest % map->box[d]);
-            rest /= map->box[d];
-            inside = inside && index >= 0 && (uint64_t)index < map->sizes[d];
-            start += (uintptr_t)(index * (int64_t)map->strides[d]);
-        }
+        uintptr_t start;
+        bool inside = row_start(copy, row, &start);
         for (unsigned byte = 0; byte < row_bytes; byte += 16) {
             int64_t first = copy->at[0] + byte / map->element_bytes;
             uint64_t mask = inside ? inside_of(first, map->element_bytes, map->sizes[0]) : 0;

@@ -70,6 +70,14 @@ void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint
     if (worker->meter.counted) meter_copy_landed(worker, accesses);
 }
 
+void event_tensor_copy(bool stores, uint64_t sectors) { meter_tensor(simt_worker, stores, sectors); }
+
+void event_product(unsigned wavefronts) { meter_product(simt_worker, wavefronts); }
+
+void event_registers(const struct thread *lane, const void *registers, size_t bytes) {
+    meter_registers(simt_worker, stack_offset(lane, (uintptr_t)registers), bytes);
+}
+
 void event_launch_ended(struct launch *launch) {
     trace_launch_done(launch);
     if (launch->metered) meter_launch_done(launch);

@@ -23,10 +23,6 @@ static void fiber_main(struct transfer from) {
     jump_fcontext(simt_worker->scheduler, NULL);
 }
 
-/* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
- * out of the same few lines of the CPU's cache at every switch. */
-static size_t stack_colour(const struct thread *thread) { return thread->linear % WARP_SIZE * 320; }
-
 /* What a switch does not keep: there a lane could leave a value for the next one, as in a shuffle that nobody counts. */
 static void forget_registers(void) {
 #ifdef __x86_64__

@@ -87,6 +87,15 @@ struct thread {
     uint64_t accesses; /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
+/* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
+ * out of the same few lines of the CPU's cache at every switch. */
+static inline size_t stack_colour(const struct thread *thread) { return thread->linear % WARP_SIZE * 320; }
+
+/* The same of a variable in all threads of a kernel: how far up its stack it would lie without the colour. */
+static inline size_t stack_offset(const struct thread *thread, uintptr_t address) {
+    return address - thread->stack + stack_colour(thread);
+}
+
 /* Of a thread or block by its number, x fastest. */
 static inline struct uint3 index_in(struct uint3 size, uint64_t number) {
     return (struct uint3){(unsigned)(number % size.x), (unsigned)(number / size.x % size.y),

@@ -196,6 +196,14 @@ static void add_wavefronts(struct site *site, const uintptr_t *addresses, unsign
     site->least_wavefronts += agree && least > 1 ? (least + 1) / 2 : least;
 }
 
+static void note_local(struct site *site, const struct thread *first_lane, const uintptr_t *addresses, unsigned lanes) {
+    FOR_EACH_LANE (lane, lanes) {
+        size_t offset = stack_offset(&first_lane[lane], addresses[lane]);
+        if (site->past == 0 || offset < site->lowest) site->lowest = offset;
+        if (offset + site->bytes > site->past) site->past = offset + site->bytes;
+    }
+}
+
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                    unsigned lanes, unsigned live, const struct access *access) {
     if (worker->meter.watched) meter_watch_request(worker, warp, addresses, destinations, lanes, access);
@@ -210,6 +218,7 @@ void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addres
     worker->meter.counts->warp_requests[warp]++;
     site->lanes += (unsigned)__builtin_popcount(lanes);
     site->partial += lanes != live;
+    if (access->space == SPACE_LOCAL) note_local(site, &worker->threads[warp * WARP_SIZE], addresses, lanes);
     if (access->space == SPACE_GLOBAL)
         site->sectors += access->kind == ACCESS_COPY ? count_copied_sectors(addresses, destinations, lanes, access->bytes)
                                                      : count_sectors(addresses, lanes, access->bytes);
@@ -275,17 +284,43 @@ void meter_copy_landed(struct worker *worker, uint64_t accesses) {
     worker->meter.counts->copy_accesses += accesses;
 }
 
+/* Found from an H200's counters of chapter 12: a load counts, row by row of its box, what lies outside of the tensor as well. */
+void meter_tensor(struct worker *worker, bool stores, uint64_t sectors) {
+    if (!worker->meter.counted) return;
+    worker->meter.counts->tensor_requests[stores]++;
+    worker->meter.counts->tensor_sectors[stores] += sectors;
+}
+
+void meter_product(struct worker *worker, unsigned wavefronts) {
+    if (!worker->meter.counted) return;
+    worker->meter.counts->products++;
+    worker->meter.counts->product_wavefronts += wavefronts;
+}
+
+void meter_registers(struct worker *worker, size_t offset, size_t bytes) {
+    if (worker->meter.counted && offset <= STACK_BYTES - bytes)
+        memset(&worker->meter.counts->registers[offset / 4], true, bytes / 4);
+}
+
+/* A register of wgmma that is written before its first product looks like local memory until then. */
+static bool has_registers_only(const struct meter *meter, const struct site *site) {
+    return site->space == SPACE_LOCAL && site->past <= STACK_BYTES &&
+           memchr(&meter->registers[site->lowest / 4], false, (site->past - site->lowest + 3) / 4) == NULL;
+}
+
 /* ---- one launch --------------------------------------------------------------------------------------------------------- */
 
 static void merge(struct meter *into, struct meter *from) {
     meter_end_block(from);
     for (int i = 0; i < SITE_TABLE; i++) {
         const struct site *mine = &from->sites[i];
-        if (mine->pc == NULL) continue;
+        if (mine->pc == NULL || has_registers_only(into, mine)) continue;
         struct site *site = find_place(into->sites, mine->pc, mine->kind, mine->space);
         struct site sum = *mine;
         if (site->pc != NULL) {
             if (__builtin_popcount(site->sample_lanes) >= __builtin_popcount(mine->sample_lanes)) sum = *site;
+            sum.lowest = site->lowest < mine->lowest ? site->lowest : mine->lowest;
+            sum.past = site->past > mine->past ? site->past : mine->past;
             sum.requests = site->requests + mine->requests;
             sum.lanes = site->lanes + mine->lanes;
             sum.partial = site->partial + mine->partial;
@@ -297,6 +332,12 @@ static void merge(struct meter *into, struct meter *from) {
     }
     for (int i = 0; i < from->event_count; i++)
         add_event(into, from->events[i].what, from->events[i].file, from->events[i].line, from->events[i].count);
+    for (int i = 0; i < 2; i++) {
+        into->tensor_requests[i] += from->tensor_requests[i];
+        into->tensor_sectors[i] += from->tensor_sectors[i];
+    }
+    into->products += from->products;
+    into->product_wavefronts += from->product_wavefronts;
     into->barriers += from->barriers;
     into->collectives += from->collectives;
     into->flag_accesses += from->flag_accesses;
@@ -345,6 +386,9 @@ void meter_launch_done(struct launch *launch) {
     struct kernel *kernel = find_kernel(launch);
     struct touched touched = {.launch = launch};
     memory_for_each(count_touched, &touched);
+    for (int i = 0; i < launch->worker_count; i++)
+        for (size_t word = 0; word < STACK_BYTES / 4; word++)
+            kernel->meter->registers[word] |= launch->workers[i]->meter.counts->registers[word];
     for (int i = 0; i < launch->worker_count; i++) {
         struct meter *counts = launch->workers[i]->meter.counts;
         merge(kernel->meter, counts);

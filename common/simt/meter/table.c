@@ -63,6 +63,21 @@ static struct totals totals_of(const struct kernel *kernel) {
 
 static void add_count(cJSON *object, const char *name, uint64_t value) { cJSON_AddNumberToObject(object, name, (double)value); }
 
+/* Of a kernel with Hopper's instructions. */
+static void add_hopper(cJSON *totals, const struct meter *meter) {
+    static const char *const names[] = {"load", "store"};
+    for (int i = 0; i < 2 && meter->tensor_requests[0] + meter->tensor_requests[1] > 0; i++) {
+        char name[60];
+        snprintf(name, sizeof name, "global_tensor_%s_requests", names[i]);
+        add_count(totals, name, meter->tensor_requests[i]);
+        snprintf(name, sizeof name, "global_tensor_%s_sectors", names[i]);
+        add_count(totals, name, meter->tensor_sectors[i]);
+    }
+    if (meter->products == 0) return;
+    add_count(totals, "shared_product_requests", meter->products);
+    add_count(totals, "shared_product_wavefronts", meter->product_wavefronts);
+}
+
 static cJSON *json_of_totals(const struct kernel *kernel) {
     struct totals totals = totals_of(kernel);
     cJSON *object = cJSON_CreateObject();
@@ -80,6 +95,7 @@ static cJSON *json_of_totals(const struct kernel *kernel) {
         snprintf(name, sizeof name, "shared_%s_conflicts", kind_names[kind]);
         add_count(object, name, totals.conflicts[kind]);
     }
+    add_hopper(object, kernel->meter);
     return object;
 }
 
@@ -214,6 +230,13 @@ static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
     if (meter->copies > 0)
         fprintf(out, "  asynchronous copies: %.1f accesses by a thread between the issue of its copy and the wait for it\n",
                 (double)meter->copy_accesses / (double)meter->copies);
+    if (meter->tensor_requests[0] + meter->tensor_requests[1] > 0)
+        fprintf(out, "  boxes of tensors: %lu loaded, %lu sectors; %lu stored, %lu sectors\n",
+                (unsigned long)meter->tensor_requests[0], (unsigned long)meter->tensor_sectors[0],
+                (unsigned long)meter->tensor_requests[1], (unsigned long)meter->tensor_sectors[1]);
+    if (meter->products > 0)
+        fprintf(out, "  products of warpgroups: %lu, %lu wavefronts of shared memory\n", (unsigned long)meter->products,
+                (unsigned long)meter->product_wavefronts);
     if (meter->shared_bytes + meter->barriers + meter->collectives > 0)
         fprintf(out, "  shared memory: %zu bytes per block; %lu barriers, %lu warp collectives\n", meter->shared_bytes,
                 (unsigned long)meter->barriers, (unsigned long)meter->collectives);
