@@ -3,9 +3,11 @@
 # each part of a wall stops an attack that succeeds without it; and a right solution gets full points with each wall and without.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-grader=$(realpath "$1") walls=$(realpath "$2") refuse=$(realpath "$4")
+grader=$(realpath "$1") walls=$(realpath "$2")
 unset CI EXERCISES_WALL WITHOUT
 work=$(mktemp -d)
+refuse=$work/refuse # a path without blanks: it is one word of several in a variable
+cp "$4" "$refuse"
 chmod 755 "$work"
 helpers=()
 trap 'kill "${helpers[@]}" 2>/dev/null; rm -rf "$work"' EXIT
