@@ -169,8 +169,12 @@ inline cudaError_t make_tensor_map(CUtensorMap *map, enum dtype dtype, const voi
                                    int box_rows) {
     void *function;
     cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
     cudaError_t error =
         cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+#endif
     if (error != cudaSuccess) return error;
     if (found != cudaDriverEntryPointSuccess) return cudaErrorNotSupported;
     cuuint64_t sizes[] = {(cuuint64_t)d, (cuuint64_t)rows, (cuuint64_t)heads};
