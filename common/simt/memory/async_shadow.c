@@ -207,7 +207,7 @@ static void judge_after_store(const uint32_t *row, const struct cell *cell, size
     else if (cell->write_clock >= row[fenced_column(shadow, writer)])
         simt_fail(cudaErrorLaunchFailure,
                   "%s: %s accesses %s through the async proxy, and thread (%u,%u,%u) wrote it by an ordinary store at %s: no "
-                  "fence.proxy.async by a thread that knew of the store stands between them. The thread that stores must "
+                  "fence.proxy.async by a thread that knew of the store stands between them. Let each thread that stores "
                   "execute it before the barrier",
                   source_line(pc), what, name_of(offset), index.x, index.y, index.z, source_line(absolute_pc(cell->write_pc)));
 }
