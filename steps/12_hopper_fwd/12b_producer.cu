@@ -1,7 +1,7 @@
 // 12b_producer: one warpgroup copies, the others compute.
 //
 // Idea      A producer asks for tiles ahead, into two stages, as fast as their readers release them; two or three consumer
-//           warpgroups with 64 rows each share every tile. No barrier of the block is left: each stage has one that says
+//           warpgroups with 64 rows each share every tile. The loop has no __syncthreads(): each stage has one that says
 //           that it is full and one that says that it is empty. The producer gives most of its registers to the consumers.
 // Costs     O(N) memory, none beyond the outputs; one block per multiprocessor.
 // Limiter   While a warpgroup computes its softmax, the tensor cores work only if another one happens to be at a product.
@@ -78,7 +78,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
     uint32_t P_reg[Bc / 16][4];
     const T *Q_tile = Q_smem + consumer * 64 * 64;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: rule 5 (wgmma_wait() is the whole warp's), but faster at d 128
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; but faster at d 128
         if (lane == 0) mbarrier_arrive(empty);
     };
     auto visit = [&](int tile, bool masked) {

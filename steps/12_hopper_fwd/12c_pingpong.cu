@@ -1,7 +1,7 @@
 // 12c_pingpong: products in turns.
 //
-// Idea      Each consumer issues its products only when it is its turn. While one computes its softmax, another has the tensor
-//           cores to itself, and so they are never all at the same part of their work.
+// Idea      Each consumer issues S only when it is its turn, and P V when it is ready. While one computes its softmax, another
+//           multiplies, and no two begin S at the same time.
 // Costs     O(N) memory, none beyond the outputs; one block per multiprocessor.
 // Limiter   Within a warpgroup the product, the softmax and the next product still follow each other.
 // Measured  README.md beside this file has the numbers.
@@ -77,7 +77,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
     uint32_t P_reg[Bc / 16][4];
     const T *Q_tile = Q_smem + consumer * 64 * 64;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: rule 5 (wgmma_wait() is the whole warp's), but faster at d 128
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; but faster at d 128
         if (lane == 0) mbarrier_arrive(empty);
     };
     // A consumer's turn is one barrier, which it meets with the consumer before it; the barrier's number is 1 + consumer.

@@ -1,9 +1,9 @@
-// 12d_overlap: the next tile's scores beside this tile's softmax.
+// 12d_overlap: P V of a tile beside the softmax of the next one.
 //
 // Idea      A warpgroup issues S of the next tile, then O += P V of the tile before it, and waits only for S: its softmax runs
 //           while the tensor cores multiply P V.
-// Costs     O(N) memory, none beyond the outputs; one block per multiprocessor. S and P of two tiles live at the same time.
-// Limiter   What a block does before its first and after its last tile overlaps with nothing.
+// Costs     O(N) memory, none beyond the outputs; one block per multiprocessor. S lives beside P of the tile before.
+// Limiter   Not known at d 64; README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -77,7 +77,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
     uint32_t P_reg[Bc / 16][4];
     const T *Q_tile = Q_smem + consumer * 64 * 64;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: rule 5 (wgmma_wait() is the whole warp's), but faster at d 128
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; but faster at d 128
         if (lane == 0) mbarrier_arrive(empty);
     };
     // A consumer's turn is one barrier, which it meets with the consumer before it; the barrier's number is 1 + consumer.
@@ -141,7 +141,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 
 extern "C" const step step_12d_overlap = {
     .name = "12d_overlap",
-    .idea = "S of the next tile beside the softmax",
+    .idea = "P V of a tile beside the next softmax",
     .forward = forward,
     .dtypes = 1 << BF16 | 1 << FP16,
     .d_multiple = 8,

@@ -109,7 +109,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
     uint32_t P_reg[Bc / 16][4];
     const T *Q_tile = Q_smem + consumer * 64 * 64;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: rule 5 (wgmma_wait() is the whole warp's), but faster at d 128
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; but faster at d 128
         if (lane == 0) mbarrier_arrive(empty);
     };
     // A consumer's turn is one barrier, which it meets with the consumer before it; the barrier's number is 1 + consumer.
