@@ -1,4 +1,4 @@
-/* Boxes of tensors, products of a warpgroup and their registers. */
+/* Boxes of tensors, products of a warpgroup and their registers. For cards of compute_capability = 90. */
 #include "meter_test.h"
 
 #include "hopper.cuh"
