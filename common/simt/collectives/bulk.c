@@ -30,11 +30,12 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
     simt_worker->meter.on = false;
     simt_check_access(map_pointer, sizeof copy.map, ACCESS_READ, false, pc);
     simt_worker->meter.on = metering;
-    if ((uintptr_t)map_pointer % 64 == 0) memcpy(&copy.map, map_pointer, sizeof copy.map);
+    if ((uintptr_t)map_pointer % TENSOR_MAP_ALIGNMENT == 0) memcpy(&copy.map, map_pointer, sizeof copy.map);
     if (!tensor_map_is_sound(&copy.map))
         simt_fail(cudaErrorIllegalInstruction, "%s: %s: its tensor map is none that cuTensorMapEncodeTiled() has made%s",
                   source_line(pc), what,
-                  (uintptr_t)map_pointer % 64 != 0 ? ": its address is not a multiple of 64" : ", or it is not in memory yet");
+                  (uintptr_t)map_pointer % TENSOR_MAP_ALIGNMENT != 0 ? ": its address is not a multiple of 64"
+                                                                     : ", or it is not in memory yet");
     if (copy.map.rank != rank)
         simt_fail(cudaErrorIllegalInstruction, "%s: %s has %d coordinates, but its tensor map %d dimensions", source_line(pc),
                   what, rank, copy.map.rank);
