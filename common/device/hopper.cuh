@@ -9,6 +9,9 @@
 #include "attention.h"
 #include "ptx.cuh"
 
+/* Hopper cards give a block 227 KiB of shared memory. */
+constexpr size_t LEAST_SHARED_BYTES_9_0 = 227 * 1024;
+
 constexpr int WARPGROUP = 128; // threads: 4 warps, the first of which is a multiple of 4
 
 /* ---- mbarrier: 8 bytes in shared memory, aligned to 8. A phase ends when `count` arrivals and all announced bytes came. */

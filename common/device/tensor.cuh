@@ -42,9 +42,6 @@ constexpr float NONE = -FLT_MAX / 4;
 /* Cards since compute capability 8.0 give a block 99 KiB of shared memory at least. */
 constexpr size_t LEAST_SHARED_BYTES_8_0 = 99 * 1024;
 
-/* Hopper cards, compute capability 9.0, give a block 227 KiB. */
-constexpr size_t LEAST_SHARED_BYTES_9_0 = 227 * 1024;
-
 /* Two floats rounded to nearest, ties to even, in one register: `low` in the lower half. */
 template <class T> __device__ uint32_t pack(float low, float high);
 
