@@ -157,6 +157,12 @@ static enum scope_kind scope_opened(const struct rewriter *r, const struct token
         if (is(t, "namespace")) return NAMESPACE;
         const struct token *language = skip_markers(t + 1); /* extern "C" { */
         if (is(t, "extern") && *language->text == '"' && skip_markers(language + 1) == brace) return NAMESPACE;
+        if (is(t, "template") && is(skip_markers(t + 1), "<")) { /* of which parameters may have defaults: class T = float */
+            struct angles ignored;
+            const struct token *end = skip_angles(&r->source, skip_markers(t + 1), &ignored);
+            past = end != NULL ? end : past;
+            continue;
+        }
         if (is(t, "=")) return OTHER;
         class_word |= is(t, "struct") || is(t, "class") || is(t, "union");
         if (!is(t, "(")) continue;
