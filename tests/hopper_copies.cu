@@ -1,5 +1,5 @@
-/* cp.async.bulk.tensor against plain C: boxes of 1 to 5 dimensions, swizzled and at the edges; and what cuTensorMapEncodeTiled()
- * refuses. For cards of compute_capability = 90. */
+/* cp.async.bulk.tensor against plain C: boxes of 1 to 5 dimensions, swizzled and at the edges; what cuTensorMapEncodeTiled()
+ * refuses; and cp.async.bulk and cp.reduce.async.bulk of bytes in a row. For cards of compute_capability = 90. */
 #include "device_test.h"
 
 #include <stdint.h>
@@ -14,6 +14,7 @@ static void need_hopper() {
 }
 
 TestSuite(tensor_maps, .init = need_hopper, .timeout = 60);
+TestSuite(bulk_copies, .init = need_hopper, .timeout = 60);
 /* Not yet on a card: on an H200 a copy of these suites ends with cudaErrorIllegalInstruction, and which one and why is not known. */
 static void need_simulated_hopper() {
     need_hopper();
@@ -186,4 +187,112 @@ Test(tensor_copies, dimensions) {
         check_box<4>(CU_TENSOR_MAP_SWIZZLE_64B, {{at * 20, at, 1, at}}, {32, 4, 2, 2, 1});
         check_box<5>(CU_TENSOR_MAP_SWIZZLE_NONE, {{at * 20, at, 1, at, 1}}, {16, 4, 2, 2, 2});
     }
+}
+
+/* ---- bytes in a row ---- */
+
+/* To shared memory by one copy, back to global memory by two in one group. */
+__global__ static void copy_bytes(const unsigned char *from, unsigned char *to, int place, int count, int first_part) {
+    __shared__ uint64_t full;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&full, 1);
+        fence_mbarrier_init();
+        mbarrier_arrive_expect(&full, count);
+        bulk_load(bytes + place, from, count, &full);
+    }
+    __syncthreads();
+    mbarrier_wait(&full, 0);
+    if (threadIdx.x != 0) return;
+    bulk_store(to, bytes + place, first_part);
+    bulk_store(to + first_part, bytes + place + first_part, count - first_part);
+    tma_commit();
+    tma_wait_read<0>();
+}
+
+Test(bulk_copies, there_and_back) {
+    enum { MOST = 48000 };
+    static unsigned char values[MOST];
+    for (int i = 0; i < MOST; i++) values[i] = (unsigned char)(i * 40503u >> 7);
+    unsigned char *memory = on_device(values);
+    for (int count : {16, 48, 512, 4112, 30000 / 16 * 16})
+        for (int offset : {0, 16, 272}) {
+            unsigned char *target = filled_on_device<unsigned char>(0xab, MOST);
+            copy_bytes<<<1, 64, offset + count>>>(memory + offset, target + 2 * offset, offset, count,
+                                                  count / 3 / 16 * 16);
+            std::vector<unsigned char> got = take_back(target, MOST);
+            for (int i = 0; i < MOST; i++) {
+                bool inside = i >= 2 * offset && i < 2 * offset + count;
+                cr_assert_eq(got[(size_t)i], inside ? values[i - offset] : 0xab, "%d bytes from %d, byte %d", count,
+                             offset, i);
+            }
+        }
+    EXPECT_OK(cudaFree(memory));
+}
+
+enum { SLAB = 320, SLABS = 3, BLOCKS = 6 };
+
+/* Each block adds its slabs to those of the others: two buffers in turns, and a slab is written again when it has been read. */
+__global__ static void add_slabs(float *sums) {
+    float *slabs = (float *)bytes;
+    int t = threadIdx.x;
+    for (int s = 0; s < SLABS; s++) {
+        float *slab = slabs + s % 2 * SLAB;
+        if (s >= 2) {
+            if (t == 0) tma_wait_read<1>();
+            __syncthreads();
+        }
+        for (int i = t; i < SLAB; i += blockDim.x) slab[i] = (float)(i + 1000 * s + 7 * blockIdx.x);
+        fence_proxy_async();
+        __syncthreads();
+        if (t == 0) {
+            bulk_reduce_add(sums + s * SLAB, slab, SLAB * sizeof *slab);
+            tma_commit();
+        }
+    }
+    if (t == 0) tma_wait_read<0>();
+}
+
+Test(bulk_copies, sums_of_blocks) {
+    static float wanted[SLAB * SLABS + 8];
+    for (int i = 0; i < SLAB * SLABS; i++) {
+        wanted[i] = 5.0f;
+        for (int b = 0; b < BLOCKS; b++) wanted[i] += (float)(i % SLAB + 1000 * (i / SLAB) + 7 * b);
+    }
+    static float start[SLAB * SLABS + 8];
+    for (int i = 0; i < SLAB * SLABS; i++) start[i] = 5.0f;
+    float *sums = on_device(start);
+    add_slabs<<<BLOCKS, 96, 2 * SLAB * sizeof(float)>>>(sums);
+    expect_values(sums, wanted, SLAB * SLABS + 8, "sum");
+}
+
+/* After .read the source may change; after the whole wait the destination is there for the thread, and past a barrier for others. */
+__global__ static void read_then_landed(float *to, float *seen) {
+    float *slab = (float *)bytes;
+    int t = threadIdx.x;
+    slab[t] = (float)t;
+    fence_proxy_async();
+    __syncthreads();
+    if (t == 0) {
+        bulk_store(to, slab, 64 * sizeof *slab);
+        tma_commit();
+        tma_wait_read<0>();
+    }
+    __syncthreads();
+    slab[t] = 500.0f;
+    if (t == 0) {
+        tma_wait<0>();
+        seen[64] = to[63];
+    }
+    __syncthreads();
+    seen[t] = to[63 - t] + slab[t];
+}
+
+Test(bulk_copies, read_then_landed) {
+    static float wanted[65];
+    for (int i = 0; i < 64; i++) wanted[i] = 563.0f - (float)i;
+    wanted[64] = 63.0f;
+    float *to = filled_on_device<float>(0, 64), *seen = filled_on_device<float>(0, 65);
+    read_then_landed<<<1, 64, 64 * sizeof(float)>>>(to, seen);
+    expect_values(seen, wanted, 65, "seen");
+    EXPECT_OK(cudaFree(to));
 }

@@ -60,9 +60,9 @@ struct order {
 };
 
 /* A (64, 16), B (16, N) as its columns, C (64, N). */
-template <class T, int N, bool A_IN_REGISTERS, bool B_TRANSPOSED>
+template <class T, int N, bool A_IN_REGISTERS, bool B_TRANSPOSED, bool A_TRANSPOSED = false>
 __global__ static void multiply(const T *A, const T *B, float *C, int span, bool add) {
-    order A_order = {span, 64, false}, B_order = {span, N, B_TRANSPOSED};
+    order A_order = {span, 64, A_TRANSPOSED}, B_order = {span, N, B_TRANSPOSED};
     char *A_tile = (char *)tile, *B_tile = A_tile + A_order.bytes();
     int t = threadIdx.x, warp = t / 32, lane = t % 32;
     for (int i = t; i < (A_order.bytes() + B_order.bytes()) / 2; i += blockDim.x) ((uint16_t *)A_tile)[i] = 0;
@@ -83,7 +83,7 @@ __global__ static void multiply(const T *A, const T *B, float *C, int span, bool
     if constexpr (A_IN_REGISTERS)
         wgmma<B_TRANSPOSED>(T(), C_reg, A_reg, B_order.descriptor(B_tile), add);
     else
-        wgmma<B_TRANSPOSED>(T(), C_reg, A_order.descriptor(A_tile), B_order.descriptor(B_tile), add);
+        wgmma<B_TRANSPOSED, A_TRANSPOSED>(T(), C_reg, A_order.descriptor(A_tile), B_order.descriptor(B_tile), add);
     wgmma_commit();
     wgmma_wait<0>();
     for (int n = 0; n < N / 8; n++)
@@ -91,7 +91,8 @@ __global__ static void multiply(const T *A, const T *B, float *C, int span, bool
             C[(warp * 16 + lane / 4 + e / 2 * 8) * N + n * 8 + lane % 4 * 2 + e % 2] = C_reg[n][e];
 }
 
-template <class T, int N, bool A_IN_REGISTERS, bool B_TRANSPOSED> static void check(int span, bool add) {
+template <class T, int N, bool A_IN_REGISTERS, bool B_TRANSPOSED, bool A_TRANSPOSED = false>
+static void check(int span, bool add) {
     T A[64 * 16], B[N * 16];
     static float wanted[64 * N];
     for (int i = 0; i < 64 * 16; i++) A[i] = (T)(float)(scrambled(i) % 17);
@@ -103,8 +104,8 @@ template <class T, int N, bool A_IN_REGISTERS, bool B_TRANSPOSED> static void ch
         }
     T *A_device = on_device(A), *B_device = on_device(B);
     float *C = filled_on_device<float>(0xff, 64 * N);
-    order A_order = {span, 64, false}, B_order = {span, N, B_TRANSPOSED};
-    multiply<T, N, A_IN_REGISTERS, B_TRANSPOSED>
+    order A_order = {span, 64, A_TRANSPOSED}, B_order = {span, N, B_TRANSPOSED};
+    multiply<T, N, A_IN_REGISTERS, B_TRANSPOSED, A_TRANSPOSED>
         <<<1, 128, A_order.bytes() + B_order.bytes()>>>(A_device, B_device, C, span, add);
     expect_values(C, wanted, 64 * N, "C");
     EXPECT_OK(cudaFree(A_device));
@@ -116,6 +117,8 @@ template <class T, int N> static void check_all() {
         for (int add = 0; add < 2; add++) {
             check<T, N, false, false>(span, add);
             check<T, N, false, true>(span, add);
+            check<T, N, false, false, true>(span, add);
+            check<T, N, false, true, true>(span, add);
             check<T, N, true, false>(span, add);
             check<T, N, true, true>(span, add);
         }
@@ -123,6 +126,8 @@ template <class T, int N> static void check_all() {
 
 Test(products, bf16) { check_all<__nv_bfloat16, 64>(), check_all<__nv_bfloat16, 128>(); }
 Test(products, fp16) { check_all<__half, 64>(), check_all<__half, 128>(); }
+Test(products, bf16_of_odd_widths) { check_all<__nv_bfloat16, 80>(), check_all<__nv_bfloat16, 96>(); }
+Test(products, fp16_of_odd_widths) { check_all<__half, 80>(), check_all<__half, 96>(); }
 
 /* The narrowest and the widest product, written out: ones times ones, and what an index beyond the accumulators would change. */
 #define ACCUMULATORS_12(C, i)                                                                                          \

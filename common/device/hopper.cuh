@@ -73,6 +73,36 @@ template <int PENDING> __device__ inline void tma_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 }
 
+/* Until they have written global memory, too: before another block may be told so. */
+template <int PENDING> __device__ inline void tma_wait() {
+    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+/* ---- bulk copies: one thread has the TMA copy bytes that lie one behind the other. Their number and both addresses are multiples
+ * of 16. */
+
+/* The bytes count at the barrier. */
+__device__ inline void bulk_load(void *to_shared, const void *from, uint32_t bytes, uint64_t *barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(to_shared)),
+                 "l"(from), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+}
+
+/* Part of a bulk group. */
+__device__ inline void bulk_store(void *to_global, const void *from_shared, uint32_t bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to_global),
+                 "r"(shared_address(from_shared)), "r"(bytes)
+                 : "memory");
+}
+
+/* Add the floats to those at `to_global`, each by an atomic addition. Part of a bulk group. */
+__device__ inline void bulk_reduce_add(float *to_global, const float *from_shared, uint32_t bytes) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to_global),
+                 "r"(shared_address(from_shared)), "r"(bytes)
+                 : "memory");
+}
+
 /* What this thread has stored to shared memory, and knows to be stored, becomes visible to the TMA and to wgmma. */
 __device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -96,7 +126,8 @@ template <int REGISTERS> __device__ inline void registers_increase() {
 
 /* ---- wgmma: C (64, N) = A (64, 16) B (16, N), or C += A B, by the 128 threads of a warpgroup: 4 warps from a multiple of 4 on.
  * Warp w holds rows 16 w to 16 w + 15 of C and of A as mma_m16n8k16() does, C[n] the columns from 8 n on. A matrix in shared
- * memory is named by a descriptor. B_ROWS_ARE_K: a row of B in memory is one k (V), not one column of C (K). */
+ * memory is named by a descriptor. B_ROWS_ARE_K: a row of B in memory is one k (V), not one column of C (K). A_ROWS_ARE_K: a row
+ * of A in memory is one k, not one row of C. */
 
 /* Before the first wgmma, and after other instructions have written C or the registers of A. */
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -119,27 +150,29 @@ __device__ inline uint64_t swizzled_tile(const void *tile, uint32_t panel) {
 #define FIRST_32                                                                                                       \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"                                             \
     ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define FIRST_64                                                                                                       \
-    FIRST_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"                        \
-             ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define FIRST_40 FIRST_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define FIRST_48 FIRST_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define FIRST_64 FIRST_48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define FIRST_88                                                                                                       \
     FIRST_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"                        \
              ", %80, %81, %82, %83, %84, %85, %86, %87"
 #define C1(n) "+f"(C[n][0]), "+f"(C[n][1]), "+f"(C[n][2]), "+f"(C[n][3])
 #define C8(n) C1(n), C1(n + 1), C1(n + 2), C1(n + 3), C1(n + 4), C1(n + 5), C1(n + 6), C1(n + 7)
 #define C_64 C8(0)
+#define C_80 C_64, C1(8), C1(9)
+#define C_96 C_80, C1(10), C1(11)
 #define C_128 C_64, C8(8)
 #define C_176 C_128, C1(16), C1(17), C1(18), C1(19), C1(20), C1(21)
 
 /* Both products of one type and width: A from shared memory, and A from registers. */
 #define WGMMA(T, type, N, registers, fragments, i0, i1, i2, i3, i4, i5, i6)                                            \
-    template <bool B_ROWS_ARE_K>                                                                                       \
+    template <bool B_ROWS_ARE_K, bool A_ROWS_ARE_K = false>                                                            \
     __device__ __forceinline__ void wgmma(T, float(&C)[N / 8][4], uint64_t A, uint64_t B, bool add) {                  \
         asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " i2 ", 0;\n"                                                   \
                      "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." type "." type " {" registers "}, " i0 ", " i1   \
-                     ", p, 1, 1, 0, " i3 ";\n}"                                                                        \
+                     ", p, 1, 1, " i3 ", " i4 ";\n}"                                                                   \
                      : fragments                                                                                       \
-                     : "l"(A), "l"(B), "r"((int)add), "n"((int)B_ROWS_ARE_K));                                         \
+                     : "l"(A), "l"(B), "r"((int)add), "n"((int)A_ROWS_ARE_K), "n"((int)B_ROWS_ARE_K));                 \
     }                                                                                                                  \
     template <bool B_ROWS_ARE_K>                                                                                       \
     __device__ __forceinline__ void wgmma(T, float(&C)[N / 8][4], const uint32_t(&A)[4], uint64_t B, bool add) {       \
@@ -151,17 +184,25 @@ __device__ inline uint64_t swizzled_tile(const void *tile, uint32_t panel) {
     }
 WGMMA(__nv_bfloat16, "bf16", 64, FIRST_32, C_64, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
 WGMMA(__half, "f16", 64, FIRST_32, C_64, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
+WGMMA(__nv_bfloat16, "bf16", 80, FIRST_40, C_80, "%40", "%41", "%42", "%43", "%44", "%45", "%46")
+WGMMA(__half, "f16", 80, FIRST_40, C_80, "%40", "%41", "%42", "%43", "%44", "%45", "%46")
+WGMMA(__nv_bfloat16, "bf16", 96, FIRST_48, C_96, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
+WGMMA(__half, "f16", 96, FIRST_48, C_96, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
 WGMMA(__nv_bfloat16, "bf16", 128, FIRST_64, C_128, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
 WGMMA(__half, "f16", 128, FIRST_64, C_128, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
 WGMMA(__nv_bfloat16, "bf16", 176, FIRST_88, C_176, "%88", "%89", "%90", "%91", "%92", "%93", "%94")
 WGMMA(__half, "f16", 176, FIRST_88, C_176, "%88", "%89", "%90", "%91", "%92", "%93", "%94")
 #undef WGMMA
 #undef C_64
+#undef C_80
+#undef C_96
 #undef C_128
 #undef C_176
 #undef C1
 #undef C8
 #undef FIRST_32
+#undef FIRST_40
+#undef FIRST_48
 #undef FIRST_64
 #undef FIRST_88
 

@@ -6,7 +6,7 @@
 #include "async_shadow.h"
 #include "tensor_map.h"
 
-/* One box of a tensor on its way to shared memory or back. */
+/* One box of a tensor on its way to shared memory or back; or `bytes` bytes in a row from map.address on, where map.rank is 0. */
 struct tensor_copy {
     struct tensor_map map;
     int64_t at[MOST_DIMENSIONS];
@@ -16,8 +16,11 @@ struct tensor_copy {
     const void *pc;
     int barrier;    /* of a load: the number of its mbarrier */
     unsigned group; /* of a store: the number of the thread's group, from 0 */
-    bool landed;    /* of a store */
     unsigned reader;
+    bool adds;            /* of a store: floats are added to those in global memory */
+    bool was_read;        /* its thread has waited for it, by .read at least */
+    bool written;         /* global memory holds it, though nobody has waited for that: SIMT_ASYNC=early */
+    unsigned char *taken; /* what it has read of shared memory, from `offset` on, between the two; or NULL */
 };
 
 /* An mbarrier that PTX has initialised. */
@@ -42,7 +45,7 @@ struct named_barrier {
     struct place first;
 };
 
-/* A bulk group's thread. */
+/* A thread that has bulk groups. */
 struct store_thread {
     struct thread *thread;
     unsigned committed;
@@ -74,8 +77,9 @@ extern bool async_is_early(void); /* SIMT_ASYNC=early: copies and products happe
 uint64_t tensor_copy_sectors(const struct tensor_copy *copy, bool also_outside);
 void tensor_copy_each(const struct tensor_copy *copy,
                       void (*visit)(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside));
-void tensor_copy_load(const struct tensor_copy *copy);  /* now */
-void tensor_copy_store(const struct tensor_copy *copy); /* now */
+void tensor_copy_load(const struct tensor_copy *copy); /* now */
+void tensor_copy_take(struct tensor_copy *copy);       /* shared memory is read now */
+void tensor_copy_store(struct tensor_copy *copy);      /* global memory is written now, unless it has been */
 void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy);
 
 /* ---- transaction.c ---- */

@@ -1,6 +1,7 @@
-/* cp.async.bulk.tensor: copies of boxes of a tensor that one thread asks for (PTX ISA, section "cp.async.bulk.tensor"). Loads
- * count at an mbarrier (transaction.c); stores are in the thread's bulk groups: their shared memory is read, and global memory
- * written, when the thread waits for the group, as late as they may. */
+/* cp.async.bulk and cp.async.bulk.tensor: copies of bytes, or of boxes of a tensor, that one thread asks for (PTX ISA, sections of
+ * these names). Loads count at an mbarrier (transaction.c). Stores and reductions are in the thread's bulk groups, and happen as
+ * late as they may: their shared memory is read when the thread waits for the group, and global memory is written when it waits
+ * for that, too, or else at the end of the block. */
 #include "async_work.h"
 
 #include "collectives.h"
@@ -10,6 +11,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Accesses of a copy are no requests of a warp: the meter leaves them out. */
@@ -18,8 +20,16 @@ static void judge_global(const struct tensor_copy *copy, uintptr_t global, uint6
     size_t first = (size_t)__builtin_ctzll(inside), bytes = (size_t)__builtin_popcountll(inside);
     bool metering = simt_worker->meter.on;
     simt_worker->meter.on = false;
-    simt_check_access((const void *)(global + first), bytes, kind, false, copy->pc);
+    simt_check_access((const void *)(global + first), bytes, kind, kind == ACCESS_ATOMIC, copy->pc);
     simt_worker->meter.on = metering;
+}
+
+static void check_place(const struct tensor_copy *copy, const char *what) {
+    if (copy->offset < SHARED_BYTES_MAX && shared_contains(simt_worker, copy->offset, copy->bytes)) return;
+    char where[200];
+    describe_address((uintptr_t)simt_worker->shared.start + copy->offset, where, sizeof where);
+    simt_fail(cudaErrorIllegalAddress, "%s: %s: %s of %" PRIu32 " bytes at %s goes past the end of its array",
+              source_line(copy->pc), what, copy->map.rank > 0 ? "a box" : "a copy", copy->bytes, where);
 }
 
 static struct tensor_copy check(const char *what, const void *map_pointer, int rank, const int at[MOST_DIMENSIONS],
@@ -46,12 +56,24 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
         simt_fail(cudaErrorMisalignedAddress,
                   "%s: %s: the box in shared memory begins at %#zx: it must begin at a multiple of 128", source_line(pc), what,
                   address);
-    if (!shared_contains(simt_worker, address, copy.bytes)) {
-        char where[200];
-        describe_address((uintptr_t)simt_worker->shared.start + address, where, sizeof where);
-        simt_fail(cudaErrorIllegalAddress, "%s: %s: a box of %" PRIu32 " bytes at %s goes past the end of its array",
-                  source_line(pc), what, copy.bytes, where);
-    }
+    check_place(&copy, what);
+    return copy;
+}
+
+/* Of bytes in a row. */
+static struct tensor_copy check_bytes(const char *what, uintptr_t global, size_t address, uint32_t bytes, const void *pc) {
+    struct tensor_copy copy = {.issuer = simt_self, .pc = pc, .offset = address, .bytes = bytes};
+    copy.map.address = global;
+    copy.map.swizzle = ANY_SWIZZLE;
+    simt_self->last_pc = pc;
+    if (bytes % UNIT != 0)
+        simt_fail(cudaErrorMisalignedAddress, "%s: %s of %" PRIu32 " bytes: their number must be a multiple of 16",
+                  source_line(pc), what, bytes);
+    if (address % UNIT != 0 || global % UNIT != 0)
+        simt_fail(cudaErrorMisalignedAddress, "%s: %s: its bytes begin at %#zx in %s memory: that must be a multiple of 16",
+                  source_line(pc), what, address % UNIT != 0 ? address : (size_t)global,
+                  address % UNIT != 0 ? "shared" : "global");
+    check_place(&copy, what);
     return copy;
 }
 
@@ -69,23 +91,32 @@ static void issue_load(const struct tensor_copy *copy, size_t offset, uintptr_t 
     memset(simt_worker->shared.start + offset, memory_poison, UNIT);
 }
 
-void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
-                      size_t barrier_address) {
-    const void *pc = __builtin_return_address(0);
-    const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
-    async_work_of(simt_worker);
-    struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, pc);
-    struct transaction *barrier = transaction_of(barrier_address, "cp.async.bulk.tensor", pc);
+static void load(struct tensor_copy *copy, const char *what, size_t barrier_address) {
+    struct transaction *barrier = transaction_of(barrier_address, what, copy->pc);
     if (!barrier->fenced)
         simt_fail(cudaErrorLaunchFailure,
                   "%s: the copy completes on an mbarrier that was initialised at %s without fence.mbarrier_init after it, by "
                   "the same thread: the async proxy may not see the barrier yet",
-                  source_line(pc), source_line(barrier->init_pc));
-    copy.barrier = transaction_number(barrier);
+                  source_line(copy->pc), source_line(barrier->init_pc));
+    copy->barrier = transaction_number(barrier);
     async_row_of_thread(simt_worker, simt_self);
-    tensor_copy_each(&copy, issue_load);
-    event_tensor_copy(false, tensor_copy_sectors(&copy, true));
-    transaction_load(&copy);
+    tensor_copy_each(copy, issue_load);
+    event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true));
+    transaction_load(copy);
+}
+
+void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
+                      size_t barrier_address) {
+    const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
+    async_work_of(simt_worker);
+    struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, __builtin_return_address(0));
+    load(&copy, "cp.async.bulk.tensor", barrier_address);
+}
+
+void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier_address) {
+    async_work_of(simt_worker);
+    struct tensor_copy copy = check_bytes("cp.async.bulk", (uintptr_t)from, to, bytes, __builtin_return_address(0));
+    load(&copy, "cp.async.bulk", barrier_address);
 }
 
 /* ---- stores ---------------------------------------------------------------------------------------------------------------- */
@@ -103,27 +134,55 @@ static struct store_thread *store_thread_of(struct async_work *work, const void 
     return &work->store_threads[i];
 }
 
-static void issue_store(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
-    async_judge_read(simt_worker->async.shadow->scratch, offset, copy->reader, copy->map.swizzle, "the store of a tensor",
-                     copy->pc);
-    judge_global(copy, global, inside, ACCESS_WRITE);
+/* Global memory counts as written by the issuer, and as not landed until the issuer has waited for it. */
+static void mark_store(const struct tensor_copy *copy, uintptr_t global, uint64_t inside, bool under_way) {
+    if (inside == 0) return;
+    shadow_under_way(simt_worker, copy->issuer, global + (size_t)__builtin_ctzll(inside), (size_t)__builtin_popcountll(inside),
+                     under_way);
 }
 
-/* Late: what shared memory holds at the wait is what is stored. */
-void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from) {
-    const void *pc = __builtin_return_address(0);
-    const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
-    struct async_work *work = async_work_of(simt_worker);
-    struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, from, pc);
-    struct store_thread *thread = store_thread_of(work, pc);
-    copy.group = thread->committed;
-    copy.reader = WARP_READERS + (unsigned)(thread - work->store_threads);
+static void mark_under_way(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
+    (void)offset;
+    mark_store(copy, global, inside, true);
+}
+
+static void mark_landed(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
+    (void)offset;
+    mark_store(copy, global, inside, false);
+}
+
+static void issue_store(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
+    enum async_reader what = copy->map.rank > 0 ? TENSOR_BOX : copy->adds ? BULK_REDUCTION : BULK_STORE;
+    async_judge_read(simt_worker->async.shadow->scratch, offset, copy->reader, copy->map.swizzle, what, copy->pc);
+    judge_global(copy, global, inside, copy->adds ? ACCESS_ATOMIC : ACCESS_WRITE);
+    mark_under_way(copy, offset, global, inside);
+}
+
+static void store(struct tensor_copy *copy) {
+    struct async_work *work = simt_worker->async.work;
+    struct store_thread *thread = store_thread_of(work, copy->pc);
+    copy->group = thread->committed;
+    copy->reader = WARP_READERS + (unsigned)(thread - work->store_threads);
     async_row_of_thread(simt_worker, simt_self);
-    tensor_copy_each(&copy, issue_store);
-    event_tensor_copy(true, tensor_copy_sectors(&copy, false));
-    if (async_is_early()) tensor_copy_store(&copy);
-    copy.landed = async_is_early();
-    tensor_copy_add(&work->stores, &work->store_count, &work->store_room, &copy);
+    tensor_copy_each(copy, issue_store);
+    event_tensor_copy(copy->adds ? TENSOR_REDUCTION : TENSOR_STORE, tensor_copy_sectors(copy, false));
+    if (async_is_early()) tensor_copy_store(copy);
+    tensor_copy_add(&work->stores, &work->store_count, &work->store_room, copy);
+}
+
+void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from) {
+    const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
+    async_work_of(simt_worker);
+    struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, from, __builtin_return_address(0));
+    store(&copy);
+}
+
+void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds) {
+    async_work_of(simt_worker);
+    struct tensor_copy copy =
+        check_bytes(adds ? "cp.reduce.async.bulk" : "cp.async.bulk", (uintptr_t)to, from, bytes, __builtin_return_address(0));
+    copy.adds = adds;
+    store(&copy);
 }
 
 void simt_bulk_commit(void) {
@@ -133,40 +192,58 @@ void simt_bulk_commit(void) {
     simt_worker->async.shadow->groups[WARP_READERS + (thread - work->store_threads)]++;
 }
 
-/* `.read`: shared memory has been read. What is in global memory then is of no thread's business before the full wait, or the
- * end of the kernel; here it lands at once. */
-void simt_bulk_wait(unsigned groups) {
-    struct async_work *work = async_work_of(simt_worker);
-    struct store_thread *thread = store_thread_of(work, __builtin_return_address(0));
-    unsigned reader = WARP_READERS + (unsigned)(thread - work->store_threads), kept = 0, pending = 0;
+/* In the order of issue. What a later store of the thread will write as well stays under way. */
+static void land_stores(struct async_work *work, const struct thread *issuer, unsigned groups_done) {
+    unsigned kept = 0;
+    bool any = false;
     for (unsigned i = 0; i < work->store_count; i++) {
-        struct tensor_copy copy = work->stores[i];
-        bool done = copy.issuer == simt_self && copy.group + groups < thread->committed;
-        if (done && !copy.landed) tensor_copy_store(&copy);
-        if (!done) work->stores[kept++] = copy;
+        struct tensor_copy *copy = &work->stores[i];
+        if (copy->issuer != issuer || copy->group >= groups_done) {
+            work->stores[kept++] = *copy;
+            continue;
+        }
+        tensor_copy_store(copy);
+        tensor_copy_each(copy, mark_landed);
+        any = true;
     }
     work->store_count = kept;
-    pending = groups < thread->committed ? groups : thread->committed;
-    uint32_t *known = &row_of(simt_worker, simt_self)[reads_column(simt_worker->async.shadow, reader)];
-    uint32_t done = simt_worker->async.shadow->groups[reader] - pending;
-    if (done > *known) *known = done;
+    for (unsigned i = 0; any && i < kept; i++)
+        if (work->stores[i].issuer == issuer) tensor_copy_each(&work->stores[i], mark_under_way);
 }
 
-/* Copies that nobody waits for would write into the shared memory of the next block. */
+/* `.read`: shared memory has been read. What is in global memory then is not known before the full wait, or the end of the
+ * kernel. */
+void simt_bulk_wait(unsigned groups, int read_only) {
+    struct async_work *work = async_work_of(simt_worker);
+    struct store_thread *thread = store_thread_of(work, __builtin_return_address(0));
+    unsigned reader = WARP_READERS + (unsigned)(thread - work->store_threads);
+    unsigned pending = groups < thread->committed ? groups : thread->committed, done = thread->committed - pending;
+    for (unsigned i = 0; i < work->store_count && read_only; i++)
+        if (work->stores[i].issuer == simt_self && work->stores[i].group < done) tensor_copy_take(&work->stores[i]);
+    if (!read_only) land_stores(work, simt_self, done);
+    uint32_t *known = &row_of(simt_worker, simt_self)[reads_column(simt_worker->async.shadow, reader)];
+    uint32_t groups_read = simt_worker->async.shadow->groups[reader] - pending;
+    if (groups_read > *known) *known = groups_read;
+}
+
+/* Copies that nobody waits for would write into the shared memory of the next block, or read it. */
 static void end_copies(struct worker *worker) {
     struct async_work *work = worker->async.work;
-    for (unsigned i = 0; i < work->store_count; i++)
-        if (!work->stores[i].landed) tensor_copy_store(&work->stores[i]);
+    const struct tensor_copy *not_read = NULL;
+    for (unsigned i = 0; i < work->store_count; i++) {
+        tensor_copy_store(&work->stores[i]);
+        if (not_read == NULL && !work->stores[i].was_read) not_read = &work->stores[i];
+    }
     if (work->load_count > 0)
         simt_fail_at(
             work->loads[0].issuer, cudaErrorLaunchFailure,
             "%s: the block ends while this copy into its shared memory is under way: wait for the phase of its mbarrier",
             source_line(work->loads[0].pc));
-    else if (work->store_count > 0)
-        simt_fail_at(work->stores[0].issuer, cudaErrorLaunchFailure,
+    else if (not_read != NULL)
+        simt_fail_at(not_read->issuer, cudaErrorLaunchFailure,
                      "%s: the block ends while this store may still read its shared memory: wait for its group "
                      "(cp.async.bulk.commit_group, cp.async.bulk.wait_group.read)",
-                     source_line(work->stores[0].pc));
+                     source_line(not_read->pc));
 }
 
 void collectives_end_block(struct worker *worker) {

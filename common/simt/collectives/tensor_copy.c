@@ -1,9 +1,10 @@
 /* Boxes of tensors between global and shared memory, as a tensor map describes them: the innermost dimension first, rows of
  * the box one behind the other, 16 bytes exchanged by the swizzle. What lies outside of the tensor is zero when loaded, and
- * not stored. */
+ * not stored. And bytes that lie one behind the other in both memories. */
 #include "async_work.h"
 
 #include "device_memory.h"
+#include "hooks.h"
 #include "report.h"
 
 #include <stdio.h>
@@ -37,6 +38,7 @@ static void forget(struct async_work *work, unsigned width) {
         memset(work->named[i].row, 0, 2 * width * sizeof(uint32_t));
     }
     memset(work->registers, 0, sizeof work->registers);
+    for (unsigned i = 0; i < work->store_count; i++) free(work->stores[i].taken); /* of a launch that has failed */
     work->transaction_count = work->load_count = work->store_count = work->store_thread_count = 0;
 }
 
@@ -83,6 +85,7 @@ static bool row_start(const struct tensor_copy *copy, uint32_t row, uintptr_t *s
 uint64_t tensor_copy_sectors(const struct tensor_copy *copy, bool also_outside) {
     enum { SECTOR_BYTES = 32 };
     const struct tensor_map *map = &copy->map;
+    if (map->rank == 0) return (map->address % SECTOR_BYTES + copy->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
     uint64_t sectors = 0, width = map->box[0] * map->element_bytes;
     for (uint32_t row = 0; row < copy->bytes / width; row++) {
         uintptr_t start;
@@ -101,6 +104,9 @@ uint64_t tensor_copy_sectors(const struct tensor_copy *copy, bool also_outside) 
 void tensor_copy_each(const struct tensor_copy *copy,
                       void (*visit)(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside)) {
     const struct tensor_map *map = &copy->map;
+    for (uint32_t byte = 0; map->rank == 0 && byte < copy->bytes; byte += 16)
+        visit(copy, copy->offset + byte, map->address + byte, 0xffff);
+    if (map->rank == 0) return;
     unsigned row_bytes = map->box[0] * map->element_bytes;
     for (uint32_t row = 0; row < copy->bytes / row_bytes; row++) {
         uintptr_t start;
@@ -122,12 +128,31 @@ static void load_unit(const struct tensor_copy *copy, size_t offset, uintptr_t g
 }
 
 static void store_unit(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
-    (void)copy;
-    const unsigned char *from = simt_worker->shared.start + offset;
+    const unsigned char *from =
+        copy->taken != NULL ? copy->taken + (offset - copy->offset) : simt_worker->shared.start + offset;
+    if (copy->adds) {
+        atomic_add_floats((float *)global, (const float *)from, 4);
+        return;
+    }
     for (int i = 0; i < 16; i++)
         if ((inside >> i & 1) != 0) ((unsigned char *)global)[i] = from[i];
 }
 
 void tensor_copy_load(const struct tensor_copy *copy) { tensor_copy_each(copy, load_unit); }
 
-void tensor_copy_store(const struct tensor_copy *copy) { tensor_copy_each(copy, store_unit); }
+/* The swizzle exchanges units within 128 bytes. */
+void tensor_copy_take(struct tensor_copy *copy) {
+    copy->was_read = true;
+    if (copy->written || copy->taken != NULL) return;
+    size_t bytes = (copy->bytes + 127) / 128 * 128;
+    if (bytes > SHARED_BYTES_MAX - copy->offset) bytes = SHARED_BYTES_MAX - copy->offset;
+    copy->taken = resize_or_die(NULL, bytes + 1);
+    memcpy(copy->taken, simt_worker->shared.start + copy->offset, bytes);
+}
+
+void tensor_copy_store(struct tensor_copy *copy) {
+    if (!copy->written) tensor_copy_each(copy, store_unit);
+    copy->written = true;
+    free(copy->taken);
+    copy->taken = NULL;
+}

@@ -107,7 +107,7 @@ static void judge_matrix(const struct thread *first_lane, const struct layout *l
                     "%s: wgmma: by its descriptor element (%u,%u) of %c lies at %#x of shared memory, in no array: are its "
                     "offsets (leading %u, stride %u bytes) in units of 16 bytes?",
                     source_line(pc), name == 'A' ? i : k, name == 'A' ? k : i, name, address, l->leading, l->stride);
-            async_judge_read(row, address, reader, l->span / 16, name == 'A' ? "wgmma, as A," : "wgmma, as B,", pc);
+            async_judge_read(row, address, reader, l->span / 16, name == 'A' ? PRODUCT_A : PRODUCT_B, pc);
         }
 }
 

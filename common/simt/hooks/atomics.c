@@ -80,13 +80,17 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
     return update_word(operation, type, address, operand, compare);
 }
 
-void simt_reduce_add4(float *address, const float operand[4]) {
-    check_cell(address, 4 * sizeof *address, __builtin_return_address(0));
-    for (int i = 0; i < 4; i++) {
+void atomic_add_floats(float *address, const float *operand, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &operand[i], sizeof bits);
         update_word(SIMT_ADD, SIMT_FLOAT, &address[i], bits, 0);
     }
+}
+
+void simt_reduce_add4(float *address, const float operand[4]) {
+    check_cell(address, 4 * sizeof *address, __builtin_return_address(0));
+    atomic_add_floats(address, operand, 4);
 }
 
 /* ---- those of C++ ------------------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint
     if (worker->meter.counted) meter_copy_landed(worker, accesses);
 }
 
-void event_tensor_copy(bool stores, uint64_t sectors) { meter_tensor(simt_worker, stores, sectors); }
+void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors) { meter_tensor(simt_worker, kind, sectors); }
 
 void event_product(unsigned wavefronts) { meter_product(simt_worker, wavefronts); }
 

@@ -8,6 +8,9 @@
  * atomic or volatile, do not race with one another. */
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
 
+/* Add `count` floats, each by an atomic addition; judged before. */
+void atomic_add_floats(float *address, const float *operand, size_t count);
+
 void __sanitizer_cov_trace_pc(void);
 
 /* Plain accesses of the host's code in a kernel file, or NULL: api/host.c looks at them now and then. */

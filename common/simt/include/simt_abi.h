@@ -132,8 +132,11 @@ void simt_set_registers(const char *what, int registers);
 
 void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier);
 void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from);
+/* The same of `bytes` bytes that lie one behind the other; `adds`: floats are added to those at `to`. */
+void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier);
+void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds);
 void simt_bulk_commit(void);
-void simt_bulk_wait(unsigned groups); /* with or without .read */
+void simt_bulk_wait(unsigned groups, int read_only); /* read_only: .read */
 
 /* C (64, N) = A (64, 16) B (16, N), or with `add` C += A B; A of registers, or by its descriptor. `count` of the thread's
  * accumulators lie in order from C on. `A_array`: where the registers of A lie, if in order in an array of the kernel, or NULL. */

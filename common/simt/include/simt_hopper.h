@@ -57,9 +57,21 @@ SIMT_PTX_TENSOR(4, (int a, int b, int c, int d), a, b, c, d, 0)
 SIMT_PTX_TENSOR(5, (int a, int b, int c, int d, int e), a, b, c, d, e)
 #undef SIMT_PTX_TENSOR
 #undef SIMT_PTX_LIST
+
+/* ---- copies of bytes that lie one behind the other ---- */
+static inline void cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(size_t to, const void *from,
+                                                                                     unsigned bytes, size_t barrier) {
+    simt_bulk_load(to, from, bytes, barrier);
+}
+static inline void cp_async_bulk_global_shared__cta_bulk_group(void *to, size_t from, unsigned bytes) {
+    simt_bulk_store(to, from, bytes, 0);
+}
+static inline void cp_reduce_async_bulk_global_shared__cta_bulk_group_add_f32(void *to, size_t from, unsigned bytes) {
+    simt_bulk_store(to, from, bytes, 1);
+}
 static inline void cp_async_bulk_commit_group() { simt_bulk_commit(); }
-static inline void cp_async_bulk_wait_group(int groups) { simt_bulk_wait((unsigned)groups); }
-static inline void cp_async_bulk_wait_group_read(int groups) { simt_bulk_wait((unsigned)groups); }
+static inline void cp_async_bulk_wait_group(int groups) { simt_bulk_wait((unsigned)groups, 0); }
+static inline void cp_async_bulk_wait_group_read(int groups) { simt_bulk_wait((unsigned)groups, 1); }
 
 /* ---- products of a warpgroup ---- */
 

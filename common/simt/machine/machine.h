@@ -153,6 +153,9 @@ struct launch {
     int worker_count;
 };
 
+/* What the TMA does beside the threads, as the meter counts it. */
+enum tensor_traffic { TENSOR_LOAD, TENSOR_STORE, TENSOR_REDUCTION, TENSOR_TRAFFIC };
+
 /* ---- what each layer keeps of the block that runs; first what an access touches, then what is large ---- */
 
 /* meter/ */

@@ -134,24 +134,29 @@ static const char *name_of(size_t offset) {
     return what;
 }
 
-static void report_under_way(size_t offset, const char *verb, const void *pc, uint32_t copy) {
+static const char *const reader_names[] = {"wgmma, as A,", "wgmma, as B,", "the store of a tensor", "the bulk store",
+                                           "the bulk reduction"};
+
+static const char *copy_name(unsigned swizzle) { return swizzle == ANY_SWIZZLE ? "bulk copy" : "copy of a tensor"; }
+
+static void report_under_way(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
     simt_fail(cudaErrorLaunchFailure,
-              "%s: %s %s while the copy of a tensor into it, issued at %s, is under way: wait for the phase of its mbarrier "
-              "first, by the right parity",
-              source_line(pc), verb, name_of(offset), source_line(absolute_pc(copy)));
+              "%s: %s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, by the "
+              "right parity",
+              source_line(pc), verb, name_of(offset), copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
 }
 
-static void report_not_waited(size_t offset, const char *verb, const void *pc, uint32_t copy) {
+static void report_not_waited(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
     simt_fail(cudaErrorLaunchFailure,
-              "%s: %s %s, which the copy of a tensor issued at %s has written, but this thread has neither waited for the "
-              "phase of its mbarrier nor met a thread that has",
-              source_line(pc), verb, name_of(offset), source_line(absolute_pc(copy)));
+              "%s: %s %s, which the %s issued at %s has written, but this thread has neither waited for the phase of its "
+              "mbarrier nor met a thread that has",
+              source_line(pc), verb, name_of(offset), copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
 }
 
 static void report_reader(size_t offset, const char *verb, const void *pc, const struct async_read *read, unsigned reader) {
     bool wgmma = reader < WARP_READERS;
     simt_fail(cudaErrorLaunchFailure, "%s: %s %s while the %s issued at %s may still read it: %s", source_line(pc), verb,
-              name_of(offset), wgmma ? "wgmma" : "store of a tensor", source_line(absolute_pc(read->pc)),
+              name_of(offset), wgmma ? "wgmma" : reader_names[read->what] + strlen("the "), source_line(absolute_pc(read->pc)),
               wgmma
                   ? "its warp must wait for it (wgmma.wait_group), and this thread must meet that warp at a barrier after that"
                   : "its thread must wait for it (cp.async.bulk.wait_group.read), and this thread must meet it at a barrier "
@@ -166,9 +171,9 @@ static void judge_after_copy(const uint32_t *row, size_t offset, const char *ver
     const struct async_write *write = &shadow->writes[offset / UNIT];
     if (!shadow->last[offset / 4]) return;
     if (write->pending)
-        report_under_way(offset, verb, pc, write->pc);
+        report_under_way(offset, verb, pc, write);
     else if (row[phase_column(shadow, write->barrier)] < write->phase)
-        report_not_waited(offset, verb, pc, write->pc);
+        report_not_waited(offset, verb, pc, write);
 }
 
 /* Rule 5: whoever writes must know that the asynchronous readers are done. */
@@ -223,7 +228,7 @@ static void judge_after_stores(const uint32_t *row, size_t offset, const char *w
 static void judge_swizzle(size_t offset, unsigned swizzle, const char *what, const void *pc) {
     static const char *const names[] = {"no", "no", "the 32-byte", "", "the 64-byte", "", "", "", "the 128-byte"};
     const struct async_write *write = &simt_worker->async.shadow->writes[offset / UNIT];
-    if (write->swizzle == swizzle) return;
+    if (write->swizzle == swizzle || write->swizzle == ANY_SWIZZLE || swizzle == ANY_SWIZZLE) return;
     simt_fail(
         cudaErrorLaunchFailure,
         "%s: %s reads %s in %s swizzle, but the copy of a tensor at %s has written it in %s swizzle: the product would take "
@@ -231,8 +236,10 @@ static void judge_swizzle(size_t offset, unsigned swizzle, const char *what, con
         source_line(pc), what, name_of(offset), names[swizzle], source_line(absolute_pc(write->pc)), names[write->swizzle]);
 }
 
-void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, const char *what, const void *pc) {
+void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, enum async_reader what,
+                      const void *pc) {
     struct async_shadow *shadow = simt_worker->async.shadow;
+    const char *name = reader_names[what];
     for (size_t at = offset; at < offset + UNIT; at += 4) {
         bool written =
             shadow->last[at / 4] || same_owner(simt_worker->shared.cells[at / 4].write, stamp_in_shared(0, simt_worker));
@@ -240,20 +247,23 @@ void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsig
             simt_fail(cudaErrorLaunchFailure,
                       "%s: %s reads %s, which nobody has written in this block: does its descriptor or swizzle match how the "
                       "tile was written?",
-                      source_line(pc), what, name_of(at));
+                      source_line(pc), name, name_of(at));
         judge_after_copy(row, at, "asynchronous read of", pc);
-        judge_after_stores(row, at, what, pc);
+        judge_after_stores(row, at, name, pc);
     }
-    if (shadow->last[offset / 4]) judge_swizzle(offset, swizzle, what, pc);
-    shadow->reads[offset / UNIT][reader] = (struct async_read){shadow->groups[reader] + 1, relative_pc(pc)};
+    if (shadow->last[offset / 4]) judge_swizzle(offset, swizzle, name, pc);
+    shadow->reads[offset / UNIT][reader] =
+        (struct async_read){.group = shadow->groups[reader] + 1, .pc = relative_pc(pc), .what = what};
 }
 
 void async_judge_write(const uint32_t *row, size_t offset, unsigned barrier, uint32_t phase, unsigned swizzle, const void *pc) {
     struct async_shadow *shadow = simt_worker->async.shadow;
-    judge_after_readers(row, offset, "copy of a tensor into", pc);
+    const char *name = swizzle == ANY_SWIZZLE ? "the bulk copy" : "the copy of a tensor";
+    const char *verb = swizzle == ANY_SWIZZLE ? "bulk copy into" : "copy of a tensor into";
+    judge_after_readers(row, offset, verb, pc);
     for (size_t at = offset; at < offset + UNIT; at += 4) {
-        judge_after_copy(row, at, "copy of a tensor into", pc);
-        judge_after_stores(row, at, "the copy of a tensor", pc);
+        judge_after_copy(row, at, verb, pc);
+        judge_after_stores(row, at, name, pc);
         shadow->last[at / 4] = true;
     }
     shadow->writes[offset / UNIT] = (struct async_write){phase, relative_pc(pc), (uint16_t)barrier, (uint8_t)swizzle, true};

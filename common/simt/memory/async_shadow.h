@@ -7,7 +7,7 @@
  *     fenced[u]   and that a fence.proxy.async came between: of these the async proxy sees the stores
  *     phases[b]   it has waited for so many phases of mbarrier b: their copies have landed
  *     reads[r]    it knows that so many groups of reader r are done with shared memory. Readers are the warps of wgmma, and
- *                 from WARP_READERS on the threads that store tensors
+ *                 from WARP_READERS on the threads that store tensors or bytes
  *
  * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. They order ordinary accesses,
  * too, in place of the clocks of shadow.c. */
@@ -17,6 +17,10 @@
 #include "shadow.h"
 
 enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, UNIT = 16, UNITS = SHARED_BYTES_MAX / UNIT };
+
+/* What reads shared memory asynchronously. */
+enum async_reader { PRODUCT_A, PRODUCT_B, TENSOR_BOX, BULK_STORE, BULK_REDUCTION };
+enum { ANY_SWIZZLE = 0 }; /* of a bulk copy: bytes are taken, and left, as they lie */
 
 struct async_shadow {
     unsigned threads, width; /* of a row */
@@ -32,7 +36,7 @@ struct async_shadow {
     } writes[UNITS];
     bool last[SHARED_BYTES_MAX / 4]; /* the last write of the word was such a copy */
     struct async_read {
-        uint32_t group, pc;
+        uint32_t group, pc : 29, what : 3;
     } reads[UNITS][MOST_READERS];
 };
 
@@ -62,7 +66,8 @@ const uint32_t *async_row_of_thread(struct worker *worker, struct thread *thread
 /* An ordinary access to shared memory. */
 void async_judge(size_t offset, size_t bytes, enum access_kind kind, const void *pc);
 /* 16 bytes are read asynchronously from now on, as a part of the reader's open group, in a tile with this swizzle. */
-void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, const char *what, const void *pc);
+void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, enum async_reader what,
+                      const void *pc);
 /* They are written, from now on until phase `phase` of the barrier. */
 void async_judge_write(const uint32_t *row, size_t offset, unsigned barrier, uint32_t phase, unsigned swizzle, const void *pc);
 void async_landed(struct worker *worker, const struct thread *issuer, size_t offset, size_t bytes);

@@ -10,7 +10,13 @@
 struct cell {
     uint64_t write, read;             /* stamps of the last write and of the last reads; 0: none */
     uint32_t write_clock, read_clock; /* of the block's own time, which collectives and barriers advance; 0: long ago */
-    uint32_t write_pc;                /* relative to the program's start */
+    union {                           /* of the last write: relative to the program's start */
+        struct {
+            uint32_t write_pc : 31;
+            uint32_t write_under_way : 1; /* in global memory: a store or reduction of the async proxy that has not landed */
+        };
+        uint32_t write_place;
+    };
     union {
         struct {
             uint32_t read_pc : 30;

@@ -43,6 +43,30 @@ static __attribute__((noinline, cold)) void report_pending(uintptr_t address, co
               source_line(pc), what, source_line(absolute_pc(copy_pc)));
 }
 
+/* A store or reduction of the async proxy by this thread, or by one that it has met since, which nobody has waited for. */
+static bool not_landed(const struct cell *cell, uint64_t stamp, bool shared) {
+    return !shared && cell->write_under_way && same_owner(cell->write, stamp);
+}
+
+static __attribute__((noinline, cold)) void report_not_landed(uintptr_t address, enum access_kind kind, const void *pc,
+                                                              const struct cell *cell) {
+    char what[200];
+    uint32_t store_pc = cell->write_pc;
+    bool own = stamp_thread(cell->write) == simt_self->linear;
+    struct uint3 issuer = index_in(simt_worker->launch->block, stamp_thread(cell->write));
+    unlock_sector(simt_worker);
+    describe_address(address, what, sizeof what);
+    simt_fail(cudaErrorLaunchFailure,
+              "%s: %s %s, to which the bulk copy issued at %s by %s (%u,%u,%u) may not have written yet: wait for its group "
+              "there, by cp.async.bulk.wait_group without .read%s: .read says only that shared memory has been read",
+              source_line(pc),
+              only_reads(kind)       ? "read of"
+              : kind == ACCESS_WRITE ? "write to"
+                                     : "atomic operation on",
+              what, source_line(absolute_pc(store_pc)), own ? "this thread" : "thread", issuer.x, issuer.y, issuer.z,
+              own ? "" : ", and meet that thread after the wait");
+}
+
 void simt_check_constant(const void *pointer, size_t bytes) {
     const struct allocation *memory = simt_self != NULL ? memory_find((uintptr_t)pointer) : NULL;
     if (memory == NULL) return; /* the read that follows is judged */
@@ -138,6 +162,9 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
                 return;
             }
             marked = false; /* to be noted */
+        } else if (!meant && not_landed(cell, stamp, shared)) {
+            report_not_landed(address, ACCESS_READ, pc, cell);
+            return;
         }
     } else if (shared ? true : write == 0 && !all_written) {
         note_unwritten(address, shared, pc);
@@ -175,6 +202,9 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
                 return;
             }
             races_with_write = true;
+        } else if (!(marked && (write & WRITE_MARKED) != 0) && not_landed(cell, stamp, shared)) {
+            report_not_landed(address, kind, pc, cell);
+            return;
         }
     }
     if (shared ? same_owner(read, stamp) : same_launch(read, stamp)) {
@@ -199,7 +229,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
     if (flags != 0 && shared && kind == ACCESS_WRITE) flags |= WRITE_VOLATILE;
     cell->write = stamp | flags | mixed;
     cell->write_clock = simt_self->clock;
-    if (!after_plain_store) cell->write_pc = relative_pc(pc);
+    if (!after_plain_store) cell->write_place = relative_pc(pc);
 }
 
 static inline __attribute__((always_inline)) void on_access(struct cell *cell, uintptr_t address, uint64_t stamp,
@@ -299,4 +329,20 @@ void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, b
             }
         }
     }
+}
+
+/* When it lands, the wait for it is what other threads must know of. */
+void shadow_under_way(struct worker *worker, const struct thread *issuer, uintptr_t address, size_t bytes, bool under_way) {
+    const struct allocation *memory = memory_find(address);
+    if (memory == NULL) return;
+    lock_sector(worker, address);
+    for (size_t i = address - memory->start; i < address - memory->start + bytes && i < memory->bytes; i++) {
+        struct cell *word = &memory->cells[i / 4];
+        if (!word->split && i % 4 != 0) continue;
+        struct cell *cell = word->split ? &byte_cells(memory->cells, memory->bytes, i / 4)[i % 4] : word;
+        if ((cell->write & ~STAMP_FLAGS) != issuer->stamp || (!under_way && !cell->write_under_way)) continue;
+        cell->write_under_way = under_way;
+        if (!under_way) cell->write_clock = issuer->clock;
+    }
+    unlock_sector(worker);
 }

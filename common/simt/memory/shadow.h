@@ -42,5 +42,7 @@ void shadow_report_unwritten(struct worker *worker);
 void shadow_settle_suspects(struct worker *worker); /* before anything else is stored */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);
 void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending);
+/* A store or reduction of the async proxy to global memory, judged as its issuer's write, is under way from now on, or lands. */
+void shadow_under_way(struct worker *worker, const struct thread *issuer, uintptr_t address, size_t bytes, bool under_way);
 
 #endif

@@ -285,10 +285,10 @@ void meter_copy_landed(struct worker *worker, uint64_t accesses) {
 }
 
 /* Found from an H200's counters of chapter 12: a load counts, row by row of its box, what lies outside of the tensor as well. */
-void meter_tensor(struct worker *worker, bool stores, uint64_t sectors) {
+void meter_tensor(struct worker *worker, enum tensor_traffic kind, uint64_t sectors) {
     if (!worker->meter.counted) return;
-    worker->meter.counts->tensor_requests[stores]++;
-    worker->meter.counts->tensor_sectors[stores] += sectors;
+    worker->meter.counts->tensor_requests[kind]++;
+    worker->meter.counts->tensor_sectors[kind] += sectors;
 }
 
 void meter_product(struct worker *worker, unsigned wavefronts) {
@@ -332,7 +332,7 @@ static void merge(struct meter *into, struct meter *from) {
     }
     for (int i = 0; i < from->event_count; i++)
         add_event(into, from->events[i].what, from->events[i].file, from->events[i].line, from->events[i].count);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < TENSOR_TRAFFIC; i++) {
         into->tensor_requests[i] += from->tensor_requests[i];
         into->tensor_sectors[i] += from->tensor_sectors[i];
     }

@@ -41,10 +41,10 @@ struct meter {
     uint64_t busiest_warp_requests;                        /* the most of any warp of a block, over the blocks before it */
     uint64_t basic_blocks;          /* that threads have entered, also those that found no place in the table */
     uint64_t copies, copy_accesses; /* asynchronous, and what their threads accessed between issue and arrival */
-    uint64_t tensor_requests[2], tensor_sectors[2]; /* boxes loaded and stored by the TMA */
-    uint64_t products, product_wavefronts;          /* of warpgroups, and what they read of shared memory */
-    bool registers[STACK_BYTES / 4]; /* words of a stack in which a product had registers: those are no local memory */
-    size_t shared_bytes;             /* of the block that had the most: static and dynamic */
+    uint64_t tensor_requests[TENSOR_TRAFFIC], tensor_sectors[TENSOR_TRAFFIC]; /* boxes and bytes that the TMA copies */
+    uint64_t products, product_wavefronts; /* of warpgroups, and what they read of shared memory */
+    bool registers[STACK_BYTES / 4];       /* words of a stack in which a product had registers: those are no local memory */
+    size_t shared_bytes;                   /* of the block that had the most: static and dynamic */
 };
 
 struct kernel {

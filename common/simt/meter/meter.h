@@ -45,9 +45,9 @@ void meter_event(struct worker *worker, int warp, const struct place *place); /*
 void meter_flag(struct worker *worker);                           /* an access by which threads may wait for one another */
 void meter_basic_block(struct worker *worker, const void *pc);    /* the running thread enters it */
 void meter_copy_landed(struct worker *worker, uint64_t accesses); /* made by its thread since the copy was issued */
-void meter_tensor(struct worker *worker, bool stores, uint64_t sectors);  /* a box that the TMA copies */
-void meter_product(struct worker *worker, unsigned wavefronts);           /* of a warpgroup */
-void meter_registers(struct worker *worker, size_t offset, size_t bytes); /* of wgmma, from stack_offset() on */
+void meter_tensor(struct worker *worker, enum tensor_traffic kind, uint64_t sectors); /* a box or bytes that the TMA copies */
+void meter_product(struct worker *worker, unsigned wavefronts);                       /* of a warpgroup */
+void meter_registers(struct worker *worker, size_t offset, size_t bytes);             /* of wgmma, from stack_offset() on */
 void meter_launch_done(struct launch *launch);
 
 /* ---- table.c: the counts in words; JSON is the caller's to free ---- */

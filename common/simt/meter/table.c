@@ -63,10 +63,17 @@ static struct totals totals_of(const struct kernel *kernel) {
 
 static void add_count(cJSON *object, const char *name, uint64_t value) { cJSON_AddNumberToObject(object, name, (double)value); }
 
+static bool has_tensor_traffic(const struct meter *meter) {
+    return meter->tensor_requests[TENSOR_LOAD] + meter->tensor_requests[TENSOR_STORE] +
+               meter->tensor_requests[TENSOR_REDUCTION] >
+           0;
+}
+
 /* Of a kernel with Hopper's instructions. */
 static void add_hopper(cJSON *totals, const struct meter *meter) {
-    static const char *const names[] = {"load", "store"};
-    for (int i = 0; i < 2 && meter->tensor_requests[0] + meter->tensor_requests[1] > 0; i++) {
+    static const char *const names[] = {"load", "store", "reduction"};
+    for (int i = 0; i < TENSOR_TRAFFIC && has_tensor_traffic(meter); i++) {
+        if (i == TENSOR_REDUCTION && meter->tensor_requests[i] == 0) continue;
         char name[60];
         snprintf(name, sizeof name, "global_tensor_%s_requests", names[i]);
         add_count(totals, name, meter->tensor_requests[i]);
@@ -230,10 +237,13 @@ static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
     if (meter->copies > 0)
         fprintf(out, "  asynchronous copies: %.1f accesses by a thread between the issue of its copy and the wait for it\n",
                 (double)meter->copy_accesses / (double)meter->copies);
-    if (meter->tensor_requests[0] + meter->tensor_requests[1] > 0)
+    if (has_tensor_traffic(meter))
         fprintf(out, "  boxes of tensors: %lu loaded, %lu sectors; %lu stored, %lu sectors\n",
-                (unsigned long)meter->tensor_requests[0], (unsigned long)meter->tensor_sectors[0],
-                (unsigned long)meter->tensor_requests[1], (unsigned long)meter->tensor_sectors[1]);
+                (unsigned long)meter->tensor_requests[TENSOR_LOAD], (unsigned long)meter->tensor_sectors[TENSOR_LOAD],
+                (unsigned long)meter->tensor_requests[TENSOR_STORE], (unsigned long)meter->tensor_sectors[TENSOR_STORE]);
+    if (meter->tensor_requests[TENSOR_REDUCTION] > 0)
+        fprintf(out, "  bulk reductions: %lu, %lu sectors\n", (unsigned long)meter->tensor_requests[TENSOR_REDUCTION],
+                (unsigned long)meter->tensor_sectors[TENSOR_REDUCTION]);
     if (meter->products > 0)
         fprintf(out, "  products of warpgroups: %lu, %lu wavefronts of shared memory\n", (unsigned long)meter->products,
                 (unsigned long)meter->product_wavefronts);
