@@ -296,3 +296,37 @@ Test(bulk_copies, read_then_landed) {
     expect_values(seen, wanted, 65, "seen");
     EXPECT_OK(cudaFree(to));
 }
+
+/* Blocks add in turns, each after the ones before it: to the last bit as one loop adds. */
+__global__ static void add_in_turns(float *sums, const float *values, int *semaphore) {
+    float *slab = (float *)bytes;
+    int t = threadIdx.x, block = blockIdx.x;
+    slab[t] = values[block * 64 + t];
+    fence_proxy_async();
+    __syncthreads();
+    if (t != 0) return;
+    semaphore_wait(semaphore, block);
+    bulk_reduce_add(sums, slab, 64 * sizeof *slab);
+    tma_commit();
+    tma_wait<0>();
+    semaphore_raise(semaphore);
+}
+
+Test(bulk_copies, sums_in_turns) {
+    enum { TURNS = 24 };
+    static float values[TURNS * 64], wanted[64], backwards[64];
+    for (int i = 0; i < TURNS * 64; i++) values[i] = (float)(i * 40503u % 1009) / 97.0f * (i % 3 == 0 ? 1000.0f : 1.0f);
+    bool order_matters = false;
+    for (int t = 0; t < 64; t++) {
+        for (int b = 0; b < TURNS; b++)
+            wanted[t] += values[b * 64 + t], backwards[t] += values[(TURNS - 1 - b) * 64 + t];
+        order_matters |= wanted[t] != backwards[t];
+    }
+    cr_assert(order_matters);
+    float *memory = on_device(values), *sums = filled_on_device<float>(0, 64);
+    int *semaphore = filled_on_device<int>(0, 1);
+    add_in_turns<<<TURNS, 64, 64 * sizeof(float)>>>(sums, memory, semaphore);
+    expect_values(sums, wanted, 64, "sum");
+    EXPECT_OK(cudaFree(memory));
+    EXPECT_OK(cudaFree(semaphore));
+}

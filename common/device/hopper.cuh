@@ -106,6 +106,19 @@ __device__ inline void bulk_reduce_add(float *to_global, const float *from_share
 /* What this thread has stored to shared memory, and knows to be stored, becomes visible to the TMA and to wgmma. */
 __device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+/* ---- semaphores: an int of global memory, 0 at first, by which blocks take turns. One thread waits or raises it for its block. */
+
+/* Until it has the value. What was known where it was raised is known then. */
+__device__ inline void semaphore_wait(const int *semaphore, int value) {
+    int seen;
+    do asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(semaphore) : "memory");
+    while (seen != value);
+}
+
+__device__ inline void semaphore_raise(int *semaphore) {
+    asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(semaphore) : "memory");
+}
+
 /* ---- named barriers: ids 1 to 15, of `threads` threads, whole warps. 0 is __syncthreads(). */
 __device__ inline void named_barrier_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");

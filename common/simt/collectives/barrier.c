@@ -89,7 +89,7 @@ static bool tolerate_returned(struct worker *worker) {
 }
 
 /* Who waits where, and for what, where a barrier in shared memory or a named one is among that. False: none is. */
-static bool explain_conditions(struct worker *worker) {
+static bool explain_conditions(struct worker *worker, const char *elsewhere) {
     enum { MOST_PLACES = 6 };
     char text[2000] = "";
     int length = 0, places = 0;
@@ -113,12 +113,12 @@ static bool explain_conditions(struct worker *worker) {
         length += snprintf(text + length, sizeof text - (size_t)length, " %s", what);
         described = true;
     }
-    if (described) simt_fail(cudaErrorLaunchFailure, "deadlock: no thread can go on: %s", text);
+    if (described) simt_fail(cudaErrorLaunchFailure, "deadlock: no thread can go on: %s%s", text, elsewhere);
     return described;
 }
 
-bool explain_deadlock(struct worker *worker) {
-    if (tolerate_returned(worker) || explain_conditions(worker)) return !atomic_load(&worker->launch->failed);
+bool explain_deadlock(struct worker *worker, const char *elsewhere) {
+    if (tolerate_returned(worker) || explain_conditions(worker, elsewhere)) return !atomic_load(&worker->launch->failed);
     const struct thread *waiting = NULL, *missing = NULL, *returned = NULL;
     unsigned at_same = 0;
     for (unsigned i = 0; i < worker->launch->threads; i++) {

@@ -27,9 +27,16 @@ void async_copies_bind(const void *mbarrier, unsigned phase);
 void async_copies_arrive(struct worker *worker, const void *mbarrier, unsigned phase);
 /* Can the thread, which is in state AT_CONDITION, go on? */
 bool condition_holds(struct thread *thread);
-/* No thread can go on and some are not done: say who waits where, and for whom. True: it is what a card tolerates, and the
- * threads at the barrier may go on. */
-bool explain_deadlock(struct worker *worker);
+/* No thread can go on and some are not done: say who waits where, and for whom, and what of other blocks. True: it is what a card
+ * tolerates, and the threads at the barrier may go on. */
+bool explain_deadlock(struct worker *worker, const char *elsewhere);
+
+/* ---- semaphore.c: blocks that wait for other blocks ---- */
+uint64_t semaphore_changes(void);
+bool semaphore_is_waited_for(const struct worker *worker);                     /* by a thread of its block */
+bool semaphore_lets_go_on(const struct worker *worker);                        /* one such thread */
+void semaphore_sleep(uint64_t changes_seen);                                   /* until there are others, or for a while */
+void semaphore_describe(const struct worker *worker, char *text, size_t room); /* who waits */
 /* A block of a cooperative launch has ended: no other block may wait for it. */
 void grid_block_done(struct worker *worker);
 

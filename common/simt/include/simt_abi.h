@@ -127,6 +127,10 @@ void simt_transaction_wait(size_t barrier, unsigned parity, const char *file, in
 void simt_fence_mbarrier_init(void);
 void simt_fence_proxy(void);
 
+/* ld.acquire and red.release.add of global memory, by which blocks order their accesses. */
+uint32_t simt_load_acquire(const void *word, const char *file, int line);
+void simt_reduce_release(void *word, uint32_t value);
+
 void simt_named_barrier(int number, int threads, int waits, const char *file, int line);
 void simt_set_registers(const char *what, int registers);
 

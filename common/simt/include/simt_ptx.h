@@ -137,6 +137,16 @@ template <typename P> static inline void red_global_add_v4_f32(P p, float a, flo
     float operand[] = {a, b, c, d};
     simt_reduce_add4((float *)p, operand);
 }
+template <typename D, typename P> static inline void ld_acquire_gpu_global_s32(D &d, P p, SIMT_HERE) {
+    d = (D)simt_load_acquire((const void *)p, file, line);
+}
+template <typename D, typename P> static inline void ld_acquire_gpu_global_u32(D &d, P p, SIMT_HERE) {
+    d = (D)simt_load_acquire((const void *)p, file, line);
+}
+template <typename P> static inline void red_release_gpu_global_add_s32(P p, int a) {
+    simt_reduce_release((void *)p, (uint32_t)a);
+}
+template <typename P> static inline void red_release_gpu_global_add_u32(P p, unsigned a) { simt_reduce_release((void *)p, a); }
 template <typename P> static inline void prefetch_global_L2(P) {}
 static inline void membar_gl() { __threadfence(); }
 static inline void membar_cta() { __threadfence_block(); }

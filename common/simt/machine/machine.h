@@ -84,6 +84,7 @@ struct thread {
     struct accumulator_range *accumulators; /* memory/accumulators.c: of wgmma, or NULL */
     unsigned accumulator_count;
     bool wgmma_fenced; /* it has executed wgmma.fence */
+    uint32_t acquired; /* the value that its last ld.acquire read */
     uint64_t accesses; /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
@@ -139,6 +140,7 @@ struct launch {
     uint64_t end_block;
     _Atomic bool failed;
     _Atomic bool fenced;         /* __threadfence() has been called */
+    _Atomic bool has_semaphores; /* ld.acquire or red.release has been executed */
     _Atomic unsigned bounds;     /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
     uint64_t number;             /* of this launch, from 1 */
     uint64_t order, first_order; /* memory/stamp.h: of what runs now, and of what ran before its first barrier of the grid */
@@ -269,6 +271,7 @@ struct worker {
     clockid_t processor_clock; /* what the processor has given to it */
     fcontext_t scheduler;
     bool on_fiber; /* a CUDA thread runs, not the scheduler */
+    bool parked;   /* its block waits for other blocks */
     unsigned stack_count;
     unsigned spins; /* accesses that may be waiting for another thread */
     struct uint3 block_index;

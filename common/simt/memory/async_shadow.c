@@ -33,6 +33,15 @@ static void start_rows(struct worker *worker) {
     }
 }
 
+static void start_acquirers(struct async_shadow *shadow) {
+    shadow->acquirer_count = 0;
+    for (unsigned a = 0; a < MOST_ACQUIRERS; a++) {
+        struct acquirer *acquirer = &shadow->acquirers[a];
+        acquirer->count = acquirer->listed = 0;
+        for (unsigned b = 0; b < ACQUIRED_BUCKETS; b++) acquirer->newest[b] = -1;
+    }
+}
+
 void async_start(struct worker *worker) {
     if (worker->async.on) return;
     struct async_shadow *shadow = worker->async.shadow;
@@ -41,7 +50,7 @@ void async_start(struct worker *worker) {
         if (shadow == MAP_FAILED) simt_fail(cudaErrorMemoryAllocation, "no memory for the checks of asynchronous copies");
         worker->async.shadow = shadow;
     }
-    unsigned threads = worker->launch->threads, width = 2 * threads + MOST_TRANSACTIONS + MOST_READERS;
+    unsigned threads = worker->launch->threads, width = 2 * threads + MOST_TRANSACTIONS + MOST_READERS + MOST_ACQUIRERS;
     if (threads != shadow->threads) {
         free(shadow->rows);
         shadow->rows = resize_or_die(NULL, ((size_t)threads + 1) * width * sizeof *shadow->rows);
@@ -51,6 +60,7 @@ void async_start(struct worker *worker) {
     memset(shadow->writes, 0, sizeof shadow->writes);
     memset(shadow->last, 0, sizeof shadow->last);
     shadow->store_readers = 0;
+    start_acquirers(shadow);
     for (unsigned r = 0; r < MOST_READERS; r++) shadow->groups[r]++; /* what an earlier block has left open is over */
     start_rows(worker);
     worker->async.on = true;

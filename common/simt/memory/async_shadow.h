@@ -8,6 +8,7 @@
  *     phases[b]   it has waited for so many phases of mbarrier b: their copies have landed
  *     reads[r]    it knows that so many groups of reader r are done with shared memory. Readers are the warps of wgmma, and
  *                 from WARP_READERS on the threads that store tensors or bytes
+ *     acquired[a] it knows of so many acquisitions of acquirer a, a thread that reads semaphores (block_order.h)
  *
  * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. They order ordinary accesses,
  * too, in place of the clocks of shadow.c. */
@@ -16,7 +17,15 @@
 
 #include "shadow.h"
 
-enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, UNIT = 16, UNITS = SHARED_BYTES_MAX / UNIT };
+enum {
+    MOST_TRANSACTIONS = 64,
+    MOST_READERS = 64,
+    WARP_READERS = 32,
+    MOST_ACQUIRERS = 16,
+    ACQUIRED_BUCKETS = 32,
+    UNIT = 16,
+    UNITS = SHARED_BYTES_MAX / UNIT
+};
 
 /* What reads shared memory asynchronously. */
 enum async_reader { PRODUCT_A, PRODUCT_B, TENSOR_BOX, BULK_STORE, BULK_REDUCTION };
@@ -38,6 +47,18 @@ struct async_shadow {
     struct async_read {
         uint32_t group, pc : 29, what : 3;
     } reads[UNITS][MOST_READERS];
+    unsigned acquirer_count;
+    struct acquirer {
+        unsigned thread, listed, room;
+        uint32_t count; /* of its acquisitions */
+        int newest[ACQUIRED_BUCKETS];
+        struct acquired {
+            uint64_t block;         /* that it has learnt of, */
+            const uint32_t *clocks; /* all that it knows of that block, */
+            uint32_t number;        /* by this acquisition */
+            int older;              /* the entry before this one of its bucket, or -1 */
+        } * list;
+    } acquirers[MOST_ACQUIRERS];
 };
 
 static inline uint32_t *row_of(const struct worker *worker, const struct thread *thread) {
@@ -49,6 +70,10 @@ static inline unsigned phase_column(const struct async_shadow *shadow, unsigned 
 }
 static inline unsigned reads_column(const struct async_shadow *shadow, unsigned reader) {
     return 2 * shadow->threads + MOST_TRANSACTIONS + reader;
+}
+
+static inline unsigned acquired_column(const struct async_shadow *shadow, unsigned acquirer) {
+    return 2 * shadow->threads + MOST_TRANSACTIONS + MOST_READERS + acquirer;
 }
 
 void async_start(struct worker *worker);  /* by an instruction of Hopper */

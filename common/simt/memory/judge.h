@@ -2,6 +2,7 @@
  *
  *     shadow.c      the check of one access
  *     order.c       when an access was
+ *     block_order.c what blocks know of one another by semaphores
  *     unwritten.c   reads of what nobody has written
  *     tolerated.c   races that a card may tolerate, judged when their stores are in memory
  *     race.c        a race in words
@@ -10,7 +11,7 @@
 #ifndef SIMT_JUDGE_H
 #define SIMT_JUDGE_H
 
-#include "async_shadow.h"
+#include "block_order.h"
 #include "report.h"
 #include "shadow.h"
 
@@ -27,7 +28,8 @@ static inline bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp
      * followed here: no accusation on a guess. */
     if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
         return false;
-    if (!same_owner(stamp, self_stamp)) return true;
+    if (!same_owner(stamp, self_stamp))
+        return !block_order_knows(simt_worker, &simt_worker->threads[stamp_thread(self_stamp)], stamp, clock);
     if (simt_in_step) return false;
     unsigned thread = stamp_thread(stamp), self = stamp_thread(self_stamp);
     if (thread == self) return false;
@@ -42,7 +44,9 @@ static inline bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t se
     if (unordered(stamp, clock, self_stamp)) return true;
     if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
         return false;
-    if ((stamp & READ_BY_BLOCKS) != 0) return true;
+    if ((stamp & READ_BY_BLOCKS) != 0) /* of several one is kept: where semaphores order blocks, the others may be known */
+        return !simt_worker->async.on || simt_worker->async.shadow->acquirer_count == 0;
+    if (!same_owner(stamp, self_stamp)) return false;
     if (simt_in_step || clock < simt_worker->shadow.barrier_clock) return false;
     if ((stamp & READ_BY_WARPS) != 0) return true;
     if ((stamp & READ_BY_LANES) == 0) return false;

@@ -72,6 +72,10 @@ static const char *cause_of(bool same_block, bool same_warp, bool same_line, boo
         return "blocks run in any order, and two of them reach one element by the same line: does an index leave its "
                "row or its block's part, where a bounds check is missing? Is the block's or the head's number left out of "
                "it? If they are meant to meet there, use an atomic operation";
+    if (!same_block && simt_worker->launch->has_semaphores)
+        return "a semaphore must be raised after the earlier access, by a thread that has met the other one at a barrier "
+               "since, "
+               "and waited for before the later one, or before a barrier with the thread that waits";
     if (!same_block)
         return "blocks run in any order and cannot wait for one another: give each block its own output, use an atomic "
                "operation, or split the kernel in two";

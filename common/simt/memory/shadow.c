@@ -43,28 +43,34 @@ static __attribute__((noinline, cold)) void report_pending(uintptr_t address, co
               source_line(pc), what, source_line(absolute_pc(copy_pc)));
 }
 
-/* A store or reduction of the async proxy by this thread, or by one that it has met since, which nobody has waited for. */
-static bool not_landed(const struct cell *cell, uint64_t stamp, bool shared) {
-    return !shared && cell->write_under_way && same_owner(cell->write, stamp);
+/* A store or reduction of the async proxy whose issue comes before this access, but for whose landing nobody has waited. Atomic
+ * additions of one block may come in any order, and of two blocks unless a semaphore gives them one. */
+static bool not_landed(const struct cell *cell, uint64_t stamp, bool both_atomic) {
+    if (!cell->write_under_way) return false;
+    if (same_owner(cell->write, stamp)) return !both_atomic;
+    return block_order_knows(simt_worker, simt_self, cell->write, cell->write_clock);
 }
 
 static __attribute__((noinline, cold)) void report_not_landed(uintptr_t address, enum access_kind kind, const void *pc,
                                                               const struct cell *cell) {
     char what[200];
     uint32_t store_pc = cell->write_pc;
-    bool own = stamp_thread(cell->write) == simt_self->linear;
+    bool same_block = same_owner(cell->write, simt_self->stamp);
     struct uint3 issuer = index_in(simt_worker->launch->block, stamp_thread(cell->write));
+    struct uint3 block = index_in(simt_worker->launch->grid, stamp_block(cell->write));
     unlock_sector(simt_worker);
     describe_address(address, what, sizeof what);
     simt_fail(cudaErrorLaunchFailure,
-              "%s: %s %s, to which the bulk copy issued at %s by %s (%u,%u,%u) may not have written yet: wait for its group "
-              "there, by cp.async.bulk.wait_group without .read%s: .read says only that shared memory has been read",
+              "%s: %s %s, to which the bulk copy issued at %s by thread (%u,%u,%u) of block (%u,%u,%u) may not have written "
+              "yet%s: its thread must wait for it by cp.async.bulk.wait_group without .read, and %s; .read says only that "
+              "shared memory has been read",
               source_line(pc),
               only_reads(kind)       ? "read of"
               : kind == ACCESS_WRITE ? "write to"
                                      : "atomic operation on",
-              what, source_line(absolute_pc(store_pc)), own ? "this thread" : "thread", issuer.x, issuer.y, issuer.z,
-              own ? "" : ", and meet that thread after the wait");
+              what, source_line(absolute_pc(store_pc)), issuer.x, issuer.y, issuer.z, block.x, block.y, block.z,
+              same_block ? "" : ", though a semaphore says that it comes first",
+              same_block ? "this thread must meet it after that" : "only then may the semaphore be raised");
 }
 
 void simt_check_constant(const void *pointer, size_t bytes) {
@@ -162,7 +168,7 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
                 return;
             }
             marked = false; /* to be noted */
-        } else if (!meant && not_landed(cell, stamp, shared)) {
+        } else if (!shared && not_landed(cell, stamp, meant)) {
             report_not_landed(address, ACCESS_READ, pc, cell);
             return;
         }
@@ -196,13 +202,14 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
             report_pending(address, pc, cell->write_pc);
             return;
         }
-        if (!(marked && (write & WRITE_MARKED) != 0) && unordered(write, cell->write_clock, stamp)) {
+        bool both_marked = marked && (write & WRITE_MARKED) != 0;
+        if (!both_marked && unordered(write, cell->write_clock, stamp)) {
             if (!suspect_write(cell, address, stamp, marked, shared, false, pc)) {
                 report_race(simt_self, address, kind, pc, write, cell->write_pc, true);
                 return;
             }
             races_with_write = true;
-        } else if (!(marked && (write & WRITE_MARKED) != 0) && not_landed(cell, stamp, shared)) {
+        } else if (!shared && not_landed(cell, stamp, both_marked)) {
             report_not_landed(address, kind, pc, cell);
             return;
         }

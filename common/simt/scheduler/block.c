@@ -7,6 +7,8 @@
 #include "meter.h"
 #include "sector_lock.h"
 
+bool (*scheduler_park)(struct worker *worker, uint64_t changes, char *elsewhere, size_t room);
+
 static void start_block(struct worker *worker, uint64_t number) {
     const struct launch *launch = worker->launch;
     blockIdx = worker->block_index = index_in(launch->grid, number);
@@ -43,6 +45,7 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
     }
     while (worker->alive > 0) {
         bool any_ran = false;
+        uint64_t changes = semaphore_changes();
         for (unsigned i = 0; i < launch->threads; i++)
             if (worker->threads[i].state == GAVE_WAY ||
                 (worker->threads[i].state == AT_CONDITION && condition_holds(&worker->threads[i])))
@@ -66,7 +69,10 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
             }
         }
         if (!any_ran) {
-            if (explain_deadlock(worker)) continue;
+            char elsewhere[1200] = "";
+            bool may_go_on = scheduler_park(worker, changes, elsewhere, sizeof elsewhere);
+            if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
+            if (may_go_on || explain_deadlock(worker, elsewhere)) continue;
             return;
         }
     }

@@ -18,6 +18,9 @@ struct tick {
 };
 void advance_watchdog_clock(struct tick *last, int running); /* as many blocks run */
 void scheduler_run_block(struct worker *worker, uint64_t number);
+/* No thread of its block can go on, and one waits for another block: sleep, while others run. False: nobody can go on, or none waits
+ * so; `elsewhere` then says who else waits. `changes`: semaphore_changes() before the threads were looked at. */
+extern bool (*scheduler_park)(struct worker *worker, uint64_t changes, char *elsewhere, size_t room);
 void scheduler_explain_signal(struct worker *worker);
 
 #endif

@@ -19,12 +19,14 @@
 #include <unistd.h>
 
 static pthread_t *worker_threads;
+enum { MOST_WORKERS = 1024, ROOM_FOR_WORKERS = 8192 }; /* the latter for cooperative launches: all that a card runs at once */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    struct worker **workers;
+    struct worker *workers[ROOM_FOR_WORKERS];
     int count, busy;
     int count_for_blocks; /* the first so many run the blocks of a launch that is not cooperative */
+    int active, parked;   /* the first so many take part in this launch; so many of them wait for other blocks */
     uint64_t generation;
     struct launch *launch;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -38,22 +40,21 @@ static void *worker_main(void *data) {
     uint64_t seen = worker->generation;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
-        while (pool.generation == seen) pthread_cond_wait(&pool.work, &pool.lock);
+        while (pool.generation == seen || worker->number >= pool.active) pthread_cond_wait(&pool.work, &pool.lock);
         seen = pool.generation;
         struct launch *launch = pool.launch;
         pthread_mutex_unlock(&pool.lock);
 
         worker->launch = launch;
         memset(worker->hooks.sites, 0, sizeof worker->hooks.sites);
-        bool takes_part = worker->number < pool.count_for_blocks || launch->cooperative;
-        if (takes_part && fiber_ensure_stacks(worker, launch->threads)) {
+        if (fiber_ensure_stacks(worker, launch->threads)) {
             while (!atomic_load(&launch->failed)) {
                 uint64_t number = atomic_fetch_add(&launch->next_block, 1);
                 if (number >= launch->end_block) break;
                 scheduler_run_block(worker, (number * launch->step + launch->offset) % launch->blocks);
                 if (launch->cooperative) grid_block_done(worker);
             }
-        } else if (takes_part) {
+        } else {
             simt_fail(cudaErrorMemoryAllocation, "no memory for the stacks of %u threads", launch->threads);
         }
         atomic_store(&worker->watchdog.block_started_ns, 0);
@@ -64,7 +65,6 @@ static void *worker_main(void *data) {
     return NULL;
 }
 
-enum { MOST_WORKERS = 1024 };
 static int wanted_workers(void) {
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
     return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS,
@@ -73,24 +73,24 @@ static int wanted_workers(void) {
                                                          : processors);
 }
 
-/* So many that there are `count`; none is at work. */
+/* So many that there are `count`. */
 static void start_workers(int count) {
     if (count <= pool.count) return;
     scheduler_catch_signals();
-    pool.workers = resize_or_die(pool.workers, (size_t)count * sizeof *pool.workers);
+    if (count > ROOM_FOR_WORKERS) abort(); /* api/launch.c lets no launch have so many */
     worker_threads = resize_or_die(worker_threads, (size_t)count * sizeof *worker_threads);
     for (int i = pool.count; i < count; i++) {
         struct worker *worker = resize_or_die(NULL, sizeof *worker);
         worker->number = i;
-        worker->generation = pool.generation;
+        worker->generation = pool.generation - (pool.busy > 0); /* it takes part in the launch that runs */
         worker->threads = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->threads);
         worker->meter.counts = meter_create();
         worker->signal.stack = resize_or_die(NULL, 1 << 16);
-        pool.workers[i] = worker;
         if (!shared_create(worker) || pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
             fputs("simulated device: cannot start its threads\n", stderr);
             abort();
         }
+        pool.workers[i] = worker;
         pool.count++;
     }
 }
@@ -117,18 +117,78 @@ static int count_running_blocks(void) {
     return running;
 }
 
+/* ---- blocks that wait for other blocks ---- */
+
+static bool blocks_are_left(const struct launch *launch) {
+    return atomic_load(&launch->next_block) < launch->end_block && pool.active < MOST_WORKERS;
+}
+
+/* Where blocks wait, others run. */
+static void replace_parked_workers(struct launch *launch) {
+    while (pool.busy - pool.parked < pool.count_for_blocks && blocks_are_left(launch) && !atomic_load(&launch->failed)) {
+        start_workers(pool.active + 1);
+        launch->worker_count = pool.count;
+        pool.active++;
+        pool.busy++;
+        pthread_cond_broadcast(&pool.work);
+    }
+}
+
+/* All are parked, and what they wait for can change no more. */
+static bool nobody_can_go_on(const struct launch *launch) {
+    if (pool.parked < pool.busy || blocks_are_left(launch)) return false;
+    for (int i = 0; i < pool.active; i++)
+        if (pool.workers[i]->parked && semaphore_lets_go_on(pool.workers[i])) return false;
+    return true;
+}
+
+static void describe_parked(const struct worker *self, char *text, size_t room) {
+    enum { MOST_TOLD = 3 };
+    size_t length = 0;
+    for (int i = 0, told = 0; i < pool.active && told < MOST_TOLD && length < room; i++) {
+        const struct worker *worker = pool.workers[i];
+        if (worker == self || !worker->parked) continue;
+        semaphore_describe(worker, text + length, room - length);
+        length += strlen(text + length);
+        told++;
+    }
+}
+
+static bool park(struct worker *worker, uint64_t changes, char *elsewhere, size_t room) {
+    struct launch *launch = worker->launch;
+    if (!semaphore_is_waited_for(worker)) return false;
+    shadow_report_unwritten(worker); /* a semaphore without a first value, say */
+    if (atomic_load(&launch->failed)) return true;
+    atomic_store(&worker->watchdog.block_started_ns, 0); /* who sleeps here is not stuck */
+    pthread_mutex_lock(&pool.lock);
+    worker->parked = true;
+    pool.parked++;
+    bool never = nobody_can_go_on(launch);
+    if (never) describe_parked(worker, elsewhere, room);
+    if (blocks_are_left(launch)) pthread_cond_signal(&pool.done); /* simt_run() has another worker take part */
+    pthread_mutex_unlock(&pool.lock);
+    if (!never) semaphore_sleep(changes);
+    pthread_mutex_lock(&pool.lock);
+    worker->parked = false;
+    pool.parked--;
+    pthread_mutex_unlock(&pool.lock);
+    atomic_store(&worker->watchdog.block_started_ns, watchdog_clock_ns());
+    return !never;
+}
+
 void simt_run(struct launch *launch) {
     int64_t limit_ns = (int64_t)(simt_setting("SIMT_WATCHDOG_SECONDS", 0.001, 86400, 10) * 1e9);
     if (pool.count_for_blocks == 0) pool.count_for_blocks = wanted_workers();
     start_workers(pool.count_for_blocks);
     if (launch->cooperative) start_workers((int)launch->blocks);
+    scheduler_park = park;
     pthread_mutex_lock(&pool.lock);
     uint64_t progress = 0;
     int64_t progress_ns = watchdog_clock_ns();
     struct tick last = {0};
     pool.launch = launch;
     launch->workers = pool.workers, launch->worker_count = pool.count;
-    pool.busy = pool.count;
+    pool.active = pool.busy = launch->cooperative ? (int)launch->blocks : pool.count_for_blocks;
     pool.generation++;
     pthread_cond_broadcast(&pool.work);
     while (pool.busy > 0) {
@@ -142,6 +202,7 @@ void simt_run(struct launch *launch) {
         if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) == ETIMEDOUT)
             advance_watchdog_clock(&last, count_running_blocks());
         wake_stuck_workers(limit_ns, &progress, &progress_ns);
+        replace_parked_workers(launch);
     }
     pthread_mutex_unlock(&pool.lock);
     event_launch_ended(launch);

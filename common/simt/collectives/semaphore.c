@@ -1,0 +1,118 @@
+/* Semaphores in global memory, by which blocks wait for one another: ld.acquire in a loop, and red.release.
+ *
+ * Who reads the same value a second time, without any access between, spins: it waits until the word has another value. When no
+ * thread of a block can go on and one waits so, its CPU thread sleeps (scheduler/workers.c), and another one takes the next block.
+ * memory/block_order.c knows what a release orders. */
+#include "async_work.h"
+#include "block_order.h"
+#include "collectives.h"
+#include "device_memory.h"
+#include "hooks.h"
+#include "report.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static _Atomic uint64_t changes;
+
+struct spin {
+    const uint32_t *word;
+    uint32_t seen;
+};
+
+static int has_changed(void *data) {
+    const struct spin *spin = data;
+    return __atomic_load_n(spin->word, __ATOMIC_RELAXED) != spin->seen;
+}
+
+static void describe(void *data, char *text, size_t room) {
+    const struct spin *spin = data;
+    char name[200];
+    describe_address((uintptr_t)spin->word, name, sizeof name);
+    snprintf(text, room, "for another value of the semaphore %s, which is %d", name, (int)spin->seen);
+}
+
+static const struct simt_condition change = {"ld.acquire", has_changed, describe};
+
+static void check(const void *word, enum access_kind kind, const char *what, bool metered, const void *pc) {
+    if ((uintptr_t)word % sizeof(uint32_t) != 0)
+        simt_fail(cudaErrorMisalignedAddress, "%s: %s at an address that is not a multiple of 4", source_line(pc), what);
+    atomic_store_explicit(&simt_worker->launch->has_semaphores, true, memory_order_relaxed);
+    bool metering = simt_worker->meter.on;
+    simt_worker->meter.on = metering && metered;
+    simt_check_access(word, sizeof(uint32_t), kind, true, pc);
+    simt_worker->meter.on = metering;
+}
+
+/* The first read is counted: how often a card reads in a loop depends on time. */
+uint32_t simt_load_acquire(const void *word, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    struct thread *self = simt_self;
+    bool again = self->last_pc == pc && self->seen == (uintptr_t)word;
+    async_work_of(simt_worker);
+    check(word, ACCESS_READ, change.name, !again, pc);
+    uint32_t value = block_order_acquire(simt_worker, self, word);
+    if (again && value == self->acquired) {
+        struct spin spin = {word, value};
+        simt_wait_until(&change, &spin, file, line);
+        check(word, ACCESS_READ, change.name, false, pc);
+        value = block_order_acquire(simt_worker, self, word);
+    }
+    self->acquired = value;
+    return value;
+}
+
+void simt_reduce_release(void *word, uint32_t value) {
+    const void *pc = __builtin_return_address(0);
+    async_work_of(simt_worker);
+    check(word, ACCESS_ATOMIC, "red.release", true, pc);
+    block_order_release(simt_worker, simt_self, word, value);
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&changes, 1);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- for the scheduler ------------------------------------------------------------------------------------------------------- */
+
+uint64_t semaphore_changes(void) { return atomic_load(&changes); }
+
+static const struct thread *find_waiting(const struct worker *worker) {
+    for (unsigned i = 0; i < worker->launch->threads; i++)
+        if (worker->threads[i].state == AT_CONDITION && worker->threads[i].condition == &change) return &worker->threads[i];
+    return NULL;
+}
+
+bool semaphore_is_waited_for(const struct worker *worker) { return find_waiting(worker) != NULL; }
+
+bool semaphore_lets_go_on(const struct worker *worker) {
+    for (unsigned i = 0; i < worker->launch->threads; i++)
+        if (worker->threads[i].state == AT_CONDITION && worker->threads[i].condition == &change &&
+            has_changed(worker->threads[i].condition_data))
+            return true;
+    return false;
+}
+
+/* A while at most: a word may change by other stores, too, and the launch may fail. */
+void semaphore_sleep(uint64_t changes_seen) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 5000000;
+    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+    pthread_mutex_lock(&lock);
+    if (atomic_load(&changes) == changes_seen) pthread_cond_timedwait(&changed, &lock, &until);
+    pthread_mutex_unlock(&lock);
+}
+
+void semaphore_describe(const struct worker *worker, char *text, size_t room) {
+    const struct thread *thread = find_waiting(worker);
+    char what[300];
+    if (thread == NULL) return;
+    describe(thread->condition_data, what, sizeof what);
+    snprintf(text, room, "; thread (%u,%u,%u) of block (%u,%u,%u) waits at %s in %s:%d %s", thread->index.x, thread->index.y,
+             thread->index.z, worker->block_index.x, worker->block_index.y, worker->block_index.z, thread->place.what,
+             thread->place.file, thread->place.line, what);
+}

@@ -1,0 +1,172 @@
+/* Semaphores between blocks: block_order.h says what they promise.
+ *
+ * Invariant: a row, the clocks up to which a block's threads are known, never changes once it is made. All that was released at a
+ * semaphore is kept with it, and the value and the knowledge are read and written together, under one lock: who reads a value knows
+ * of those that made it, and of no others. */
+#include "block_order.h"
+
+#include "report.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- of the launch, under the lock ---- */
+
+struct known_row {
+    struct known_row *next;
+    uint32_t clocks[];
+};
+struct known_block {
+    uint64_t block;
+    const uint32_t *clocks;
+};
+static struct {
+    uint64_t launch;
+    struct known_row *rows; /* all there are */
+    struct semaphore {
+        const uint32_t *word;
+        struct known_block *blocks;
+        unsigned count, room;
+    } * semaphores;
+    unsigned count, room;
+} released;
+
+static void forget_other_launches(const struct launch *launch) {
+    if (released.launch == launch->number) return;
+    released.launch = launch->number;
+    for (struct known_row *row = released.rows, *next; row != NULL; row = next) {
+        next = row->next;
+        free(row);
+    }
+    for (unsigned i = 0; i < released.count; i++) free(released.semaphores[i].blocks);
+    released.rows = NULL;
+    released.count = 0;
+}
+
+static struct semaphore *semaphore_at(const uint32_t *word) {
+    for (unsigned i = 0; i < released.count; i++)
+        if (released.semaphores[i].word == word) return &released.semaphores[i];
+    if (released.count == released.room) {
+        released.room = released.room == 0 ? 64 : 2 * released.room;
+        released.semaphores = resize_or_die(released.semaphores, released.room * sizeof *released.semaphores);
+    }
+    released.semaphores[released.count] = (struct semaphore){.word = word};
+    return &released.semaphores[released.count++];
+}
+
+static const uint32_t *new_row(const uint32_t *a, const uint32_t *b, unsigned threads) {
+    struct known_row *row = resize_or_die(NULL, sizeof *row + threads * sizeof *row->clocks);
+    for (unsigned t = 0; t < threads; t++) row->clocks[t] = a[t] > b[t] ? a[t] : b[t];
+    row->next = released.rows;
+    released.rows = row;
+    return row->clocks;
+}
+
+static bool says_more(const uint32_t *a, const uint32_t *than, unsigned threads) {
+    for (unsigned t = 0; t < threads; t++)
+        if (a[t] > than[t]) return true;
+    return false;
+}
+
+/* What both say together: one of the two, where it says all of that. */
+static const uint32_t *both(const uint32_t *a, const uint32_t *b, unsigned threads) {
+    if (a == b || !says_more(b, a, threads)) return a;
+    return says_more(a, b, threads) ? new_row(a, b, threads) : b;
+}
+
+static void add_block(struct semaphore *semaphore, uint64_t block, const uint32_t *clocks, unsigned threads) {
+    for (unsigned i = 0; i < semaphore->count; i++) {
+        if (semaphore->blocks[i].block != block) continue;
+        semaphore->blocks[i].clocks = both(semaphore->blocks[i].clocks, clocks, threads);
+        return;
+    }
+    if (semaphore->count == semaphore->room) {
+        semaphore->room = semaphore->room == 0 ? 8 : 2 * semaphore->room;
+        semaphore->blocks = resize_or_die(semaphore->blocks, semaphore->room * sizeof *semaphore->blocks);
+    }
+    semaphore->blocks[semaphore->count++] = (struct known_block){block, clocks};
+}
+
+/* ---- of the block that runs ---- */
+
+static unsigned bucket_of(uint64_t block) { return (unsigned)(block % ACQUIRED_BUCKETS); }
+
+/* The newest of its entries for the block that the acquirer had after `count` acquisitions, or NULL. */
+static const struct acquired *find(const struct acquirer *acquirer, uint64_t block, uint32_t count) {
+    int i = acquirer->newest[bucket_of(block)];
+    while (i >= 0 && (acquirer->list[i].block != block || acquirer->list[i].number > count)) i = acquirer->list[i].older;
+    return i >= 0 ? &acquirer->list[i] : NULL;
+}
+
+bool block_order_knows(const struct worker *worker, const struct thread *thread, uint64_t stamp, uint32_t clock) {
+    const struct async_shadow *shadow = worker->async.shadow;
+    const uint32_t *row = worker->async.on ? row_of(worker, thread) : NULL;
+    for (unsigned a = 0; row != NULL && a < shadow->acquirer_count; a++) {
+        const struct acquired *known = find(&shadow->acquirers[a], stamp_block(stamp), row[acquired_column(shadow, a)]);
+        if (known != NULL && clock < known->clocks[stamp_thread(stamp)]) return true;
+    }
+    return false;
+}
+
+/* Threads beyond the table share its last entry: they then count as knowing of one another's acquisitions. */
+static unsigned acquirer_of(struct async_shadow *shadow, const struct thread *thread) {
+    unsigned a = 0;
+    while (a < shadow->acquirer_count && shadow->acquirers[a].thread != thread->linear) a++;
+    if (a == MOST_ACQUIRERS) return a - 1;
+    if (a == shadow->acquirer_count) shadow->acquirers[shadow->acquirer_count++].thread = thread->linear;
+    return a;
+}
+
+static void add_acquired(struct acquirer *acquirer, const struct known_block *block, unsigned threads) {
+    const struct acquired *before = find(acquirer, block->block, UINT32_MAX);
+    const uint32_t *clocks = before != NULL ? both(before->clocks, block->clocks, threads) : block->clocks;
+    if (before != NULL && clocks == before->clocks) return;
+    if (acquirer->listed == acquirer->room) {
+        acquirer->room = acquirer->room == 0 ? 32 : 2 * acquirer->room;
+        acquirer->list = resize_or_die(acquirer->list, acquirer->room * sizeof *acquirer->list);
+    }
+    int *newest = &acquirer->newest[bucket_of(block->block)];
+    acquirer->list[acquirer->listed] = (struct acquired){block->block, clocks, acquirer->count, *newest};
+    *newest = (int)acquirer->listed++;
+}
+
+uint32_t block_order_acquire(struct worker *worker, struct thread *thread, const uint32_t *word) {
+    struct async_shadow *shadow = worker->async.shadow;
+    pthread_mutex_lock(&lock);
+    forget_other_launches(worker->launch);
+    const struct semaphore *semaphore = semaphore_at(word);
+    uint32_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
+    if (semaphore->count > 0) {
+        unsigned a = acquirer_of(shadow, thread);
+        struct acquirer *acquirer = &shadow->acquirers[a];
+        acquirer->count++;
+        for (unsigned i = 0; i < semaphore->count; i++)
+            if (semaphore->blocks[i].block != worker->block_number)
+                add_acquired(acquirer, &semaphore->blocks[i], shadow->threads);
+        row_of(worker, thread)[acquired_column(shadow, a)] = acquirer->count;
+    }
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+void block_order_release(struct worker *worker, struct thread *thread, uint32_t *word, uint32_t value) {
+    struct async_shadow *shadow = worker->async.shadow;
+    memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
+    async_release(worker, thread, shadow->scratch);
+    pthread_mutex_lock(&lock);
+    forget_other_launches(worker->launch);
+    struct semaphore *semaphore = semaphore_at(word);
+    add_block(semaphore, worker->block_number, new_row(shadow->scratch, shadow->scratch, shadow->threads), shadow->threads);
+    for (unsigned a = 0; a < shadow->acquirer_count; a++)
+        for (unsigned i = 0; i < shadow->acquirers[a].listed; i++) {
+            const struct acquired *entry = &shadow->acquirers[a].list[i];
+            uint32_t count = shadow->scratch[acquired_column(shadow, a)];
+            if (entry == find(&shadow->acquirers[a], entry->block, count))
+                add_block(semaphore, entry->block, entry->clocks, shadow->threads);
+        }
+    __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
