@@ -194,3 +194,256 @@ template <bool CORRECT> __global__ static void store_beside_reductions(const int
 FAULT(store_beside_reductions, cudaErrorLaunchFailure, "race on",
       FIRST(T, bits_of(2 * (float)in[i] + (i == 7 ? 2.0f : 0.0f))),
       store_beside_reductions<CORRECT><<<2, T, SLAB_BYTES>>>(in, (float *)out))
+
+// ---- semaphores: blocks add their slabs one after the other
+
+constexpr int BLOCKS = 4;
+
+static int *new_semaphore(bool zeroed = true) {
+    int *semaphore = new_ints(1);
+    if (zeroed) cudaMemset(semaphore, 0, sizeof *semaphore);
+    return semaphore;
+}
+
+// FlashAttention issue 2244: the next block may add before this one's sums have landed, which no run on a card has shown.
+template <bool CORRECT> __global__ static void raised_after_read(const int *in, float *out, int *semaphore) {
+    float *slab = (float *)smem;
+    fill_slab(slab, in);
+    if (threadIdx.x != 0) return;
+    semaphore_wait(semaphore, blockIdx.x);
+    bulk_reduce_add(out, slab, SLAB_BYTES); // here
+    tma_commit();
+    if (CORRECT)
+        tma_wait<0>();
+    else
+        tma_wait_read<0>();
+    semaphore_raise(semaphore);
+}
+FAULT(raised_after_read, cudaErrorLaunchFailure, "though a semaphore says that it comes first",
+      FIRST(T, bits_of(BLOCKS *(float)in[i])),
+      raised_after_read<CORRECT><<<BLOCKS, T, SLAB_BYTES>>>(in, (float *)out, new_semaphore()))
+
+template <bool CORRECT> __global__ static void semaphore_not_zeroed(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) semaphore_wait(semaphore, blockIdx.x); // here
+    __syncthreads();
+    out[threadIdx.x] += in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) semaphore_raise(semaphore);
+}
+FAULT(semaphore_not_zeroed, cudaErrorLaunchFailure, "which nobody has written", FIRST(T, BLOCKS *in[i]),
+      semaphore_not_zeroed<CORRECT><<<BLOCKS, T>>>(in, out, new_semaphore(CORRECT)))
+
+// The launch before has left its value.
+template <bool CORRECT> __global__ static void semaphore_of_last_launch(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) semaphore_wait(semaphore, blockIdx.x); // here
+    __syncthreads();
+    out[threadIdx.x] += in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) semaphore_raise(semaphore);
+}
+FAULT(semaphore_of_last_launch, cudaErrorLaunchFailure, "deadlock: no thread can go on", FIRST(T, 2 * BLOCKS * in[i]),
+      int *semaphore = new_semaphore();
+      semaphore_of_last_launch<CORRECT><<<BLOCKS, T>>>(in, out, semaphore);
+      if (CORRECT) cudaMemset(semaphore, 0, sizeof *semaphore);
+      semaphore_of_last_launch<CORRECT><<<BLOCKS, T>>>(in, out, semaphore))
+
+// Who raises before its turn takes the value away for which another block waits, or it waits for itself.
+template <bool CORRECT> __global__ static void raised_out_of_turn(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) {
+        if (!CORRECT) semaphore_raise(semaphore);
+        semaphore_wait(semaphore, blockIdx.x); // here
+    }
+    __syncthreads();
+    atomicAdd(&out[threadIdx.x], in[threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0 && CORRECT) semaphore_raise(semaphore);
+}
+FAULT(raised_out_of_turn, cudaErrorLaunchFailure, "for another value of the semaphore", FIRST(T, BLOCKS *in[i]),
+      raised_out_of_turn<CORRECT><<<BLOCKS, T>>>(in, out, new_semaphore()))
+
+// A block without query tiles has nothing to add, and must let the next one go on.
+template <bool CORRECT> __global__ static void no_tiles_no_raise(const int *in, int *out, int *semaphore) {
+    int tiles = blockIdx.x == 1 ? 0 : 1;
+    if (threadIdx.x == 0 && (CORRECT || tiles > 0)) semaphore_wait(semaphore, blockIdx.x); // here
+    __syncthreads();
+    for (int i = 0; i < tiles; i++) out[threadIdx.x] += in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0 && (CORRECT || tiles > 0)) semaphore_raise(semaphore);
+}
+FAULT(no_tiles_no_raise, cudaErrorLaunchFailure, "deadlock: no thread can go on", FIRST(T, (BLOCKS - 1) * in[i]),
+      no_tiles_no_raise<CORRECT><<<BLOCKS, T>>>(in, out, new_semaphore()))
+
+// The thread that raises knows of the others' stores from a barrier on.
+template <bool CORRECT> __global__ static void raised_before_barrier(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) semaphore_wait(semaphore, blockIdx.x);
+    __syncthreads();
+    out[threadIdx.x] += in[threadIdx.x]; // here
+    if (CORRECT) __syncthreads();
+    if (threadIdx.x == 0) semaphore_raise(semaphore);
+}
+FAULT(raised_before_barrier, cudaErrorLaunchFailure, "a semaphore must be raised after the earlier access",
+      FIRST(T, BLOCKS *in[i]), raised_before_barrier<CORRECT><<<BLOCKS, T>>>(in, out, new_semaphore()))
+
+template <bool CORRECT> __global__ static void waited_for_by_one(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) semaphore_wait(semaphore, blockIdx.x);
+    if (CORRECT || threadIdx.x < 32) __syncwarp();
+    if (CORRECT) __syncthreads();
+    out[threadIdx.x] += in[threadIdx.x]; // here
+    __syncthreads();
+    if (threadIdx.x == 0) semaphore_raise(semaphore);
+}
+FAULT(waited_for_by_one, cudaErrorLaunchFailure, "race on", FIRST(T, BLOCKS *in[i]),
+      waited_for_by_one<CORRECT><<<BLOCKS, T>>>(in, out, new_semaphore()))
+
+// An atomic addition alone releases nothing.
+template <bool CORRECT> __global__ static void raised_by_plain_atomic(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) semaphore_wait(semaphore, blockIdx.x);
+    __syncthreads();
+    out[threadIdx.x] += in[threadIdx.x]; // here
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (CORRECT)
+        semaphore_raise(semaphore);
+    else
+        atomicAdd(semaphore, 1);
+}
+FAULT(raised_by_plain_atomic, cudaErrorLaunchFailure, "race on", FIRST(T, BLOCKS *in[i]),
+      raised_by_plain_atomic<CORRECT><<<BLOCKS, T>>>(in, out, new_semaphore()))
+
+// ---- the roles of a step
+
+// The writer warp waits for a full slab, and the others for an empty one: before the first it is empty already.
+template <bool CORRECT> __global__ static void nobody_said_empty(const int *in, float *out) {
+    enum { EMPTY = 1, FULL = 2, ROUNDS = 3 };
+    float *slab = (float *)smem;
+    int t = threadIdx.x;
+    if (t >= T) {
+        if (CORRECT) named_barrier_arrive(EMPTY, T + 32);
+        for (int i = 0; i < ROUNDS; i++) {
+            named_barrier_sync(FULL, T + 32); // here
+            if (t == T) {
+                bulk_reduce_add(out, slab, SLAB_BYTES);
+                tma_commit();
+                tma_wait_read<0>();
+            }
+            __syncwarp();
+            if (i + 1 < ROUNDS) named_barrier_arrive(EMPTY, T + 32);
+        }
+        return;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        named_barrier_sync(EMPTY, T + 32); // here
+        slab[t] = (float)in[t];
+        fence_proxy_async();
+        named_barrier_arrive(FULL, T + 32);
+    }
+}
+FAULT(nobody_said_empty, cudaErrorLaunchFailure, "for barrier 1, to which 128 of 160 threads have come",
+      FIRST(T, bits_of(3 * (float)in[i])), nobody_said_empty<CORRECT><<<1, T + 32, SLAB_BYTES>>>(in, (float *)out))
+
+// dS: each warpgroup stores its half of a tile of ones, and the product of the first one reads both.
+enum { ONES_BYTES = 64 * 128 };
+template <bool CORRECT> __global__ static void half_of_dS(const int *in, int *out) {
+    for (int i = threadIdx.x; i < ONES_BYTES / 4; i += 2 * T) smem[i] = 0x3c003c00; // here
+    fence_proxy_async();
+    if (CORRECT)
+        named_barrier_sync(1, 2 * T);
+    else
+        named_barrier_sync(1 + threadIdx.x / T, T);
+    if (threadIdx.x >= T) return;
+    uint64_t tile = swizzled_tile(smem, 0);
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, tile, tile, false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(half_of_dS, cudaErrorLaunchFailure, "nothing orders the two", FIRST(T, 16 + in[i]),
+      half_of_dS<CORRECT><<<1, 2 * T, ONES_BYTES>>>(in, out))
+
+// Of A in rows of k, too, what warps of the second half have stored is fenced by them.
+template <bool CORRECT> __global__ static void half_of_dS_fenced(const int *in, int *out) {
+    for (int i = threadIdx.x; i < ONES_BYTES / 4; i += 2 * T) smem[i] = 0x3c003c00; // here
+    if (CORRECT || threadIdx.x < T) fence_proxy_async();
+    named_barrier_sync(1, 2 * T);
+    if (threadIdx.x >= T) return;
+    uint64_t tile = swizzled_tile(smem, 0);
+    float C[8][4];
+    wgmma_fence();
+    wgmma<true, true>(__half(), C, tile, tile, false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(half_of_dS_fenced, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(T, 16 + in[i]),
+      half_of_dS_fenced<CORRECT><<<1, 2 * T, ONES_BYTES>>>(in, out))
+
+// L of one tile after the other in one buffer, read by two warpgroups: both release it, and a warp beside them loads the next.
+template <bool CORRECT> __global__ static void row_released_by_one(const int *in, int *out) {
+    __shared__ uint64_t full, empty;
+    int t = threadIdx.x, sum = 0;
+    if (t == 0) mbarrier_init(&empty, CORRECT ? 2 * T : T);
+    ready(&full, 1);
+    for (int i = 0; i < 2; i++) {
+        if (t == 2 * T) {
+            if (i > 0) mbarrier_wait(&empty, 0);
+            mbarrier_arrive_expect(&full, SLAB_BYTES);
+            bulk_load(smem, in + i * T, SLAB_BYTES, &full); // here
+        }
+        if (t >= 2 * T) continue;
+        mbarrier_wait(&full, i);
+        sum += smem[t % T]; // here
+        if (i == 0 && (CORRECT || t < T)) mbarrier_arrive(&empty);
+    }
+    if (t >= T && t < 2 * T) out[t - T] = sum;
+}
+FAULT(row_released_by_one, cudaErrorLaunchFailure, "race on", FIRST(T, in[i] + in[T + i]),
+      row_released_by_one<CORRECT><<<1, 2 * T + 32, SLAB_BYTES>>>(in, out))
+
+// ---- correct, though it looks suspicious
+
+// What one block has learnt of another goes on to a third one, and reads before a release come before writes after the acquire.
+__global__ static void known_by_way_of_another(const int *in, int *out, int *semaphores) {
+    int t = threadIdx.x, block = blockIdx.x;
+    if (block > 0 && t == 40) semaphore_wait(&semaphores[block - 1], 1);
+    __syncthreads();
+    if (block == 0) out[t] = in[t];
+    if (block == 2) out[t] += in[t] + out[127 - t] * 0;
+    __syncthreads();
+    if (t == 7) semaphore_raise(&semaphores[block]);
+}
+PATTERN(known_by_way_of_another, FIRST(T, 2 * in[i]), int *semaphores = new_ints(4); cudaMemset(semaphores, 0, 16);
+        known_by_way_of_another<<<3, T>>>(in, out, semaphores))
+
+// The last block comes first: more blocks wait than there are CPU threads.
+__global__ static void last_block_first(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) semaphore_wait(semaphore, gridDim.x - 1 - blockIdx.x);
+    __syncthreads();
+    out[threadIdx.x] = 2 * out[threadIdx.x] + (int)blockIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) semaphore_raise(semaphore);
+    (void)in;
+}
+static int by_descending_blocks() {
+    int value = 0;
+    for (int block = 15; block >= 0; block--) value = 2 * value + block;
+    return value;
+}
+PATTERN(last_block_first, FIRST(32, by_descending_blocks()), last_block_first<<<16, 32>>>(in, out, new_semaphore()))
+
+// Additions of several blocks in no order: .read is enough.
+__global__ static void additions_in_no_order(const int *in, float *out) {
+    float *slab = (float *)smem;
+    for (int i = 0; i < 3; i++) {
+        fill_slab(slab, in);
+        if (threadIdx.x == 0) {
+            bulk_reduce_add(out, slab, SLAB_BYTES);
+            tma_commit();
+            tma_wait_read<0>();
+        }
+        __syncthreads();
+    }
+}
+PATTERN(additions_in_no_order, FIRST(T, bits_of(3 * BLOCKS * (float)in[i])),
+        additions_in_no_order<<<BLOCKS, T, SLAB_BYTES>>>(in, (float *)out))
