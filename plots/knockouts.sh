@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What does each part of a kernel cost, and what is each idea worth? Each change (common/change) of steps/STEP/knockouts.changes takes
 # a part of a kernel away, so that the result is wrong and the time tells. Each change of steps/STEP/ablations.changes takes one idea
-# out of a rung; its result must be right. A line `after: NAME` above a change: it is one of the kernel after this other one.
-# On a card only. Run it in the book's folder:
-#     plots/knockouts.sh STEP knockouts|ablations [PASS] >>plots/data/trials/CARD-knockouts.jsonl, or CARD-ablations.jsonl
+# out of a rung; its result must be right. Above a change may stand: `after: NAME`, it is one of the kernel after this other one;
+# `dims: D`, at which d it is timed, where these are not 64 and 128.
+# On a card only. Run it in the book's folder; with RUNGs it times these only, each beside its ablations, ROUNDS (3) times REPEAT (20) runs:
+#     plots/knockouts.sh STEP knockouts|ablations [PASS [RUNG...]] >>plots/data/trials/CARD-knockouts.jsonl, or CARD-ablations.jsonl
 set -euo pipefail
-step=${1?which step?} kind=${2?knockouts or ablations?} pass=${3:-fwd} changes=steps/$1/$2.changes
-names=() rungs=() compilers=() last=''
+step=${1?which step?} kind=${2?knockouts or ablations?} pass=${3:-fwd} changes=steps/$1/$2.changes rounds=${ROUNDS:-3} repeat=${REPEAT:-20}
+wanted=("${@:4}") names=() rungs=() dims=() compilers=() last='' whole=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 knock_out() { # NAME FILE
@@ -16,32 +17,43 @@ knock_out() { # NAME FILE
     common/change apply "$changes" "$1" "$2" >"$2.new"
     mv "$2.new" "$2"
 }
-add() { # NAME FILE RUNG: compile a program, the next one
+add() { # NAME FILE RUNG DIMS: compile a program, the next one
     local kernel=$work/${#names[@]}.cu
     cp "$2" "$kernel"
     [[ $1 == whole ]] || knock_out "$1" "$kernel"
-    names+=("$1") rungs+=("$3")
+    names+=("$1") rungs+=("$3") dims+=("$4")
     build/cuda/bin/step-cc "$kernel" -o "${kernel%.cu}" --like "$3" >&2 &
     compilers+=($!)
 }
 { cmake --preset cuda && cmake --build --preset cuda --parallel --target step_cc_parts; } >&2
 while IFS= read -r name; do
-    file=$(common/change header "$changes" "$name" | sed -n 's/^file: //p') rung=$(basename "$file" .cu)
+    header=$(common/change header "$changes" "$name")
+    file=$(sed -n 's/^file: //p' <<<"$header") at=$(sed -n 's/^dims: //p' <<<"$header") rung=$(basename "$file" .cu)
     [[ $rung == [0-9]* ]] || rung=$step
-    [[ $rung == "$last" ]] || add whole "$file" "$rung"
-    add "$name" "$file" "$rung"
+    ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $rung "* ]] || continue
+    [[ $rung == "$last" ]] || { whole=${#names[@]} && add whole "$file" "$rung" ''; }
+    dims[whole]+=" ${at:-64 128}"
+    add "$name" "$file" "$rung" "${at:-64 128}"
     last=$rung
 done < <(common/change list "$changes")
+((${#names[@]} > 0)) || { echo "knockouts.sh: $changes has no change of ${wanted[*]}" >&2 && exit 2; }
 for compiler in "${compilers[@]}"; do wait "$compiler"; done
+of_dim() { # DIM: the numbers of the programs that are timed at it
+    local i
+    for i in "${!names[@]}"; do [[ " ${dims[i]} " != *" $1 "* ]] || echo "$i"; done
+}
+all_dims=$(tr ' ' '\n' <<<"${dims[*]}" | sed '/^$/d' | sort -nu)
 if [[ $kind == ablations ]]; then
-    for i in "${!names[@]}"; do
-        for dim in 64 128; do "$work/$i" --seq 333 --dim "$dim" --causal --pass "$pass" --no-time >&2; done
+    for dim in $all_dims; do
+        checkers=()
+        for i in $(of_dim "$dim"); do "$work/$i" --seq 333 --dim "$dim" --causal --pass "$pass" --no-time >&2 & checkers+=($!); done
+        for checker in "${checkers[@]}"; do wait "$checker"; done
     done
 fi
-for dim in 64 128; do
-    for _ in 1 2 3; do # in turns: the best of three medians counts
-        for i in "${!names[@]}"; do
-            "$work/$i" --batch 4 --heads 16 --seq 4096 --dim "$dim" --pass "$pass" --no-check --json - |
+for dim in $all_dims; do
+    for ((round = 0; round < rounds; round++)); do # in turns: the best of the medians counts
+        for i in $(of_dim "$dim"); do
+            "$work/$i" --batch 4 --heads 16 --seq 4096 --dim "$dim" --pass "$pass" --repeat "$repeat" --no-check --json - |
                 sed -nE "s/.*\"device\": ?\"([^\"]*)\".*\"ms_median\": ?([0-9.]+).*/$dim $i \2 \1/p"
         done
     done

@@ -34,15 +34,20 @@ def forms(book, page, step, dim):
     return heads, "l" + "r" * (len(heads) - 1), rows
 
 
+def percent(ms, first):
+    return DASH if ms is None else f"{ms / first * 100:.1f} %"
+
+
 def alternatives(book, page, step, respect, file="orders", key="step"):
     """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
     times = {}
     for line in book.lines("trials", file):
         if line[key] == step and respect in line:
             times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
-    rows = [[what, *(cell for dim, first in next(iter(times.values())).items()
-                     for cell in (number(ms[dim], " ms"), f"{ms[dim] / first * 100:.1f} %"))] for what, ms in times.items()]
-    return ["B 4, H 16, N 4096", "d 64", "of the first", "d 128", "of the first"], "lrrrr", rows
+    whole = next(iter(times.values()))
+    rows = [[what, *(cell for dim, first in whole.items() for cell in (number(ms.get(dim), " ms"), percent(ms.get(dim), first)))]
+            for what, ms in times.items()]
+    return ["B 4, H 16, N 4096", *(cell for dim in whole for cell in (f"d {dim}", "of the first"))], "l" + "rr" * len(whole), rows
 
 
 def knockouts(book, page, step):
