@@ -21,7 +21,7 @@ build() { # NAME|D|TILING|WHAT: a library with two functions for run.py
     source_of "$name" "$d" "$tiling"
     stem=$work/${name}_$d
     cat >>"$stem.cu" <<'END'
-extern "C" int trial_backward(const problem *p, const tensors *t, void *workspace, void *stream) {
+extern "C" int trial(const problem *p, const tensors *t, void *workspace, void *stream) {
     return (int)step_11_tensor_core_bwd.backward(p, t, workspace, (cudaStream_t)stream);
 }
 extern "C" size_t trial_workspace(const problem *p) { return step_11_tensor_core_bwd.workspace_bytes(p); }
@@ -34,7 +34,12 @@ export -f build source_of
 if [[ ${1-} == --card ]]; then
     # shellcheck disable=SC2016 # $1 is the inner shell's
     grep -v '^#' "$here/forms.txt" | tr '\n' '\0' | xargs -0 -P "$(nproc)" -I{} bash -c 'build "$1"' _ {}
-    python3 -B "$here/run.py" "$work" "${2:?run.sh --card OUT.jsonl}"
+    while IFS='|' read -r name d tiling what; do
+        kernel='(?=.*backward_[ktn])(?=.*bfloat16)' # a form's file has rung 11e's kernels, too
+        [[ $tiling ]] && kernel+='(?=.*8[nt]_tiling)' || kernel+='(?!.*8[nt]_tiling)'
+        echo "bwd|11_tensor_core_bwd|tensor_core_bwd|$kernel|$name|$d|$what"
+    done < <(grep -v '^#' "$here/forms.txt") >"$work/forms.txt"
+    python3 -B "$root/plots/time_forms.py" "$work" "${2:?run.sh --card OUT.jsonl}"
     exit
 fi
 status=0

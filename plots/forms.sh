@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Other forms of a kernel: each change (common/change) of steps/*/forms.changes is one. Above it may stand:
+#     after: NAME    it is a form of this other form
+#     d: 64          it is for this d only; without the line for 64 and 128
+# plots/forms.sh sim [NAME]       checks all forms, or the one that is named, on the simulated device at a few sizes
+# plots/forms.sh card OUT.jsonl   builds all for compute capability 9.0, checks them on the card, and times them, the kernels themselves
+#                                 and PyTorch's in turns: needs nvcc, a card and PyTorch. Run it in the book's folder
+set -euo pipefail
+usage="plots/forms.sh sim [NAME] or plots/forms.sh card OUT.jsonl" mode=${1?$usage} one=${2-}
+[[ $mode == sim || ($mode == card && $one) ]] || { echo "$usage" >&2 && exit 2; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export work
+
+derive() { # CHANGES NAME KERNEL: changes the kernel, after the forms that it begins from
+    local earlier
+    common/change header "$1" "$2" | sed -n 's/^after: //p' | while IFS= read -r earlier; do derive "$1" "$earlier" "$3"; done
+    common/change apply "$1" "$2" "$3" >"$3.new"
+    mv "$3.new" "$3"
+}
+build() { # STEM STEP FOLDER: a library with two functions for time_forms.py
+    cat >>"$1.cu" <<END
+extern "C" int trial(const problem *p, const tensors *t, void *workspace, void *stream) {
+    return (int)step_$2.forward(p, t, workspace, (cudaStream_t)stream);
+}
+extern "C" size_t trial_workspace(const problem *p) { return step_$2.workspace_bytes ? step_$2.workspace_bytes(p) : 0; }
+END
+    nvcc -shared -Xcompiler -fPIC -std=c++20 -O3 -DNDEBUG -Xptxas -v -gencode arch=compute_90a,code=sm_90a -Icommon/device "-I$3" \
+        "$1.cu" -o "$1.so" >"$1.log" 2>&1 || { echo "$(basename "$1"): does not compile" && grep -m 3 error "$1.log"; }
+}
+export -f build
+status=0
+check() { # STEM STEP FOLDER D...: on the simulated device
+    build/sim/bin/step-cc "$1.cu" -o "$1" --like "$2" -- "-I$3"
+    for d in "${@:4}"; do
+        for problem in "--dim $d --seq 200 --seq-kv 333 --causal" "--dim $((d - 8)) --seq 140 --seq-kv 70 --causal" "--dim $((d / 2)) --seq 99" \
+            "--dim $d --seq 1 --seq-kv 1" "--dim $d --seq 300 --input large" "--dim $d --seq 257"; do
+            # shellcheck disable=SC2086 # options
+            "$1" $problem --heads 1 --no-time >"$1.out" 2>&1 || { echo "$1: $problem: $?" && cat "$1.out" && status=1; }
+        done
+    done
+    echo "$(basename "$1"): checked"
+}
+
+for changes in steps/*/forms.changes; do
+    file=$(sed -n 's/^file: //p' "$changes" | head -n 1) step=$(basename "$file" .cu)
+    [[ $step == [0-9]* ]] || step=$(basename "$(dirname "$file")")
+    while IFS= read -r name; do
+        [[ $mode == card || -z $one || $one == "$name" ]] || continue
+        stem=$step what="the chapter's" dims='64 128'
+        [[ $name == "$step" ]] || { stem=${step%%_*}_${name//[^a-zA-Z0-9]/_} what=$name; }
+        cp "$file" "$work/$stem.cu"
+        if [[ $name != "$step" ]]; then
+            derive "$changes" "$name" "$work/$stem.cu"
+            dims=$(common/change header "$changes" "$name" | sed -n 's/^d: //p')
+        fi
+        if [[ $mode == sim ]]; then
+            # shellcheck disable=SC2086 # words
+            check "$work/$stem" "$step" "$(dirname "$file")" ${dims:-64 128}
+            continue
+        fi
+        echo "$work/$stem" "$step" "$(dirname "$file")" >>"$work/libraries"
+        for d in ${dims:-64 128}; do
+            echo "fwd|$step|$step|tiling|$stem|$d|$what" >>"$work/forms.txt"
+            for kind in so log; do ln -s "$stem.$kind" "$work/${stem}_$d.$kind"; done
+        done
+    done < <(echo "$step" && common/change list "$changes")
+done
+if [[ $mode == card ]]; then
+    # shellcheck disable=SC2016 # $@ is the inner shell's
+    xargs -n 3 -P "$(nproc)" bash -c 'build "$@"' build <"$work/libraries"
+    python3 -B plots/time_forms.py "$work" "$one"
+fi
+exit "$status"

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Checks and times forms of kernels that a script built, in turns with PyTorch's kernels, in one process.
+
+    time_forms.py BUILD OUT.jsonl
+
+BUILD/forms.txt has one line per form, PASS|STEP|LAST|KERNEL|NAME|d|WHAT. LAST is the name of the form to which the others of its step
+are compared. BUILD/NAME_d.so is its library, BUILD/NAME_d.log what the compiler reported, also of kernels that do not match KERNEL.
+"""
+import ctypes
+import json
+import math
+import re
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+BUILD, OUT = Path(sys.argv[1]), Path(sys.argv[2])
+LIMIT = 150.0  # seconds
+START = time.time()
+GUARD = 4096  # elements after each output, which must stay as they are
+FORMS = [line.split("|") for line in (BUILD / "forms.txt").read_text().splitlines()]
+PASS = FORMS[0][0]
+BACKWARD = PASS == "bwd"
+# What differs between the passes: the number of the type in common/device/attention.h, sizes, largest error of a norm and of an element.
+TYPE, DTYPE, TYPE_NUMBER = ("bf16", torch.bfloat16, 2) if BACKWARD else ("fp32", torch.float32, 0)
+BATCH, SEQ = (2, 8192) if BACKWARD else (4, 4096)
+HEADS = {64: 32, 128: 16} if BACKWARD else {64: 16, 128: 16}
+BOUND, BOUND_ELEMENT = (2e-2, 5e-2) if BACKWARD else (1e-5, 5e-5)
+PEERS = {"flash": (SDPBackend.FLASH_ATTENTION, "FlashAttention-2, PyTorch"), "cudnn": (SDPBackend.CUDNN_ATTENTION, "cuDNN, PyTorch")} if BACKWARD else \
+    {"efficient": (SDPBackend.EFFICIENT_ATTENTION, "'efficient', PyTorch"), "math": (SDPBackend.MATH, "separate kernels, PyTorch"),
+     "flash": (SDPBackend.FLASH_ATTENTION, "FlashAttention-2, PyTorch"), "cudnn": (SDPBackend.CUDNN_ATTENTION, "cuDNN, PyTorch")}
+PEER = next(iter(PEERS))  # the one to which all are compared
+NAMES = "Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV"
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [("dtype", ctypes.c_int), ("batch", ctypes.c_int), ("heads", ctypes.c_int), ("N_q", ctypes.c_int), ("N_kv", ctypes.c_int),
+                ("d", ctypes.c_int), ("causal", ctypes.c_bool), ("scale", ctypes.c_float)]
+
+
+class Tensors(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in NAMES]
+
+
+def inputs(batch, heads, N_q, N_kv, d, seed=1):
+    generator = torch.Generator(device="cuda").manual_seed(seed)
+    return [torch.randn((batch, heads, N, d), generator=generator, device="cuda", dtype=torch.float32).to(DTYPE) for N in (N_q, N_kv, N_kv, N_q)]
+
+
+def reference(Q, K, V, dO, causal):
+    """O, L, dQ, dK, dV in double precision."""
+    Q, K, V, dO = (x.double() for x in (Q, K, V, dO))
+    scale, N_q, N_kv = Q.shape[3] ** -0.5, Q.shape[2], K.shape[2]
+    S = scale * (Q @ K.transpose(2, 3))
+    if causal:
+        seen = torch.arange(N_kv, device="cuda")[None] <= torch.arange(N_q, device="cuda")[:, None] + N_kv - N_q
+        S = S.masked_fill(~seen, -math.inf)
+    L = torch.logsumexp(S, dim=3)
+    P = torch.where(torch.isinf(L)[..., None], 0.0, torch.exp(S - L[..., None]))
+    O = P @ V
+    D = (dO * O).sum(3, keepdim=True)
+    dS = P * (dO @ V.transpose(2, 3) - D)
+    return O, L, scale * dS @ K, scale * dS.transpose(2, 3) @ Q, P.transpose(2, 3) @ dO
+
+
+class Trial:
+    def __init__(self, step, last, kernel, name, d, what):
+        self.step, self.name, self.last, self.what = step, name, last, what
+        path = BUILD / f"{name}_{d}.so"
+        self.library = ctypes.CDLL(str(path))
+        self.library.trial_workspace.restype = ctypes.c_size_t
+        found = re.findall(r"Compiling entry function '(\S*)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
+                           path.with_suffix(".log").read_text(), re.S)
+        mine = [line for line in found if re.search(kernel, line[0]) and f"ILi{d}E" in line[0]]
+        # a rung has tiles for less shared memory, too, and kernels of the backward pass without dQ
+        _, stores, _, regs = max(mine, key=lambda line: ([int(n) for n in re.findall(r"Li(\d+)E", line[0])][1:3], "Lb0" not in line[0]))
+        self.ptxas = [f"{regs} registers, spills {stores}"]
+
+    def prepare(self, Q, K, V, O, L, dO, causal, guarded=False):
+        """O and L: what the forward pass gave; a trial of the forward pass has its own."""
+        self.problem = Problem(TYPE_NUMBER, Q.shape[0], Q.shape[1], Q.shape[2], K.shape[2], Q.shape[3], causal, Q.shape[3] ** -0.5)
+        shapes = [(x.shape, x.dtype) for x in ((Q, K, V) if BACKWARD else (Q, L))]
+        self.flat = [torch.full((shape.numel() + (GUARD if guarded else 0),), math.nan, dtype=dtype, device="cuda") for shape, dtype in shapes]
+        self.results = [flat[: shape.numel()].view(shape) for flat, (shape, _) in zip(self.flat, shapes)]
+        self.workspace = torch.full((self.library.trial_workspace(ctypes.byref(self.problem)) // 4,), math.nan, device="cuda")
+        given = (Q, K, V, O, L, dO, *self.results) if BACKWARD else (Q, K, V, *self.results)
+        self.kept, self.tensors = given, Tensors(*(x.data_ptr() for x in given))
+
+    def run(self):
+        error = self.library.trial(ctypes.byref(self.problem), ctypes.byref(self.tensors), ctypes.c_void_p(self.workspace.data_ptr()),
+                                   ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+        if error:
+            raise RuntimeError(f"CUDA error {error}")
+
+    def release(self):
+        self.problem = self.flat = self.results = self.workspace = self.kept = self.tensors = None
+
+
+def error_of(out, ref):
+    """Of the norm; where a reference is infinite, the result must be the same."""
+    ref = ref.double()
+    infinite = torch.isinf(ref)
+    if not torch.equal(out.double()[infinite], ref[infinite]):
+        return math.inf
+    ref = torch.where(infinite, 0.0, ref)
+    norm = ref.norm().item()
+    error = (torch.where(infinite, 0.0, out.double()) - ref).norm().item()
+    return error / norm if norm > 0 else (0.0 if error == 0 else math.inf)
+
+
+def largest_of(out, ref):
+    """One element that is far off hides in a norm; where a reference is all 0, so must be the result."""
+    finite = ~torch.isinf(ref)
+    out, ref = out.double()[finite], ref[finite]
+    return (out - ref).abs().max().item() / max(ref.abs().max().item(), 1e-3) if ref.numel() else 0.0
+
+
+CHECKS = [(1, 2, 256, 256, 0), (2, 3, 200, 333, 0), (2, 3, 333, 200, 0), (1, 1, 1, 40, 0), (1, 2, 1024, 1024, 0), (2, 2, 777, 1000, -8),
+          (1, 2, 256, 256, 0, True), (2, 3, 200, 333, 0, True), (2, 3, 333, 200, -8, True), (1, 2, 1024, 1024, 0, True), (2, 2, 1000, 777, 0, True),
+          (1, 1, 65, 129, -24, True)]
+
+
+def check(trials, d):
+    """Takes out of `trials` what is wrong. The largest error of each, and in the forward pass of PyTorch's kernel."""
+    errors_of = {trial.name: [] for trial in trials} | {PEER: []}
+    for batch, heads, N_q, N_kv, less, *causal in CHECKS:
+        causal = bool(causal)
+        Q, K, V, dO = inputs(batch, heads, N_q, N_kv, d + less)
+        O, L, *refs = reference(Q, K, V, dO, causal)
+        refs = refs if BACKWARD else [O, L]
+        O, L = O.to(DTYPE), L.float()
+        if not BACKWARD and (not causal or N_q == N_kv):  # PyTorch aligns its mask elsewhere
+            errors_of[PEER].append(error_of(peer(PEERS[PEER][0], Q, K, V, dO, causal)(), refs[0]))
+        for trial in list(trials):
+            try:
+                trial.prepare(Q, K, V, O, L, dO, causal, guarded=True)
+                trial.run()
+                torch.cuda.synchronize()
+            except RuntimeError as error:
+                print(f"{trial.name} d {d} {N_q}x{N_kv} causal {causal}: {error}", flush=True)
+                trials.remove(trial)
+                continue
+            errors = [error_of(x, ref) for x, ref in zip(trial.results, refs)]
+            largest = max(largest_of(x, ref) for x, ref in zip(trial.results, refs))
+            whole = all(torch.isnan(flat[-GUARD:]).all().item() for flat in trial.flat)
+            errors_of[trial.name].append(max(errors))
+            if not (all(e <= BOUND for e in errors) and largest <= BOUND_ELEMENT and whole):
+                print(f"WRONG {trial.name} d {d}, {batch}x{heads}x{N_q}x{N_kv} causal {causal}: errors {errors}, largest {largest:.2g}, guards {whole}",
+                      flush=True)
+                trials.remove(trial)
+            trial.release()
+    return errors_of
+
+
+def timed(run, flush):
+    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    flush.zero_()
+    torch.cuda._sleep(2_000_000)
+    start.record()
+    run()
+    stop.record()
+    stop.synchronize()
+    return start.elapsed_time(stop)
+
+
+def peer(backend, Q, K, V, dO, causal):
+    if not BACKWARD:
+        def forward():
+            with torch.no_grad(), sdpa_kernel(backend):
+                return F.scaled_dot_product_attention(Q, K, V, is_causal=causal)
+        return forward
+    leaves = [x.detach().requires_grad_() for x in (Q, K, V)]
+    with sdpa_kernel(backend):
+        O = F.scaled_dot_product_attention(*leaves, is_causal=causal)
+    return lambda: torch.autograd.grad(O, leaves, dO, retain_graph=True)
+
+
+def prepared(trials, Q, K, V, dO, causal):
+    """What to time, by name. First PyTorch's kernels, as far as they take this type."""
+    O = L = None
+    if BACKWARD:
+        with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            O, L, *_ = torch.ops.aten._scaled_dot_product_flash_attention(Q, K, V, 0.0, causal)
+        L = L.float().contiguous()
+    else:
+        L = torch.empty(Q.shape[:3], dtype=torch.float32, device="cuda")
+    runs = {}
+    for name, (backend, _) in PEERS.items():
+        try:
+            runs[name] = peer(backend, Q, K, V, dO, causal)
+            runs[name]()
+        except RuntimeError as error:
+            runs.pop(name, None)
+            print(f"  {name}: {str(error).splitlines()[0]}")
+    for trial in trials:
+        trial.prepare(Q, K, V, O, L, dO, causal)
+        runs[trial.name] = trial.run
+    return runs
+
+
+def time_all(trials, d, causal, rounds, file, checked):
+    heads = HEADS[d]
+    runs = prepared(trials, *inputs(BATCH, heads, SEQ, SEQ, d), causal)
+    flush = torch.empty(2 * torch.cuda.get_device_properties(0).L2_cache_size, dtype=torch.uint8, device="cuda")
+    samples = {name: [] for name in runs}
+    for name, run in list(runs.items()):
+        try:
+            timed(run, flush)
+            timed(run, flush)
+        except RuntimeError as error:
+            print(f"  {name} d {d}: {error}")
+            del runs[name], samples[name]
+    for turn in range(rounds):
+        if time.time() - START > LIMIT and turn >= 5:
+            break
+        names = list(runs)
+        for name in names[turn % len(names):] + names[: turn % len(names)]:
+            samples[name].append(timed(runs[name], flush))
+    report(trials, d, causal, heads, samples, file, checked)
+    for trial in trials:
+        trial.release()
+
+
+def report(trials, d, causal, heads, samples, file, checked):
+    """A line per form on the screen and in `file`. Each form is compared with the last rung, at this size, too."""
+    by_name = {trial.name: trial for trial in trials}
+    pairs = BATCH * heads * (SEQ * (SEQ + 1) // 2 if causal else SEQ * SEQ)
+    median = {name: statistics.median(ms) for name, ms in samples.items() if ms}
+    print(f"d {d} {'causal' if causal else 'full'}: {'':60} TFLOP/s  x {PEER}  x last   ms (p25 p75)")
+    for name, ms in sorted(median.items(), key=lambda item: item[1]):
+        quartiles = statistics.quantiles(samples[name], n=4, method="inclusive")
+        trial = by_name.get(name)
+        last = by_name.get(trial.last) if trial else None
+        line = {"step": trial.step if trial else FORMS[0][1], "name": name, "what": trial.what if trial else PEERS[name][1], "dim": d, "pass": PASS,
+                "dtype": TYPE, "causal": causal, "ms_median": ms, "ms_p25": quartiles[0], "ms_p75": quartiles[2], "runs": len(samples[name]),
+                "tflops": (10 if BACKWARD else 4) * pairs * d / ms * 1e-9, f"ratio_to_{PEER}": median.get(PEER, math.nan) / ms,
+                "ratio_to_last": median[last.name] / ms if last else None, "ptxas": trial.ptxas if trial else None,
+                "largest_error": max(checked.get(name) or [0]), "device": torch.cuda.get_device_name(), "torch": torch.__version__, "batch": BATCH,
+                "heads": heads, "seq": SEQ}
+        if last and trial is not last:
+            line["difference_to_last"] = max(error_of(x, y.double()) for x, y in zip(trial.results, last.results))
+            if not line["difference_to_last"] <= BOUND:
+                print(f"  WRONG at N {SEQ}: {name}, {line['difference_to_last']}")
+        file.write(json.dumps(line) + "\n")
+        print(f"  {line['what']:70} {line['tflops']:8.1f} {line[f'ratio_to_{PEER}']:8.3f} {line['ratio_to_last'] or 0:8.3f} {ms:8.3f} ({quartiles[0]:.3f} {quartiles[2]:.3f})"
+              f"  err {line['largest_error']:.1e} {(trial.ptxas or [''])[0] if trial else ''}", flush=True)
+    file.flush()
+
+
+def main():
+    with OUT.open("a") as file:
+        for d in (64, 128):
+            trials = [Trial(step, last, kernel, name, d, what) for _, step, last, kernel, name, width, what in FORMS
+                      if int(width) == d and (BUILD / f"{name}_{d}.so").exists()]
+            checked = check(trials, d)
+            print(f"d {d}: {len(trials)} of {len(checked) - 1} right, {time.time() - START:.0f} s; {PEER}'s largest error {max(checked[PEER] or [0]):.1e}", flush=True)
+            for causal in (False, True):
+                time_all(trials, d, causal, 15, file, checked)
+    print(f"{time.time() - START:.0f} s")
+
+
+main()
