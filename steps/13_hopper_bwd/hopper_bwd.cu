@@ -1,0 +1,252 @@
+// 13_hopper_bwd: the order of the blocks, and the same bits in every run.
+//
+// Idea      Under a causal mask the blocks with the most queries start first over all heads of a section, whose Q, dO and dQ fit the L2
+//           cache together. The deterministic pass adds to each part of dQ in a fixed order of the blocks, which semaphores keep.
+// Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
+// Limiter   README.md beside this file has the counters.
+// Measured  README.md beside this file has the numbers.
+
+#include "attention.h"
+
+#include "device.cuh"
+#include "launch.h"
+#include "mask.cuh"
+#include "tensor.cuh"
+#include "tiles.cuh"
+
+constexpr int CONSUMERS = 2; // warpgroups, 64 keys each
+constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240; // per thread; all together start with 168 each
+constexpr int Bc = 64 * CONSUMERS;                               // keys per block
+template <int WIDTH> constexpr int Br = WIDTH == 64 ? 128 : 64;  // query rows per tile
+constexpr int dQ_COLS = 64; // one consumer's part of dQ has 64 rows and so many columns
+constexpr int PART = 64 * dQ_COLS;
+constexpr int STAGES = 2; // tiles of Q and of dO in shared memory, and of dS
+
+constexpr size_t SECTION_BYTES = 40 << 20; // Q, dO and dQ_sum of the heads of a section: what stays in the L2 cache
+
+// Shared memory: K, V (Bc, WIDTH); Q, dO (STAGES, Br, WIDTH); dS (STAGES, Br, Bc); a part of dQ per consumer; L2, D (STAGES, Br); barriers;
+// and what may lie before the first multiple of 1024 bytes.
+template <int WIDTH>
+constexpr size_t BYTES = 2 * (2 * Bc * WIDTH + STAGES * Br<WIDTH> * (2 * WIDTH + Bc)) +
+                         4 * (CONSUMERS * PART + 2 * STAGES * Br<WIDTH>)+8 * (1 + 4 * STAGES) + 1024;
+static_assert(BYTES<64> <= LEAST_SHARED_BYTES_9_0 && BYTES<128> <= LEAST_SHARED_BYTES_9_0, "fits on a Hopper card");
+
+enum { dS_STORED = 1, dQ_FULL = 2, dQ_EMPTY = dQ_FULL + CONSUMERS }; // named barriers; the last two: one per consumer
+
+// The place of a block in the order of additions to a row tile's dQ. Under a mask: from the last keys to which a row of the tile
+// attends to the first ones. Without: group after group; in a group first the block that began at or last before the tile.
+__device__ inline int turn_of(const problem &p, int row_tile, int row_tiles, int Br, int key_tile, int member,
+                              int members) {
+    if (p.causal) return (attended_keys(p, row_tile * Br + Br - 1) - 1) / Bc - key_tile;
+    int first = ((row_tile + 1) * members + row_tiles - 1) / row_tiles - 1;
+    return key_tile - member + (first - member + members) % members;
+}
+
+template <int WIDTH, class T, bool IN_ORDER>
+static __global__ __launch_bounds__(THREADS,
+                                    1) void backward_kernel(const __grid_constant__ tensor_maps maps, const float *L2,
+                                                            const float *D, // (heads, padded)
+                                                            float *dQ_sum,  // (heads, padded, WIDTH) in parts
+                                                            int *turns, // (heads, padded / 64, WIDTH / 64), if IN_ORDER
+                                                            T *dK, T *dV, // (heads, N_kv, d)
+                                                            int padded, problem p, int section, int group) {
+    constexpr int Br = ::Br<WIDTH>, TILE = Br * WIDTH;
+    extern __shared__ uint4 smem[];
+    T *K_smem = first_multiple_of_1024<T>(smem), *V_smem = K_smem + Bc * WIDTH;   // (Bc, WIDTH)
+    T *Q_smem = V_smem + Bc * WIDTH, *dO_smem = Q_smem + STAGES * TILE;           // (STAGES, Br, WIDTH)
+    T *dS_smem = dO_smem + STAGES * TILE;                                         // (STAGES, Br, Bc)
+    float *dQ_smem = (float *)(dS_smem + STAGES * Br * Bc);                       // (CONSUMERS, PART)
+    float *L2_smem = dQ_smem + CONSUMERS * PART, *D_smem = L2_smem + STAGES * Br; // (STAGES, Br)
+    uint64_t *KV_full = (uint64_t *)(D_smem + STAGES * Br), *Q_full = KV_full + 1, *dO_full = Q_full + STAGES;
+    uint64_t *Q_empty = dO_full + STAGES, *dO_empty = Q_empty + STAGES; // one per stage
+    int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP;
+    int consumer = threadIdx.x / WARPGROUP - 1; // -1: the producer
+    // Blocks start in the order of their index: section by section, in each the first keys of all its heads first, to which the
+    // most queries attend. In a fixed order of additions the last keys come first.
+    int index = blockIdx.y * gridDim.x + blockIdx.x, first_head = index / (section * gridDim.x) * section;
+    int heads = min(section, (int)gridDim.y - first_head), in_section = index - first_head * gridDim.x;
+    int head = first_head + in_section % heads, key_tile = in_section / heads;
+    if (IN_ORDER && p.causal) key_tile = gridDim.x - 1 - key_tile;
+    int key0 = key_tile * Bc, row_tiles = (p.N_q + Br - 1) / Br, first_tile = first_attending_query(p, key0) / Br;
+    int tiles = max(0, row_tiles - first_tile); // with queries that attend to the block's first key
+    // Without a mask the blocks of a group, which run at the same time, begin at different tiles.
+    int members = min(group, (int)gridDim.x - key_tile / group * group), member = key_tile % group;
+    int shift = IN_ORDER && !p.causal ? member * row_tiles / members : 0;
+    auto row_tile = [&](int i) { return i + shift < tiles ? first_tile + i + shift : first_tile + i + shift - tiles; };
+
+    if (threadIdx.x == 0) {
+        for (uint64_t *full = KV_full; full < Q_empty; full++) mbarrier_init(full, 1);
+        for (int i = 0; i < 2 * STAGES; i++) mbarrier_init(Q_empty + i, 4 * CONSUMERS); // warps arrive
+        fence_mbarrier_init();
+    }
+    __syncthreads(); // the barriers are ready
+    if (consumer < 0) {
+        registers_decrease<PRODUCER_REGISTERS>();
+        if (threadIdx.x == 0 && tiles > 0) {
+            mbarrier_arrive_expect(KV_full, 2 * Bc * WIDTH * sizeof(T));
+            load_tile<WIDTH>(K_smem, maps.K, Bc, key0, head, KV_full);
+            load_tile<WIDTH>(V_smem, maps.V, Bc, key0, head, KV_full);
+            for (int i = 0; i < tiles; i++) {
+                int stage = i % STAGES, round = i / STAGES, row0 = row_tile(i) * Br;
+                size_t at = (size_t)head * padded + row0;
+                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2);
+                mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T) + Br * sizeof(float));
+                load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
+                bulk_load(L2_smem + stage * Br, L2 + at, Br * sizeof(float), Q_full + stage);
+                if (round > 0) mbarrier_wait(dO_empty + stage, (round - 1) % 2);
+                mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T) + Br * sizeof(float));
+                load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
+                bulk_load(D_smem + stage * Br, D + at, Br * sizeof(float), dO_full + stage);
+            }
+        } else if (warp >= 1 && warp <= CONSUMERS) { // a writer per consumer: adds its parts to dQ_sum
+            int of = warp - 1;
+            for (int i = 0; i < tiles; i++) {
+                int tile = row_tile(i);
+                size_t part = ((size_t)head * padded + tile * Br) * WIDTH / PART + of;
+                named_barrier_arrive(dQ_EMPTY + of, WARPGROUP + WARP);
+                named_barrier_sync(dQ_FULL + of, WARPGROUP + WARP);
+                if (lane == 0) {
+                    if (IN_ORDER)
+                        semaphore_wait(turns + part, turn_of(p, tile, row_tiles, Br, key_tile, member, members));
+                    bulk_reduce_add(dQ_sum + part * PART, dQ_smem + of * PART, PART * sizeof(float));
+                    tma_commit();
+                    if (IN_ORDER)
+                        tma_wait<0>(), semaphore_raise(turns + part); // the sums are in global memory
+                    else
+                        tma_wait_read<0>();
+                }
+                __syncwarp(); // the part is read
+            }
+        }
+        return;
+    }
+    registers_increase<CONSUMER_REGISTERS>();
+    int my_key = consumer * 64 + warp * 16 + lane / 4; // of the block's, and 8 keys below
+    float factor = p.scale * LOG2_E;
+    float S_reg[Br / 8][4], dP_reg[Br / 8][4], dQ_reg[dQ_COLS / 8][4]; // S^T and dP^T: 64 keys, Br queries
+    float dK_reg[WIDTH / 8][4] = {}, dV_reg[WIDTH / 8][4] = {};
+    uint32_t P_reg[Br / 16][4], dS_reg[Br / 16][4]; // P^T and dS^T as A of dV and dK
+    const T *my_K = K_smem + consumer * 64 * 64, *my_V = V_smem + consumer * 64 * 64;
+    // This consumer's part of dQ: at d 64 the rows from 64 consumer on, at d 128 the columns.
+    const T *K_part = K_smem + (WIDTH == 64 ? 0 : consumer * Bc * 64);
+    int dS_part = WIDTH == 64 ? consumer * 64 * 64 : 0;
+    auto release = [&](uint64_t *empty) {
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's
+        if (lane == 0) mbarrier_arrive(empty);
+    };
+    auto start_S = [&](int i) {
+        mbarrier_wait(Q_full + i % STAGES, i / STAGES % 2);
+        multiply_rows<WIDTH, Bc, Br>(S_reg, my_K, Q_smem + i % STAGES * TILE);
+    };
+    auto visit = [&](int i, bool masked) {
+        int stage = i % STAGES, row0 = row_tile(i) * Br;
+        const T *Q_tile = Q_smem + stage * TILE, *dO_tile = dO_smem + stage * TILE;
+        T *dS_tile = dS_smem + stage * Br * Bc;
+        const float *my_L2 = L2_smem + stage * Br + lane % 4 * 2, *my_D = D_smem + stage * Br + lane % 4 * 2;
+        mbarrier_wait(dO_full + stage, i / STAGES % 2);
+        wgmma_wait<0>(); // S is there
+        multiply_rows<WIDTH, Bc, Br>(dP_reg, my_V, dO_tile);
+        // Query n attends to the keys before min(limit + n, all) of the block.
+        int limit = row0 + lane % 4 * 2 + 1 + (p.causal ? p.N_kv - p.N_q : p.N_kv) - key0, all = p.N_kv - key0;
+#pragma unroll
+        for (int n = 0; n < Br / 8; n++) {
+            float2 two_L2 = *(const float2 *)(my_L2 + 8 * n);
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                float &s = S_reg[n][e];
+                s = exp2_approx(s * factor - (e % 2 ? two_L2.y : two_L2.x));
+                if (masked) s = my_key + e / 2 * 8 < min(limit + 8 * n + e % 2, all) ? s : 0.0f;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < Br / 16; k++) pack_A<T>(P_reg[k], S_reg[2 * k], S_reg[2 * k + 1]);
+        wgmma_wait<0>(); // dP is there
+#pragma unroll
+        for (int n = 0; n < Br / 8; n++) {
+            float2 two_D = *(const float2 *)(my_D + 8 * n);
+#pragma unroll
+            for (int e = 0; e < 4; e++) dP_reg[n][e] = S_reg[n][e] * (dP_reg[n][e] - (e % 2 ? two_D.y : two_D.x));
+        }
+        // dS (Br, Bc) for dQ: two queries by two keys of a fragment go to two rows.
+#pragma unroll
+        for (int k = 0; k < Br / 16; k++) {
+            pack_A<T>(dS_reg[k], dP_reg[2 * k], dP_reg[2 * k + 1]);
+            int row = 16 * k + lane / 16 * 8 + lane % 8, key = consumer * 64 + warp * 16 + lane / 8 % 2 * 8;
+            stmatrix_x4_trans(dS_tile + place(Br, row, key), dS_reg[k]);
+        }
+        multiply_registers<WIDTH, Br>(dV_reg, P_reg, dO_tile);
+        fence_proxy_async();                                  // wgmma sees what this thread has stored
+        named_barrier_sync(dS_STORED, CONSUMERS * WARPGROUP); // dS of both consumers
+        multiply_tiles<Br, Bc>(dQ_reg, dS_tile + dS_part, K_part);
+        multiply_registers<WIDTH, Br>(dK_reg, dS_reg, Q_tile);
+        wgmma_wait<2>(); // dV is there
+        release(dO_empty + stage);
+        wgmma_wait<1>();                                           // dQ is there
+        named_barrier_sync(dQ_EMPTY + consumer, WARPGROUP + WARP); // the part of the tile before is read
+        float4 *part = (float4 *)(dQ_smem + consumer * PART) + threadIdx.x % WARPGROUP;
+#pragma unroll
+        for (int n = 0; n < dQ_COLS / 8; n++)
+            part[n * WARPGROUP] = make_float4(dQ_reg[n][0], dQ_reg[n][1], dQ_reg[n][2], dQ_reg[n][3]);
+        fence_proxy_async(); // the TMA sees what this thread has stored
+        named_barrier_arrive(dQ_FULL + consumer, WARPGROUP + WARP);
+        start_S(min(i + 1, tiles - 1)); // after the last tile once more, so that all rounds are alike
+        wgmma_wait<1>();                // dK is there
+        release(Q_empty + stage);
+    };
+    if (tiles > 0) {
+        mbarrier_wait(KV_full, 0);
+        start_S(0);
+        int i = 0; // a tile's first row attends to the fewest keys
+        for (; i < tiles && key0 + Bc > attended_keys(p, row_tile(i) * Br); i++) visit(i, true);
+        for (; i < tiles; i++) visit(i, false);
+        wgmma_wait<0>(); // S, once more
+    }
+    size_t first = (size_t)head * p.N_kv * p.d;
+    store_fragments(dV + first, dV_reg, 1.0f, key0 + my_key, p.N_kv, p.d);
+    store_fragments(dK + first, dK_reg, p.scale, key0 + my_key, p.N_kv, p.d);
+}
+
+// ---- on the host
+
+static size_t workspace_bytes(const problem *p) {
+    return intermediate_bytes(p) +
+           sizeof(int) * p->batch * p->heads * padded_rows(p) * (size_t)tile_width(p) / PART; // turns
+}
+
+template <bool IN_ORDER>
+static cudaError_t run(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
+    return dispatch(p, [&]<int WIDTH, class T>() {
+        int heads = p->batch * p->heads, padded = padded_rows(p), device = 0, group = 0;
+        int *turns = (int *)((char *)workspace + intermediate_bytes(p));
+        cudaError_t error = cudaGetDevice(&device);
+        if (error == cudaSuccess) error = cudaDeviceGetAttribute(&group, cudaDevAttrMultiProcessorCount, device);
+        if (error == cudaSuccess && IN_ORDER)
+            error = cudaMemsetAsync(turns, 0, workspace_bytes(p) - intermediate_bytes(p), stream);
+        if (error != cudaSuccess) return error;
+        return around<T, WIDTH, dQ_COLS>(
+            p, t, workspace, stream, Br<WIDTH>, Bc, [&](const tensor_maps &maps, const intermediates &x) {
+                int section = p->causal && !IN_ORDER ? max(1, (int)(SECTION_BYTES / (8 * (size_t)p->N_q * p->d))) : 1;
+                return launch(backward_kernel<WIDTH, T, IN_ORDER>, dim3(ceil_div(p->N_kv, Bc), heads), THREADS,
+                              BYTES<WIDTH>, stream, maps, x.L2, x.D, x.dQ_sum, turns, (T *)t->dK, (T *)t->dV, padded,
+                              *p, section, group);
+            });
+    });
+}
+
+static const char *refuses(const problem *p) {
+    return shared_memory_fits(p->d <= 64 ? BYTES<64> : BYTES<128>) ? nullptr
+                                                                   : "its tiles need more shared memory per block";
+}
+
+extern "C" const step step_13_hopper_bwd = {
+    .name = "13_hopper_bwd",
+    .idea = "the order of the blocks; dQ added in a fixed order when asked",
+    .backward = run<false>,
+    .backward_deterministic = run<true>,
+    .workspace_bytes = workspace_bytes,
+    .dtypes = 1 << BF16 | 1 << FP16,
+    .d_multiple = 8,
+    .compute_capability = 90,
+    .refuses = refuses,
+};
