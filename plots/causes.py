@@ -134,3 +134,11 @@ def limits(book, page, chapter, dim="64"):
                      number(work), *waits])
     return [str(rec.parse_size(size)[0]), "µs", "warps per scheduler", "issue slots used, %", "L1 data path busy, %",
             "tensor cores busy, %" if groups else "instructions per mma" if tensor else "FMAs, % of instructions", "a warp waits most for", "and then for"], "lrrrrrll", rows
+
+
+def busy(book, rung):
+    """How busy the units of a rung's longest kernel are at d 64, and what its warps wait for most."""
+    counters = longest_kernel(book, rung, rec.options_of(COUNTERS_AT))
+    units = [("data path", "data_pipe_lsu_wavefronts.sum"), ("issue slots", "issue_active"), ("tensor cores", BUSY)]
+    shares = [f"{name} {counter(counters, full):.0f} %" for name, full in units if full != BUSY or BUSY in counters]
+    return f"{', '.join(shares)}; waits for {STALLS[stalls_of(counters)[0]]}"

@@ -23,6 +23,8 @@ backward pass), ,det (its deterministic variant) or ,both:
     ratio:A/B:SIZE  speedup:A/B:SIZE    A's time divided by B's; B's time divided by A's
     pair:A/B:SIZE       the time of A's forward pass and B's backward pass together
     rung:A/B:DIM        the time of the rung A divided by that of B, at the size of the rungs' tables
+    stands:RUNG         the rung's rate in % of the best library's at d 64 (d 128), and at d 64 how busy its units are and what
+                        its warps wait for most
     percent:STEP:SIZE   the step's rate in % of cuDNN's (fp32: of PyTorch's fused kernel's), in one process
     percent:STEP/math:SIZE   the same in % of another backend of PyTorch
     peer:STEP:SIZE      the time of PyTorch's fused kernel ('efficient', 'flash' in 16 bits) divided by the step's, in one process
@@ -373,6 +375,11 @@ def inline_value(book, page, key):
         step, _, backend = rest[0].partition("/")
         book.kernel_file(step)
         return percent(book, rec.find(book.records("peers"), step, *parse_size(rest[1])), backend)
+    if kind == "stands" and len(rest) == 1:
+        lines = [rung_line(book, rest[0], dim) for dim in (64, 128)]
+        need(all(lines), f"no times of {rest[0]} are recorded at both d")
+        library = BEST[lines[0].details["dtype"]][0].replace("cudnn", "cuDNN").replace("efficient", "'efficient'")
+        return f"{percent(book, lines[0])} ({percent(book, lines[1])}) of {library}; {causes.busy(book, rest[0])}"
     need(len(rest) == 2 and kind in VALUES, f'"{key}" is no key; the top of plots/tables.py lists them')
     steps, size = rest[0].split("/"), rest[1]
     need(len(steps) == (2 if kind in ("ratio", "speedup", "rung") else 1), f'"{key}": A/B are two steps, STEP is one')

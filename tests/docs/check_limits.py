@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""check_limits.py [CHAPTER/README.md...]: has each chapter a section "What limits it" with an entry for each of its rungs, and
-does each sentence of it that gives a cause, a bound or a rate carry a marker <!-- why ... -->?"""
+"""check_limits.py [CHAPTER/README.md...]: has each chapter a section "What limits it" with an entry for each of its rungs,
+does each sentence of it that gives a cause, a bound or a rate carry a marker <!-- why ... -->, and has each rung a section of its
+own with a prediction, a measurement and where it stands?"""
 
 import re
 import sys
@@ -18,6 +19,21 @@ EXPECTED = re.compile(r"\b(?:expect|predicts?|prediction|would)\b", re.IGNORECAS
 FREE = re.compile(r"^\*\*(?:Prediction|What is not known)\b.*?(?:\n\n(?!- )|\Z)", re.MULTILINE | re.DOTALL)
 
 
+PARTS = {"prediction": r"\*\*Prediction", "measurement": r"\*\*(?:Measured|Time)"}
+
+
+def problems_of_rungs(page, text):
+    """Each rung in the chain of a chapter that has several has a section, which says where it stands."""
+    rungs = [rung.stem for rung in sorted(page.parent.glob(f"{page.parent.name[:2]}[a-w]_*.cu"))]
+    sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    for rung in [*rungs, page.parent.name] if rungs else []:
+        mine = [section for section in sections if f"<!-- n stands:{rung} -->" in section]
+        if len(mine) != 1:
+            yield f"{shown(page)}: {len(mine)} sections say where {rung} stands"
+        yield from (f"{shown(page)}: the section of {rung} has no {what}" for what, begin in PARTS.items()
+                    for section in mine if not re.search("^" + begin, section, re.MULTILINE))
+
+
 def named(words):
     """The rungs that the words name, also as in "10a to 10c"."""
     ranges = re.findall(r"\b(\d\d)([a-z]) to \1([a-z])\b", words)
@@ -26,7 +42,9 @@ def named(words):
 
 
 def problems_of(page):
-    section = SECTION.search("\n".join(outside_fences(page.read_text(encoding="utf-8"))))
+    text = "\n".join(outside_fences(page.read_text(encoding="utf-8")))
+    yield from problems_of_rungs(page, text)
+    section = SECTION.search(text)
     if not section:
         yield f'{shown(page)}: there is no section "What limits it"'
         return

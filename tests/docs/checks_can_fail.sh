@@ -157,5 +157,7 @@ limits() { # WANTED-STATUS WHAT SED-SCRIPT
 limits 0 'a chapter that says what limits it' ''
 limits 1 'a chapter without the section' 's/^## What limits it/## Limits/'
 limits 1 'a rung without an entry' 's/^- \*\*10d: /- **/'
+limits 1 'a rung without where it stands' 's/n stands:10d_swizzle/n stands:10c_ldmatrix/'
+limits 1 'a rung without a prediction' '/^## 10d/,/^## 10e/s/^\*\*Prediction/**Guess/'
 limits 1 'a cause without a marker' '/what limits the$/{n; s/<!-- why [^>]*-->//}'
 exit "$failed"
