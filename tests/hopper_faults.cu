@@ -807,3 +807,14 @@ template <bool CORRECT> __global__ static void accumulators_in_memory(const int 
 }
 FAULT(accumulators_in_memory, cudaErrorIllegalAddress, "they must be registers", FIRST(T, 16 + in[i]),
       accumulators_in_memory<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
+// A box that begins 8 bytes into a row.
+template <bool CORRECT> __global__ static void box_between_units(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) mbarrier_arrive_expect(&full, TILE_BYTES);
+    if (threadIdx.x == 0) tma_load(smem, &map, CORRECT ? 0 : 2, 0, 0, &full); // here
+    take_tile(&full, out);
+}
+FAULT(box_between_units, cudaErrorIllegalInstruction, "8 bytes into a row: that must be a multiple of 16", FIRST(T, in[i]),
+      box_between_units<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
