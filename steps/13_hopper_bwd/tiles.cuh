@@ -12,13 +12,6 @@
 #include "launch.h"
 #include "tensor.cuh"
 
-__device__ inline void semaphore_wait(int *s, int value) {
-    while (atomicAdd(s, 0) != value) continue;
-}
-__device__ inline void semaphore_raise(int *s) {
-    __threadfence();
-    atomicAdd(s, 1);
-}
 constexpr int ROW_PAD = 128; // dQ_sum, L2 and D have rows up to a multiple of this
 
 /* The tensors as the TMA sees them, with boxes of 64 columns. */
