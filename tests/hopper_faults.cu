@@ -816,5 +816,5 @@ template <bool CORRECT> __global__ static void box_between_units(MAP, int *out) 
     if (threadIdx.x == 0) tma_load(smem, &map, CORRECT ? 0 : 2, 0, 0, &full); // here
     take_tile(&full, out);
 }
-FAULT(box_between_units, cudaErrorIllegalInstruction, "8 bytes into a row: that must be a multiple of 16", FIRST(T, in[i]),
-      box_between_units<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+FAULT(box_between_units, cudaErrorIllegalInstruction, "8 bytes into a row: that must be a multiple of 16",
+      FIRST(T, in[i]), box_between_units<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
