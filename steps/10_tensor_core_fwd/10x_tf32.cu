@@ -50,18 +50,21 @@ __device__ __forceinline__ void copy_rows(float *tile, const float *matrix, int 
     }
 }
 
-// Each float as big + small. big: the float in TF32, rounded to nearest or truncated; the bits below, which the tensor core
-// drops, stay in the register. small: the exact rest, of which the tensor core drops the bits below TF32. Rounding makes the
-// rest smaller and its sign random, at the cost of one addition. Q and P are rounded; K and V, which every warp splits for
-// itself, are truncated.
+constexpr uint32_t TF32_BITS = 0xffffe000u; // what TF32 keeps of a float
+
+// Each float as big + small. big: the float in TF32, rounded to nearest or truncated. small: the exact rest, of which the
+// tensor core drops the bits below TF32. Rounding makes the rest smaller and its sign random, at the cost of one addition.
+// Q and P are rounded; K and V, which every warp splits for itself, are truncated. The compiler knows that a tensor core
+// drops the lower bits: where `bits` is a constant, it uses x as big in the product, without the AND.
 template <int N> struct split { uint32_t big[N], small[N]; };
 
-template <bool ROUNDED, int N> __device__ __forceinline__ split<N> split_floats(const uint32_t (&x)[N]) {
+template <bool ROUNDED, int N>
+__device__ __forceinline__ split<N> split_floats(const uint32_t (&x)[N], uint32_t bits = TF32_BITS) {
     split<N> s;
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        s.big[i] = ROUNDED ? x[i] + 0x1000u : x[i]; // half of the last bit that the tensor core reads
-        s.small[i] = __float_as_uint(__uint_as_float(x[i]) - __uint_as_float(s.big[i] & 0xffffe000u));
+        s.big[i] = (ROUNDED ? x[i] + 0x1000u : x[i]) & bits; // 0x1000: half of the last bit that remains
+        s.small[i] = __float_as_uint(__uint_as_float(x[i]) - __uint_as_float(s.big[i]));
     }
     return s;
 }
@@ -111,6 +114,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
     float *V_smem = K_smem + STAGES * Bc * D; // (STAGES, Bc, D)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     size_t head = blockIdx.y;
+    uint32_t bits = TF32_BITS | blockDim.y >> 16; // TF32_BITS, but the compiler does not know that blockDim.y is 1
     // Under a causal mask the last rows attend to the most keys: the longest blocks start first.
     int row0 = (gridDim.x - 1 - blockIdx.x) * Br;
     int my_row = row0 + warp * TILES * 16 + lane / 4; // and every eighth row below, TILES * 2 in all
@@ -130,6 +134,11 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
         copy_rows<C, Bc, true>(V_smem + other * Bc * D, V, 0, 0, p.d);
     }
     __pipeline_commit();
+    __pipeline_wait_prior(0); // this thread's part of Q has arrived
+    __syncthreads();          // every thread's part of Q has arrived
+    // exp(scale q.k) = 2^(scale log2(e) q.k): Q is multiplied by the factor once.
+    float factor = p.scale * LOG2_E;
+    for (int i = threadIdx.x; i < Br * D; i += C::THREADS) Q_smem[i] *= factor;
 
     // ldmatrix moves 8 rows of 16 bytes, here 4 floats: lane l of a quadrant's register gets element l % 4 of row l /
     // 4, which is what the fragments of m16n8k8 hold. Each lane names one row, as for 16 bits.
@@ -141,7 +150,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
     for (int tile = tiles - 1; tile >= 0; tile--) {
         int key0 = tile * Bc, stage = tile % STAGES * Bc * D, next = Bc * D - stage;
         __pipeline_wait_prior(0); // this thread's part of this stage has arrived
-        __syncthreads();          // every thread's part has arrived; no warp still reads the other stage
+        __syncthreads(); // every thread's part has arrived, Q is multiplied; no warp still reads the other stage
         if (tile > 0) {
             copy_rows<C, Bc, false>(K_smem + next, K, key0 - Bc, p.N_kv, p.d);
             copy_rows<C, Bc, false>(V_smem + next, V, key0 - Bc, p.N_kv, p.d);
@@ -176,21 +185,23 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
 
         // The online softmax (docs/math.md, eq. 15). Elements e of the C fragments of row tile t lie in row i = 2 t +
         // e / 2 of this lane's rows.
-        bool masked = tile >= unmasked;
-        float factor = p.scale * LOG2_E; // exp(scale s) = 2^(factor s)
+        if (tile >= unmasked) {
+#pragma unroll
+            for (int i = 0; i < 2 * TILES; i++)
+#pragma unroll
+                for (int n = 0; n < Bc / 8; n++)
+#pragma unroll
+                    for (int e = i % 2 * 2; e < i % 2 * 2 + 2; e++)
+                        if (key0 + 8 * n + lane % 4 * 2 + e % 2 >= attended_keys(p, my_row + 8 * i))
+                            S_reg[n][i / 2][e] = NONE;
+        }
 #pragma unroll
         for (int i = 0; i < 2 * TILES; i++) {
             float m_new = m_reg[i];
 #pragma unroll
             for (int n = 0; n < Bc / 8; n++)
 #pragma unroll
-                for (int e = i % 2 * 2; e < i % 2 * 2 + 2; e++) {
-                    float &s = S_reg[n][i / 2][e];
-                    s *= factor;
-                    int key = key0 + 8 * n + lane % 4 * 2 + e % 2;
-                    if (masked && key >= attended_keys(p, my_row + 8 * i)) s = NONE;
-                    m_new = fmaxf(m_new, s);
-                }
+                for (int e = i % 2 * 2; e < i % 2 * 2 + 2; e++) m_new = fmaxf(m_new, S_reg[n][i / 2][e]);
             m_new = quad_max(m_new);
             float rescale = exp2_approx(m_reg[i] - m_new);
             m_reg[i] = m_new;
@@ -210,7 +221,8 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
 
         // O += P V, 8 CHAIN keys at a time. A C fragment holds keys 2 t and 2 t + 1 where an A fragment has k = t and
         // t + 4: so k means these keys, in P and in V. A lane loads 4 columns of V at a time: column 4 g + j is
-        // column g of the j-th mma.
+        // column g of the j-th mma. B must lie in neighbouring registers, and the loads bring its two keys apart. The
+        // AND can put big there, if the compiler does not drop it and move V: `bits` is no constant.
 #pragma unroll
         for (int k = 0; k < Bc / 8; k += CHAIN) {
             split<4> P_part[CHAIN][TILES];
@@ -232,7 +244,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
                     uint4 even = *(uint4 *)(V_smem + stage + place<D>(row, col));
                     uint4 odd = *(uint4 *)(V_smem + stage + place<D>(row + 1, col));
                     uint32_t x[] = {even.x, even.y, even.z, even.w, odd.x, odd.y, odd.z, odd.w};
-                    V_part[c] = split_floats<false>(x);
+                    V_part[c] = split_floats<false>(x, bits);
                 }
 #pragma unroll
                 for (int j = 0; j < 4; j++) multiply(O_reg[4 * n + j], P_part, V_part, j, j + 4);
