@@ -1,6 +1,6 @@
 // 13e_ahead.cu: S of the next tile ahead.
 //
-// Idea      A consumer starts S of the next tile as soon as it has handed over dQ, beside dK of this one. Without it the tensor cores
+// Idea      A consumer starts S of the next tile as soon as it has added dQ, beside dK of this one. Without it the tensor cores
 //           wait for this consumer from the end of dK to the start of the next S.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
@@ -23,14 +23,14 @@ constexpr int dQ_COLS = 64; // one consumer's part of dQ has 64 rows and so many
 constexpr int PART = 64 * dQ_COLS;
 constexpr int STAGES = 2; // tiles of Q and of dO in shared memory, and of dS
 
-// Shared memory: K, V (Bc, WIDTH); Q, dO (STAGES, Br, WIDTH); dS (STAGES, Br, Bc); a part of dQ per consumer; L2, D (STAGES, Br); barriers;
+// Shared memory: K, V (Bc, WIDTH); Q, dO (STAGES, Br, WIDTH); dS (STAGES, Br, Bc); L2, D (STAGES, Br); barriers;
 // and what may lie before the first multiple of 1024 bytes.
 template <int WIDTH>
-constexpr size_t BYTES = 2 * (2 * Bc * WIDTH + STAGES * Br<WIDTH> * (2 * WIDTH + Bc)) +
-                         4 * (CONSUMERS * PART + 2 * STAGES * Br<WIDTH>)+8 * (1 + 4 * STAGES) + 1024;
+constexpr size_t BYTES = 2 * (2 * Bc * WIDTH + STAGES * Br<WIDTH> * (2 * WIDTH + Bc)) + 8 * (1 + 4 * STAGES) + 1024 +
+                         4 * (2 * STAGES * Br<WIDTH>);
 static_assert(BYTES<64> <= LEAST_SHARED_BYTES_9_0 && BYTES<128> <= LEAST_SHARED_BYTES_9_0, "fits on a Hopper card");
 
-enum { dS_STORED = 1, dQ_FULL = 2, dQ_EMPTY = dQ_FULL + CONSUMERS }; // named barriers; the last two: one per consumer
+constexpr int dS_STORED = 1; // a named barrier
 
 template <int WIDTH, class T>
 static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tensor_maps maps,
@@ -40,11 +40,11 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
                                                                      int padded, problem p) {
     constexpr int Br = ::Br<WIDTH>, TILE = Br * WIDTH;
     extern __shared__ uint4 smem[];
-    T *K_smem = first_multiple_of_1024<T>(smem), *V_smem = K_smem + Bc * WIDTH;   // (Bc, WIDTH)
-    T *Q_smem = V_smem + Bc * WIDTH, *dO_smem = Q_smem + STAGES * TILE;           // (STAGES, Br, WIDTH)
-    T *dS_smem = dO_smem + STAGES * TILE;                                         // (STAGES, Br, Bc)
-    float *dQ_smem = (float *)(dS_smem + STAGES * Br * Bc);                       // (CONSUMERS, PART)
-    float *L2_smem = dQ_smem + CONSUMERS * PART, *D_smem = L2_smem + STAGES * Br; // (STAGES, Br)
+    T *K_smem = first_multiple_of_1024<T>(smem), *V_smem = K_smem + Bc * WIDTH; // (Bc, WIDTH)
+    T *Q_smem = V_smem + Bc * WIDTH, *dO_smem = Q_smem + STAGES * TILE;         // (STAGES, Br, WIDTH)
+    T *dS_smem = dO_smem + STAGES * TILE;                                       // (STAGES, Br, Bc)
+    float *L2_smem = (float *)(dS_smem + STAGES * Br * Bc);                     // (STAGES, Br)
+    float *D_smem = L2_smem + STAGES * Br;                                      // (STAGES, Br)
     uint64_t *KV_full = (uint64_t *)(D_smem + STAGES * Br), *Q_full = KV_full + 1, *dO_full = Q_full + STAGES;
     uint64_t *Q_empty = dO_full + STAGES, *dO_empty = Q_empty + STAGES; // one per stage
     int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP;
@@ -77,19 +77,6 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T) + Br * sizeof(float));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
                 bulk_load(D_smem + stage * Br, D + at, Br * sizeof(float), dO_full + stage);
-            }
-        } else if (warp >= 1 && warp <= CONSUMERS) { // a writer per consumer: adds its parts to dQ_sum
-            int of = warp - 1;
-            for (int i = 0; i < tiles; i++) {
-                size_t part = ((size_t)head * padded + (first_tile + i) * Br) * WIDTH / PART + of;
-                named_barrier_arrive(dQ_EMPTY + of, WARPGROUP + WARP);
-                named_barrier_sync(dQ_FULL + of, WARPGROUP + WARP);
-                if (lane == 0) {
-                    bulk_reduce_add(dQ_sum + part * PART, dQ_smem + of * PART, PART * sizeof(float));
-                    tma_commit();
-                    tma_wait_read<0>();
-                }
-                __syncwarp(); // the part is read
             }
         }
         return;
@@ -155,14 +142,12 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
         multiply_registers<WIDTH, Br>(dK_reg, dS_reg, Q_tile);
         wgmma_wait<2>(); // dV is there
         release(dO_empty + stage);
-        wgmma_wait<1>();                                           // dQ is there
-        named_barrier_sync(dQ_EMPTY + consumer, WARPGROUP + WARP); // the part of the tile before is read
-        float4 *part = (float4 *)(dQ_smem + consumer * PART) + threadIdx.x % WARPGROUP;
+        wgmma_wait<1>(); // dQ is there
+        float *to =
+            dQ_sum + (((size_t)head * padded + row0) * WIDTH / PART + consumer) * PART + threadIdx.x % WARPGROUP * 4;
 #pragma unroll
         for (int n = 0; n < dQ_COLS / 8; n++)
-            part[n * WARPGROUP] = make_float4(dQ_reg[n][0], dQ_reg[n][1], dQ_reg[n][2], dQ_reg[n][3]);
-        fence_proxy_async(); // the TMA sees what this thread has stored
-        named_barrier_arrive(dQ_FULL + consumer, WARPGROUP + WARP);
+            reduce_add4(to + n * 4 * WARPGROUP, make_float4(dQ_reg[n][0], dQ_reg[n][1], dQ_reg[n][2], dQ_reg[n][3]));
         start_S(min(i + 1, tiles - 1)); // after the last tile once more, so that all rounds are alike
         wgmma_wait<1>();                // dK is there
         release(Q_empty + stage);

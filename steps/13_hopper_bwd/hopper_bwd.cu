@@ -1,7 +1,8 @@
-// 13_hopper_bwd: the order of the blocks, and the same bits in every run.
+// 13_hopper_bwd: the same bits in every run, when asked.
 //
-// Idea      Under a causal mask the blocks with the most queries start first over all heads of a section, whose Q, dO and dQ fit the L2
-//           cache together. The deterministic pass adds to each part of dQ in a fixed order of the blocks, which semaphores keep.
+// Idea      The blocks add to each part of dQ in a fixed order, which semaphores keep. dQ goes to shared memory for that, and a writer warp
+//           per consumer adds it to global memory by one bulk reduction when it is the block's turn: only writers wait for other
+//           blocks. Blocks visit the tiles of queries in such an order that they seldom have to. Without --deterministic nothing changes.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
@@ -28,8 +29,8 @@ constexpr size_t SECTION_BYTES = 40 << 20; // Q, dO and dQ_sum of the heads of a
 // Shared memory: K, V (Bc, WIDTH); Q, dO (STAGES, Br, WIDTH); dS (STAGES, Br, Bc); a part of dQ per consumer; L2, D (STAGES, Br); barriers;
 // and what may lie before the first multiple of 1024 bytes.
 template <int WIDTH>
-constexpr size_t BYTES = 2 * (2 * Bc * WIDTH + STAGES * Br<WIDTH> * (2 * WIDTH + Bc)) +
-                         4 * (CONSUMERS * PART + 2 * STAGES * Br<WIDTH>)+8 * (1 + 4 * STAGES) + 1024;
+constexpr size_t BYTES = 2 * (2 * Bc * WIDTH + STAGES * Br<WIDTH> * (2 * WIDTH + Bc)) + 8 * (1 + 4 * STAGES) + 1024 +
+                         4 * (CONSUMERS * PART + 2 * STAGES * Br<WIDTH>);
 static_assert(BYTES<64> <= LEAST_SHARED_BYTES_9_0 && BYTES<128> <= LEAST_SHARED_BYTES_9_0, "fits on a Hopper card");
 
 enum { dS_STORED = 1, dQ_FULL = 2, dQ_EMPTY = dQ_FULL + CONSUMERS }; // named barriers; the last two: one per consumer
@@ -44,20 +45,20 @@ __device__ inline int turn_of(const problem &p, int row_tile, int row_tiles, int
 }
 
 template <int WIDTH, class T, bool IN_ORDER>
-static __global__ __launch_bounds__(THREADS,
-                                    1) void backward_kernel(const __grid_constant__ tensor_maps maps, const float *L2,
-                                                            const float *D, // (heads, padded)
-                                                            float *dQ_sum,  // (heads, padded, WIDTH) in parts
-                                                            int *turns, // (heads, padded / 64, WIDTH / 64), if IN_ORDER
-                                                            T *dK, T *dV, // (heads, N_kv, d)
-                                                            int padded, problem p, int section, int group) {
+static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tensor_maps maps,
+                                                                     const float *L2, const float *D, // (heads, padded)
+                                                                     float *dQ_sum, // (heads, padded, WIDTH) in parts
+                                                                     int *turns,    // of each part
+                                                                     T *dK, T *dV,  // (heads, N_kv, d)
+                                                                     int padded, problem p, int section, int group) {
     constexpr int Br = ::Br<WIDTH>, TILE = Br * WIDTH;
     extern __shared__ uint4 smem[];
-    T *K_smem = first_multiple_of_1024<T>(smem), *V_smem = K_smem + Bc * WIDTH;   // (Bc, WIDTH)
-    T *Q_smem = V_smem + Bc * WIDTH, *dO_smem = Q_smem + STAGES * TILE;           // (STAGES, Br, WIDTH)
-    T *dS_smem = dO_smem + STAGES * TILE;                                         // (STAGES, Br, Bc)
-    float *dQ_smem = (float *)(dS_smem + STAGES * Br * Bc);                       // (CONSUMERS, PART)
-    float *L2_smem = dQ_smem + CONSUMERS * PART, *D_smem = L2_smem + STAGES * Br; // (STAGES, Br)
+    T *K_smem = first_multiple_of_1024<T>(smem), *V_smem = K_smem + Bc * WIDTH; // (Bc, WIDTH)
+    T *Q_smem = V_smem + Bc * WIDTH, *dO_smem = Q_smem + STAGES * TILE;         // (STAGES, Br, WIDTH)
+    T *dS_smem = dO_smem + STAGES * TILE;                                       // (STAGES, Br, Bc)
+    float *dQ_smem = (float *)(dS_smem + STAGES * Br * Bc);                     // (CONSUMERS, PART)
+    float *L2_smem = dQ_smem + CONSUMERS * PART;                                // (STAGES, Br)
+    float *D_smem = L2_smem + STAGES * Br;                                      // (STAGES, Br)
     uint64_t *KV_full = (uint64_t *)(D_smem + STAGES * Br), *Q_full = KV_full + 1, *dO_full = Q_full + STAGES;
     uint64_t *Q_empty = dO_full + STAGES, *dO_empty = Q_empty + STAGES; // one per stage
     int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP;
@@ -99,7 +100,7 @@ static __global__ __launch_bounds__(THREADS,
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
                 bulk_load(D_smem + stage * Br, D + at, Br * sizeof(float), dO_full + stage);
             }
-        } else if (warp >= 1 && warp <= CONSUMERS) { // a writer per consumer: adds its parts to dQ_sum
+        } else if (IN_ORDER && warp >= 1 && warp <= CONSUMERS) { // a writer per consumer: adds its parts to dQ_sum
             int of = warp - 1;
             for (int i = 0; i < tiles; i++) {
                 int tile = row_tile(i);
@@ -107,14 +108,11 @@ static __global__ __launch_bounds__(THREADS,
                 named_barrier_arrive(dQ_EMPTY + of, WARPGROUP + WARP);
                 named_barrier_sync(dQ_FULL + of, WARPGROUP + WARP);
                 if (lane == 0) {
-                    if (IN_ORDER)
-                        semaphore_wait(turns + part, turn_of(p, tile, row_tiles, Br, key_tile, member, members));
+                    semaphore_wait(turns + part, turn_of(p, tile, row_tiles, Br, key_tile, member, members));
                     bulk_reduce_add(dQ_sum + part * PART, dQ_smem + of * PART, PART * sizeof(float));
                     tma_commit();
-                    if (IN_ORDER)
-                        tma_wait<0>(), semaphore_raise(turns + part); // the sums are in global memory
-                    else
-                        tma_wait_read<0>();
+                    tma_wait<0>(); // the sums are in global memory
+                    semaphore_raise(turns + part);
                 }
                 __syncwarp(); // the part is read
             }
@@ -182,14 +180,23 @@ static __global__ __launch_bounds__(THREADS,
         multiply_registers<WIDTH, Br>(dK_reg, dS_reg, Q_tile);
         wgmma_wait<2>(); // dV is there
         release(dO_empty + stage);
-        wgmma_wait<1>();                                           // dQ is there
-        named_barrier_sync(dQ_EMPTY + consumer, WARPGROUP + WARP); // the part of the tile before is read
-        float4 *part = (float4 *)(dQ_smem + consumer * PART) + threadIdx.x % WARPGROUP;
+        wgmma_wait<1>(); // dQ is there
+        float *to =
+            dQ_sum + (((size_t)head * padded + row0) * WIDTH / PART + consumer) * PART + threadIdx.x % WARPGROUP * 4;
+        float *part = dQ_smem + consumer * PART + threadIdx.x % WARPGROUP * 4;
+        if (IN_ORDER) named_barrier_sync(dQ_EMPTY + consumer, WARPGROUP + WARP); // the part of the tile before is read
 #pragma unroll
-        for (int n = 0; n < dQ_COLS / 8; n++)
-            part[n * WARPGROUP] = make_float4(dQ_reg[n][0], dQ_reg[n][1], dQ_reg[n][2], dQ_reg[n][3]);
-        fence_proxy_async(); // the TMA sees what this thread has stored
-        named_barrier_arrive(dQ_FULL + consumer, WARPGROUP + WARP);
+        for (int n = 0; n < dQ_COLS / 8; n++) {
+            float4 x = make_float4(dQ_reg[n][0], dQ_reg[n][1], dQ_reg[n][2], dQ_reg[n][3]);
+            if (IN_ORDER)
+                *(float4 *)(part + n * 4 * WARPGROUP) = x;
+            else
+                reduce_add4(to + n * 4 * WARPGROUP, x);
+        }
+        if (IN_ORDER) {
+            fence_proxy_async(); // the TMA sees what this thread has stored
+            named_barrier_arrive(dQ_FULL + consumer, WARPGROUP + WARP);
+        }
         start_S(min(i + 1, tiles - 1)); // after the last tile once more, so that all rounds are alike
         wgmma_wait<1>();                // dK is there
         release(Q_empty + stage);
@@ -241,7 +248,7 @@ static const char *refuses(const problem *p) {
 
 extern "C" const step step_13_hopper_bwd = {
     .name = "13_hopper_bwd",
-    .idea = "the order of the blocks; dQ added in a fixed order when asked",
+    .idea = "dQ is added in a fixed order when asked",
     .backward = run<false>,
     .backward_deterministic = run<true>,
     .workspace_bytes = workspace_bytes,

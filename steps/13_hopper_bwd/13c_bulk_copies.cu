@@ -1,7 +1,7 @@
-// 13c_writer.cu: dQ by bulk reductions.
+// 13c_bulk_copies.cu: L and D by the TMA, too.
 //
-// Idea      dQ of a tile goes to shared memory, and one instruction adds all of it to global memory. One warp of the producer's
-//           warpgroup waits for it, so that no consumer does. L and D come by bulk copies, with Q and dO.
+// Idea      A row's L and D belong to its Q and dO: bulk copies bring them into the same stage, counted by the same barriers. A lane
+//           reads them from shared memory, and no longer waits for global memory between two products.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
@@ -21,14 +21,14 @@ constexpr int Bc = 64 * CONSUMERS;                               // keys per blo
 constexpr int Br = 64;                                           // query rows per tile
 constexpr int STAGES = 2;                                        // tiles of Q and of dO in shared memory, and of dS
 
-// Shared memory: K, V (Bc, WIDTH); Q, dO (STAGES, Br, WIDTH); dS (STAGES, Br, Bc); dQ (Br, WIDTH); L2, D (STAGES, Br); barriers;
+// Shared memory: K, V (Bc, WIDTH); Q, dO (STAGES, Br, WIDTH); dS (STAGES, Br, Bc); L2, D (STAGES, Br); barriers;
 // and what may lie before the first multiple of 1024 bytes.
 template <int WIDTH>
-constexpr size_t BYTES = 2 * (2 * Bc * WIDTH + STAGES * Br * (2 * WIDTH + Bc)) + 4 * (Br * WIDTH + 2 * STAGES * Br) +
-                         8 * (1 + 4 * STAGES) + 1024;
+constexpr size_t BYTES = 2 * (2 * Bc * WIDTH + STAGES * Br * (2 * WIDTH + Bc)) + 8 * (1 + 4 * STAGES) + 1024 +
+                         4 * (2 * STAGES * Br);
 static_assert(BYTES<64> <= LEAST_SHARED_BYTES_9_0 && BYTES<128> <= LEAST_SHARED_BYTES_9_0, "fits on a Hopper card");
 
-enum { dS_STORED = 1, dQ_FULL, dQ_EMPTY }; // named barriers
+constexpr int dS_STORED = 1; // a named barrier
 
 template <int WIDTH, class T>
 static __global__
@@ -42,8 +42,8 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
     T *K_smem = first_multiple_of_1024<T>(smem), *V_smem = K_smem + Bc * WIDTH; // (Bc, WIDTH)
     T *Q_smem = V_smem + Bc * WIDTH, *dO_smem = Q_smem + STAGES * TILE;         // (STAGES, Br, WIDTH)
     T *dS_smem = dO_smem + STAGES * TILE;                                       // (STAGES, Br, Bc)
-    float *dQ_smem = (float *)(dS_smem + STAGES * Br * Bc);                     // (Br, WIDTH)
-    float *L2_smem = dQ_smem + TILE, *D_smem = L2_smem + STAGES * Br;           // (STAGES, Br)
+    float *L2_smem = (float *)(dS_smem + STAGES * Br * Bc);                     // (STAGES, Br)
+    float *D_smem = L2_smem + STAGES * Br;                                      // (STAGES, Br)
     uint64_t *KV_full = (uint64_t *)(D_smem + STAGES * Br), *Q_full = KV_full + 1, *dO_full = Q_full + STAGES;
     uint64_t *Q_empty = dO_full + STAGES, *dO_empty = Q_empty + STAGES; // one per stage
     int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP;
@@ -76,18 +76,6 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T) + Br * sizeof(float));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
                 bulk_load(D_smem + stage * Br, D + at, Br * sizeof(float), dO_full + stage);
-            }
-        } else if (warp == 1) { // the writer: adds dQ to dQ_sum
-            for (int i = 0; i < tiles; i++) {
-                float *to = dQ_sum + ((size_t)head * padded + (first_tile + i) * Br) * WIDTH;
-                named_barrier_arrive(dQ_EMPTY, WARPGROUP + WARP);
-                named_barrier_sync(dQ_FULL, WARPGROUP + WARP);
-                if (lane == 0) {
-                    bulk_reduce_add(to, dQ_smem, TILE * sizeof(float));
-                    tma_commit();
-                    tma_wait_read<0>();
-                }
-                __syncwarp(); // dQ is read
             }
         }
         return;
@@ -150,14 +138,12 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
         release(Q_empty + stage);
         if (consumer == 0) {
             multiply_tiles<Br, Bc>(dQ_reg, dS_tile, K_smem);
-            wgmma_wait<0>();                                // dQ is there
-            named_barrier_sync(dQ_EMPTY, WARPGROUP + WARP); // dQ of the tile before is read
-            float4 *to = (float4 *)dQ_smem + threadIdx.x % WARPGROUP;
+            wgmma_wait<0>(); // dQ is there
+            float *to = dQ_sum + ((size_t)head * padded + row0) * WIDTH + threadIdx.x % WARPGROUP * 4;
 #pragma unroll
             for (int n = 0; n < WIDTH / 8; n++)
-                to[n * WARPGROUP] = make_float4(dQ_reg[n][0], dQ_reg[n][1], dQ_reg[n][2], dQ_reg[n][3]);
-            fence_proxy_async(); // the TMA sees what this thread has stored
-            named_barrier_arrive(dQ_FULL, WARPGROUP + WARP);
+                reduce_add4(to + n * 4 * WARPGROUP,
+                            make_float4(dQ_reg[n][0], dQ_reg[n][1], dQ_reg[n][2], dQ_reg[n][3]));
         }
     };
     if (tiles > 0) mbarrier_wait(KV_full, 0);
@@ -187,9 +173,9 @@ static const char *refuses(const problem *p) {
                                                                    : "its tiles need more shared memory per block";
 }
 
-extern "C" const step step_13c_writer = {
-    .name = "13c_writer",
-    .idea = "dQ by bulk reductions of a writer warp",
+extern "C" const step step_13c_bulk_copies = {
+    .name = "13c_bulk_copies",
+    .idea = "L and D come by bulk copies, with Q and dO",
     .backward = backward,
     .workspace_bytes = intermediate_bytes,
     .dtypes = 1 << BF16 | 1 << FP16,
