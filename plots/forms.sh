@@ -2,11 +2,13 @@
 # Other forms of a kernel: each change (common/change) of steps/*/forms.changes is one. Above it may stand:
 #     after: NAME    it is a form of this other form
 #     d: 64          it is for this d only; without the line for 64 and 128
-# plots/forms.sh sim [NAME]       checks all forms, or the one that is named, on the simulated device at a few sizes
-# plots/forms.sh card OUT.jsonl   builds all for compute capability 9.0, checks them on the card, and times them, the kernels themselves
-#                                 and PyTorch's in turns: needs nvcc, a card and PyTorch. Run it in the book's folder
+#     kernel: REGEX  whose spills are reported, by its mangled name
+# A form may be of another kernel file than the first change of its file.
+# plots/forms.sh sim [NAME [STEP]]       checks all forms, or the one that is named, or ('' for NAME) a step's, on the simulated device
+# plots/forms.sh card OUT.jsonl [STEP]   builds all, or a step's, for compute capability 9.0, checks them on the card, and times them, the
+#                                        kernels themselves and PyTorch's in turns: needs nvcc, a card and PyTorch. Run it in the book's folder
 set -euo pipefail
-usage="plots/forms.sh sim [NAME] or plots/forms.sh card OUT.jsonl" mode=${1?$usage} one=${2-}
+usage="plots/forms.sh sim [NAME [STEP]] or plots/forms.sh card OUT.jsonl [STEP]" mode=${1?$usage} one=${2-}
 [[ $mode == sim || ($mode == card && $one) ]] || { echo "$usage" >&2 && exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,10 +20,13 @@ derive() { # CHANGES NAME KERNEL: changes the kernel, after the forms that it be
     common/change apply "$1" "$2" "$3" >"$3.new"
     mv "$3.new" "$3"
 }
-build() { # STEM STEP FOLDER: a library with two functions for time_forms.py
+step_of() { # FILE
+    case $(basename "$1") in [0-9]*) basename "$1" .cu ;; *) basename "$(dirname "$1")" ;; esac
+}
+build() { # STEM STEP FOLDER FUNCTION: a library with two functions for time_forms.py
     cat >>"$1.cu" <<END
 extern "C" int trial(const problem *p, const tensors *t, void *workspace, void *stream) {
-    return (int)step_$2.forward(p, t, workspace, (cudaStream_t)stream);
+    return (int)step_$2.$4(p, t, workspace, (cudaStream_t)stream);
 }
 extern "C" size_t trial_workspace(const problem *p) { return step_$2.workspace_bytes ? step_$2.workspace_bytes(p) : 0; }
 END
@@ -42,33 +47,38 @@ check() { # STEM STEP FOLDER D...: on the simulated device
     echo "$(basename "$1"): checked"
 }
 
-for changes in steps/*/forms.changes; do
-    file=$(sed -n 's/^file: //p' "$changes" | head -n 1) step=$(basename "$file" .cu)
-    [[ $step == [0-9]* ]] || step=$(basename "$(dirname "$file")")
+for changes in steps/"${3-}"*/forms.changes; do
+    first=$(sed -n 's/^file: //p' "$changes" | head -n 1)
+    last=$(step_of "$first")
     while IFS= read -r name; do
         [[ $mode == card || -z $one || $one == "$name" ]] || continue
-        stem=$step what="the chapter's" dims='64 128'
-        [[ $name == "$step" ]] || { stem=${step%%_*}_${name//[^a-zA-Z0-9]/_} what=$name; }
-        cp "$file" "$work/$stem.cu"
-        if [[ $name != "$step" ]]; then
-            derive "$changes" "$name" "$work/$stem.cu"
-            dims=$(common/change header "$changes" "$name" | sed -n 's/^d: //p')
+        stem=$last what="the chapter's" dims='64 128' file=$first kernel=''
+        if [[ $name != "$last" ]]; then
+            stem=${last%%_*}_${name//[^a-zA-Z0-9]/_} what=$name header=$(common/change header "$changes" "$name")
+            dims=$(sed -n 's/^d: //p' <<<"$header") kernel=$(sed -n 's/^kernel: //p' <<<"$header") file=$(sed -n 's/^file: //p' <<<"$header")
         fi
+        step=$(step_of "$file")
+        cp "$file" "$work/$stem.cu"
+        [[ $name == "$last" ]] || derive "$changes" "$name" "$work/$stem.cu"
         if [[ $mode == sim ]]; then
             # shellcheck disable=SC2086 # words
             check "$work/$stem" "$step" "$(dirname "$file")" ${dims:-64 128}
             continue
         fi
-        echo "$work/$stem" "$step" "$(dirname "$file")" >>"$work/libraries"
+        pass=fwd function=forward most=tiling
+        ! grep -q '\.backward = ' "$file" || { pass=bwd function=backward most='backward_(?!kernel.*Lb1)[kt].*bfloat16'; }
+        echo "$work/$stem" "$step" "$(dirname "$file")" "$function" >>"$work/libraries"
         for d in ${dims:-64 128}; do
-            echo "fwd|$step|$step|tiling|$stem|$d|$what" >>"$work/forms.txt"
+            echo "$pass|$last|$last|${kernel:-$most}|$stem|$d|$what" >>"$work/$pass.txt"
             for kind in so log; do ln -s "$stem.$kind" "$work/${stem}_$d.$kind"; done
         done
-    done < <(echo "$step" && common/change list "$changes")
+    done < <(echo "$last" && common/change list "$changes")
 done
 if [[ $mode == card ]]; then
     # shellcheck disable=SC2016 # $@ is the inner shell's
-    xargs -n 3 -P "$(nproc)" bash -c 'build "$@"' build <"$work/libraries"
-    python3 -B plots/time_forms.py "$work" "$one"
+    xargs -n 4 -P "$(nproc)" bash -c 'build "$@"' build <"$work/libraries"
+    for pass in fwd bwd; do # one process per pass
+        [[ ! -e $work/$pass.txt ]] || { mv "$work/$pass.txt" "$work/forms.txt" && python3 -B plots/time_forms.py "$work" "$one"; }
+    done
 fi
 exit "$status"
