@@ -53,6 +53,7 @@ for changes in steps/"${3-}"*/forms.changes; do
     while IFS= read -r name; do
         [[ $mode == card || -z $one || $one == "$name" ]] || continue
         stem=$last what="the chapter's" dims='64 128' file=$first kernel=''
+        [[ $(basename "$file") == [0-9]* ]] || what="the chapter's last rung"
         if [[ $name != "$last" ]]; then
             stem=${last%%_*}_${name//[^a-zA-Z0-9]/_} what=$name header=$(common/change header "$changes" "$name")
             dims=$(sed -n 's/^d: //p' <<<"$header") kernel=$(sed -n 's/^kernel: //p' <<<"$header") file=$(sed -n 's/^file: //p' <<<"$header")

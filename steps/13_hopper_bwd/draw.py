@@ -75,8 +75,9 @@ def drawn_matrix(page, x, y, rows, cols, name, face, by=""):
         page.box(*part, face[c] if isinstance(face, tuple) else face, GREY, 0.8, 3)
         if by and not isinstance(face, tuple):  # whose half it is: a stripe
             page.box(*part[:2], part[2] if by == "cols" else 0.55, 0.55 if by == "cols" else part[3], (OWNED, TINT)[c], GREY, 0.8, 4)
-    page.text(x + width / (4 if by == "cols" else 2), y + height / (4 if by == "rows" else 2) + 0.25 * (by == "cols" and not isinstance(face, tuple)), name,
-              ha="center", size=8)
+    striped = 0.28 * (by != "" and not isinstance(face, tuple))
+    page.text(x + width / (4 if by == "cols" else 2) + striped * (by == "rows"), y + height / (4 if by == "rows" else 2) + striped * (by == "cols"), name,
+              ha="center", size=8 if len(name) < 4 else 7)
     return width
 
 
