@@ -83,9 +83,9 @@ def drawn_matrix(page, x, y, rows, cols, name, face, by=""):
 
 def products(folder):
     page, columns = Page(67.8, f"Who computes what, from where: {QUERIES} queries, {KEYS} keys, d {COLUMNS}"), (
-        ("13a_products", "13a"), ("13c_writer", "13b and 13c"), ("13d_shared_dQ", "13d"))
+        ("13a_products", "13a"), ("13c_bulk_copies", "13b and 13c"), ("13d_shared_dQ", "13d"))
     faces = OWNED, TINT
-    assert products_of("13b_transposed") == products_of("13c_writer")
+    assert products_of("13b_transposed") == products_of("13c_bulk_copies")
     for column, (rung, title) in enumerate(columns):
         x, y, total = 1 + 27 * column, 7.0, 0
         page.text(x, 4.6, title, weight="bold", size=11)
@@ -125,8 +125,8 @@ STEPS = (  # what to find in a visit, what to say of it, with whom it is
     (r"exp2_approx(\()", "P = 2^(S - L2), 0 where masked", ""), (r"pack_A<T>\((P)_reg", "P to 16 bits", ""),
     (r"dP_reg\[n\]\[e\] = (S)_reg", "dS = P o (dP - D)", ""), (r"pack_A<T>\((dS)_reg", "dS to 16 bits", ""), (r"(stmatrix)_x4_trans", "store dS", ""),
     (r"(fence)_proxy_async", "proxy fence", ""), (r"named_barrier_sync\((dS_STORED)", "sync: {}", "both"),
-    (r"named_barrier_sync\((dQ_EMPTY)", "sync: {}", "from writer"), (r"named_barrier_arrive\((dQ_FULL)", "arrive: {}", "to writer"),
-    (r"release\((\w+_empty)", "release: {}", "to producer"), (r"(part)\[n \* WARPGROUP\] =", "store dQ", ""), (r"(start_S)\(", "wait: Q_full of the next tile", "from producer"))
+    (r"if \(IN_ORDER\) named_barrier_sync\((dQ_EMPTY)", "sync: {}", "from writer"), (r"named_barrier_arrive\((dQ_FULL)", "arrive: {}", "to writer"),
+    (r"release\((\w+_empty)", "release: {}", "to producer"), (r"\*\(float4 \*\)\((part)", "store dQ", ""), (r"(start_S)\(", "wait: Q_full of the next tile", "from producer"))
 
 
 def steps_of(rung):
@@ -154,12 +154,12 @@ def spans_of(steps):
 
 
 def round(_):
-    rung, tall, top = "13e_ahead", 1.95, 8.6
+    rung, tall, top = "hopper_bwd", 1.95, 8.6
     steps, page = steps_of(rung), None
     spans = spans_of(steps)
     assert {name for name, *_ in spans} == set(PRODUCTS) and spans[-1][0] == "S" and len(spans) == 6
     end = top + tall * len(steps)
-    page = Page(end + 10.2, "One round of a consumer (13e): its steps, its products, and whom it meets")
+    page = Page(end + 11.4, "One round of a consumer, dQ in a fixed order: its steps, and whom it meets")
     bars, lanes = {name: 28.6 + 3.9 * at for at, name in enumerate(PRODUCTS)}, {"producer": 60, "other\nconsumer": 68, "writer": 76}
     mine = 52.0
     page.text(1, top - 2.2, "steps, from top to bottom", weight="bold", size=9.5)
@@ -187,16 +187,17 @@ def round(_):
         first, last = top + tall * (start + 0.5 if start >= 0 else 0), top + tall * (stop + 0.5 if stop < len(steps) else stop)
         page.box(bars[name], first, 3.0, last - first, NOW, "none", order=3)
     row_of = {what: at for at, (_, what, *_) in enumerate(steps)}
-    x, writer = lanes["writer"], found(r"the writer: adds|a writer per consumer: adds(?s:(.*?))return;", text_of(rung))
-    order = [writer.index(name) for name in ("named_barrier_arrive(dQ_EMPTY", "named_barrier_sync(dQ_FULL", "bulk_reduce_add", "tma_wait_read<0>")]
+    x, writer = lanes["writer"], found(r"a writer per consumer: adds(?s:(.*?))return;", text_of(rung))
+    order = [writer.index(name) for name in ("named_barrier_arrive(dQ_EMPTY", "named_barrier_sync(dQ_FULL", "semaphore_wait", "bulk_reduce_add", "tma_wait<0>", "semaphore_raise")]
     assert order == sorted(order)
-    for first, last, words in ((0, row_of["dQ_EMPTY"] + 0.5, "adds dQ of the tile before"), (row_of["dQ_FULL"] + 0.5, len(steps), "adds")):
+    for first, last, words in ((0, row_of["dQ_EMPTY"] + 0.5, "its turn; adds dQ of the tile before"), (row_of["dQ_FULL"] + 0.5, len(steps), "its turn")):
         page.box(x - 1.0, top + tall * first, 2.0, tall * (last - first), OWNED, GREY, 0.6, 4)
         page.text(x, top + tall * (first + last) / 2, words, ha="center", size=8.5, rotation=90)
-    page.text(1, end + 2.6, "Time runs downwards, not to scale. A product is under way from its start to the wait that says that it is done: groups end in\n"
-              "the order of their start, and wgmma_wait<n> leaves the newest n. S was started in the round before.", size=9)
-    page.key(end + 6.0, (NOW, "starts a product; under way"), (SAND, "waits"), (TINT, "announces"), (PALE, "computes, stores"), (OWNED, "bulk reduction"))
-    page.key(end + 8.3, (LANE, "a barrier: from the one who arrives to the one who waits; the other consumer and this one do both"))
+    page.text(1, end + 3.2, "Time runs downwards, not to scale. A product is under way from its start to the wait that says that it is done: groups\n"
+              "end in the order of their start, and wgmma_wait<n> leaves the newest n. S was started in the round before.\n"
+              "In any order of additions there is no writer: the consumer adds dQ from its registers where it stores it here.", size=9)
+    page.key(end + 7.2, (NOW, "starts a product; under way"), (SAND, "waits"), (TINT, "announces"), (PALE, "computes, stores"), (OWNED, "writer"))
+    page.key(end + 9.5, (LANE, "a barrier: from the one who arrives to the one who waits; the other consumer and this one do both"))
     return page
 
 

@@ -11,6 +11,7 @@ MOST = 100
 LIMITS = {  # of a rung that has one of its own, and why
     "10b_mma": 112,  # WMMA and all that it needs in shared memory leave at once: no line that touches a fragment stays
     "12b_producer": 120,  # the roles of producer and consumer change each line that copies, waits or computes a row
+    "13_hopper_bwd": 108,  # a fixed order needs turns, a writer per consumer and two orders of the tiles at once
     "11f_transposed": 162,  # a kernel of its own for d 64: like a first rung, its section lists what it keeps and what is new
 }
 
