@@ -44,6 +44,7 @@ def alternatives(book, page, step, respect, file="orders", key="step"):
     for line in book.lines("trials", file):
         if line[key] == step and respect in line:
             times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
+    need(times, f"no {file} of {step} are recorded")
     whole = next(iter(times.values()))
     rows = [[what, *(cell for dim, first in whole.items() for cell in (number(ms.get(dim), " ms"), percent(ms.get(dim), first)))]
             for what, ms in times.items()]
