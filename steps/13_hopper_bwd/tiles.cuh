@@ -21,8 +21,9 @@ struct tensor_maps {
 
 /* ---- tiles */
 
+/* By an offset: a pointer made from a number the compiler does not know to be one into shared memory. */
 template <class T> __device__ inline T *first_multiple_of_1024(void *p) {
-    return (T *)(((uintptr_t)p + 1023) / 1024 * 1024);
+    return (T *)((char *)p + -shared_address(p) % 1024);
 }
 
 /* One thread asks for rows [first, first + rows) of a head: a box for each panel; the bytes count at `full`. Rows past the last
