@@ -74,12 +74,12 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
             load_tile<WIDTH>(V_smem, maps.V, Bc, key0, head, KV_full);
             for (int i = 0; i < tiles; i++) {
                 int stage = i % STAGES, round = i / STAGES, row0 = (first_tile + i) * Br;
-                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2);
-                mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T));
-                load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
                 if (round > 0) mbarrier_wait(dO_empty + stage, (round - 1) % 2);
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
+                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2);
+                mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T));
+                load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
             }
         }
         return;

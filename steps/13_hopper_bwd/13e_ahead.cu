@@ -69,14 +69,14 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
             for (int i = 0; i < tiles; i++) {
                 int stage = i % STAGES, round = i / STAGES, row0 = (first_tile + i) * Br;
                 size_t at = (size_t)head * padded + row0;
-                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2);
-                mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T) + Br * sizeof(float));
-                load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
-                bulk_load(L2_smem + stage * Br, L2 + at, Br * sizeof(float), Q_full + stage);
                 if (round > 0) mbarrier_wait(dO_empty + stage, (round - 1) % 2);
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T) + Br * sizeof(float));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
                 bulk_load(D_smem + stage * Br, D + at, Br * sizeof(float), dO_full + stage);
+                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2);
+                mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T) + Br * sizeof(float));
+                load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
+                bulk_load(L2_smem + stage * Br, L2 + at, Br * sizeof(float), Q_full + stage);
             }
         }
         return;
