@@ -93,8 +93,8 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     float dK_reg[WIDTH / 8][4] = {}, dV_reg[WIDTH / 8][4] = {};
     uint32_t P_reg[Br / 16][4], dS_reg[Br / 16][4]; // P^T and dS^T as A of dV and dK
     const T *my_K = K_smem + consumer * 64 * 64, *my_V = V_smem + consumer * 64 * 64;
-    // This consumer's part of dQ: at d 64 the rows from 64 consumer on, at d 128 the columns.
-    const T *K_part = K_smem + (WIDTH == 64 ? 0 : consumer * Bc * 64);
+    // This consumer's part of dQ: at d 64 the rows from 64 consumer on, at d 128 the columns. By the shuffle, descriptors stay uniform.
+    const T *K_part = K_smem + (WIDTH == 64 ? 0 : __shfl_sync(FULL_WARP, consumer, 0) * Bc * 64);
     int dS_part = WIDTH == 64 ? consumer * 64 * 64 : 0;
     auto release = [&](uint64_t *empty) {
         __syncwarp(); // redundant: wgmma_wait() is the whole warp's
