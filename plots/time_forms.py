@@ -236,7 +236,7 @@ def report(trials, d, causal, heads, samples, file, checked):
         quartiles = statistics.quantiles(samples[name], n=4, method="inclusive")
         trial = by_name.get(name)
         last = by_name.get(trial.last) if trial else None
-        line = {"step": trial.step if trial else FORMS[0][1], "name": name, "what": trial.what if trial else PEERS[name][1], "dim": d, "pass": PASS,
+        line = {"name": name, "what": trial.what if trial else PEERS[name][1], "dim": d, "pass": PASS,
                 "dtype": TYPE, "causal": causal, "ms_median": ms, "ms_p25": quartiles[0], "ms_p75": quartiles[2], "runs": len(samples[name]),
                 "tflops": (10 if BACKWARD else 4) * pairs * d / ms * 1e-9, f"ratio_to_{PEER}": median.get(PEER, math.nan) / ms,
                 "ratio_to_last": median[last.name] / ms if last else None, "ptxas": trial.ptxas if trial else None,
@@ -246,7 +246,8 @@ def report(trials, d, causal, heads, samples, file, checked):
             line["difference_to_last"] = max(error_of(x, y.double()) for x, y in zip(trial.results, last.results))
             if not line["difference_to_last"] <= BOUND:
                 print(f"  WRONG at N {SEQ}: {name}, {line['difference_to_last']}")
-        file.write(json.dumps(line) + "\n")
+        for step in [trial.step] if trial else sorted({form[1] for form in FORMS}):  # PyTorch's kernels stand beside each step
+            file.write(json.dumps({"step": step, **line}) + "\n")
         print(f"  {line['what']:70} {line['tflops']:8.1f} {line[f'ratio_to_{PEER}']:8.3f} {line['ratio_to_last'] or 0:8.3f} {ms:8.3f} ({quartiles[0]:.3f} {quartiles[2]:.3f})"
               f"  err {line['largest_error']:.1e} {(trial.ptxas or [''])[0] if trial else ''}", flush=True)
     file.flush()
