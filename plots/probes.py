@@ -33,10 +33,10 @@ def memory(book, page):
 
 def machine_code(book, page):
     """What plots/machine_code.py read in the loops of chapter 06's two products, as compiled for sm_90a."""
-    rows = [[str(line["dim"]), name, str(loop["multiply_adds"]), str(loop["instructions"] - loop["multiply_adds"]),
-             f"{loop['three_registers'] / loop['multiply_adds'] * 100:.0f} %"]
+    rows = [[line["form"] or "the chapter's", str(line["dim"]), name, str(loop["multiply_adds"]), str(loop["instructions"] - loop["multiply_adds"]),
+             f"{loop['three_registers'] / loop['multiply_adds'] * 100:.0f} %", f"{max(loop['reads']) / loop['multiply_adds']:.2f}"]
             for line in book.lines("machine_code") for name, loop in zip(("S", "O"), line["products"])]
-    return ["d", "product", "FMAs in a turn", "other instructions", "read three registers"], "rlrrr", rows
+    return ["kernel", "d", "product", "FMAs in a turn", "other instructions", "read three registers", "reads of the busier bank, per FMA"], "lrlrrrr", rows
 
 
 def of_card(book):

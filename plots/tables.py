@@ -367,7 +367,7 @@ def inline_value(book, page, key):
         rows = truth_rows(book)
         return f"{sum(bool(row.agree) for row in rows)} of {len(rows)}"
     if kind == "asked" and len(rest) == 1:
-        return next((str(line["instructions_to_ask"]) for line in book.lines("machine_code") if str(line["dim"]) == rest[0]), DASH)
+        return next((str(line["instructions_to_ask"]) for line in book.lines("machine_code") if str(line["dim"]) == rest[0] and not line["form"]), DASH)
     if kind == "pair" and len(rest) == 2:
         pair = [rec.find(book.records(), step, parse_size(rest[1])[0], pass_) for step, pass_ in zip(rest[0].split("/"), ("fwd", "bwd"))]
         return number(sum(line.ms for line in pair), " ms") if len(pair) == 2 and all(pair) else DASH

@@ -19,14 +19,14 @@ def trials(book, page, step, dim):
 
 
 def forms(book, page, step, dim):
-    """Other forms of a kernel, timed in turns with it and PyTorch's in one process (trials/run.sh beside chapter 11), at one d."""
-    lines = [line for line in book.lines("trials", "forms") if (line["step"], str(line["dim"])) == (step, dim)]
+    """Other forms of a kernel, timed in turns with it and PyTorch's in one process (forms.sh, trials/run.sh beside chapter 11), at one d."""
+    lines = [line for line in book.lines("trials", "forms") if str(line["dim"]) == dim and line["step"] == step]
     need(lines, f"no form of {step} is recorded at d {dim}")
     causal, size = {line["name"]: line for line in lines if line["causal"]}, lines[0]
-    rows = [[line["what"], *(cell for one in (line, causal[line["name"]]) for cell in (number(one["tflops"]), f"{one['ratio_to_flash']:.2f}"))]
+    key, peer = ("ratio_to_efficient", "'efficient'") if size["dtype"] == "fp32" else ("ratio_to_flash", "FlashAttention-2")
+    rows = [[line["what"], *(cell for one in (line, causal[line["name"]]) for cell in (number(one["tflops"]), f"{one[key]:.2f}"))]
             for line in lines if not line["causal"]]
-    heads = [f'B {size["batch"]}, H {size["heads"]}, N {size["seq"]}, d {dim}, {size["dtype"]}', "TFLOP/s", "of FlashAttention-2", "causal",
-             "of FlashAttention-2"]
+    heads = [f'B {size["batch"]}, H {size["heads"]}, N {size["seq"]}, d {dim}, {size["dtype"]}', "TFLOP/s", f"of {peer}", "causal", f"of {peer}"]
     if any(line.get("ptxas") for line in lines):
         heads += ["largest error", "bytes of spills"]
         for row, line in zip(rows, (line for line in lines if not line["causal"])):
