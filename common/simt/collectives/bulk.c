@@ -51,8 +51,8 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
                   what, rank, copy.map.rank);
     if (at[0] * (int)copy.map.element_bytes % UNIT != 0) /* seen on an H200, with every swizzle and number of dimensions */
         simt_fail(cudaErrorIllegalInstruction,
-                  "%s: %s: the box begins at column %d, %d bytes into a row: that must be a multiple of 16", source_line(pc), what,
-                  at[0], at[0] * (int)copy.map.element_bytes);
+                  "%s: %s: the box begins at column %d, %d bytes into a row: that must be a multiple of 16", source_line(pc),
+                  what, at[0], at[0] * (int)copy.map.element_bytes);
     uint64_t bytes = copy.map.element_bytes;
     for (int d = 0; d < rank; d++) bytes *= copy.map.box[d], copy.at[d] = at[d];
     copy.bytes = bytes < SHARED_BYTES_MAX ? (uint32_t)bytes : SHARED_BYTES_MAX + 1;
