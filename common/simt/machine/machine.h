@@ -103,6 +103,15 @@ static inline struct uint3 index_in(struct uint3 size, uint64_t number) {
                           (unsigned)(number / size.x / size.y)};
 }
 
+static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* FOR_EACH_LANE(lane, mask) STATEMENT */
 #define FOR_EACH_LANE(lane, mask)                                                                                              \
     for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)
@@ -148,6 +157,7 @@ struct launch {
     bool metered;
     uint64_t meter_every;  /* of the blocks, one in so many is metered */
     uint64_t step, offset; /* block i runs as number (i * step + offset) % blocks */
+    uint64_t seed;         /* of the order of warps; 0: each in turn */
     /* Its blocks run all at once, each on its own worker, and may wait for one another (collectives/grid.c). */
     bool cooperative;
     uint64_t blocks_waiting, blocks_done, grid_barriers;
