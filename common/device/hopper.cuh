@@ -128,6 +128,19 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* True in one lane of the warp, whose 32 lanes must all call: who issues a copy or arrives for the warp. What the other lanes have
+ * stored, the elected lane knows after a __syncwarp() only. */
+__device__ inline bool elect_one() {
+    uint32_t elected;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "elect.sync _|p, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(elected));
+    return elected;
+}
+
 /* ---- registers: a warpgroup gives registers back, or takes some; a multiple of 8 from 24 to 240 per thread. */
 template <int REGISTERS> __device__ inline void registers_decrease() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));

@@ -85,7 +85,7 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
     __attribute__((format(printf, 3, 4)));
 
 extern const struct simt_collective simt_syncwarp, simt_shfl, simt_shfl_up, simt_shfl_down, simt_shfl_xor, simt_ballot,
-    simt_any, simt_all, simt_match_any, simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max,
+    simt_any, simt_all, simt_elect, simt_match_any, simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max,
     simt_reduce_min_signed, simt_reduce_max_signed, simt_reduce_and, simt_reduce_or, simt_reduce_xor;
 
 /* ---- tensor cores: all 32 lanes take part --------------------------------------------------------------------------------

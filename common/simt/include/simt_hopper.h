@@ -7,6 +7,16 @@ struct sink {}; /* a result that nobody wants: _ */
 template <typename D> static inline void setp_ne_b32(bool &p, D a, unsigned b) { p = (unsigned)a != b; }
 template <typename D> static inline void selp_u32(D &d, unsigned a, unsigned b, bool p) { d = (D)(p ? a : b); }
 
+/* elect.sync d|p, mask: p is true in the lane d alone. The lanes meet, but their accesses to memory are not ordered by that. */
+template <typename D> static inline void elect_sync(D &d, bool &p, unsigned mask, SIMT_HERE) {
+    d = (D)simt_exchange(&simt_elect, mask, 0, 0, file, line);
+    p = d == (D)simt_lane();
+}
+static inline void elect_sync(sink, bool &p, unsigned mask, SIMT_HERE) {
+    unsigned lane;
+    elect_sync(lane, p, mask, file, line);
+}
+
 /* ---- mbarriers ---- */
 static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count, SIMT_HERE) {
     simt_transaction_init(barrier, count, file, line);
