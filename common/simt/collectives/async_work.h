@@ -1,5 +1,5 @@
-/* What Hopper's instructions of a block have under way. Between the files tensor_copy, transaction and bulk, each of which
- * calls those before it; wgmma and named_barrier call none of them. */
+/* What Hopper's instructions of a block have under way. Between the files tensor_copy, tile, transaction and bulk, each of
+ * which calls those before it; wgmma and named_barrier call none of them but tile. */
 #ifndef SIMT_ASYNC_WORK_H
 #define SIMT_ASYNC_WORK_H
 
@@ -23,6 +23,24 @@ struct tensor_copy {
     unsigned char *taken; /* what it has read of shared memory, from `offset` on, between the two; or NULL */
 };
 
+/* The box of a load, in shared memory: tile.c. */
+struct tile {
+    uint32_t start, bytes, row_bytes;
+    uint16_t rows; /* the box's second dimension: behind them others begin, where it has three */
+    uint8_t swizzle;
+    const void *pc;
+};
+enum { MOST_TILES = 64 };
+
+/* 16 bytes of a matrix that a product reads. */
+struct unit {
+    uint32_t address;
+    unsigned swizzle;
+    char matrix;
+    uint32_t of_row, of_column; /* its first element */
+    const void *pc;
+};
+
 /* An mbarrier that PTX has initialised. */
 struct transaction {
     size_t offset; /* in shared memory */
@@ -33,7 +51,9 @@ struct transaction {
     unsigned init_age;
     int64_t bytes;             /* announced, and not here */
     uint32_t phases;           /* that are over, of all barriers that have lain here */
+    uint32_t first_phase;      /* so many when this one was initialised */
     struct thread *last;       /* to arrive */
+    const void *last_pc;
     uint32_t *arriving, *over; /* rows: what those that arrive in this phase know; what whoever waits for one learns */
 };
 
@@ -55,6 +75,8 @@ struct async_work {
     unsigned width;
     struct transaction transactions[MOST_TRANSACTIONS];
     unsigned transaction_count;
+    struct tile tiles[MOST_TILES];
+    unsigned tile_count;
     struct named_barrier named[16];
     struct tensor_copy *loads, *stores;
     unsigned load_count, load_room, store_count, store_room;
@@ -81,6 +103,12 @@ void tensor_copy_load(const struct tensor_copy *copy); /* now */
 void tensor_copy_take(struct tensor_copy *copy);       /* shared memory is read now */
 void tensor_copy_store(struct tensor_copy *copy);      /* global memory is written now, unless it has been */
 void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy);
+
+/* ---- tile.c ---- */
+void tile_written(const struct tensor_copy *copy);
+/* The rows of the tile at this address, if a copy has written it, are as long as the swizzle. */
+bool tile_has_rows(const uint32_t *row, uint32_t address, unsigned swizzle);
+void tile_judge(const uint32_t *row, const struct unit *unit, uint32_t origin, uint32_t along, uint32_t down);
 
 /* ---- transaction.c ---- */
 struct transaction *transaction_of(size_t address, const char *what, const void *pc);

@@ -105,6 +105,7 @@ static void load(struct tensor_copy *copy, const char *what, size_t barrier_addr
     copy->barrier = transaction_number(barrier);
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_load);
+    tile_written(copy);
     event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true));
     transaction_load(copy);
 }

@@ -39,7 +39,7 @@ static void forget(struct async_work *work, unsigned width) {
     }
     memset(work->registers, 0, sizeof work->registers);
     for (unsigned i = 0; i < work->store_count; i++) free(work->stores[i].taken); /* of a launch that has failed */
-    work->transaction_count = work->load_count = work->store_count = work->store_thread_count = 0;
+    work->transaction_count = work->tile_count = work->load_count = work->store_count = work->store_thread_count = 0;
 }
 
 struct async_work *async_work_of(struct worker *worker) {
