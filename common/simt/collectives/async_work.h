@@ -49,10 +49,10 @@ struct transaction {
     const void *init_pc;
     uint32_t init_clock;
     unsigned init_age;
-    int64_t bytes;             /* announced, and not here */
-    uint32_t phases;           /* that are over, of all barriers that have lain here */
-    uint32_t first_phase;      /* so many when this one was initialised */
-    struct thread *last;       /* to arrive */
+    int64_t bytes;        /* announced, and not here */
+    uint32_t phases;      /* that are over, of all barriers that have lain here */
+    uint32_t first_phase; /* so many when this one was initialised */
+    struct thread *last;  /* to arrive */
     const void *last_pc;
     uint32_t *arriving, *over; /* rows: what those that arrive in this phase know; what whoever waits for one learns */
 };
