@@ -39,7 +39,7 @@ struct arrays {
 };
 
 void must_be_found(const struct fault *fault);
-void must_be_found_in_some_order(const struct fault *fault);
+void must_be_found_in_some_order(const struct fault *fault, int in_turn);
 void must_hold(const struct fault *fault);
 void make_arrays(struct arrays *arrays);
 const char *report(void);
@@ -94,11 +94,11 @@ static inline int *new_ints(int count) {
     LISTED(name)                                                                                                       \
     Test(faults, name) { must_be_found(&fault_##name); }                                                               \
     Test(twins, name) { must_hold(&fault_##name); }
-/* One that shows only in some order of the warps: not when each takes its turn. */
-#define FAULT_OF_ORDER(name, error, says, expected, ...)                                                               \
+/* One that shows only in some orders of the warps: with IN_TURN also when each takes its turn. */
+#define FAULT_OF_ORDER(name, in_turn, error, says, expected, ...)                                                      \
     template <bool CORRECT> static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                        \
     static const struct fault fault_##name = {#name, __FILE__, error, says, launch_##name<false>, launch_##name<true>, expected}; \
-    Test(orders, name) { must_be_found_in_some_order(&fault_##name); }                                                 \
+    Test(orders, name) { must_be_found_in_some_order(&fault_##name, in_turn); }                                        \
     Test(twins, name) { must_hold(&fault_##name); }
 #define PATTERN(name, expected, ...)                                                                                   \
     static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                                                \

@@ -611,23 +611,6 @@ FAULT(copy_without_fence, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(
 
 // ---- a producer and a consumer: a stage is full when its copy has landed, and empty when all who read it have said so
 
-constexpr int STAGES = 2, ROUNDS = 6;
-
-struct ring {
-    uint64_t full[STAGES], empty[STAGES];
-};
-
-__device__ static void start_ring(ring *r, int readers) {
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; s++) {
-            mbarrier_init(r->full + s, 1);
-            mbarrier_init(r->empty + s, readers);
-        }
-        fence_mbarrier_init();
-    }
-    __syncthreads();
-}
-
 __device__ static void produce(ring *r, const CUtensorMap *map, int bytes, int first, int rows) {
     for (int i = 0; i < ROUNDS; i++) {
         int s = i % STAGES;

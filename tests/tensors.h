@@ -43,4 +43,22 @@ __device__ static void ready(uint64_t *barrier, int count, bool fences = true) {
 
 enum { ONES_BYTES = 64 * 128 }; // a tile of 64 rows of 64 elements of 16 bits
 
+// A ring of stages: one is full when its copy has landed, and empty when all who read it have said so.
+constexpr int STAGES = 2, ROUNDS = 6;
+
+struct ring {
+    uint64_t full[STAGES], empty[STAGES];
+};
+
+__device__ static void start_ring(ring *r, int readers) {
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            mbarrier_init(r->full + s, 1);
+            mbarrier_init(r->empty + s, readers);
+        }
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+}
+
 #endif

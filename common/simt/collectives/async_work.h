@@ -78,6 +78,7 @@ struct async_work {
     struct tile tiles[MOST_TILES];
     unsigned tile_count;
     struct named_barrier named[16];
+    uint32_t *cluster_row, *cluster_over; /* of the barrier of the cluster, in the work of its first block */
     struct tensor_copy *loads, *stores;
     unsigned load_count, load_room, store_count, store_room;
     struct store_thread store_threads[MOST_READERS - WARP_READERS];
@@ -113,8 +114,15 @@ void tile_judge(const uint32_t *row, const struct unit *unit, uint32_t origin, u
 /* ---- transaction.c ---- */
 struct transaction *transaction_of(size_t address, const char *what, const void *pc);
 int transaction_number(const struct transaction *barrier);
+void transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line,
+                        const void *pc);
 /* A load has come to be under way, or early, to its end. */
 void transaction_load(struct tensor_copy *copy);
+
+/* ---- cluster.c ---- */
+/* The running thread uses this block's shared memory, and simt_worker is this block's: until the caller sets it to what is
+ * returned. */
+struct worker *cluster_act_in(struct worker *of, const void *pc);
 
 /* ---- wgmma.c, named_barrier.c: no thread is left ---- */
 void wgmma_end_block(struct worker *worker);

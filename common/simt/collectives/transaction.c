@@ -35,7 +35,7 @@ struct transaction *transaction_of(size_t address, const char *what, const void 
         simt_fail(cudaErrorLaunchFailure, "%s: %s at a barrier that no thread has initialised", source_line(pc), what);
     bool aged = barrier->init_age != simt_worker->async.shadow->ages;
     if (!aged && barrier->initialised_by != simt_self &&
-        row_of(simt_worker, simt_self)[barrier->initialised_by->linear] <= barrier->init_clock)
+        row_of(simt_self)[barrier->initialised_by->number] <= barrier->init_clock)
         simt_fail(cudaErrorLaunchFailure,
                   "race on an mbarrier: %s at %s, but thread (%u,%u,%u) initialises it at %s, and nothing orders the two: a "
                   "__syncthreads() is missing after that",
@@ -104,7 +104,7 @@ static void end_phase(struct transaction *barrier) {
 /* So many the running thread knows to be over. */
 static uint32_t *phases_known(const struct transaction *barrier) {
     unsigned number = (unsigned)transaction_number(barrier);
-    return &row_of(simt_worker, simt_self)[phase_column(simt_worker->async.shadow, number)];
+    return &row_of(simt_self)[phase_column(simt_worker->async.shadow, number)];
 }
 
 static int64_t bytes_under_way(const struct transaction *barrier, const struct tensor_copy **any) {
@@ -165,7 +165,11 @@ void transaction_load(struct tensor_copy *copy) {
 }
 
 void simt_transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line) {
-    const void *pc = __builtin_return_address(0);
+    transaction_arrive(address, count, bytes, what, file, line, __builtin_return_address(0));
+}
+
+void transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line,
+                        const void *pc) {
     struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, what, file, line, pc);
     struct transaction *barrier = transaction_of(address, what, pc);
     simt_self->place = (struct place){what, file, line};
@@ -192,7 +196,7 @@ void simt_transaction_arrive(size_t address, unsigned count, unsigned bytes, con
 
 /* ---- waiting too late ------------------------------------------------------------------------------------------------------- */
 
-/* Rule 11. A wait with a parity means the phase that is not over or the one before. What the thread knows to be over tells which of the
+/* Rule 16. A wait with a parity means the phase that is not over or the one before. What the thread knows to be over tells which of the
  * two it can be: when more phases are over, the wait ends with another phase than in another order of warps. */
 static void judge_lateness(const struct transaction *barrier, unsigned parity, const void *pc) {
     if (simt_worker->shadow.block_synchronises && atomic_load(&simt_worker->launch->fenced)) return; /* by flags, perhaps */

@@ -267,7 +267,7 @@ static void finish(const struct simt_lanes *lanes) {
     products->count = kept;
     struct async_shadow *shadow = simt_worker->async.shadow;
     for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
-        uint32_t *known = &row_of(simt_worker, &first[lane])[reads_column(shadow, warp)];
+        uint32_t *known = &row_of(&first[lane])[reads_column(shadow, warp)];
         uint32_t groups = shadow->groups[warp] - (products->committed - done);
         if (groups > *known) *known = groups;
         accumulators_done(&first[lane], done);

@@ -1,4 +1,4 @@
-/* One block from its first thread to its last. */
+/* One block from its first thread to its last, or a cluster of two, whose blocks take turns on one CPU thread. */
 #include "scheduler.h"
 
 #include "collectives.h"
@@ -11,7 +11,8 @@ bool (*scheduler_park)(struct worker *worker, uint64_t changes, char *elsewhere,
 
 static void start_block(struct worker *worker, uint64_t number) {
     const struct launch *launch = worker->launch;
-    blockIdx = worker->block_index = index_in(launch->grid, number);
+    worker->block_index = index_in(launch->grid, number);
+    enter_block(worker);
     blockDim = launch->block;
     gridDim = launch->grid;
     shared_start_block(worker);
@@ -19,6 +20,10 @@ static void start_block(struct worker *worker, uint64_t number) {
         struct thread *thread = &worker->threads[i];
         thread->state = FRESH;
         thread->linear = i;
+        thread->number = worker->cluster.rank * launch->stride + i;
+        thread->home = worker;
+        thread->at_cluster = false;
+        thread->remote_pc = NULL;
         thread->index = index_in(launch->block, i);
         thread->last_pc = NULL;
         thread->furthest = 0;
@@ -28,6 +33,8 @@ static void start_block(struct worker *worker, uint64_t number) {
         thread->place = (struct place){"", "", 0};
     }
     collectives_start_block(worker);
+    worker->cluster.arrived = 0;
+    worker->cluster.last = NULL;
     worker->block_number = number;
     event_block_started(worker);
 }
@@ -77,39 +84,65 @@ static bool run_warps(struct worker *worker) {
 
 /* With a seed: the first one of the warps, in an order that is drawn, that can run. A new order is drawn at each wait in some
  * blocks, and in others now and then only: there a warp runs as far ahead of the others as it can. */
-static bool run_any_warp(struct worker *worker, struct order *order) {
-    unsigned threads = worker->launch->threads, warps = (threads + WARP_SIZE - 1) / WARP_SIZE;
-    order_draw(order, warps);
-    for (unsigned i = 0; i < warps; i++) {
-        unsigned first = (order->start + i * order->step) % warps * WARP_SIZE;
+static bool run_any_warp(struct worker *const blocks[], unsigned count, struct order *order) {
+    unsigned threads = blocks[0]->launch->threads, warps = (threads + WARP_SIZE - 1) / WARP_SIZE;
+    order_draw(order, count * warps);
+    for (unsigned i = 0; i < count * warps; i++) {
+        unsigned warp = (order->start + i * order->step) % (count * warps), first = warp % warps * WARP_SIZE;
         unsigned end = first + WARP_SIZE < threads ? first + WARP_SIZE : threads;
+        struct worker *worker = blocks[warp / warps];
+        if (count > 1) enter_block(worker);
         wake_warp(worker, first, end);
         if (run_warp(worker, first, end)) return true;
     }
     return false;
 }
 
+static void end_block(struct worker *worker) {
+    collectives_end_block(worker);
+    if (!atomic_load_explicit(&worker->launch->failed, memory_order_relaxed)) event_block_ended(worker);
+}
+
+/* Each block in turn. A block that has no thread left ends at once: its shared memory is nobody's then. */
+static bool run_blocks(struct worker *const blocks[], unsigned count, struct order *order) {
+    const struct launch *launch = blocks[0]->launch;
+    unsigned alive[2] = {blocks[0]->alive, blocks[count - 1]->alive};
+    bool any_ran = launch->seed != 0 && run_any_warp(blocks, count, order);
+    for (unsigned b = 0; b < count; b++) {
+        if (count > 1) enter_block(blocks[b]);
+        if (launch->seed == 0 && alive[b] > 0) any_ran |= run_warps(blocks[b]);
+        if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return true;
+        if (alive[b] > 0 && blocks[b]->alive == 0) end_block(blocks[b]);
+    }
+    return any_ran;
+}
+
 void scheduler_run_block(struct worker *worker, uint64_t number) {
     struct launch *launch = worker->launch;
-    start_block(worker, number);
+    struct worker *const blocks[2] = {worker, worker->cluster.peer};
+    unsigned count = blocks[1] != NULL ? 2 : 1;
+    for (unsigned b = 0; b < count; b++) start_block(blocks[b], number * count + b);
+    if (count > 1) cluster_start(worker);
     struct order order = order_of_block(launch, number);
     atomic_store_explicit(&worker->watchdog.block_started_ns, watchdog_clock_ns(), memory_order_relaxed);
-    if (sigsetjmp(worker->signal.escape, 1) != 0) {
-        unlock_sector(worker);
-        scheduler_explain_signal(worker);
-        simt_self = NULL;
-        return;
-    }
-    while (worker->alive > 0) {
+    for (unsigned b = 0; b < count; b++)
+        if (sigsetjmp(blocks[b]->signal.escape, 1) != 0) {
+            unlock_sector(simt_worker);
+            scheduler_explain_signal(simt_worker);
+            simt_self = NULL;
+            simt_worker = worker;
+            return;
+        }
+    while (worker->alive > 0 || (count > 1 && blocks[1]->alive > 0)) {
         uint64_t changes = semaphore_changes();
-        bool any_ran = launch->seed != 0 ? run_any_warp(worker, &order) : run_warps(worker);
-        if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
+        bool any_ran = run_blocks(blocks, count, &order);
+        if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) break;
         if (any_ran) continue;
         char elsewhere[1200] = "";
+        simt_worker = worker;
         bool may_go_on = scheduler_park(worker, changes, elsewhere, sizeof elsewhere);
-        if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) return;
-        if (!may_go_on && !explain_deadlock(worker, elsewhere)) return;
+        if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) break;
+        if (!may_go_on && !explain_deadlock(blocks, count, elsewhere)) break;
     }
-    collectives_end_block(worker);
-    if (!atomic_load_explicit(&launch->failed, memory_order_relaxed)) event_block_ended(worker);
+    simt_worker = worker;
 }
