@@ -8,6 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 orders='fence_mbarrier_init\(\)|fence_proxy_async\(\)|__syncthreads\(\)|__syncwarp\(\)|mbarrier_(wait|arrive|arrive_expect)\([^;]*\)'
 orders+='|named_barrier_(sync|arrive)\([^;]*\)|wgmma_(fence|commit)\(\)|wgmma_wait<[0-9]>\(\)|tma_(commit\(\)|wait_read<[0-9]>\(\))'
+orders+='|cluster_(arrive|wait)\(\)|mbarrier_arrive_remote\([^;]*\)'
 orders+='|\brelease\([^;]*\)'
 
 caught() { # PROGRAM: by one of the problems, with a status that is not 0

@@ -150,9 +150,9 @@ __device__ inline uint32_t cluster_rank() {
 
 /* The barrier of all threads of the cluster, in two halves. One before the first use of the other block's memory, and one after the
  * last, before the block ends. */
-__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
 
-__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 
 /* tma_load() into each block of the cluster whose bit is set in `blocks`: the box lies at the same place of their shared memory, and
  * its bytes count at the barrier that lies where `barrier` does. */
@@ -164,12 +164,13 @@ __device__ inline void tma_load_multicast(void *tile, const CUtensorMap *map, in
                  : "memory");
 }
 
-/* Arrive at the barrier that lies where `barrier` does in the block of this rank. */
+/* Arrive at the barrier that lies where `barrier` does in the block of this rank, this one or the other. What this thread has read by
+ * wgmma may be overwritten then; ordinary accesses need a release of the cluster, which waits for all earlier stores. */
 __device__ inline void mbarrier_arrive_remote(uint64_t *barrier, uint32_t rank) {
     asm volatile("{\n"
                  ".reg .b32 address;\n"
                  "mapa.shared::cluster.u32 address, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [address];\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [address];\n"
                  "}" ::"r"(shared_address(barrier)),
                  "r"(rank)
                  : "memory");

@@ -122,7 +122,7 @@ void transaction_load(struct tensor_copy *copy);
 /* ---- cluster.c ---- */
 /* The running thread uses this block's shared memory, and simt_worker is this block's: until the caller sets it to what is
  * returned. */
-struct worker *cluster_act_in(struct worker *of, const void *pc);
+struct worker *cluster_act_in(struct worker *of, bool remembered, const void *pc);
 
 /* ---- wgmma.c, named_barrier.c: no thread is left ---- */
 void wgmma_end_block(struct worker *worker);

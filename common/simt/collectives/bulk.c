@@ -135,7 +135,7 @@ void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, i
                   source_line(pc), mask, own->launch->cluster);
     for (unsigned of = 0; of < own->launch->cluster; of++) {
         if ((mask >> of & 1) == 0) continue;
-        cluster_act_in(of == own->cluster.rank ? own : own->cluster.peer, pc);
+        cluster_act_in(of == own->cluster.rank ? own : own->cluster.peer, false, pc);
         check_place(&copy, "cp.async.bulk.tensor");
         load(&copy, "cp.async.bulk.tensor", barrier_address, (mask & ((1u << of) - 1)) == 0);
         simt_worker = own;

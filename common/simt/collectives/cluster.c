@@ -43,9 +43,9 @@ void *simt_map_shared(const void *pointer, unsigned rank) {
     return simt_shared_pointer(cluster_address(simt_shared_address(pointer), rank));
 }
 
-struct worker *cluster_act_in(struct worker *of, const void *pc) {
+struct worker *cluster_act_in(struct worker *of, bool remembered, const void *pc) {
     struct worker *own = simt_worker;
-    distributed_use(of, pc);
+    distributed_use(of, remembered, pc);
     simt_worker = of;
     return own;
 }
@@ -53,7 +53,7 @@ struct worker *cluster_act_in(struct worker *of, const void *pc) {
 void simt_remote_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line) {
     const void *pc = __builtin_return_address(0);
     async_work_of(simt_worker);
-    struct worker *of = target_of(&address, what, pc), *own = cluster_act_in(of, pc);
+    struct worker *of = target_of(&address, what, pc), *own = cluster_act_in(of, true, pc);
     transaction_arrive(address, count, bytes, what, file, line, pc);
     simt_worker = own;
 }

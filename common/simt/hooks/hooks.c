@@ -65,7 +65,7 @@ static void judge(struct thread *self, const void *pointer, size_t bytes, enum a
 static bool judge_distributed(uintptr_t address, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
     struct worker *own = simt_worker, *peer = own->cluster.peer;
     if (peer == NULL || address - (uintptr_t)peer->shared.start >= SHARED_BYTES_MAX) return false;
-    distributed_use(peer, pc);
+    distributed_use(peer, true, pc);
     bool metering = peer->meter.on;
     peer->meter.on = false;
     simt_worker = peer;

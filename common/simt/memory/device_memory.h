@@ -76,7 +76,8 @@ bool shared_create(struct worker *worker);
 void shared_start_block(struct worker *worker); /* poison it, forget the arrays */
 
 /* ---- shared memory of the other block of a cluster: distributed.c ---- */
-void distributed_use(const struct worker *of, const void *pc); /* by the running thread */
+/* By the running thread; `remembered`: the block must wait for it before it ends. For copies it must wait anyway. */
+void distributed_use(const struct worker *of, bool remembered, const void *pc);
 void distributed_end(struct worker *worker);                   /* all threads of the block have returned */
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */

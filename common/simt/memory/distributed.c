@@ -27,7 +27,7 @@ static void describe_end(const struct worker *ended, const void *access, char *t
     free(end);
 }
 
-void distributed_use(const struct worker *of, const void *pc) {
+void distributed_use(const struct worker *of, bool remembered, const void *pc) {
     struct thread *self = simt_self;
     if (of == self->home) return;
     bool begun = self->remote_pc != NULL;
@@ -43,8 +43,7 @@ void distributed_use(const struct worker *of, const void *pc) {
         describe_end(of, pc, text, sizeof text);
         simt_fail(cudaErrorLaunchFailure, "%s", text);
     }
-    self->remote_pc = pc;
-    self->remote_clock = self->clock;
+    if (remembered) self->remote_pc = pc, self->remote_clock = self->clock;
 }
 
 void distributed_end(struct worker *worker) {
