@@ -132,12 +132,7 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
  * stored, the elected lane knows after a __syncwarp() only. */
 __device__ inline bool elect_one() {
     uint32_t elected;
-    asm volatile("{\n"
-                 ".reg .pred p;\n"
-                 "elect.sync _|p, 0xffffffff;\n"
-                 "selp.u32 %0, 1, 0, p;\n"
-                 "}"
-                 : "=r"(elected));
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(elected));
     return elected;
 }
 
@@ -167,11 +162,8 @@ __device__ inline void tma_load_multicast(void *tile, const CUtensorMap *map, in
 /* Arrive at the barrier that lies where `barrier` does in the block of this rank, this one or the other. What this thread has read by
  * wgmma may be overwritten then; ordinary accesses need a release of the cluster, which waits for all earlier stores. */
 __device__ inline void mbarrier_arrive_remote(uint64_t *barrier, uint32_t rank) {
-    asm volatile("{\n"
-                 ".reg .b32 address;\n"
-                 "mapa.shared::cluster.u32 address, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [address];\n"
-                 "}" ::"r"(shared_address(barrier)),
+    asm volatile("{\n.reg .b32 address;\nmapa.shared::cluster.u32 address, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [address];\n}" ::"r"(shared_address(barrier)),
                  "r"(rank)
                  : "memory");
 }

@@ -60,9 +60,7 @@ static struct shared_limit *find_limit(const void *kernel) {
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
     ONE_HOST_THREAD;
     if (kernel == NULL) return api_remember(cudaErrorInvalidDeviceFunction);
-    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout ||
-        attribute == cudaFuncAttributeNonPortableClusterSizeAllowed)
-        return simt_sticky_error();
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return simt_sticky_error();
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || (size_t)value > shared_most())
         return api_remember(cudaErrorInvalidValue);
     struct shared_limit *limit = find_limit(kernel);

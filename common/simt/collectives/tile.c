@@ -4,8 +4,6 @@
 
 #include "report.h"
 
-#include <stdio.h>
-
 /* The newest one is the last. One that lies under it is forgotten, as far as it goes. */
 void tile_written(const struct tensor_copy *copy) {
     struct async_work *work = simt_worker->async.work;
@@ -51,29 +49,21 @@ static struct element element_at(const struct tile *tile, uint32_t address) {
     return (struct element){byte / tile->row_bytes, byte % tile->row_bytes / 2};
 }
 
+/* Offsets that leave the rows of a tile may be meant: that is a warning, where it may be. */
 static void tell(const struct tile *tile, const struct unit *unit, struct element got, struct element wanted) {
     static const char *const names[] = {"no", "no", "the 32-byte", "", "the 64-byte", "", "", "", "the 128-byte"};
-    char text[400];
-    bool is_swizzle = unit->swizzle != tile->swizzle;
-    snprintf(text, sizeof text,
-             is_swizzle
-                 ? "reads the tile in %s swizzle, but the copy of a tensor at %s has written it in %s swizzle"
-                 : "by the offsets of its descriptor leaves the rows of the tile in %s swizzle that the copy of a tensor at %s "
-                   "has written in %s swizzle",
-             names[unit->swizzle], source_line(absolute_pc(relative_pc(tile->pc))), names[tile->swizzle]);
-    if (simt_strict || is_swizzle)
-        simt_fail(
-            cudaErrorLaunchFailure,
-            "%s: wgmma, as %c, %s: as element (%u,%u) of %c it would take column %u of row %u of the tile instead of column "
-            "%u of row %u",
-            source_line(unit->pc), unit->matrix, text, unit->of_row, unit->of_column, unit->matrix, got.column, got.row,
-            wanted.column, wanted.row);
+    const char *const format =
+        "%s: wgmma, as %c, %s in %s swizzle, %s the copy of a tensor at %s has written it in %s swizzle: as "
+        "element (%u,%u) of %c it would take column %u of row %u of the tile instead of column %u of row %u";
+    bool same = unit->swizzle == tile->swizzle;
+#define WORDS                                                                                                                  \
+    format, source_line(unit->pc), unit->matrix, same ? "by its offsets leaves the rows of the tile" : "reads the tile",       \
+        names[unit->swizzle], same ? "as" : "but", source_line(tile->pc), names[tile->swizzle], unit->of_row, unit->of_column, \
+        unit->matrix, got.column, got.row, wanted.column, wanted.row
+    if (simt_strict || !same)
+        simt_fail(cudaErrorLaunchFailure, WORDS);
     else if (!simt_warned(unit->pc))
-        simt_warn(unit->pc,
-                  "%s: wgmma, as %c, %s: as element (%u,%u) of %c it takes column %u of row %u of the tile, not column "
-                  "%u of row %u",
-                  source_line(unit->pc), unit->matrix, text, unit->of_row, unit->of_column, unit->matrix, got.column, got.row,
-                  wanted.column, wanted.row);
+        simt_warn(unit->pc, WORDS);
 }
 
 /* The unit lies `along` elements to the right of the unit at `origin`, and `down` rows below it, if the tile is what the descriptor takes

@@ -168,11 +168,8 @@ class cluster_group {
     }
     static unsigned block_rank() { return simt_cluster_rank(); }
     static unsigned num_blocks() { return simt_cluster_size(); }
-    static dim3 block_index() { return dim3(simt_cluster_rank(), 0, 0); }
-    static dim3 dim_blocks() { return dim3(simt_cluster_size(), 1, 1); }
     static unsigned thread_rank() { return simt_cluster_rank() * thread_block::size() + thread_block::thread_rank(); }
     static unsigned num_threads() { return simt_cluster_size() * thread_block::size(); }
-    static unsigned size() { return num_threads(); }
     template <typename T> static T *map_shared_rank(T *pointer, int rank) {
         return (T *)simt_map_shared((const void *)pointer, (unsigned)rank);
     }

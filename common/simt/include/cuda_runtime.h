@@ -62,11 +62,7 @@ enum cudaMemcpyKind {
     cudaMemcpyDefault = 4
 };
 
-enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
-    cudaFuncAttributeNonPortableClusterSizeAllowed = 14
-};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
 
 /* X(attribute, its number, the member of struct cudaDeviceProp that holds it) */
 #define SIMT_ATTRIBUTES(X)                                                                                                     \
@@ -213,8 +209,8 @@ struct cudaFuncAttributes {
 typedef struct CUstream_st *cudaStream_t;
 
 /* Of a launch by cudaLaunchKernelEx(): other attributes are refused. */
-typedef enum cudaLaunchAttributeID {
-    cudaLaunchAttributeIgnore = 0,
+typedef enum {
+    cudaLaunchAttributeIgnore,
     cudaLaunchAttributeCooperative = 2,
     cudaLaunchAttributeClusterDimension = 4
 } cudaLaunchAttributeID;

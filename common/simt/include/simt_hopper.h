@@ -44,8 +44,6 @@ static inline void fence_proxy_async() { simt_fence_proxy(); }
 /* ---- clusters ---- */
 static inline unsigned cluster_ctarank() { return simt_cluster_rank(); }
 static inline unsigned cluster_nctarank() { return simt_cluster_size(); }
-static inline unsigned cluster_ctaid_x() { return simt_cluster_rank(); } /* they lie along x */
-static inline unsigned cluster_nctaid_x() { return simt_cluster_size(); }
 template <typename D> static inline void mapa_shared__cluster_u32(D &d, size_t address, unsigned rank) {
     d = (D)simt_mapa(address, rank);
 }
@@ -59,24 +57,11 @@ SIMT_PTX_CLUSTER_BARRIER(, , )
 SIMT_PTX_CLUSTER_BARRIER(, , _aligned)
 SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, )
 SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, _aligned)
-#undef SIMT_PTX_CLUSTER_BARRIER
 static inline void mbarrier_arrive_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
     simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
 }
-static inline void mbarrier_arrive_shared__cluster_b64(sink, size_t barrier, unsigned count, SIMT_HERE) {
-    simt_remote_arrive(barrier, count, 0, "mbarrier.arrive", file, line);
-}
 static inline void mbarrier_arrive_release_cluster_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
     simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
-}
-static inline void mbarrier_arrive_expect_tx_release_cluster_shared__cluster_b64(sink, size_t barrier, unsigned bytes,
-                                                                                 SIMT_HERE) {
-    simt_remote_arrive(barrier, 1, bytes, "mbarrier.arrive.expect_tx", file, line);
-}
-static inline void mbarrier_try_wait_parity_acquire_cluster_shared__cta_b64(bool &p, size_t barrier, unsigned parity,
-                                                                            SIMT_HERE) {
-    simt_transaction_wait(barrier, parity, file, line);
-    p = true;
 }
 #define SIMT_PTX_DISTRIBUTED(suffix, type)                                                                                     \
     template <typename D> static inline void ld_shared__cluster_##suffix(D &d, size_t p) {                                     \
@@ -90,7 +75,6 @@ SIMT_PTX_DISTRIBUTED(u32, unsigned)
 SIMT_PTX_DISTRIBUTED(s32, int)
 SIMT_PTX_DISTRIBUTED(b32, unsigned)
 SIMT_PTX_DISTRIBUTED(u64, uint64_t)
-#undef SIMT_PTX_DISTRIBUTED
 
 /* ---- named barriers, registers ---- */
 static inline void bar_sync(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 1, file, line); }
@@ -105,24 +89,17 @@ static inline void setmaxnreg_inc_sync_aligned_u32(int registers) { simt_set_reg
         const int at[] = {__VA_ARGS__};                                                                                        \
         simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier);                                           \
     }                                                                                                                          \
+    static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(  \
+        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, unsigned short mask) {                           \
+        const int at[] = {__VA_ARGS__};                                                                                        \
+        simt_tensor_load_multicast(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, mask);                           \
+    }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
                                                                                     size_t from) {                             \
         const int at[] = {__VA_ARGS__};                                                                                        \
         simt_tensor_store(map, rank, at[0], at[1], at[2], at[3], at[4], from);                                                 \
     }
 #define SIMT_PTX_LIST(...) __VA_ARGS__
-#define SIMT_PTX_MULTICAST(rank, parameters, ...)                                                                              \
-    static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(  \
-        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, unsigned short mask) {                           \
-        const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_load_multicast(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, mask);                           \
-    }
-SIMT_PTX_MULTICAST(1, (int a), a, 0, 0, 0, 0)
-SIMT_PTX_MULTICAST(2, (int a, int b), a, b, 0, 0, 0)
-SIMT_PTX_MULTICAST(3, (int a, int b, int c), a, b, c, 0, 0)
-SIMT_PTX_MULTICAST(4, (int a, int b, int c, int d), a, b, c, d, 0)
-SIMT_PTX_MULTICAST(5, (int a, int b, int c, int d, int e), a, b, c, d, e)
-#undef SIMT_PTX_MULTICAST
 SIMT_PTX_TENSOR(1, (int a), a, 0, 0, 0, 0)
 SIMT_PTX_TENSOR(2, (int a, int b), a, b, 0, 0, 0)
 SIMT_PTX_TENSOR(3, (int a, int b, int c), a, b, c, 0, 0)

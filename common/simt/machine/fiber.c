@@ -103,11 +103,6 @@ int simt_is_shared(const void *pointer) { return (uintptr_t)pointer - (uintptr_t
 /* Kernels keep such an address in 32 bits: one of the block itself, one of a block of the cluster by its rank, or one of other
  * memory, which begins at ELSEWHERE: messages name the pointer that it was. */
 enum { ELSEWHERE = 1 << 30 };
-static struct worker *worker_of_rank(unsigned rank) {
-    return rank == simt_worker->cluster.rank     ? simt_worker
-           : rank < simt_worker->launch->cluster ? simt_worker->cluster.peer
-                                                 : NULL;
-}
 size_t simt_shared_address(const void *pointer) {
     const struct worker *peer = simt_worker->cluster.peer;
     size_t offset = (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start;
@@ -124,9 +119,11 @@ void *simt_shared_pointer(size_t address) {
 }
 struct worker *shared_worker_of(size_t *address) {
     if (*address < CLUSTER_WINDOW) return simt_worker;
-    struct worker *of = worker_of_rank((unsigned)(*address / CLUSTER_WINDOW - 1));
+    size_t rank = *address / CLUSTER_WINDOW - 1;
     *address %= CLUSTER_WINDOW;
-    return of;
+    return rank == simt_worker->cluster.rank     ? simt_worker
+           : rank < simt_worker->launch->cluster ? simt_worker->cluster.peer
+                                                 : NULL;
 }
 void simt_give_way(void) { fiber_give_way(); }
 

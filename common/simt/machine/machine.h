@@ -333,7 +333,6 @@ extern _Thread_local intptr_t simt_furthest;
 extern bool simt_counts_blocks;                 /* the meter is on: basic blocks are counted */
 extern _Thread_local uintptr_t simt_last_block; /* the basic block that was entered last */
 
-/* The worker whose memory and barriers the running thread uses: its own, or while it acts on its peer the peer. */
 static inline struct worker *worker_numbered(unsigned number) { /* of a thread of this block or of its peer */
     struct worker *worker = simt_worker;
     return rank_of_number(worker->launch, number) == worker->cluster.rank ? worker : worker->cluster.peer;

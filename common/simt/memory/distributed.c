@@ -8,23 +8,18 @@
 #include "async_shadow.h"
 #include "report.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static void describe_end(const struct worker *ended, const void *access, char *text, size_t room) {
+static void report_end(const struct worker *ended, const struct thread *user, const void *access) {
     const struct thread *last = ended->cluster.last;
     const struct uint3 block = ended->block_index;
-    char *line = source_line(access), *end = source_line(last->last_pc);
-    snprintf(text, room,
-             "%s: access to shared memory of block (%u,%u,%u) of the cluster, which may have ended: its last thread, "
-             "(%u,%u,%u), was "
-             "last seen at %s, and none of its threads has waited for this access. Let both blocks wait at the barrier of the "
-             "cluster (barrier.cluster, cluster.sync()) before they end",
-             line, block.x, block.y, block.z, last->index.x, last->index.y, last->index.z,
-             last->last_pc != NULL ? end : "no access to memory");
-    free(line);
-    free(end);
+    simt_fail_at(
+        user, cudaErrorLaunchFailure,
+        "%s: access to shared memory of block (%u,%u,%u) of the cluster, which may have ended: its last thread, (%u,%u,%u), "
+        "was last seen at %s, and none of its threads has waited for this access. Let both blocks wait at the barrier of the "
+        "cluster (barrier.cluster, cluster.sync()) before they end",
+        source_line(access), block.x, block.y, block.z, last->index.x, last->index.y, last->index.z,
+        last->last_pc != NULL ? source_line(last->last_pc) : "no access to memory");
 }
 
 void distributed_use(const struct worker *of, bool remembered, const void *pc) {
@@ -38,11 +33,7 @@ void distributed_use(const struct worker *of, bool remembered, const void *pc) {
             "%s: access to shared memory of block (%u,%u,%u) of the cluster, which may not have begun: let both blocks wait at "
             "the barrier of the cluster (barrier.cluster, cluster.sync()) first",
             source_line(pc), of->block_index.x, of->block_index.y, of->block_index.z);
-    if (of->alive == 0) {
-        char text[800];
-        describe_end(of, pc, text, sizeof text);
-        simt_fail(cudaErrorLaunchFailure, "%s", text);
-    }
+    if (of->alive == 0) report_end(of, self, pc);
     if (remembered) self->remote_pc = pc, self->remote_clock = self->clock;
 }
 
@@ -56,9 +47,7 @@ void distributed_end(struct worker *worker) {
     for (unsigned t = 0; t < worker->launch->threads; t++) {
         const struct thread *other = &peer->threads[t];
         if (other->remote_pc == NULL || other->remote_clock < shadow->scratch[other->number]) continue;
-        char text[800];
-        describe_end(worker, other->remote_pc, text, sizeof text);
-        simt_fail_at(other, cudaErrorLaunchFailure, "%s", text);
+        report_end(worker, other, other->remote_pc);
         return;
     }
 }

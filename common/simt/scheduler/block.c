@@ -82,11 +82,41 @@ static bool run_warps(struct worker *worker) {
     return any_ran;
 }
 
+/* In which order the warps take their turns where a seed shuffles them: warp start, then start + step and so on, modulo their number.
+ * The draws depend on the seed, the number of the launch and the block only, not on the CPU thread. */
+struct order {
+    uint64_t random;
+    unsigned draws_every, start, step; /* a new order at one wait in so many; step 0: none is drawn yet */
+};
+
+/* The generator "splitmix64": each state gives 64 bits that look random. */
+static uint64_t next(struct order *order) {
+    uint64_t x = order->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static struct order order_of_block(const struct launch *launch, uint64_t number) {
+    struct order order = {.random = launch->seed + number * 0xd6e8feb86659fd93u};
+    order.draws_every = 1u << (next(&order) >> 32) % 3 * 2; /* 1, 4 or 16 waits */
+    return order;
+}
+
+/* At a wait: keep the order, or draw a new one. */
+static void draw_order(struct order *order, unsigned warps) {
+    uint64_t random = next(order);
+    if (order->step != 0 && random % order->draws_every != 0) return;
+    order->start = (unsigned)(random >> 32) % warps;
+    order->step = (unsigned)(random >> 16 & 0xffff) % warps + 1;
+    while (greatest_common_divisor(order->step, warps) != 1) order->step++;
+}
+
 /* With a seed: the first one of the warps, in an order that is drawn, that can run. A new order is drawn at each wait in some
  * blocks, and in others now and then only: there a warp runs as far ahead of the others as it can. */
 static bool run_any_warp(struct worker *const blocks[], unsigned count, struct order *order) {
     unsigned threads = blocks[0]->launch->threads, warps = (threads + WARP_SIZE - 1) / WARP_SIZE;
-    order_draw(order, count * warps);
+    draw_order(order, count * warps);
     for (unsigned i = 0; i < count * warps; i++) {
         unsigned warp = (order->start + i * order->step) % (count * warps), first = warp % warps * WARP_SIZE;
         unsigned end = first + WARP_SIZE < threads ? first + WARP_SIZE : threads;

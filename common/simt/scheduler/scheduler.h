@@ -11,19 +11,12 @@ void simt_run(struct launch *launch);
  * device pointer ends the program. Called often, works once. */
 void scheduler_catch_signals(void);
 
-/* ---- between this layer's own files: clock.c, order_of_warps.c and signals.c call no other, then come block.c, workers.c ---- */
+/* ---- between this layer's own files: clock.c and signals.c call no other, then come block.c, workers.c ---- */
 int64_t watchdog_clock_ns(void); /* above 0 */
 struct tick {
     int64_t wall, processor; /* 0: none yet */
 };
 void advance_watchdog_clock(struct tick *last, int running); /* as many blocks run */
-/* Warp start, then start + step and so on, modulo their number: each one once. */
-struct order {
-    uint64_t random;
-    unsigned draws_every, start, step; /* a new order at one wait in so many; step 0: none is drawn yet */
-};
-struct order order_of_block(const struct launch *launch, uint64_t number);
-void order_draw(struct order *order, unsigned warps); /* at a wait: keep the order, or draw a new one */
 void scheduler_run_block(struct worker *worker, uint64_t number);
 /* No thread of its block can go on, and one waits for another block: sleep, while others run. False: nobody can go on, or none waits
  * so; `elsewhere` then says who else waits. `changes`: semaphore_changes() before the threads were looked at. */
