@@ -40,7 +40,7 @@ template <bool CORRECT> __global__ void mbarrier_used_before_init(const int *in,
     all.arrive_and_wait(); // here
     out[t] = tile[T - 1 - t];
 }
-FAULT(mbarrier_used_before_init, cudaErrorLaunchFailure, "race on all", FIRST(T, in[T - 1 - i]),
+FAULT(mbarrier_used_before_init, cudaErrorLaunchFailure, "race on all|that no thread has initialised", FIRST(T, in[T - 1 - i]),
       mbarrier_used_before_init<CORRECT><<<1, T>>>(in, out))
 
 template <bool CORRECT> __global__ void mbarrier_never_initialised(const int *in, int *out) {

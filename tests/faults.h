@@ -1,5 +1,5 @@
 /* What the files of planted faults share. A fault and its twin are one template: with CORRECT it has what it needs. FAULT()
- * makes their tests, faults/NAME and twins/NAME; PATTERN() that of a correct kernel which looks suspicious, patterns/NAME.
+ * makes their tests, faults/NAME and twins/NAME; FAULT_OF_ORDER() orders/NAME and twins/NAME; PATTERN() that of a correct kernel which looks suspicious, patterns/NAME.
  *
  * All read `in` and write `out`, two arrays of ELEMENTS ints on the device; `out` starts as zeros.
  */
@@ -25,7 +25,7 @@ struct fault {
     const char *name;  /* of the kernel */
     const char *file;  /* in which the lines of the kernel to be named end in "// here" */
     cudaError_t error; /* that the faulty kernel must give; FAULT_OF_HOST: the program ends at the fault, status 3 */
-    const char *says;  /* words of the report */
+    const char *says;  /* words of the report; "this|that": which of them, and of the marked lines, depends on the order of warps */
     /* Launch the faulty kernel, or its twin; neither waits. */
     void (*launch)(const int *in, int *out);
     void (*launch_twin)(const int *in, int *out);
@@ -39,6 +39,7 @@ struct arrays {
 };
 
 void must_be_found(const struct fault *fault);
+void must_be_found_in_some_order(const struct fault *fault, int in_turn);
 void must_hold(const struct fault *fault);
 void make_arrays(struct arrays *arrays);
 const char *report(void);
@@ -92,6 +93,12 @@ static inline int *new_ints(int count) {
     static const struct fault fault_##name = {#name, __FILE__, error, says, launch_##name<false>, launch_##name<true>, expected}; \
     LISTED(name)                                                                                                       \
     Test(faults, name) { must_be_found(&fault_##name); }                                                               \
+    Test(twins, name) { must_hold(&fault_##name); }
+/* One that shows only in some orders of the warps: with IN_TURN also when each takes its turn. */
+#define FAULT_OF_ORDER(name, in_turn, error, says, expected, ...)                                                      \
+    template <bool CORRECT> static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                        \
+    static const struct fault fault_##name = {#name, __FILE__, error, says, launch_##name<false>, launch_##name<true>, expected}; \
+    Test(orders, name) { must_be_found_in_some_order(&fault_##name, in_turn); }                                        \
     Test(twins, name) { must_hold(&fault_##name); }
 #define PATTERN(name, expected, ...)                                                                                   \
     static void launch_##name(const int *in, int *out) { __VA_ARGS__; }                                                \

@@ -5,41 +5,7 @@
 #include <cuda_pipeline.h>
 
 #include "hopper.cuh"
-
-// A tile is 8 rows of 32 ints, 1024 bytes; `in` is a tensor of 24 such rows.
-enum { TILE = 256, ROWS = 8, COLUMNS = 32, TILE_BYTES = TILE * 4 };
-
-struct shape {
-    CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_INT32;
-    int columns = COLUMNS, rows = 24, stride = 4 * COLUMNS, box_rows = ROWS;
-    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
-};
-
-static CUtensorMap map_of(const int *in, shape s = {}) {
-    CUtensorMap map = {};
-    void *function = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
-    cuuint64_t sizes[] = {(cuuint64_t)s.columns, (cuuint64_t)s.rows, 1},
-               strides[] = {(cuuint64_t)s.stride, (cuuint64_t)s.stride * s.rows};
-    cuuint32_t box[] = {(cuuint32_t)s.columns, (cuuint32_t)s.box_rows, 1}, every[] = {1, 1, 1};
-    CUresult result = ((decltype(&cuTensorMapEncodeTiled))function)(
-        &map, s.type, 3, (void *)in, sizes, strides, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE, s.swizzle,
-        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    cr_assert_eq(result, CUDA_SUCCESS);
-    return map;
-}
-
-#define MAP const __grid_constant__ CUtensorMap map
-extern __shared__ __align__(1024) int smem[]; // the tile, and what else a kernel needs
-
-__device__ static void ready(uint64_t *barrier, int count, bool fences = true) {
-    if (threadIdx.x == 0) {
-        mbarrier_init(barrier, count);
-        if (fences) fence_mbarrier_init();
-    }
-    __syncthreads();
-}
+#include "tensors.h"
 
 // ---- loads
 
@@ -92,7 +58,7 @@ template <bool CORRECT> __global__ static void one_waits(MAP, int *out) {
         for (int i = 0; i < 100; i++) __nanosleep(1);
     out[threadIdx.x] = smem[threadIdx.x]; // here
 }
-FAULT(one_waits, cudaErrorLaunchFailure, "neither waited", FIRST(T, in[i]),
+FAULT(one_waits, cudaErrorLaunchFailure, "neither waited|race on", FIRST(T, in[i]),
       one_waits<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
 
 template <bool CORRECT> __global__ static void barrier_without_fence(MAP, int *out) {
@@ -118,7 +84,7 @@ template <bool CORRECT> __global__ static void barrier_not_ready(const int *in, 
     out[threadIdx.x] = in[threadIdx.x];
     mbarrier_arrive(&full); // here
 }
-FAULT(barrier_not_ready, cudaErrorLaunchFailure, "race on", FIRST(T, in[i]),
+FAULT(barrier_not_ready, cudaErrorLaunchFailure, "race on|that no thread has initialised", FIRST(T, in[i]),
       barrier_not_ready<CORRECT><<<1, T>>>(in, out))
 
 // The end of a phase orders those that arrive before those that wait, and nobody else.
@@ -359,8 +325,6 @@ FAULT(store_never_waited_for, cudaErrorLaunchFailure, "the block ends while this
 
 // ---- products: a tile of ones, 64 rows of 64 elements of 16 bits
 
-enum { ONES_BYTES = 64 * 128 };
-
 __device__ static void fill_with_ones(bool fences = true) {
     for (int i = threadIdx.x; i < ONES_BYTES / 4; i += T) smem[i] = 0x3c003c00;
     if (fences) fence_proxy_async();
@@ -520,7 +484,7 @@ template <bool CORRECT> __global__ static void refill_without_barrier(MAP, int *
     mbarrier_wait(&full, 0);
     out[threadIdx.x] = (int)C[7][3] + smem[threadIdx.x];
 }
-FAULT(refill_without_barrier, cudaErrorLaunchFailure, "while the wgmma issued at", FIRST(T, 16 + in[i]),
+FAULT(refill_without_barrier, cudaErrorLaunchFailure, "while the wgmma issued at|neither waited", FIRST(T, 16 + in[i]),
       refill_without_barrier<CORRECT><<<1, T, ONES_BYTES>>>(map_of(in), out))
 
 template <bool CORRECT> __global__ static void refill_without_wait(MAP, int *out) {
@@ -607,7 +571,7 @@ template <bool CORRECT> __global__ static void named_barrier_counts(const int *i
         out[t - 64] = smem[t - 64];
     }
 }
-FAULT(named_barrier_counts, cudaErrorLaunchFailure, "expects 96", FIRST(64, in[i]),
+FAULT(named_barrier_counts, cudaErrorLaunchFailure, "threads at barrier 1, at which", FIRST(64, in[i]),
       named_barrier_counts<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
 
 template <bool CORRECT> __global__ static void named_barrier_waits(const int *in, int *out) {
@@ -646,23 +610,6 @@ FAULT(copy_without_fence, cudaErrorLaunchFailure, "no fence.proxy.async", FIRST(
       copy_without_fence<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
 
 // ---- a producer and a consumer: a stage is full when its copy has landed, and empty when all who read it have said so
-
-constexpr int STAGES = 2, ROUNDS = 6;
-
-struct ring {
-    uint64_t full[STAGES], empty[STAGES];
-};
-
-__device__ static void start_ring(ring *r, int readers) {
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; s++) {
-            mbarrier_init(r->full + s, 1);
-            mbarrier_init(r->empty + s, readers);
-        }
-        fence_mbarrier_init();
-    }
-    __syncthreads();
-}
 
 __device__ static void produce(ring *r, const CUtensorMap *map, int bytes, int first, int rows) {
     for (int i = 0; i < ROUNDS; i++) {

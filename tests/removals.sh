@@ -10,6 +10,7 @@ trap 'rm -rf "$folder"' EXIT
 orders='fence_mbarrier_init\(\)|fence_proxy_async\(\)|__syncthreads\(\)|__syncwarp\(\)|mbarrier_(wait|arrive|arrive_expect)\([^;]*\)'
 orders+='|named_barrier_(sync|arrive)\([^;]*\)|wgmma_(fence|commit)\(\)|wgmma_wait<[0-9]>\(\)|tma_(commit\(\)|wait(_read)?<[0-9]>\(\))'
 orders+='|\brelease\([^;]*\)|semaphore_(wait|raise)\([^;]*\)'
+orders+='|cluster_(arrive|wait)\(\)|mbarrier_arrive_remote\([^;]*\)'
 
 problems=('--heads 1 --seq 200 --seq-kv 700 --dim 64' '--heads 1 --seq 200 --seq-kv 900 --dim 128 --dtype fp16'
     '--heads 2 --seq 113 --seq-kv 600 --dim 56 --causal')

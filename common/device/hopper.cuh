@@ -128,6 +128,46 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* True in one lane of the warp, whose 32 lanes must all call: who issues a copy or arrives for the warp. What the other lanes have
+ * stored, the elected lane knows after a __syncwarp() only. */
+__device__ inline bool elect_one() {
+    uint32_t elected;
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(elected));
+    return elected;
+}
+
+/* ---- clusters of two blocks, which run at the same time: each may use the other one's shared memory. */
+__device__ inline uint32_t cluster_rank() {
+    uint32_t rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+/* The barrier of all threads of the cluster, in two halves. One before the first use of the other block's memory, and one after the
+ * last, before the block ends. */
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+
+/* tma_load() into each block of the cluster whose bit is set in `blocks`: the box lies at the same place of their shared memory, and
+ * its bytes count at the barrier that lies where `barrier` does. */
+__device__ inline void tma_load_multicast(void *tile, const CUtensorMap *map, int column, int row, int head,
+                                          uint64_t *barrier, uint16_t blocks) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                 " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(tile)),
+                 "l"(map), "r"(column), "r"(row), "r"(head), "r"(shared_address(barrier)), "h"(blocks)
+                 : "memory");
+}
+
+/* Arrive at the barrier that lies where `barrier` does in the block of this rank, this one or the other. What this thread has read by
+ * wgmma may be overwritten then; ordinary accesses need a release of the cluster, which waits for all earlier stores. */
+__device__ inline void mbarrier_arrive_remote(uint64_t *barrier, uint32_t rank) {
+    asm volatile("{\n.reg .b32 address;\nmapa.shared::cluster.u32 address, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [address];\n}" ::"r"(shared_address(barrier)),
+                 "r"(rank)
+                 : "memory");
+}
+
 /* ---- registers: a warpgroup gives registers back, or takes some; a multiple of 8 from 24 to 240 per thread. */
 template <int REGISTERS> __device__ inline void registers_decrease() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));

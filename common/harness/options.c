@@ -149,7 +149,7 @@ static const struct option_row rows[] = {
     {"trace", "FILE", "write each launch's geometry and the accesses and barriers of its first block to FILE, as JSON",
      set_text, AT(trace), 0, 0},
     {"trace-blocks", "LIST", "trace these blocks instead, as in 0,3 (blockIdx.x fastest)", set_text, AT(trace_blocks), 0, 0},
-    {"shuffle-seed", "S", "run blocks in another order (0: the natural one)", set_int, AT(shuffle_seed), 0, INT_MAX},
+    {"shuffle-seed", "S", "run blocks and warps in another order (0: the natural one)", set_int, AT(shuffle_seed), 0, INT_MAX},
 };
 enum { ROWS = sizeof rows / sizeof *rows, HELP = 1 << 10 };
 

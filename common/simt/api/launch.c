@@ -11,9 +11,12 @@
 #include <stdlib.h>
 
 static unsigned shuffle_seed;
-static uint64_t launches;
+static uint64_t launches, launches_before_seed;
 
-void simt_shuffle_blocks(unsigned seed) { shuffle_seed = seed; }
+void simt_shuffle_blocks(unsigned seed) {
+    shuffle_seed = seed;
+    launches_before_seed = launches;
+}
 
 unsigned api_parts = 1;
 static unsigned api_part;
@@ -28,24 +31,17 @@ static uint64_t first_of_part(uint64_t blocks, unsigned part) {
     return blocks / api_parts * part + blocks % api_parts * part / api_parts;
 }
 
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Block i runs as number (i * step + offset) % blocks: every block once when step and blocks have no common divisor. */
+/* Cluster i runs as number (i * step + offset) % clusters: each once when step and their number have no common divisor. */
 static void choose_order(struct launch *launch) {
+    uint64_t clusters = launch->blocks / launch->cluster;
     launch->step = 1;
     launch->offset = 0;
-    if (shuffle_seed == 0 || launch->blocks < 2 || api_parts != 1) return;
-    uint64_t random = (shuffle_seed + launch->number) * 0x9e3779b97f4a7c15u;
-    launch->offset = (random >> 32) % launch->blocks;
-    launch->step = (random & 0xffff) % launch->blocks + 1;
-    while (greatest_common_divisor(launch->step, launch->blocks) != 1) launch->step++;
+    if (shuffle_seed == 0) return;
+    uint64_t random = launch->seed = (shuffle_seed + launch->number - launches_before_seed) * 0x9e3779b97f4a7c15u;
+    if (clusters < 2 || api_parts != 1) return;
+    launch->offset = (random >> 32) % clusters;
+    launch->step = (random & 0xffff) % clusters + 1;
+    while (greatest_common_divisor(launch->step, clusters) != 1) launch->step++;
 }
 
 /* Kernels allowed more than SHARED_BYTES_DEFAULT of dynamic shared memory. */
@@ -105,13 +101,42 @@ static bool __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, cons
     return true;
 }
 
-/* Every thread comes here first, so that no thread of the launch has done anything. */
+/* Every thread comes here first, and to the next function, so that no thread of the launch has done anything. */
 void simt_launch_bounds(unsigned threads) {
     struct launch *launch = simt_worker->launch;
     if (launch->threads <= threads) return;
     launch->bounds = threads;
     launch->failed = true;
     fiber_abandon(simt_worker);
+}
+
+/* The launch begins again, with clusters. */
+void simt_cluster_dims(unsigned x, unsigned y, unsigned z) {
+    struct launch *launch = simt_worker->launch;
+    if (launch->cluster == x * y * z) return; /* launch.c knows no other than along x */
+    atomic_store(&launch->wanted[1], y);
+    atomic_store(&launch->wanted[2], z);
+    atomic_store(&launch->wanted[0], x);
+    launch->failed = true;
+    fiber_abandon(simt_worker);
+}
+
+static bool cluster_is_refused(const struct launch *launch, const unsigned dims[3]) {
+    uint64_t size = (uint64_t)dims[0] * dims[1] * dims[2];
+    if (size == 1) return false;
+    if (size == 0 || launch->grid.x % dims[0] != 0 || launch->grid.y % dims[1] != 0 || launch->grid.z % dims[2] != 0)
+        return refuse(cudaErrorInvalidConfiguration,
+                      "launch of %s: a grid of (%u,%u,%u) blocks is no multiple of clusters of (%u,%u,%u)", launch->name,
+                      launch->grid.x, launch->grid.y, launch->grid.z, dims[0], dims[1], dims[2]);
+    if (size != 2 || dims[0] != 2 || launch->cooperative)
+        return refuse(cudaErrorNotSupported,
+                      "launch of %s: clusters of (%u,%u,%u) blocks%s: the simulated device has those of (2,1,1)", launch->name,
+                      dims[0], dims[1], dims[2], launch->cooperative ? " in a cooperative launch" : "");
+    if (launch->threads > MAX_BLOCK_THREADS / 2)
+        return refuse(cudaErrorNotSupported,
+                      "launch of %s: a cluster of blocks of %u threads: the simulated device has those of at most %d",
+                      launch->name, launch->threads, MAX_BLOCK_THREADS / 2);
+    return false;
 }
 
 static bool shape_is_refused(const char *name, const unsigned grid[3], const unsigned block[3]) {
@@ -185,8 +210,8 @@ static size_t static_limit(const struct shared_limit *limit, size_t dynamic_shar
 }
 
 static void run_launch(struct launch *launch) {
-    launch->next_block = first_of_part(launch->blocks, api_part);
-    launch->end_block = first_of_part(launch->blocks, api_part + 1);
+    launch->next_block = first_of_part(launch->blocks / launch->cluster, api_part);
+    launch->end_block = first_of_part(launch->blocks / launch->cluster, api_part + 1);
     launch->number = ++launches;
     choose_order(launch);
     launch->metered = meter_is_on(&launch->meter_every);
@@ -201,9 +226,25 @@ static void run_launch(struct launch *launch) {
                launch->threads, launch->bounds);
 }
 
+/* The launch's own, or those of the kernel where it has some. */
+static void run_with_clusters(struct launch *launch, const unsigned dims[3]) {
+    if (cluster_is_refused(launch, dims)) return;
+    struct launch first = *launch;
+    launch->cluster = dims[0];
+    launch->stride = dims[0] > 1 ? (launch->threads + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE : 0;
+    run_launch(launch);
+    if (launch->wanted[0] == 0) return;
+    const unsigned wanted[3] = {launch->wanted[0], launch->wanted[1], launch->wanted[2]};
+    if (dims[0] * dims[1] * dims[2] != 1)
+        refuse(cudaErrorInvalidConfiguration, "launch of %s with clusters of (%u,%u,%u): its __cluster_dims__ say (%u,%u,%u)",
+               launch->name, dims[0], dims[1], dims[2], wanted[0], wanted[1], wanted[2]);
+    else
+        run_with_clusters(&first, wanted);
+}
+
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
-                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
-                        size_t arguments_bytes) {
+                        const unsigned cluster[3], size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments),
+                        void *arguments, size_t arguments_bytes) {
     if (simt_self != NULL)
         simt_fail(cudaErrorNotSupported, "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism",
                   name);
@@ -227,7 +268,7 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     if (size_is_refused(&launch, limit) || api_parts == 0) return;
     if (launch.cooperative && cooperation_is_refused(&launch)) return;
     launch.static_limit = static_limit(limit, dynamic_shared_bytes);
-    run_launch(&launch);
+    run_with_clusters(&launch, cluster);
 }
 
 void simt_meter_start(unsigned every) { meter_start(every); }

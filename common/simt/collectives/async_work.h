@@ -1,5 +1,5 @@
-/* What Hopper's instructions of a block have under way. Between the files tensor_copy, transaction and bulk, each of which
- * calls those before it; wgmma and named_barrier call none of them. */
+/* What Hopper's instructions of a block have under way. Between the files tensor_copy, tile, transaction and bulk, each of
+ * which calls those before it; wgmma and named_barrier call none of them but tile. */
 #ifndef SIMT_ASYNC_WORK_H
 #define SIMT_ASYNC_WORK_H
 
@@ -23,6 +23,24 @@ struct tensor_copy {
     unsigned char *taken; /* what it has read of shared memory, from `offset` on, between the two; or NULL */
 };
 
+/* The box of a load, in shared memory: tile.c. */
+struct tile {
+    uint32_t start, bytes, row_bytes;
+    uint16_t rows; /* the box's second dimension: behind them others begin, where it has three */
+    uint8_t swizzle;
+    const void *pc;
+};
+enum { MOST_TILES = 64 };
+
+/* 16 bytes of a matrix that a product reads. */
+struct unit {
+    uint32_t address;
+    unsigned swizzle;
+    char matrix;
+    uint32_t of_row, of_column; /* its first element */
+    const void *pc;
+};
+
 /* An mbarrier that PTX has initialised. */
 struct transaction {
     size_t offset; /* in shared memory */
@@ -31,9 +49,11 @@ struct transaction {
     const void *init_pc;
     uint32_t init_clock;
     unsigned init_age;
-    int64_t bytes;             /* announced, and not here */
-    uint32_t phases;           /* that are over, of all barriers that have lain here */
-    struct thread *last;       /* to arrive */
+    int64_t bytes;        /* announced, and not here */
+    uint32_t phases;      /* that are over, of all barriers that have lain here */
+    uint32_t first_phase; /* so many when this one was initialised */
+    struct thread *last;  /* to arrive */
+    const void *last_pc;
     uint32_t *arriving, *over; /* rows: what those that arrive in this phase know; what whoever waits for one learns */
 };
 
@@ -55,7 +75,10 @@ struct async_work {
     unsigned width;
     struct transaction transactions[MOST_TRANSACTIONS];
     unsigned transaction_count;
+    struct tile tiles[MOST_TILES];
+    unsigned tile_count;
     struct named_barrier named[16];
+    uint32_t *cluster_row, *cluster_over; /* of the barrier of the cluster, in the work of its first block */
     struct tensor_copy *loads, *stores;
     unsigned load_count, load_room, store_count, store_room;
     struct store_thread store_threads[MOST_READERS - WARP_READERS];
@@ -82,11 +105,24 @@ void tensor_copy_take(struct tensor_copy *copy);       /* shared memory is read 
 void tensor_copy_store(struct tensor_copy *copy);      /* global memory is written now, unless it has been */
 void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy);
 
+/* ---- tile.c ---- */
+void tile_written(const struct tensor_copy *copy);
+/* The rows of the tile at this address, if a copy has written it, are as long as the swizzle. */
+bool tile_has_rows(const uint32_t *row, uint32_t address, unsigned swizzle);
+void tile_judge(const uint32_t *row, const struct unit *unit, uint32_t origin, uint32_t along, uint32_t down);
+
 /* ---- transaction.c ---- */
 struct transaction *transaction_of(size_t address, const char *what, const void *pc);
 int transaction_number(const struct transaction *barrier);
+void transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line,
+                        const void *pc);
 /* A load has come to be under way, or early, to its end. */
 void transaction_load(struct tensor_copy *copy);
+
+/* ---- cluster.c ---- */
+/* The running thread uses this block's shared memory, and simt_worker is this block's: until the caller sets it to what is
+ * returned. */
+struct worker *cluster_act_in(struct worker *of, bool remembered, const void *pc);
 
 /* ---- wgmma.c, named_barrier.c: no thread is left ---- */
 void wgmma_end_block(struct worker *worker);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Barriers match by source line: two different __syncthreads() met by parts of a block are an error, though a card's
  * barrier counter would let them pass for one another. */
@@ -88,13 +89,14 @@ static bool tolerate_returned(struct worker *worker) {
     return true;
 }
 
-/* Who waits where, and for what, where a barrier in shared memory or a named one is among that. False: none is. */
-static bool explain_conditions(struct worker *worker, const char *elsewhere) {
+/* Of the threads of a block: who waits where, and for what. True: some wait for what can be described. */
+static bool describe_waits(struct worker *worker, bool of_cluster, char *text, size_t room, unsigned *places) {
     enum { MOST_PLACES = 6 };
-    char text[2000] = "";
-    int length = 0, places = 0;
+    const struct uint3 block = worker->block_index;
+    size_t length = strlen(text);
     bool described = false;
-    for (unsigned i = 0; i < worker->launch->threads && places < MOST_PLACES; i++) {
+    enter_block(worker);
+    for (unsigned i = 0; i < worker->launch->threads && *places < MOST_PLACES; i++) {
         const struct thread *thread = &worker->threads[i];
         unsigned earlier = 0, count = 0;
         while (earlier < i &&
@@ -103,22 +105,36 @@ static bool explain_conditions(struct worker *worker, const char *elsewhere) {
         if (thread->state == DONE || earlier < i) continue;
         for (unsigned j = i; j < worker->launch->threads; j++)
             count += worker->threads[j].state != DONE && same_place(&worker->threads[j].place, &thread->place);
+        length += (size_t)snprintf(text + length, room - length, "%s%u threads", (*places)++ > 0 ? "; " : "", count);
+        if (of_cluster)
+            length += (size_t)snprintf(text + length, room - length, " of block (%u,%u,%u)", block.x, block.y, block.z);
         length +=
-            snprintf(text + length, sizeof text - (size_t)length, "%s%u threads, (%u,%u,%u) among them, wait at %s in %s:%d",
-                     places++ > 0 ? "; " : "", count, thread->index.x, thread->index.y, thread->index.z, thread->place.what,
-                     thread->place.file, thread->place.line);
+            (size_t)snprintf(text + length, room - length, ", (%u,%u,%u) among them, wait at %s in %s:%d", thread->index.x,
+                             thread->index.y, thread->index.z, thread->place.what, thread->place.file, thread->place.line);
         if (thread->state != AT_CONDITION || thread->condition->describe == NULL) continue;
         char what[300];
         thread->condition->describe(thread->condition_data, what, sizeof what);
-        length += snprintf(text + length, sizeof text - (size_t)length, " %s", what);
+        length += (size_t)snprintf(text + length, room - length, " %s", what);
         described = true;
     }
+    return described;
+}
+
+/* Where a barrier in shared memory, a named one or that of a cluster is among what is waited for. False: none is. */
+static bool explain_conditions(struct worker *const blocks[], unsigned count, const char *elsewhere) {
+    char text[2800] = "";
+    unsigned places = 0;
+    bool described = false;
+    for (unsigned b = 0; b < count; b++) described |= describe_waits(blocks[b], count > 1, text, sizeof text, &places);
     if (described) simt_fail(cudaErrorLaunchFailure, "deadlock: no thread can go on: %s%s", text, elsewhere);
     return described;
 }
 
-bool explain_deadlock(struct worker *worker, const char *elsewhere) {
-    if (tolerate_returned(worker) || explain_conditions(worker, elsewhere)) return !atomic_load(&worker->launch->failed);
+bool explain_deadlock(struct worker *const blocks[], unsigned count, const char *elsewhere) {
+    struct worker *worker = blocks[blocks[0]->alive > 0 ? 0 : count - 1];
+    enter_block(worker);
+    if (tolerate_returned(worker) || explain_conditions(blocks, count, elsewhere)) return !atomic_load(&worker->launch->failed);
+    enter_block(worker);
     const struct thread *waiting = NULL, *missing = NULL, *returned = NULL;
     unsigned at_same = 0;
     for (unsigned i = 0; i < worker->launch->threads; i++) {

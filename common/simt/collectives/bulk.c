@@ -95,7 +95,8 @@ static void issue_load(const struct tensor_copy *copy, size_t offset, uintptr_t 
     memset(simt_worker->shared.start + offset, memory_poison, UNIT);
 }
 
-static void load(struct tensor_copy *copy, const char *what, size_t barrier_address) {
+/* `counts`: a copy into several blocks counts once. */
+static void load(struct tensor_copy *copy, const char *what, size_t barrier_address, bool counts) {
     struct transaction *barrier = transaction_of(barrier_address, what, copy->pc);
     if (!barrier->fenced)
         simt_fail(cudaErrorLaunchFailure,
@@ -105,7 +106,8 @@ static void load(struct tensor_copy *copy, const char *what, size_t barrier_addr
     copy->barrier = transaction_number(barrier);
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_load);
-    event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true));
+    tile_written(copy);
+    if (counts) event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true));
     transaction_load(copy);
 }
 
@@ -114,13 +116,36 @@ void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, in
     const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
     async_work_of(simt_worker);
     struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, __builtin_return_address(0));
-    load(&copy, "cp.async.bulk.tensor", barrier_address);
+    load(&copy, "cp.async.bulk.tensor", barrier_address, true);
+}
+
+/* Into each block of the cluster whose bit is set in the mask, at one place: the bytes count at the mbarrier that lies at the same
+ * place in that block. The L2 cache is read once. */
+void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
+                                size_t barrier_address, unsigned mask) {
+    const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
+    const void *pc = __builtin_return_address(0);
+    struct worker *own = simt_worker;
+    async_work_of(own);
+    struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, pc);
+    if (mask == 0 || mask >> own->launch->cluster != 0)
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s: cp.async.bulk.tensor with .multicast::cluster: mask %#x names no blocks of a "
+                  "cluster of %u",
+                  source_line(pc), mask, own->launch->cluster);
+    for (unsigned of = 0; of < own->launch->cluster; of++) {
+        if ((mask >> of & 1) == 0) continue;
+        cluster_act_in(of == own->cluster.rank ? own : own->cluster.peer, false, pc);
+        check_place(&copy, "cp.async.bulk.tensor");
+        load(&copy, "cp.async.bulk.tensor", barrier_address, (mask & ((1u << of) - 1)) == 0);
+        simt_worker = own;
+    }
 }
 
 void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier_address) {
     async_work_of(simt_worker);
     struct tensor_copy copy = check_bytes("cp.async.bulk", (uintptr_t)from, to, bytes, __builtin_return_address(0));
-    load(&copy, "cp.async.bulk", barrier_address);
+    load(&copy, "cp.async.bulk", barrier_address, true);
 }
 
 /* ---- stores ---------------------------------------------------------------------------------------------------------------- */
@@ -225,7 +250,7 @@ void simt_bulk_wait(unsigned groups, int read_only) {
     for (unsigned i = 0; i < work->store_count && read_only; i++)
         if (work->stores[i].issuer == simt_self && work->stores[i].group < done) tensor_copy_take(&work->stores[i]);
     if (!read_only) land_stores(work, simt_self, done);
-    uint32_t *known = &row_of(simt_worker, simt_self)[reads_column(simt_worker->async.shadow, reader)];
+    uint32_t *known = &row_of(simt_self)[reads_column(simt_worker->async.shadow, reader)];
     uint32_t groups_read = simt_worker->async.shadow->groups[reader] - pending;
     if (groups_read > *known) *known = groups_read;
 }
@@ -255,4 +280,5 @@ void collectives_end_block(struct worker *worker) {
     end_copies(worker);
     wgmma_end_block(worker);
     registers_end_block(worker);
+    if (worker->cluster.peer != NULL) distributed_end(worker);
 }

@@ -138,4 +138,5 @@ void collectives_thread_done(struct worker *worker, struct thread *thread) {
     struct thread *first = first_lane_of(thread);
     FOR_EACH_LANE (lane, warp->waiting)
         if (first[lane].state == AT_COLLECTIVE) try_collective(warp, first + lane);
+    if (worker->cluster.peer != NULL || worker->cluster.arrived > 0) cluster_thread_done(worker, thread);
 }

@@ -18,6 +18,9 @@ void collectives_start_block(struct worker *worker);
 void collectives_end_block(struct worker *worker);
 /* The thread has returned from the kernel: lanes of its warp may now have all that they wait for. */
 void collectives_thread_done(struct worker *worker, struct thread *thread);
+/* Called by that one: the thread counts no more at the barrier of its cluster. */
+void cluster_start(struct worker *worker); /* both its blocks have */
+void cluster_thread_done(struct worker *worker, const struct thread *thread);
 /* No lane of the warp that begins with thread `first` can go on: if some ask which lanes are active, those at one line go on, and
  * the answer is true. */
 bool collectives_answer_active_mask(struct worker *worker, unsigned first);
@@ -29,7 +32,7 @@ void async_copies_arrive(struct worker *worker, const void *mbarrier, unsigned p
 bool condition_holds(struct thread *thread);
 /* No thread can go on and some are not done: say who waits where, and for whom, and what of other blocks. True: it is what a card
  * tolerates, and the threads at the barrier may go on. */
-bool explain_deadlock(struct worker *worker, const char *elsewhere);
+bool explain_deadlock(struct worker *const blocks[], unsigned count, const char *elsewhere);
 
 /* ---- semaphore.c: blocks that wait for other blocks ---- */
 uint64_t semaphore_changes(void);

@@ -79,6 +79,8 @@ REDUCTION(and, uint32_t, a &b)
 REDUCTION(or, uint32_t, a | b)
 REDUCTION(xor, uint32_t, a ^ b)
 
+static void elect(const struct simt_lanes *lanes) { give_all(lanes, (uint64_t)__builtin_ctz(lanes->present)); }
+
 const struct simt_collective simt_syncwarp = {"__syncwarp()", NULL, 0};
 const struct simt_collective simt_shfl = {"__shfl_sync()", shuffle, 0};
 const struct simt_collective simt_shfl_up = {"__shfl_up_sync()", shuffle, 0};
@@ -87,6 +89,7 @@ const struct simt_collective simt_shfl_xor = {"__shfl_xor_sync()", shuffle, 0};
 const struct simt_collective simt_ballot = {"__ballot_sync()", ballot, 0};
 const struct simt_collective simt_any = {"__any_sync()", any, 0};
 const struct simt_collective simt_all = {"__all_sync()", all, 0};
+const struct simt_collective simt_elect = {"elect.sync", elect, 1};
 const struct simt_collective simt_match_any = {"__match_any_sync()", match_any, 0};
 const struct simt_collective simt_match_all = {"__match_all_sync()", match_all, 0};
 const struct simt_collective simt_reduce_add = {"__reduce_add_sync()", reduce_add, 0};

@@ -40,6 +40,10 @@ static const struct simt_condition change = {"ld.acquire", has_changed, describe
 static void check(const void *word, enum access_kind kind, const char *what, bool metered, const void *pc) {
     if ((uintptr_t)word % sizeof(uint32_t) != 0)
         simt_fail(cudaErrorMisalignedAddress, "%s: %s at an address that is not a multiple of 4", source_line(pc), what);
+    if (simt_worker->cluster.peer != NULL)
+        simt_fail(cudaErrorNotSupported,
+                  "%s: %s in a block of a cluster: the simulated device has semaphores between other blocks", source_line(pc),
+                  what);
     atomic_store_explicit(&simt_worker->launch->has_semaphores, true, memory_order_relaxed);
     bool metering = simt_worker->meter.on;
     simt_worker->meter.on = metering && metered;

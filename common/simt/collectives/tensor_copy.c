@@ -25,28 +25,32 @@ bool async_is_early(void) {
 
 static void forget(struct async_work *work, unsigned width) {
     if (work->width != width) {
-        enum { ROWS = 2 * (MOST_TRANSACTIONS + 16) };
+        enum { ROWS = 2 * (MOST_TRANSACTIONS + 16 + 1) };
         free(work->transactions[0].arriving);
         uint32_t *rows = resize_or_die(NULL, (size_t)ROWS * width * sizeof *rows);
         for (int i = 0; i < MOST_TRANSACTIONS; i++, rows += 2 * width)
             work->transactions[i].arriving = rows, work->transactions[i].over = rows + width;
         for (int i = 0; i < 16; i++, rows += 2 * width) work->named[i].row = rows, work->named[i].over = rows + width;
+        work->cluster_row = rows, work->cluster_over = rows + width;
         work->width = width;
     }
+    memset(work->cluster_row, 0, 2 * width * sizeof *work->cluster_row);
     for (int i = 0; i < 16; i++) {
         work->named[i].threads = work->named[i].arrived = 0;
         memset(work->named[i].row, 0, 2 * width * sizeof(uint32_t));
     }
     memset(work->registers, 0, sizeof work->registers);
     for (unsigned i = 0; i < work->store_count; i++) free(work->stores[i].taken); /* of a launch that has failed */
-    work->transaction_count = work->load_count = work->store_count = work->store_thread_count = 0;
+    work->transaction_count = work->tile_count = work->load_count = work->store_count = work->store_thread_count = 0;
 }
 
 struct async_work *async_work_of(struct worker *worker) {
     if (worker->async.on) return worker->async.work;
     async_start(worker);
-    if (worker->async.work == NULL) worker->async.work = resize_or_die(NULL, sizeof *worker->async.work);
-    forget(worker->async.work, worker->async.shadow->width);
+    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+        if (of->async.work == NULL) of->async.work = resize_or_die(NULL, sizeof *of->async.work);
+        forget(of->async.work, of->async.shadow->width);
+    }
     return worker->async.work;
 }
 

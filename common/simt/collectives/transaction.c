@@ -35,7 +35,7 @@ struct transaction *transaction_of(size_t address, const char *what, const void 
         simt_fail(cudaErrorLaunchFailure, "%s: %s at a barrier that no thread has initialised", source_line(pc), what);
     bool aged = barrier->init_age != simt_worker->async.shadow->ages;
     if (!aged && barrier->initialised_by != simt_self &&
-        row_of(simt_worker, simt_self)[barrier->initialised_by->linear] <= barrier->init_clock)
+        row_of(simt_self)[barrier->initialised_by->number] <= barrier->init_clock)
         simt_fail(cudaErrorLaunchFailure,
                   "race on an mbarrier: %s at %s, but thread (%u,%u,%u) initialises it at %s, and nothing orders the two: a "
                   "__syncthreads() is missing after that",
@@ -68,7 +68,9 @@ void simt_transaction_init(size_t address, unsigned count, const char *file, int
     barrier->init_clock = simt_self->clock;
     barrier->init_age = simt_worker->async.shadow->ages;
     barrier->bytes = 0;
+    barrier->first_phase = barrier->phases;
     barrier->last = simt_self;
+    barrier->last_pc = pc;
 }
 
 /* Rule 7. A proxy fence of the thread that has initialised them serves as well. */
@@ -97,6 +99,12 @@ static void end_phase(struct transaction *barrier) {
     event_phase_ended(simt_worker, barrier->last);
     word->phase++;
     word->pending = word->expected;
+}
+
+/* So many the running thread knows to be over. */
+static uint32_t *phases_known(const struct transaction *barrier) {
+    unsigned number = (unsigned)transaction_number(barrier);
+    return &row_of(simt_self)[phase_column(simt_worker->async.shadow, number)];
 }
 
 static int64_t bytes_under_way(const struct transaction *barrier, const struct tensor_copy **any) {
@@ -157,7 +165,11 @@ void transaction_load(struct tensor_copy *copy) {
 }
 
 void simt_transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line) {
-    const void *pc = __builtin_return_address(0);
+    transaction_arrive(address, count, bytes, what, file, line, __builtin_return_address(0));
+}
+
+void transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line,
+                        const void *pc) {
     struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, what, file, line, pc);
     struct transaction *barrier = transaction_of(address, what, pc);
     simt_self->place = (struct place){what, file, line};
@@ -174,9 +186,35 @@ void simt_transaction_arrive(size_t address, unsigned count, unsigned bytes, con
     if (count == 0) return;
     async_release(simt_worker, simt_self, barrier->arriving);
     barrier->last = simt_self;
+    barrier->last_pc = pc;
     word->pending -= count;
     const struct tensor_copy *copy = NULL;
-    if (async_is_early() || (barrier->bytes == 0 && bytes_under_way(barrier, &copy) == 0)) try_to_end(barrier);
+    bool no_bytes = barrier->bytes == 0 && bytes_under_way(barrier, &copy) == 0, alone = count == word->expected;
+    if (async_is_early() || no_bytes) try_to_end(barrier);
+    if (no_bytes && alone) *phases_known(barrier) = barrier->phases; /* who arrives alone knows that it has ended the phase */
+}
+
+/* ---- waiting too late ------------------------------------------------------------------------------------------------------- */
+
+/* Rule 16. A wait with a parity means the phase that is not over or the one before. What the thread knows to be over tells which of the
+ * two it can be: when more phases are over, the wait ends with another phase than in another order of warps. */
+static void judge_lateness(const struct transaction *barrier, unsigned parity, const void *pc) {
+    if (simt_worker->shadow.block_synchronises && atomic_load(&simt_worker->launch->fenced)) return; /* by flags, perhaps */
+    uint32_t known = *phases_known(barrier) > barrier->first_phase ? *phases_known(barrier) - barrier->first_phase : 0;
+    uint32_t over = barrier->phases - barrier->first_phase;
+    bool is_next = (known & 1) == parity;
+    if (over - known < (is_next ? 2 : 1)) return;
+    char name[200], meant[40] = "the one before the first", effect[60] = "and the wait ends at once";
+    describe_address((uintptr_t)word_of(barrier), name, sizeof name);
+    if (is_next || known > 0) snprintf(meant, sizeof meant, "phase %" PRIu32, is_next ? known : known - 1);
+    if ((over & 1) == parity) snprintf(effect, sizeof effect, "and it waits for phase %" PRIu32 " now", over);
+    simt_fail(cudaErrorLaunchFailure,
+              "%s: mbarrier.try_wait with parity %u comes too late to the mbarrier %s: this thread knows of %" PRIu32
+              " phases that are over, so it means %s; %" PRIu32
+              " are over, %s. The last to arrive was thread (%u,%u,%u) at %s: it "
+              "must not go on to another phase before this thread has waited",
+              source_line(pc), parity, name, known, meant, over, effect, barrier->last->index.x, barrier->last->index.y,
+              barrier->last->index.z, source_line(barrier->last_pc));
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------------------------------- */
@@ -216,6 +254,7 @@ void simt_transaction_wait(size_t address, unsigned parity, const char *file, in
     const void *pc = __builtin_return_address(0);
     struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, over.name, file, line, pc);
     struct wait wait = {transaction_of(address, over.name, pc), word->phase};
+    judge_lateness(wait.barrier, parity & 1, pc);
     if ((word->phase & 1) == (parity & 1)) simt_wait_until(&over, &wait, file, line);
     async_acquire(simt_worker, simt_self, wait.barrier->over);
 }

@@ -93,11 +93,24 @@ static uint32_t unit_address(const struct layout *l, uint32_t i, uint32_t k) {
     return address ^ (((address >> 7) - l->base) & (l->span / 16 - 1)) << 4;
 }
 
+/* Does the matrix of `count` rows (columns of B) lie in a tile as its descriptor says? */
+static void judge_tile(const uint32_t *row, const struct layout *l, uint32_t count, char name, const void *pc) {
+    uint32_t origin = unit_address(l, 0, 0), depth = DEPTH;
+    if (l->stride == 8 * l->span && tile_has_rows(row, origin, l->span / 16)) depth = 1; /* the rest follows from it */
+    if (depth == 1 && (!l->transposed || 2 * count <= l->span)) return;
+    for (uint32_t i = 0; i < count; i += l->transposed ? 8 : 1)
+        for (uint32_t k = 0; k < depth; k += l->transposed ? 1 : 8) {
+            struct unit unit = {unit_address(l, i, k), l->span / 16, name, name == 'A' ? i : k, name == 'A' ? k : i, pc};
+            tile_judge(row, &unit, origin, l->transposed ? i : k, l->transposed ? k : i);
+        }
+}
+
 /* The units of `count` rows (columns of B) from `first` on. */
 static void judge_matrix(const struct thread *first_lane, const struct layout *l, uint32_t first, uint32_t count, char name,
                          const void *pc) {
     const uint32_t *row = simt_worker->async.shadow->scratch;
     unsigned reader = first_lane->linear / WARP_SIZE;
+    judge_tile(row, l, name == 'A' ? WARPGROUP * ROWS : count, name, pc);
     for (uint32_t i = first; i < first + count; i += l->transposed ? 8 : 1)
         for (uint32_t k = 0; k < DEPTH; k += l->transposed ? 1 : 8) {
             uint32_t address = unit_address(l, i, k);
@@ -254,7 +267,7 @@ static void finish(const struct simt_lanes *lanes) {
     products->count = kept;
     struct async_shadow *shadow = simt_worker->async.shadow;
     for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
-        uint32_t *known = &row_of(simt_worker, &first[lane])[reads_column(shadow, warp)];
+        uint32_t *known = &row_of(&first[lane])[reads_column(shadow, warp)];
         uint32_t groups = shadow->groups[warp] - (products->committed - done);
         if (groups > *known) *known = groups;
         accumulators_done(&first[lane], done);

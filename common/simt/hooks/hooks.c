@@ -59,9 +59,26 @@ static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const 
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
 
+static void judge(struct thread *self, const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
+
+/* Shared memory of the other block of the cluster: judged in its place, and not counted. False: it is none. */
+static bool judge_distributed(uintptr_t address, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
+    struct worker *own = simt_worker, *peer = own->cluster.peer;
+    if (peer == NULL || address - (uintptr_t)peer->shared.start >= SHARED_BYTES_MAX) return false;
+    distributed_use(peer, true, pc);
+    bool metering = peer->meter.on;
+    peer->meter.on = false;
+    simt_worker = peer;
+    judge(simt_self, (const void *)address, bytes, kind, marked, pc);
+    simt_worker = own;
+    peer->meter.on = metering;
+    return true;
+}
+
 /* Find the allocation that a site accesses and remember it; false when the access is none of global memory's business. */
 static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t address, size_t bytes, enum access_kind kind,
-                                                const void *pc) {
+                                                bool marked, const void *pc) {
+    if (judge_distributed(address, bytes, kind, marked, pc)) return false;
     struct memory_place place = memory_place(address, bytes);
     const struct allocation *found = place.allocation;
     if (found != NULL && place.whole) {
@@ -138,7 +155,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
         const struct site_memory *memory = &worker->hooks.sites[site_of(pc)];
         size_t offset = address - memory->start;
         if (offset >= memory->bytes || offset + bytes > memory->bytes) {
-            if (!find_site(worker, address, bytes, kind, pc)) return;
+            if (!find_site(worker, address, bytes, kind, marked, pc)) return;
             offset = address - memory->start;
         }
         if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);

@@ -157,6 +157,25 @@ class grid_group {
 };
 static inline grid_group this_grid() { return grid_group(); }
 
+/* The blocks of a cluster, which may use the shared memory of one another. */
+class cluster_group {
+  public:
+    static void barrier_arrive(SIMT_HERE) { simt_cluster_arrive(file, line); }
+    static void barrier_wait(SIMT_HERE) { simt_cluster_wait(file, line); }
+    static void sync(SIMT_HERE) {
+        simt_cluster_arrive(file, line);
+        simt_cluster_wait(file, line);
+    }
+    static unsigned block_rank() { return simt_cluster_rank(); }
+    static unsigned num_blocks() { return simt_cluster_size(); }
+    static unsigned thread_rank() { return simt_cluster_rank() * thread_block::size() + thread_block::thread_rank(); }
+    static unsigned num_threads() { return simt_cluster_size() * thread_block::size(); }
+    template <typename T> static T *map_shared_rank(T *pointer, int rank) {
+        return (T *)simt_map_shared((const void *)pointer, (unsigned)rank);
+    }
+};
+static inline cluster_group this_cluster() { return cluster_group(); }
+
 template <typename Group> static inline void sync(const Group &group, SIMT_HERE) { group.sync(file, line); }
 
 template <typename Group, typename F> static inline void invoke_one(const Group &group, F function) {

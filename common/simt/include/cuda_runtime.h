@@ -207,6 +207,31 @@ struct cudaFuncAttributes {
 #define CUDART_CB
 
 typedef struct CUstream_st *cudaStream_t;
+
+/* Of a launch by cudaLaunchKernelEx(): other attributes are refused. */
+typedef enum {
+    cudaLaunchAttributeIgnore,
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeClusterDimension = 4
+} cudaLaunchAttributeID;
+typedef union cudaLaunchAttributeValue {
+    char pad[64];
+    struct {
+        unsigned x, y, z;
+    } clusterDim;
+    int cooperative;
+} cudaLaunchAttributeValue;
+typedef struct cudaLaunchAttribute_st {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
+} cudaLaunchAttribute;
+typedef struct cudaLaunchConfig_st {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+} cudaLaunchConfig_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);
 typedef void (*cudaHostFn_t)(void *data);
@@ -330,6 +355,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 #ifdef __cplusplus
 }
 #include "simt_device.h"
+#include "simt_launch.h"
 #include "simt_ptx.h"
 #endif
 

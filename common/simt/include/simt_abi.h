@@ -32,10 +32,11 @@ void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, 
 void simt_note_stream(const void *stream); /* work is enqueued there */
 int simt_launch_error(void);               /* a cudaError_t: of this host thread's last launch; the caller returns it */
 void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
-                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
-                        size_t arguments_bytes);
+                        const unsigned cluster[3], size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments),
+                        void *arguments, size_t arguments_bytes);
 
 void simt_launch_bounds(unsigned threads); /* at the head of a kernel: the launch is refused where a block has more */
+void simt_cluster_dims(unsigned x, unsigned y, unsigned z); /* also there: the launch begins again with clusters of this size */
 void simt_ignored_error(int error, const char *call, const char *file,
                         int line); /* reported, unless the program reads the error */
 
@@ -85,7 +86,7 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
     __attribute__((format(printf, 3, 4)));
 
 extern const struct simt_collective simt_syncwarp, simt_shfl, simt_shfl_up, simt_shfl_down, simt_shfl_xor, simt_ballot,
-    simt_any, simt_all, simt_match_any, simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max,
+    simt_any, simt_all, simt_elect, simt_match_any, simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max,
     simt_reduce_min_signed, simt_reduce_max_signed, simt_reduce_and, simt_reduce_or, simt_reduce_xor;
 
 /* ---- tensor cores: all 32 lanes take part --------------------------------------------------------------------------------
@@ -139,6 +140,8 @@ void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int
 /* The same of `bytes` bytes that lie one behind the other; `adds`: floats are added to those at `to`. */
 void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier);
 void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds);
+void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
+                                size_t barrier, unsigned mask);
 void simt_bulk_commit(void);
 void simt_bulk_wait(unsigned groups, int read_only); /* read_only: .read */
 
@@ -150,6 +153,15 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
 void simt_wgmma_fence(void);
 void simt_wgmma_commit(const char *file, int line);
 void simt_wgmma_wait(unsigned groups, const char *file, int line);
+
+/* Clusters. An address that simt_mapa() returns names shared memory of the block of that rank. */
+unsigned simt_cluster_rank(void);
+unsigned simt_cluster_size(void);
+size_t simt_mapa(size_t address, unsigned rank);
+void *simt_map_shared(const void *pointer, unsigned rank);
+void simt_cluster_arrive(const char *file, int line);
+void simt_cluster_wait(const char *file, int line);
+void simt_remote_arrive(size_t barrier, unsigned count, unsigned bytes, const char *what, const char *file, int line);
 
 enum simt_atomic_operation {
     SIMT_ADD,

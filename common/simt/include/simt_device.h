@@ -29,12 +29,12 @@
 #define __host__
 #define __constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #endif
 #define __forceinline__ inline /* a kernel is flattened anyway */
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 #define __maxnreg__(n)
-#define __cluster_dims__(...)
 #define __builtin_align__(n) __align__(n)
 #define __restrict __restrict__
 
@@ -338,11 +338,14 @@ struct config {
     dim3 grid, block;
     size_t dynamic_shared_bytes;
     bool cooperative = false;
+    dim3 cluster = dim3(1, 1, 1);
     config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t stream = 0)
         : grid(g), block(b), dynamic_shared_bytes(shared) {
         simt_note_stream(stream);
     }
 };
+
+static inline void cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) { simt_cluster_dims(x, y, z); }
 
 /* Each site of a __shared__ declaration has its own Site type, so that `extents` is unique to it. */
 template <typename T, typename Site> static inline T &static_shared(Site, const char *name, SIMT_HERE) {
@@ -397,8 +400,9 @@ template <size_t COUNT, typename Pack>
 static inline void launch_pack(const config &shape, const void *kernel, const char *name, Pack &pack) {
     unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
     unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
+    unsigned cluster[3] = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
     simt_launch_kernel(
-        kernel, name, grid, block, shape.dynamic_shared_bytes, shape.cooperative,
+        kernel, name, grid, block, cluster, shape.dynamic_shared_bytes, shape.cooperative,
         [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
 }
 template <typename... P> struct launcher {

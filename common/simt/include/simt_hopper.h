@@ -7,6 +7,16 @@ struct sink {}; /* a result that nobody wants: _ */
 template <typename D> static inline void setp_ne_b32(bool &p, D a, unsigned b) { p = (unsigned)a != b; }
 template <typename D> static inline void selp_u32(D &d, unsigned a, unsigned b, bool p) { d = (D)(p ? a : b); }
 
+/* elect.sync d|p, mask: p is true in the lane d alone. The lanes meet, but their accesses to memory are not ordered by that. */
+template <typename D> static inline void elect_sync(D &d, bool &p, unsigned mask, SIMT_HERE) {
+    d = (D)simt_exchange(&simt_elect, mask, 0, 0, file, line);
+    p = d == (D)simt_lane();
+}
+static inline void elect_sync(sink, bool &p, unsigned mask, SIMT_HERE) {
+    unsigned lane;
+    elect_sync(lane, p, mask, file, line);
+}
+
 /* ---- mbarriers ---- */
 static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count, SIMT_HERE) {
     simt_transaction_init(barrier, count, file, line);
@@ -31,6 +41,41 @@ static inline void fence_mbarrier_init_release_cluster() { simt_fence_mbarrier_i
 static inline void fence_proxy_async_shared__cta() { simt_fence_proxy(); }
 static inline void fence_proxy_async() { simt_fence_proxy(); }
 
+/* ---- clusters ---- */
+static inline unsigned cluster_ctarank() { return simt_cluster_rank(); }
+static inline unsigned cluster_nctarank() { return simt_cluster_size(); }
+template <typename D> static inline void mapa_shared__cluster_u32(D &d, size_t address, unsigned rank) {
+    d = (D)simt_mapa(address, rank);
+}
+template <typename D, typename P> static inline void mapa_u64(D &d, P pointer, unsigned rank) {
+    d = (D)simt_map_shared((const void *)pointer, rank);
+}
+#define SIMT_PTX_CLUSTER_BARRIER(order_of_arrive, order_of_wait, aligned)                                                      \
+    static inline void barrier_cluster_arrive##order_of_arrive##aligned(SIMT_HERE) { simt_cluster_arrive(file, line); }        \
+    static inline void barrier_cluster_wait##order_of_wait##aligned(SIMT_HERE) { simt_cluster_wait(file, line); }
+SIMT_PTX_CLUSTER_BARRIER(, , )
+SIMT_PTX_CLUSTER_BARRIER(, , _aligned)
+SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, )
+SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, _aligned)
+static inline void mbarrier_arrive_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
+    simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
+}
+static inline void mbarrier_arrive_release_cluster_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
+    simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
+}
+#define SIMT_PTX_DISTRIBUTED(suffix, type)                                                                                     \
+    template <typename D> static inline void ld_shared__cluster_##suffix(D &d, size_t p) {                                     \
+        d = (D) * (const type *)simt_shared_pointer(p);                                                                        \
+    }                                                                                                                          \
+    template <typename A> static inline void st_shared__cluster_##suffix(size_t p, A a) {                                      \
+        *(type *)simt_shared_pointer(p) = (type)a;                                                                             \
+    }
+SIMT_PTX_DISTRIBUTED(f32, float)
+SIMT_PTX_DISTRIBUTED(u32, unsigned)
+SIMT_PTX_DISTRIBUTED(s32, int)
+SIMT_PTX_DISTRIBUTED(b32, unsigned)
+SIMT_PTX_DISTRIBUTED(u64, uint64_t)
+
 /* ---- named barriers, registers ---- */
 static inline void bar_sync(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 1, file, line); }
 static inline void bar_arrive(int number, int threads, SIMT_HERE) { simt_named_barrier(number, threads, 0, file, line); }
@@ -43,6 +88,11 @@ static inline void setmaxnreg_inc_sync_aligned_u32(int registers) { simt_set_reg
         size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier) {                                                \
         const int at[] = {__VA_ARGS__};                                                                                        \
         simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier);                                           \
+    }                                                                                                                          \
+    static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(  \
+        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, unsigned short mask) {                           \
+        const int at[] = {__VA_ARGS__};                                                                                        \
+        simt_tensor_load_multicast(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, mask);                           \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
                                                                                     size_t from) {                             \

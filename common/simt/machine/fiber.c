@@ -100,17 +100,30 @@ void simt_fence(void) {
 /* ---- addresses and clocks ---- */
 
 int simt_is_shared(const void *pointer) { return (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start < SHARED_BYTES_MAX; }
-/* Kernels keep such an address in 32 bits. One of other memory begins at ELSEWHERE: messages name the pointer that it was. */
+/* Kernels keep such an address in 32 bits: one of the block itself, one of a block of the cluster by its rank, or one of other
+ * memory, which begins at ELSEWHERE: messages name the pointer that it was. */
 enum { ELSEWHERE = 1 << 30 };
 size_t simt_shared_address(const void *pointer) {
+    const struct worker *peer = simt_worker->cluster.peer;
     size_t offset = (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start;
-    if (offset < ELSEWHERE) return offset;
+    if (offset < SHARED_BYTES_MAX || (peer == NULL && offset < ELSEWHERE)) return offset;
+    if (peer != NULL && (uintptr_t)pointer - (uintptr_t)peer->shared.start < SHARED_BYTES_MAX)
+        return cluster_address((uintptr_t)pointer - (uintptr_t)peer->shared.start, peer->cluster.rank);
     simt_self->elsewhere = (uintptr_t)pointer;
     return ELSEWHERE;
 }
 void *simt_shared_pointer(size_t address) {
-    if (address < ELSEWHERE) return simt_worker->shared.start + address;
+    const struct worker *of = address < ELSEWHERE ? shared_worker_of(&address) : NULL;
+    if (of != NULL) return of->shared.start + address;
     return (void *)(simt_self->elsewhere + address - ELSEWHERE);
+}
+struct worker *shared_worker_of(size_t *address) {
+    if (*address < CLUSTER_WINDOW) return simt_worker;
+    size_t rank = *address / CLUSTER_WINDOW - 1;
+    *address %= CLUSTER_WINDOW;
+    return rank == simt_worker->cluster.rank     ? simt_worker
+           : rank < simt_worker->launch->cluster ? simt_worker->cluster.peer
+                                                 : NULL;
 }
 void simt_give_way(void) { fiber_give_way(); }
 

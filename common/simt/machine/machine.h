@@ -57,6 +57,8 @@ struct thread {
     enum thread_state state;
     struct uint3 index;
     unsigned linear;     /* x fastest, then y, z: consecutive numbers make a warp */
+    unsigned number;     /* the same, but counted on through the blocks of a cluster: stamps hold it */
+    struct worker *home; /* that runs its block */
     uintptr_t stack;     /* lowest address */
     const void *last_pc; /* of the latest access: where a thread that has returned was last seen */
     intptr_t furthest;   /* simt_furthest, while others run */
@@ -85,6 +87,11 @@ struct thread {
     unsigned accumulator_count;
     bool wgmma_fenced; /* it has executed wgmma.fence */
     uint32_t acquired; /* the value that its last ld.acquire read */
+    bool at_cluster;   /* it has arrived at the barrier of its cluster, and not waited */
+    uint64_t cluster_round;
+    struct place cluster_place; /* where it has arrived */
+    const void *remote_pc;      /* of its latest access to shared memory of another block, or NULL */
+    uint32_t remote_clock;
     uint64_t accesses; /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
@@ -101,6 +108,15 @@ static inline size_t stack_offset(const struct thread *thread, uintptr_t address
 static inline struct uint3 index_in(struct uint3 size, uint64_t number) {
     return (struct uint3){(unsigned)(number % size.x), (unsigned)(number / size.x % size.y),
                           (unsigned)(number / size.x / size.y)};
+}
+
+static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
 }
 
 /* FOR_EACH_LANE(lane, mask) STATEMENT */
@@ -136,7 +152,10 @@ struct launch {
     void *arguments;
     size_t arguments_bytes;
     uint64_t blocks;
-    _Atomic uint64_t next_block; /* to end_block: all, but for simt_run_part() */
+    unsigned cluster;            /* so many blocks run together: 1 or 2 */
+    unsigned stride;             /* of thread numbers, from one block of a cluster to the next; 0: there are no clusters */
+    _Atomic unsigned wanted[3];  /* __cluster_dims__ of the kernel, where the launch has others: nothing of it runs */
+    _Atomic uint64_t next_block; /* to end_block, counted in clusters: all, but for simt_run_part() */
     uint64_t end_block;
     _Atomic bool failed;
     _Atomic bool fenced;         /* __threadfence() has been called */
@@ -147,7 +166,8 @@ struct launch {
     bool after_failure;          /* of a launch whose output it may miss: reads of what nobody wrote are not told */
     bool metered;
     uint64_t meter_every;  /* of the blocks, one in so many is metered */
-    uint64_t step, offset; /* block i runs as number (i * step + offset) % blocks */
+    uint64_t step, offset; /* cluster i runs as number (i * step + offset) % (blocks / cluster) */
+    uint64_t seed;         /* of the order of warps; 0: each in turn */
     /* Its blocks run all at once, each on its own worker, and may wait for one another (collectives/grid.c). */
     bool cooperative;
     uint64_t blocks_waiting, blocks_done, grid_barriers;
@@ -240,6 +260,15 @@ struct worker_async {
     struct async_work *work;
 };
 
+/* memory/distributed.c, collectives/cluster.c: the other block of the cluster, if there is one, runs on the same CPU thread. */
+struct worker_cluster {
+    struct worker *peer; /* or NULL */
+    unsigned rank;
+    unsigned arrived; /* at the barrier of the cluster, of the block's threads that have not returned */
+    uint64_t round;
+    const struct thread *last; /* to return */
+};
+
 /* scheduler/ */
 struct worker_watchdog {
     _Atomic uint64_t progress;        /* threads that have returned or come to a barrier or a collective */
@@ -263,10 +292,12 @@ struct worker {
     struct worker_hooks hooks;
     struct worker_barrier barrier;
     struct worker_async async;
+    struct worker_cluster cluster;
     struct worker_watchdog watchdog;
     struct worker_signal signal;
 
     int number;                /* from 0 */
+    struct worker *second;     /* for a cluster's second block, or NULL before there is one */
     uint64_t generation;       /* of the launches that were over when it began */
     clockid_t processor_clock; /* what the processor has given to it */
     fcontext_t scheduler;
@@ -279,6 +310,14 @@ struct worker {
     unsigned alive;        /* threads of the block that have not returned */
     struct warp warps[MAX_BLOCK_THREADS / WARP_SIZE];
 };
+
+/* A number of a thread, as stamps hold it, within its block; of its block within the cluster. */
+static inline unsigned index_of_number(const struct launch *launch, unsigned number) {
+    return launch->stride != 0 ? number % launch->stride : number;
+}
+static inline unsigned rank_of_number(const struct launch *launch, unsigned number) {
+    return launch->stride != 0 ? number / launch->stride : 0;
+}
 
 /* Compiled by simt-nvcc --confined: it may try to deceive. */
 extern const char __start_simt_confined[] __attribute__((weak));
@@ -293,6 +332,27 @@ extern _Thread_local struct thread *simt_self;                            /* NUL
 extern _Thread_local intptr_t simt_furthest;
 extern bool simt_counts_blocks;                 /* the meter is on: basic blocks are counted */
 extern _Thread_local uintptr_t simt_last_block; /* the basic block that was entered last */
+
+static inline struct worker *worker_numbered(unsigned number) { /* of a thread of this block or of its peer */
+    struct worker *worker = simt_worker;
+    return rank_of_number(worker->launch, number) == worker->cluster.rank ? worker : worker->cluster.peer;
+}
+static inline struct thread *thread_numbered(unsigned number) {
+    return &worker_numbered(number)->threads[index_of_number(simt_worker->launch, number)];
+}
+static inline struct warp *warp_numbered(unsigned number) {
+    return &worker_numbered(number)->warps[index_of_number(simt_worker->launch, number) / WARP_SIZE];
+}
+/* Addresses of shared memory as PTX has them: an offset into the block's own, or one into that of the block of some rank. */
+enum { CLUSTER_WINDOW = 1 << 24 };
+static inline size_t cluster_address(size_t offset, unsigned rank) { return (rank + 1) * (size_t)CLUSTER_WINDOW + offset; }
+/* Whose it is, or NULL where the cluster has no such block; what is left is the offset. */
+struct worker *shared_worker_of(size_t *address);
+/* By the scheduler: what runs next is of this worker's block. */
+static inline void enter_block(struct worker *worker) {
+    simt_worker = worker;
+    blockIdx = worker->block_index;
+}
 
 extern const char __executable_start[]; /* by the linker */
 static inline uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_t)pc - (uintptr_t)__executable_start); }

@@ -20,16 +20,17 @@ static void start_rows(struct worker *worker) {
     struct async_shadow *shadow = worker->async.shadow;
     for (unsigned t = 0; t < shadow->threads; t++) {
         struct thread *thread = &worker->threads[t];
-        uint32_t *row = row_of(worker, thread);
+        uint32_t *row = row_of(thread), *block = row + worker->threads[0].number;
         const struct warp *warp = &worker->warps[t / WARP_SIZE];
         memset(row, 0, shadow->width * sizeof *row);
-        for (unsigned u = 0; u < shadow->threads; u++) row[u] = worker->shadow.barrier_clock;
+        for (unsigned u = 0; u < shadow->threads; u++) block[u] = worker->shadow.barrier_clock;
         for (unsigned lane = 0; lane < WARP_SIZE && t / WARP_SIZE * WARP_SIZE + lane < shadow->threads; lane++) {
-            uint32_t *known = &row[t / WARP_SIZE * WARP_SIZE + lane];
+            uint32_t *known = &block[t / WARP_SIZE * WARP_SIZE + lane];
             if (warp->known_to_all[lane] > *known) *known = warp->known_to_all[lane];
             if (warp->has_partial && warp->known[t % WARP_SIZE][lane] > *known) *known = warp->known[t % WARP_SIZE][lane];
         }
-        for (unsigned r = 0; r < MOST_READERS; r++) row[reads_column(shadow, r)] = shadow->groups[r];
+        for (const struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL)
+            for (unsigned r = 0; r < MOST_READERS; r++) row[reads_column(of->async.shadow, r)] = of->async.shadow->groups[r];
     }
 }
 
@@ -42,28 +43,39 @@ static void start_acquirers(struct async_shadow *shadow) {
     }
 }
 
-void async_start(struct worker *worker) {
-    if (worker->async.on) return;
+static void prepare(struct worker *worker) {
     struct async_shadow *shadow = worker->async.shadow;
+    const struct launch *launch = worker->launch;
     if (shadow == NULL) {
         shadow = mmap(NULL, sizeof *shadow, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (shadow == MAP_FAILED) simt_fail(cudaErrorMemoryAllocation, "no memory for the checks of asynchronous copies");
         worker->async.shadow = shadow;
     }
-    unsigned threads = worker->launch->threads, width = 2 * threads + MOST_TRANSACTIONS + MOST_READERS + MOST_ACQUIRERS;
-    if (threads != shadow->threads) {
+    unsigned threads = launch->threads, numbers = launch->stride != 0 ? launch->cluster * launch->stride : threads;
+    unsigned width = 2 * numbers + launch->cluster * (MOST_TRANSACTIONS + MOST_READERS) + MOST_ACQUIRERS;
+    if (threads != shadow->threads || width != shadow->width) {
         free(shadow->rows);
         shadow->rows = resize_or_die(NULL, ((size_t)threads + 1) * width * sizeof *shadow->rows);
         shadow->scratch = shadow->rows + (size_t)threads * width;
         shadow->threads = threads, shadow->width = width;
     }
+    shadow->numbers = numbers, shadow->rank = worker->cluster.rank, shadow->ranks = launch->cluster;
     memset(shadow->writes, 0, sizeof shadow->writes);
     memset(shadow->last, 0, sizeof shadow->last);
     shadow->store_readers = 0;
     start_acquirers(shadow);
     for (unsigned r = 0; r < MOST_READERS; r++) shadow->groups[r]++; /* what an earlier block has left open is over */
+}
+
+void async_start(struct worker *worker) {
+    if (worker->async.on) return;
+    struct worker *peer = worker->cluster.peer;
+    prepare(worker);
+    if (peer != NULL) prepare(peer);
     start_rows(worker);
+    if (peer != NULL) start_rows(peer);
     worker->async.on = true;
+    if (peer != NULL) peer->async.on = true;
 }
 
 /* A guess that accuses nobody: what came before is known and fenced. */
@@ -71,7 +83,7 @@ void async_forget(struct worker *worker) {
     struct async_shadow *shadow = worker->async.shadow;
     if (worker->async.on) shadow->ages++;
     for (unsigned t = 0; worker->async.on && t < shadow->threads; t++)
-        for (unsigned u = 0; u < 2 * shadow->threads; u++) row_of(worker, &worker->threads[t])[u] = 1;
+        for (unsigned u = 0; u < 2 * shadow->numbers; u++) row_of(&worker->threads[t])[u] = 1;
 }
 
 /* What the thread does from now on is of a later clock. One that has reached its end stays: less is then found. */
@@ -82,43 +94,43 @@ static uint32_t advance(struct thread *thread) {
 
 void async_release(struct worker *worker, struct thread *thread, uint32_t *row) {
     uint32_t next = advance(thread);
-    join(row, row_of(worker, thread), worker->async.shadow->width);
-    if (row[thread->linear] < next) row[thread->linear] = next;
+    join(row, row_of(thread), worker->async.shadow->width);
+    if (row[thread->number] < next) row[thread->number] = next;
 }
 
 void async_acquire(struct worker *worker, struct thread *thread, const uint32_t *row) {
-    join(row_of(worker, thread), row, worker->async.shadow->width);
+    join(row_of(thread), row, worker->async.shadow->width);
 }
 
 void async_fence(struct worker *worker, struct thread *thread) {
-    unsigned threads = worker->async.shadow->threads;
-    uint32_t *row = row_of(worker, thread);
-    row[thread->linear] = advance(thread);
-    join(row + threads, row, threads);
+    unsigned numbers = worker->async.shadow->numbers;
+    uint32_t *row = row_of(thread);
+    row[thread->number] = advance(thread);
+    join(row + numbers, row, numbers);
 }
 
 /* Each learns what any of them knew, and what all of them did. */
 void async_meet(struct worker *worker, struct thread *first, unsigned lanes) {
     struct async_shadow *shadow = worker->async.shadow;
     memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
-    FOR_EACH_LANE (lane, lanes) join(shadow->scratch, row_of(worker, &first[lane]), shadow->width);
-    FOR_EACH_LANE (lane, lanes) shadow->scratch[first[lane].linear] = first[lane].clock;
-    FOR_EACH_LANE (lane, lanes) memcpy(row_of(worker, &first[lane]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
+    FOR_EACH_LANE (lane, lanes) join(shadow->scratch, row_of(&first[lane]), shadow->width);
+    FOR_EACH_LANE (lane, lanes) shadow->scratch[first[lane].number] = first[lane].clock;
+    FOR_EACH_LANE (lane, lanes) memcpy(row_of(&first[lane]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
 }
 
 void async_meet_all(struct worker *worker) {
     struct async_shadow *shadow = worker->async.shadow;
     memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
-    for (unsigned t = 0; t < shadow->threads; t++) join(shadow->scratch, row_of(worker, &worker->threads[t]), shadow->width);
-    for (unsigned t = 0; t < shadow->threads; t++) shadow->scratch[t] = worker->threads[t].clock;
+    for (unsigned t = 0; t < shadow->threads; t++) join(shadow->scratch, row_of(&worker->threads[t]), shadow->width);
+    for (unsigned t = 0; t < shadow->threads; t++) shadow->scratch[worker->threads[t].number] = worker->threads[t].clock;
     for (unsigned t = 0; t < shadow->threads; t++)
-        memcpy(row_of(worker, &worker->threads[t]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
+        memcpy(row_of(&worker->threads[t]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
 }
 
 const uint32_t *async_row_of_thread(struct worker *worker, struct thread *thread) {
     struct async_shadow *shadow = worker->async.shadow;
-    memcpy(shadow->scratch, row_of(worker, thread), shadow->width * sizeof *shadow->scratch);
-    shadow->scratch[thread->linear] = UINT32_MAX;
+    memcpy(shadow->scratch, row_of(thread), shadow->width * sizeof *shadow->scratch);
+    shadow->scratch[thread->number] = UINT32_MAX;
     return shadow->scratch;
 }
 
@@ -128,10 +140,10 @@ const uint32_t *async_row_of_warp(struct worker *worker, struct thread *first_la
     uint32_t *least = shadow->scratch;
     memset(least, 0xff, shadow->width * sizeof *least);
     for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
-        uint32_t *row = row_of(worker, &first_lane[lane]), own = row[first_lane[lane].linear];
-        row[first_lane[lane].linear] = UINT32_MAX;
+        uint32_t *row = row_of(&first_lane[lane]), own = row[first_lane[lane].number];
+        row[first_lane[lane].number] = UINT32_MAX;
         for (unsigned i = 0; i < shadow->width; i++) least[i] = row[i] < least[i] ? row[i] : least[i];
-        row[first_lane[lane].linear] = own;
+        row[first_lane[lane].number] = own;
     }
     return least;
 }
@@ -198,7 +210,7 @@ static void judge_after_readers(const uint32_t *row, size_t offset, const char *
 
 void async_judge(size_t offset, size_t bytes, enum access_kind kind, const void *pc) {
     struct async_shadow *shadow = simt_worker->async.shadow;
-    const uint32_t *row = row_of(simt_worker, simt_self);
+    const uint32_t *row = row_of(simt_self);
     for (size_t at = offset / 4 * 4; at < offset + bytes; at += 4) {
         judge_after_copy(row, at, only_reads(kind) ? "read of" : "write to", pc);
         if (only_reads(kind)) continue;
@@ -212,13 +224,14 @@ static void judge_after_store(const uint32_t *row, const struct cell *cell, size
     const struct async_shadow *shadow = simt_worker->async.shadow;
     if (!same_owner(cell->write, stamp_in_shared(0, simt_worker))) return;
     unsigned writer = stamp_thread(cell->write);
-    struct uint3 index = index_in(simt_worker->launch->block, writer);
+    struct uint3 index = index_in(simt_worker->launch->block, index_of_number(simt_worker->launch, writer));
     if (cell->write_clock >= row[writer])
-        simt_fail(
-            cudaErrorLaunchFailure,
-            "race on %s: %s at %s accesses it; thread (%u,%u,%u) of the same block wrote it at %s, and nothing orders the "
-            "two: a barrier is missing between them",
-            name_of(offset), what, source_line(pc), index.x, index.y, index.z, source_line(absolute_pc(cell->write_pc)));
+        simt_fail(cudaErrorLaunchFailure,
+                  "race on %s: %s at %s accesses it; thread (%u,%u,%u) of the %s block wrote it at %s, and nothing orders the "
+                  "two: a barrier is missing between them",
+                  name_of(offset), what, source_line(pc), index.x, index.y, index.z,
+                  rank_of_number(simt_worker->launch, writer) == simt_worker->cluster.rank ? "same" : "cluster's other",
+                  source_line(absolute_pc(cell->write_pc)));
     else if (cell->write_clock >= row[fenced_column(shadow, writer)])
         simt_fail(cudaErrorLaunchFailure,
                   "%s: %s accesses %s through the async proxy, and thread (%u,%u,%u) wrote it by an ordinary store at %s: no "

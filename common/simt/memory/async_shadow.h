@@ -1,7 +1,7 @@
 /* What threads know of one another, exactly, and who accesses shared memory asynchronously. Hopper's copies and products run
  * beside the threads, in the async proxy: an order between two threads is not enough for them.
  *
- * Each thread has a row of clocks. What it knows grows where it waits: at a barrier of any kind, or where its warp meets.
+ * Each thread has a row of clocks, in which a thread of the other block of its cluster has columns, too. What it knows grows where it waits: at a barrier of any kind, or where its warp meets.
  *
  *     known[u]    it knows what thread u did before this clock
  *     fenced[u]   and that a fence.proxy.async came between: of these the async proxy sees the stores
@@ -32,8 +32,10 @@ enum async_reader { PRODUCT_A, PRODUCT_B, TENSOR_BOX, BULK_STORE, BULK_REDUCTION
 enum { ANY_SWIZZLE = 0 }; /* of a bulk copy: bytes are taken, and left, as they lie */
 
 struct async_shadow {
-    unsigned threads, width; /* of a row */
-    unsigned ages;           /* how often all orders have aged */
+    unsigned threads, numbers; /* of the block; of its cluster: columns */
+    unsigned rank, ranks;
+    unsigned width; /* of a row */
+    unsigned ages;  /* how often all orders have aged */
     uint32_t *rows, *scratch;
     unsigned store_readers;
     uint32_t groups[MOST_READERS]; /* of each reader, closed; never reset: of earlier blocks nothing is unknown */
@@ -61,22 +63,24 @@ struct async_shadow {
     } acquirers[MOST_ACQUIRERS];
 };
 
-static inline uint32_t *row_of(const struct worker *worker, const struct thread *thread) {
-    return worker->async.shadow->rows + (size_t)thread->linear * worker->async.shadow->width;
+static inline uint32_t *row_of(const struct thread *thread) {
+    const struct async_shadow *shadow = thread->home->async.shadow;
+    return shadow->rows + (size_t)thread->linear * shadow->width;
 }
-static inline unsigned fenced_column(const struct async_shadow *shadow, unsigned thread) { return shadow->threads + thread; }
+static inline unsigned fenced_column(const struct async_shadow *shadow, unsigned number) { return shadow->numbers + number; }
+/* Of a barrier, and of a reader, of the block whose shadow this is. */
 static inline unsigned phase_column(const struct async_shadow *shadow, unsigned barrier) {
-    return 2 * shadow->threads + barrier;
+    return 2 * shadow->numbers + shadow->rank * MOST_TRANSACTIONS + barrier;
 }
 static inline unsigned reads_column(const struct async_shadow *shadow, unsigned reader) {
-    return 2 * shadow->threads + MOST_TRANSACTIONS + reader;
+    return 2 * shadow->numbers + shadow->ranks * MOST_TRANSACTIONS + shadow->rank * MOST_READERS + reader;
 }
 
 static inline unsigned acquired_column(const struct async_shadow *shadow, unsigned acquirer) {
-    return 2 * shadow->threads + MOST_TRANSACTIONS + MOST_READERS + acquirer;
+    return 2 * shadow->numbers + shadow->ranks * (MOST_TRANSACTIONS + MOST_READERS) + acquirer;
 }
 
-void async_start(struct worker *worker);  /* by an instruction of Hopper */
+void async_start(struct worker *worker);  /* by an instruction of Hopper, or for a cluster; for both its blocks */
 void async_forget(struct worker *worker); /* all orders have aged */
 /* A thread lets others know, through `row`; who waits there, learns. What the thread does next is not known by that. */
 void async_release(struct worker *worker, struct thread *thread, uint32_t *row);

@@ -103,7 +103,7 @@ static const struct acquired *find(const struct acquirer *acquirer, uint64_t blo
 
 bool block_order_knows(const struct worker *worker, const struct thread *thread, uint64_t stamp, uint32_t clock) {
     const struct async_shadow *shadow = worker->async.shadow;
-    const uint32_t *row = worker->async.on ? row_of(worker, thread) : NULL;
+    const uint32_t *row = worker->async.on ? row_of(thread) : NULL;
     for (unsigned a = 0; row != NULL && a < shadow->acquirer_count; a++) {
         const struct acquired *known = find(&shadow->acquirers[a], stamp_block(stamp), row[acquired_column(shadow, a)]);
         if (known != NULL && clock < known->clocks[stamp_thread(stamp)]) return true;
@@ -146,7 +146,7 @@ uint32_t block_order_acquire(struct worker *worker, struct thread *thread, const
         for (unsigned i = 0; i < semaphore->count; i++)
             if (semaphore->blocks[i].block != worker->block_number)
                 add_acquired(acquirer, &semaphore->blocks[i], shadow->threads);
-        row_of(worker, thread)[acquired_column(shadow, a)] = acquirer->count;
+        row_of(thread)[acquired_column(shadow, a)] = acquirer->count;
     }
     pthread_mutex_unlock(&lock);
     return value;

@@ -29,14 +29,14 @@ static inline bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp
     if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
         return false;
     if (!same_owner(stamp, self_stamp))
-        return !block_order_knows(simt_worker, &simt_worker->threads[stamp_thread(self_stamp)], stamp, clock);
+        return !block_order_knows(simt_worker, thread_numbered(stamp_thread(self_stamp)), stamp, clock);
     if (simt_in_step) return false;
     unsigned thread = stamp_thread(stamp), self = stamp_thread(self_stamp);
     if (thread == self) return false;
-    if (simt_worker->async.on) return clock >= row_of(simt_worker, &simt_worker->threads[self])[thread];
+    if (simt_worker->async.on) return clock >= row_of(thread_numbered(self))[thread];
     if (clock < simt_worker->shadow.barrier_clock) return false;
     if (thread / WARP_SIZE != self / WARP_SIZE) return true;
-    return !ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], thread % WARP_SIZE, clock, self % WARP_SIZE);
+    return !ordered_in_warp(warp_numbered(self), thread % WARP_SIZE, clock, self % WARP_SIZE);
 }
 
 /* The same for the readers that a read stamp stands for. */
@@ -52,7 +52,7 @@ static inline bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t se
     if ((stamp & READ_BY_LANES) == 0) return false;
     /* This thread was the last of several lanes to read: has its warp met since? */
     unsigned self = stamp_thread(self_stamp);
-    return !ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], stamp_thread(stamp) % WARP_SIZE, clock, self % WARP_SIZE);
+    return !ordered_in_warp(warp_numbered(self), stamp_thread(stamp) % WARP_SIZE, clock, self % WARP_SIZE);
 }
 
 /* Where another one of several readers of the cell may be noted. */

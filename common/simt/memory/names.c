@@ -133,9 +133,13 @@ void describe_address(uintptr_t address, char *text, size_t room) { describe_str
 
 void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room) {
     size_t offset = simt_worker != NULL ? address - (uintptr_t)simt_worker->shared.start : SIZE_MAX / 2;
-    if (offset < SHARED_BYTES_MAX)
+    if (offset < SHARED_BYTES_MAX) {
         describe_shared(simt_worker, offset, text, room);
-    else if (-offset <= 4096)
+        const struct uint3 block = simt_worker->block_index;
+        size_t length = strlen(text);
+        if (simt_self != NULL && simt_self->home != simt_worker) /* of the other block of the cluster */
+            snprintf(text + length, room - length, " of block (%u,%u,%u)", block.x, block.y, block.z);
+    } else if (-offset <= 4096)
         snprintf(text, room, "%zu bytes before the start of the block's shared memory", -offset);
     else
         describe_global(address, before, text, room);

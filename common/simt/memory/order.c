@@ -71,16 +71,24 @@ static void reset_clocks(struct worker *worker) {
 static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
     struct aging aging = {age_clocks_of, NULL, stamp_make(worker->shadow.owner, 0)};
     memory_for_each(age_allocation, &aging);
-    aging.stamp = stamp_make(worker->shadow.shared_owner, 0);
-    for (size_t i = 0; i < (SHARED_BYTES_MAX + 3) / 4 * 5; i++) age_clocks_of(&worker->shared.cells[i], &aging);
-    reset_clocks(worker);
-    async_forget(worker);
+    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+        aging.stamp = stamp_make(of->shadow.shared_owner, 0);
+        for (size_t i = 0; i < (SHARED_BYTES_MAX + 3) / 4 * 5; i++) age_clocks_of(&of->shared.cells[i], &aging);
+        reset_clocks(of);
+        async_forget(of);
+    }
 }
 
 /* ---- the block's own time -------------------------------------------------------------------------------------------------- */
 
 static void set_stamps(struct worker *worker) {
-    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].stamp = stamp_make(worker->shadow.owner, i);
+    for (unsigned i = 0; i < worker->launch->threads; i++)
+        worker->threads[i].stamp = stamp_make(worker->shadow.owner, worker->threads[i].number);
+}
+
+/* The blocks of a cluster are one owner: the numbers of their threads tell them apart. */
+static uint64_t owner_of(const struct worker *worker, uint64_t block) {
+    return owner_make(worker->launch->order, block - worker->cluster.rank);
 }
 
 void shadow_start_block(struct worker *worker, uint64_t number) {
@@ -89,7 +97,7 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
         worker->shadow.shared_owner = 0;
     }
     worker->shadow.shared_owner++;
-    worker->shadow.owner = owner_make(worker->launch->order, number);
+    worker->shadow.owner = owner_of(worker, number);
     worker->shadow.barrier_site_count = 0;
     worker->shadow.last_barrier = -1;
     worker->shadow.block_synchronises = false;
@@ -117,8 +125,9 @@ void shadow_barrier(struct worker *worker, const struct thread *last) {
     shadow_report_unwritten(worker);
     count_barrier(worker, last);
     uint32_t latest = 0;
-    for (unsigned i = 0; i < worker->launch->threads; i++)
-        if (worker->threads[i].clock > latest) latest = worker->threads[i].clock;
+    for (const struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL)
+        for (unsigned i = 0; i < worker->launch->threads; i++)
+            if (of->threads[i].clock > latest) latest = of->threads[i].clock;
     if (latest == STAMP_CLOCK_MAX) {
         age_block(worker);
         return;
@@ -128,7 +137,7 @@ void shadow_barrier(struct worker *worker, const struct thread *last) {
 }
 
 void shadow_grid_barrier(struct worker *worker) {
-    worker->shadow.owner = owner_make(worker->launch->order, worker->block_number);
+    worker->shadow.owner = owner_of(worker, worker->block_number);
     set_stamps(worker);
 }
 

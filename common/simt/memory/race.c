@@ -97,13 +97,18 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
     describe_address(address, what, sizeof what);
     bool shared = shared_offset_of(simt_worker, address) < SHARED_BYTES_MAX;
     bool same_block = stamp_owner(stamp) == (shared ? simt_worker->shadow.shared_owner : simt_worker->shadow.owner);
-    struct uint3 other = index_in(simt_worker->launch->block, stamp_thread(stamp));
-    bool same_warp = same_block && stamp_thread(stamp) / WARP_SIZE == self->linear / WARP_SIZE;
+    const struct launch *launch = simt_worker->launch;
+    unsigned rank = rank_of_number(launch, stamp_thread(stamp));
+    struct uint3 other = index_in(launch->block, index_of_number(launch, stamp_thread(stamp)));
+    bool same_cluster = same_block && rank != self->home->cluster.rank;
+    same_block = same_block && !same_cluster;
+    bool same_warp = same_block && stamp_thread(stamp) / WARP_SIZE == self->number / WARP_SIZE;
     if (!same_block) {
-        struct uint3 block = index_in(simt_worker->launch->grid, stamp_block(stamp));
+        struct uint3 block = same_cluster ? worker_numbered(stamp_thread(stamp))->block_index
+                                          : index_in(launch->grid, stamp_block(stamp) + rank);
         snprintf(who, sizeof who, "thread (%u,%u,%u) of block (%u,%u,%u)", other.x, other.y, other.z, block.x, block.y,
                  block.z);
-    } else if (stamp_thread(stamp) != self->linear) {
+    } else if (stamp_thread(stamp) != self->number) {
         snprintf(who, sizeof who, "thread (%u,%u,%u) of the same block", other.x, other.y, other.z);
     } else { /* the last of several readers: the others are known by a flag only */
         same_block = (stamp & READ_BY_BLOCKS) == 0;
@@ -117,10 +122,13 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
     bool both_write = other_wrote && kind == ACCESS_WRITE;
     bool known = same_block && other_pc != 0 && !simt_worker->async.on, explained = false;
     if (known) explained = explain_rounds(pc, absolute_pc(other_pc), text, sizeof text);
-    if (known && !explained && stamp_thread(stamp) != self->linear)
-        explained =
-            explain_branch(self, pc, &simt_worker->threads[stamp_thread(stamp)], absolute_pc(other_pc), text, sizeof text);
-    const char *cause = explained ? text : cause_of(same_block, same_warp, strcmp(line, other_line) == 0, both_write);
+    if (known && !explained && stamp_thread(stamp) != self->number)
+        explained = explain_branch(self, pc, thread_numbered(stamp_thread(stamp)), absolute_pc(other_pc), text, sizeof text);
+    const char *cause = explained ? text
+                        : same_cluster
+                            ? "a barrier of the cluster is missing between the two, or an arrival of one thread at an "
+                              "mbarrier for whose phase the other one waits"
+                            : cause_of(same_block, same_warp, strcmp(line, other_line) == 0, both_write);
     const char *other_verb = other_wrote ? "wrote" : simt_strict || shared ? "read" : "accessed"; /* keep_writer() */
     simt_fail_at(self, cudaErrorLaunchFailure,
                  "race on %s: this thread %s it at %s; %s %s it%s%s, and nothing orders the two: %s", what, verb(kind), line,

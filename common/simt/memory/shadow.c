@@ -56,8 +56,10 @@ static __attribute__((noinline, cold)) void report_not_landed(uintptr_t address,
     char what[200];
     uint32_t store_pc = cell->write_pc;
     bool same_block = same_owner(cell->write, simt_self->stamp);
-    struct uint3 issuer = index_in(simt_worker->launch->block, stamp_thread(cell->write));
-    struct uint3 block = index_in(simt_worker->launch->grid, stamp_block(cell->write));
+    const struct launch *launch = simt_worker->launch;
+    unsigned number = stamp_thread(cell->write);
+    struct uint3 issuer = index_in(launch->block, index_of_number(launch, number));
+    struct uint3 block = index_in(launch->grid, stamp_block(cell->write) + rank_of_number(launch, number));
     unlock_sector(simt_worker);
     describe_address(address, what, sizeof what);
     simt_fail(cudaErrorLaunchFailure,
@@ -137,7 +139,7 @@ static inline __attribute__((always_inline)) void note_read(struct cell *cell, u
         uint64_t flags = read & STAMP_FLAGS;
         if (thread / WARP_SIZE != self / WARP_SIZE)
             flags |= READ_BY_WARPS;
-        else if (ordered_in_warp(&simt_worker->warps[self / WARP_SIZE], thread % WARP_SIZE, cell->read_clock, self % WARP_SIZE))
+        else if (ordered_in_warp(warp_numbered(self), thread % WARP_SIZE, cell->read_clock, self % WARP_SIZE))
             flags = 0; /* the warp has met since: the earlier readers are done */
         else if (thread != self)
             flags |= READ_BY_LANES;

@@ -70,5 +70,10 @@ void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, 
     worker->shared.arrays[worker->shared.array_count++] =
         (struct static_array){extents, name, offset, bytes, element_bytes > 0 ? element_bytes : 1};
     worker->shared.used = offset + bytes;
+    if (worker->cluster.peer != NULL) { /* in a cluster an array lies at one place in all blocks */
+        struct worker_shared *other = &worker->cluster.peer->shared;
+        other->arrays[other->array_count++] = worker->shared.arrays[worker->shared.array_count - 1];
+        other->used = worker->shared.used;
+    }
     return worker->shared.start + offset;
 }

@@ -35,7 +35,7 @@ static void await_store(uint64_t stamp, uintptr_t address) {
     for (int i = 0; i < launch->worker_count; i++) {
         struct worker *other = launch->workers[i];
         if (other == simt_worker || other->launch != launch || other->shadow.owner != stamp_owner(stamp)) continue;
-        const volatile struct thread *writer = &other->threads[stamp_thread(stamp)];
+        const volatile struct thread *writer = &other->threads[index_of_number(launch, stamp_thread(stamp))];
         struct timespec pause = {.tv_nsec = NANOSECONDS};
         int64_t first = read_clock(other->processor_clock);
         for (int t = 0; t < TRIES && writer->state <= READY && address - writer->judged < writer->judged_bytes; t++) {

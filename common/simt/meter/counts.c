@@ -387,14 +387,16 @@ void meter_launch_done(struct launch *launch) {
     struct touched touched = {.launch = launch};
     memory_for_each(count_touched, &touched);
     for (int i = 0; i < launch->worker_count; i++)
-        for (size_t word = 0; word < STACK_BYTES / 4; word++)
-            kernel->meter->registers[word] |= launch->workers[i]->meter.counts->registers[word];
-    for (int i = 0; i < launch->worker_count; i++) {
-        struct meter *counts = launch->workers[i]->meter.counts;
-        merge(kernel->meter, counts);
-        free(counts->events);
-        memset(counts, 0, sizeof *counts);
-    }
+        for (const struct worker *of = launch->workers[i]; of != NULL; of = of->second)
+            for (size_t word = 0; word < STACK_BYTES / 4; word++)
+                kernel->meter->registers[word] |= of->meter.counts->registers[word];
+    for (int i = 0; i < launch->worker_count; i++)
+        for (const struct worker *of = launch->workers[i]; of != NULL; of = of->second) {
+            struct meter *counts = of->meter.counts;
+            merge(kernel->meter, counts);
+            free(counts->events);
+            memset(counts, 0, sizeof *counts);
+        }
     kernel->grid = launch->grid;
     kernel->block = launch->block;
     kernel->launches++;

@@ -48,7 +48,8 @@ void simt_report(cudaError_t error, const char *text) {
 }
 
 static void fail(const struct thread *thread, cudaError_t error, const char *format, va_list arguments) {
-    struct worker *worker = simt_worker;
+    struct worker *worker = simt_self != NULL ? simt_self->home : simt_worker;
+    const struct uint3 block = thread != NULL ? thread->home->block_index : worker->block_index;
     struct launch *launch = worker->launch;
     char text[3000], kernel[200];
     atomic_store(&worker->watchdog.block_started_ns, 0); /* the watchdog leaves the explanation alone */
@@ -56,9 +57,8 @@ static void fail(const struct thread *thread, cudaError_t error, const char *for
     kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
-        int length =
-            snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)", cudaGetErrorName(error),
-                     kernel, worker->block_index.x, worker->block_index.y, worker->block_index.z);
+        int length = snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)",
+                              cudaGetErrorName(error), kernel, block.x, block.y, block.z);
         if (thread != NULL)
             length += snprintf(report + length, sizeof report - (size_t)length, ", thread (%u,%u,%u)", thread->index.x,
                                thread->index.y, thread->index.z);
@@ -70,6 +70,7 @@ static void fail(const struct thread *thread, cudaError_t error, const char *for
     }
     pthread_mutex_unlock(&lock);
 
+    simt_worker = worker;
     fiber_abandon(worker); /* never resumed: launch->failed is set */
 }
 

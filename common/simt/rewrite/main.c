@@ -3,6 +3,7 @@
  * are replaced where they stand:
  *
  *     __launch_bounds__(128) k() {       ->  k() { simt_launch_bounds(128);
+ *     __cluster_dims__(2, 1, 1) k() {    ->  k() { simt::cluster_dims(2, 1, 1);
  *     cudaFree(p);                       ->  simt::ignored("cudaFree") = cudaFree(p);
  *
  * Invariant: before each token, the output holds all that comes of the tokens before it. Text of system headers (flag 3 of a
@@ -104,6 +105,17 @@ static const struct token *rewrite_bounds(struct rewriter *r, const struct token
     return past;
 }
 
+static const struct token *rewrite_cluster(struct rewriter *r, const struct token *token) {
+    const struct token *open = skip_markers(token + 1);
+    if (!is(open, "(")) die(&r->source, "__cluster_dims__ without (");
+    const struct token *past = skip_brackets(&r->source, open);
+    r->cluster = (struct text){0};
+    append_line(&r->cluster, open->end, past[-1].text);
+    catch_up(r, token, past - 1);
+    leave_out(r, token);
+    return past;
+}
+
 /* NULL in a launch's arguments, whose type is an integer's. */
 static const struct token *rewrite_null(struct rewriter *r, const struct token *token) {
     return token < r->arguments_end ? write_instead(r, token, "nullptr") : copy_token(r, token);
@@ -121,6 +133,7 @@ static const struct {
 } words[] = {
     /* clang-format off */
     {"__global__", rewrite_global}, {"__shared__", rewrite_shared}, {"__launch_bounds__", rewrite_bounds},
+    {"__cluster_dims__", rewrite_cluster},
     {"__device__", rewrite_device}, {"__constant__", rewrite_device}, {"__managed__", rewrite_device},
     {"__host__", rewrite_host}, {"__noinline__", rewrite_noinline}, {"__null", rewrite_null},
     {"asm", rewrite_asm}, {"__asm", rewrite_asm}, {"__asm__", rewrite_asm},
@@ -188,7 +201,8 @@ static const struct token *open_scope(struct rewriter *r, const struct token *br
     r->scopes[++r->depth] = (struct scope){kind, r->parentheses, is_device};
     copy_token(r, brace);
     if (r->bounds.data != NULL && is_function) append_format(&r->output, " simt_launch_bounds(%s);", r->bounds.data);
-    r->bounds = (struct text){0};
+    if (r->cluster.data != NULL && is_function) append_format(&r->output, " simt::cluster_dims(%s);", r->cluster.data);
+    r->bounds = r->cluster = (struct text){0};
     begin_after(r, brace);
     r->parentheses = 0;
     return brace + 1;

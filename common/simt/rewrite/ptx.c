@@ -102,6 +102,9 @@ static void rewrite_operand(struct rewriter *r, const char *p, const char *end, 
         } else if (strchr("[]{}", *p) != NULL) {
             append(&r->output, " ", 1);
             p++;
+        } else if (*p == '|') { /* two results */
+            append(&r->output, ",", 1);
+            p++;
         } else if (*p == '%' && isdigit((unsigned char)p[1])) {
             char *past;
             long number = strtol(p + 1, &past, 10);

@@ -85,10 +85,10 @@ struct rewriter {
     int depth, parentheses;
     const struct token *declaration;   /* where the current declaration or statement starts */
     const struct token *arguments_end; /* of the launch that was rewritten last */
-    struct text bounds;                /* the first argument of __launch_bounds__ in this declaration */
-    bool is_device;                    /* this declaration is a kernel's or a device function's */
-    bool is_kernel, is_host;           /* it says __global__; it says __host__ */
-    bool device_only;                  /* between #pragma simt device_only and host_too */
+    struct text bounds, cluster; /* the first argument of __launch_bounds__ in this declaration, all of __cluster_dims__ */
+    bool is_device;              /* this declaration is a kernel's or a device function's */
+    bool is_kernel, is_host;     /* it says __global__; it says __host__ */
+    bool device_only;            /* between #pragma simt device_only and host_too */
 };
 
 /* ---- tokens.c ---- */
@@ -110,7 +110,7 @@ const struct token *find_outside_brackets(const struct source *source, const str
 const struct token *skip_brackets(const struct source *source, const struct token *token);
 /* The (, [, { or < that `token` closes. */
 const struct token *opening(const struct token *token);
-/* Past alignas(...), __attribute__((...)) or __launch_bounds__(...); `token` itself when none stands there. */
+/* Past alignas(...), __attribute__((...)), __launch_bounds__(...) or __cluster_dims__(...); `token` itself when none stands there. */
 const struct token *skip_attribute(const struct source *source, const struct token *token);
 /* Past the > that closes the < at `token`, and what is between; NULL when there is none. */
 struct angles {

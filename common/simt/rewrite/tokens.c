@@ -188,7 +188,9 @@ const struct token *opening(const struct token *token) {
 }
 
 const struct token *skip_attribute(const struct source *source, const struct token *token) {
-    if (!is(token, "alignas") && !is(token, "__attribute__") && !is(token, "__launch_bounds__")) return token;
+    if (!is(token, "alignas") && !is(token, "__attribute__") && !is(token, "__launch_bounds__") &&
+        !is(token, "__cluster_dims__"))
+        return token;
     const struct token *parenthesis = skip_markers(token + 1);
     return is(parenthesis, "(") ? skip_brackets(source, parenthesis) : token;
 }

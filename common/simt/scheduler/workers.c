@@ -31,6 +31,33 @@ static struct {
     struct launch *launch;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
+static struct worker *new_worker(int number) {
+    struct worker *worker = resize_or_die(NULL, sizeof *worker);
+    worker->number = number;
+    worker->threads = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->threads);
+    worker->meter.counts = meter_create();
+    if (shared_create(worker)) return worker;
+    fputs("simulated device: no memory for shared memory\n", stderr);
+    abort();
+}
+
+/* False: there is no memory for the stacks. */
+static bool make_ready(struct worker *worker, struct launch *launch) {
+    if (launch->cluster > 1 && worker->second == NULL) {
+        worker->second = new_worker(worker->number);
+        worker->second->processor_clock = worker->processor_clock;
+        worker->second->cluster.rank = 1;
+        worker->second->cluster.peer = worker;
+    }
+    worker->cluster.peer = launch->cluster > 1 ? worker->second : NULL;
+    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+        of->launch = launch;
+        memset(of->hooks.sites, 0, sizeof of->hooks.sites);
+        if (!fiber_ensure_stacks(of, launch->threads)) return false;
+    }
+    return true;
+}
+
 static void *worker_main(void *data) {
     struct worker *worker = data;
     simt_worker = worker;
@@ -45,13 +72,11 @@ static void *worker_main(void *data) {
         struct launch *launch = pool.launch;
         pthread_mutex_unlock(&pool.lock);
 
-        worker->launch = launch;
-        memset(worker->hooks.sites, 0, sizeof worker->hooks.sites);
-        if (fiber_ensure_stacks(worker, launch->threads)) {
+        if (make_ready(worker, launch)) {
             while (!atomic_load(&launch->failed)) {
                 uint64_t number = atomic_fetch_add(&launch->next_block, 1);
                 if (number >= launch->end_block) break;
-                scheduler_run_block(worker, (number * launch->step + launch->offset) % launch->blocks);
+                scheduler_run_block(worker, (number * launch->step + launch->offset) % (launch->blocks / launch->cluster));
                 if (launch->cooperative) grid_block_done(worker);
             }
         } else {
@@ -80,13 +105,10 @@ static void start_workers(int count) {
     if (count > ROOM_FOR_WORKERS) abort(); /* api/launch.c lets no launch have so many */
     worker_threads = resize_or_die(worker_threads, (size_t)count * sizeof *worker_threads);
     for (int i = pool.count; i < count; i++) {
-        struct worker *worker = resize_or_die(NULL, sizeof *worker);
-        worker->number = i;
+        struct worker *worker = new_worker(i);
         worker->generation = pool.generation - (pool.busy > 0); /* it takes part in the launch that runs */
-        worker->threads = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->threads);
-        worker->meter.counts = meter_create();
         worker->signal.stack = resize_or_die(NULL, 1 << 16);
-        if (!shared_create(worker) || pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
+        if (pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
             fputs("simulated device: cannot start its threads\n", stderr);
             abort();
         }
@@ -101,7 +123,9 @@ enum { LIMITS_OF_BLOCK = 6 };
 static void wake_stuck_workers(int64_t limit_ns, uint64_t *progress, int64_t *progress_ns) {
     uint64_t sum = 0;
     int64_t now = watchdog_clock_ns();
-    for (int i = 0; i < pool.count; i++) sum += atomic_load_explicit(&pool.workers[i]->watchdog.progress, memory_order_relaxed);
+    for (int i = 0; i < pool.count; i++)
+        for (const struct worker *of = pool.workers[i]; of != NULL; of = of->second)
+            sum += atomic_load_explicit(&of->watchdog.progress, memory_order_relaxed);
     if (sum != *progress) *progress = sum, *progress_ns = now;
     bool none = now - *progress_ns > limit_ns;
     for (int i = 0; i < pool.count; i++) {
@@ -205,5 +229,5 @@ void simt_run(struct launch *launch) {
         replace_parked_workers(launch);
     }
     pthread_mutex_unlock(&pool.lock);
-    event_launch_ended(launch);
+    if (launch->wanted[0] == 0) event_launch_ended(launch);
 }

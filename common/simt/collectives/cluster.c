@@ -1,0 +1,130 @@
+/* Clusters of two blocks (PTX ISA, sections "barrier.cluster", "mapa" and "mbarrier.arrive"). Both blocks run on one CPU thread, each
+ * with a worker of its own, and are judged as one block of twice as many threads with two shared memories. What a thread does to
+ * the other block's memory and barriers it does in that block's place: simt_worker is the other worker for so long. */
+#include "async_work.h"
+#include "collectives.h"
+
+#include "device_memory.h"
+#include "events.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+unsigned simt_cluster_rank(void) { return simt_worker->cluster.rank; }
+unsigned simt_cluster_size(void) { return simt_worker->launch->cluster; }
+
+void cluster_start(struct worker *worker) { async_work_of(worker); }
+
+/* Whose shared memory an address of the cluster names. */
+static struct worker *target_of(size_t *address, const char *what, const void *pc) {
+    size_t given = *address;
+    struct worker *of = shared_worker_of(address);
+    if (of == NULL)
+        simt_fail(cudaErrorIllegalAddress, "%s: %s: %#zx is no address of shared memory in a cluster of %u blocks",
+                  source_line(pc), what, given, simt_worker->launch->cluster);
+    return of;
+}
+
+size_t simt_mapa(size_t address, unsigned rank) {
+    const void *pc = __builtin_return_address(0);
+    target_of(&address, "mapa", pc);
+    if (rank >= simt_worker->launch->cluster)
+        simt_fail(cudaErrorLaunchFailure, "%s: mapa: the cluster has no block %u: it has %u", source_line(pc), rank,
+                  simt_worker->launch->cluster);
+    return cluster_address(address, rank);
+}
+
+void *simt_map_shared(const void *pointer, unsigned rank) {
+    const void *pc = __builtin_return_address(0);
+    if (!simt_is_shared(pointer) || rank >= simt_worker->launch->cluster)
+        simt_fail(cudaErrorLaunchFailure, "%s: map_shared_rank(): %s", source_line(pc),
+                  simt_is_shared(pointer) ? "the cluster has no block of this rank" : "the pointer leads to no shared memory");
+    return simt_shared_pointer(cluster_address(simt_shared_address(pointer), rank));
+}
+
+struct worker *cluster_act_in(struct worker *of, bool remembered, const void *pc) {
+    struct worker *own = simt_worker;
+    distributed_use(of, remembered, pc);
+    simt_worker = of;
+    return own;
+}
+
+void simt_remote_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    async_work_of(simt_worker);
+    struct worker *of = target_of(&address, what, pc), *own = cluster_act_in(of, true, pc);
+    transaction_arrive(address, count, bytes, what, file, line, pc);
+    simt_worker = own;
+}
+
+/* ---- the barrier of a cluster ------------------------------------------------------------------------------------------------ */
+
+static struct async_work *rows_of(const struct worker *worker) {
+    return worker->cluster.rank == 0 ? worker->async.work : worker->cluster.peer->async.work;
+}
+
+/* All threads of the cluster that have not returned have arrived. */
+static void try_to_end(struct worker *worker, const struct thread *last) {
+    struct worker *peer = worker->cluster.peer;
+    unsigned arrived = worker->cluster.arrived, alive = worker->alive;
+    if (peer != NULL) arrived += peer->cluster.arrived, alive += peer->alive;
+    if (arrived == 0 || arrived < alive) return;
+    struct async_work *work = rows_of(worker);
+    memcpy(work->cluster_over, work->cluster_row, work->width * sizeof *work->cluster_row);
+    for (struct worker *of = worker; of != NULL; of = of == worker ? peer : NULL) {
+        of->cluster.arrived = 0;
+        of->cluster.round++;
+        event_phase_ended(of, last);
+    }
+}
+
+static int is_over(void *data) {
+    const struct thread *thread = data;
+    return thread->home->cluster.round != thread->cluster_round;
+}
+
+static void describe(void *data, char *text, size_t room) {
+    const struct worker *own = ((const struct thread *)data)->home, *peer = own->cluster.peer;
+    int length = snprintf(text, room, "for the barrier of the cluster, to which %u of the block's %u threads have come",
+                          own->cluster.arrived, own->alive);
+    if (peer != NULL)
+        snprintf(text + length, room - (size_t)length, ", and of block (%u,%u,%u) %u of %u", peer->block_index.x,
+                 peer->block_index.y, peer->block_index.z, peer->cluster.arrived, peer->alive);
+}
+
+void simt_cluster_arrive(const char *file, int line) {
+    struct thread *self = simt_self;
+    async_work_of(simt_worker);
+    self->last_pc = __builtin_return_address(0);
+    if (self->at_cluster)
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "%s:%d: barrier.cluster.arrive: this thread has arrived already, at %s:%d, and must wait before it arrives again",
+            file, line, self->cluster_place.file, self->cluster_place.line);
+    self->place = self->cluster_place = (struct place){"barrier.cluster.arrive", file, line};
+    self->at_cluster = true;
+    self->cluster_round = simt_worker->cluster.round;
+    async_release(simt_worker, self, rows_of(simt_worker)->cluster_row);
+    simt_worker->cluster.arrived++;
+    try_to_end(simt_worker, self);
+}
+
+void simt_cluster_wait(const char *file, int line) {
+    static const struct simt_condition over = {"barrier.cluster.wait", is_over, describe};
+    struct thread *self = simt_self;
+    self->last_pc = __builtin_return_address(0);
+    if (!self->at_cluster)
+        simt_fail(cudaErrorLaunchFailure,
+                  "%s:%d: barrier.cluster.wait: this thread has not arrived: barrier.cluster.arrive must come first", file,
+                  line);
+    simt_wait_until(&over, self, file, line);
+    self->at_cluster = false;
+    async_acquire(simt_worker, self, rows_of(simt_worker)->cluster_over);
+}
+
+void cluster_thread_done(struct worker *worker, const struct thread *thread) {
+    worker->cluster.last = thread;
+    if (thread->at_cluster && !is_over((void *)thread)) worker->cluster.arrived--;
+    if (worker->async.on) try_to_end(worker, thread);
+}

@@ -1,0 +1,53 @@
+/* Distributed shared memory: a block of a cluster accesses the shared memory of the other one.
+ *
+ * Rule 18. Before its first such access a thread must have learnt that the other block has begun, and a block may end only when one of
+ * its threads has learnt of all such accesses to its memory: a barrier of the cluster does both. Learnt is what the rows of
+ * async_shadow.h say, so that a fault is found in whatever order the two blocks run. */
+#include "device_memory.h"
+
+#include "async_shadow.h"
+#include "report.h"
+
+#include <string.h>
+
+static void report_end(const struct worker *ended, const struct thread *user, const void *access) {
+    const struct thread *last = ended->cluster.last;
+    const struct uint3 block = ended->block_index;
+    simt_fail_at(
+        user, cudaErrorLaunchFailure,
+        "%s: access to shared memory of block (%u,%u,%u) of the cluster, which may have ended: its last thread, (%u,%u,%u), "
+        "was last seen at %s, and none of its threads has waited for this access. Let both blocks wait at the barrier of the "
+        "cluster (barrier.cluster, cluster.sync()) before they end",
+        source_line(access), block.x, block.y, block.z, last->index.x, last->index.y, last->index.z,
+        last->last_pc != NULL ? source_line(last->last_pc) : "no access to memory");
+}
+
+void distributed_use(const struct worker *of, bool remembered, const void *pc) {
+    struct thread *self = simt_self;
+    if (of == self->home) return;
+    bool begun = self->remote_pc != NULL;
+    for (unsigned t = 0; t < of->launch->threads && !begun; t++) begun = row_of(self)[of->threads[t].number] > 0;
+    if (!begun)
+        simt_fail(
+            cudaErrorLaunchFailure,
+            "%s: access to shared memory of block (%u,%u,%u) of the cluster, which may not have begun: let both blocks wait at "
+            "the barrier of the cluster (barrier.cluster, cluster.sync()) first",
+            source_line(pc), of->block_index.x, of->block_index.y, of->block_index.z);
+    if (of->alive == 0) report_end(of, self, pc);
+    if (remembered) self->remote_pc = pc, self->remote_clock = self->clock;
+}
+
+void distributed_end(struct worker *worker) {
+    const struct worker *peer = worker->cluster.peer;
+    const struct async_shadow *shadow = worker->async.shadow;
+    memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
+    for (unsigned t = 0; t < worker->launch->threads; t++)
+        for (unsigned u = 0; u < shadow->numbers; u++)
+            if (row_of(&worker->threads[t])[u] > shadow->scratch[u]) shadow->scratch[u] = row_of(&worker->threads[t])[u];
+    for (unsigned t = 0; t < worker->launch->threads; t++) {
+        const struct thread *other = &peer->threads[t];
+        if (other->remote_pc == NULL || other->remote_clock < shadow->scratch[other->number]) continue;
+        report_end(worker, other, other->remote_pc);
+        return;
+    }
+}
