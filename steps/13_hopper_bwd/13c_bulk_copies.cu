@@ -72,7 +72,7 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T) + Br * sizeof(float));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
                 bulk_load(D_smem + stage * Br, D + at, Br * sizeof(float), dO_full + stage);
-                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2);
+                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2); // redundant: released after dO
                 mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T) + Br * sizeof(float));
                 load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
                 bulk_load(L2_smem + stage * Br, L2 + at, Br * sizeof(float), Q_full + stage);

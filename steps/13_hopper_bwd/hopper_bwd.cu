@@ -207,7 +207,7 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
         int i = 0; // a tile's first row attends to the fewest keys
         for (; i < tiles && key0 + Bc > attended_keys(p, row_tile(i) * Br); i++) visit(i, true);
         for (; i < tiles; i++) visit(i, false);
-        wgmma_wait<0>(); // S, once more
+        wgmma_wait<0>(); // redundant: nothing touches the S that was started once more
     }
     size_t first = (size_t)head * p.N_kv * p.d;
     store_fragments(dV + first, dV_reg, 1.0f, key0 + my_key, p.N_kv, p.d);

@@ -5,7 +5,7 @@
 # mutant.sh make NAME [BUILD]: its program, build/sim/tests/mutants/NAME (or of another build), and what it is made of.
 # mutant.sh catch NAME BUILD: make it in a folder of its own and run it over a few problems; succeed, and remove the folder, when
 # one of them catches it in the way that the change's header names, several joined by " or ":
-#     caught by: wrong result | race | unwritten | out of bounds | misaligned | copy under way | barrier | asynchronous
+#     caught by: wrong result | race | unwritten | out of bounds | misaligned | copy under way | barrier | asynchronous | deadlock
 # or when it is right and yet its traffic is not the recorded one:
 #     caught by: traffic
 # or, where the program is that of tests/test_step.c with the broken kernels, when this test of it fails:
@@ -119,6 +119,7 @@ message_of() { # DETECTOR
     misaligned) echo '\.cuh?:[0-9]+: .* multiple of (8|16)|isaligned' ;;
     barrier) echo 'barrier' ;;
     asynchronous) echo 'asynchronous|async proxy|wgmma|(copy|store) of a tensor|mbarrier|tensor map|bar\.sync|cp\.async\.bulk' ;;
+    deadlock) echo 'deadlock: no thread can go on' ;;
     esac
 }
 

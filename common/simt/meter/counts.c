@@ -262,7 +262,7 @@ void meter_event(struct worker *worker, int warp, const struct place *place) {
 }
 
 void meter_flag(struct worker *worker) {
-    if (worker->meter.counted) worker->meter.counts->flag_accesses++;
+    if (worker->meter.on && worker->meter.counted) worker->meter.counts->flag_accesses++;
 }
 
 static void add_basic_block(struct meter *meter, const void *pc, uint64_t times) {
