@@ -765,3 +765,21 @@ template <bool CORRECT> __global__ static void box_between_units(MAP, int *out) 
 }
 FAULT(box_between_units, cudaErrorIllegalInstruction, "8 bytes into a row: that must be a multiple of 16",
       FIRST(T, in[i]), box_between_units<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+// A store that begins a row before the tensor; a load may.
+template <bool CORRECT> __global__ static void store_before_the_tensor(MAP, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(smem, &map, 0, 0, 0, &full);
+        mbarrier_wait(&full, 0);
+        tma_store(&map, 0, CORRECT ? 0 : -1, 0, smem); // here
+        tma_commit();
+        tma_wait<0>();
+    }
+    __syncthreads();
+    out[threadIdx.x] = smem[threadIdx.x];
+}
+FAULT(store_before_the_tensor, cudaErrorIllegalInstruction, "no store begins before 0", FIRST(T, in[i]),
+      store_before_the_tensor<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))

@@ -203,6 +203,11 @@ void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int
     const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
     async_work_of(simt_worker);
     struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, from, __builtin_return_address(0));
+    for (int d = 0; d < rank; d++) /* seen on an H200; a load may begin there */
+        if (at[d] < 0)
+            simt_fail(cudaErrorIllegalInstruction,
+                      "%s: cp.async.bulk.tensor: it stores a box from coordinate %d on: no store begins before 0",
+                      source_line(copy.pc), at[d]);
     store(&copy);
 }
 
