@@ -38,6 +38,8 @@ struct memory_place {
     bool whole;                          /* all the bytes that were asked for lie in the same allocation, array or section */
 };
 struct memory_place memory_place(uintptr_t address, size_t bytes);
+/* Shared memory, or the running thread's own stack: what instructions on global memory do not reach. */
+bool memory_is_private(uintptr_t address);
 
 void *memory_allocate(size_t bytes, enum memory_kind kind, int device); /* poison; NULL when there is not enough */
 void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes);
