@@ -1,5 +1,5 @@
 // Hopper's instructions: copies by maps and addresses that the kernel chooses, products that write registers later than their
-// call, and the host's way to a tensor map. In task 12a the code is in the producer's loop, one thread; in 13a it is the writer's.
+// call, and the host's way to a tensor map. In task 12a the code is in the producer's loop, one thread, as in 13a.
 
 //! a forged map whose tensor lies in the host's memory
 //: task 12a
@@ -74,11 +74,12 @@ CUtensorMap made; make_tensor_map(&made, BF16, O, 1, 1, 8, 8);
 //: says calls cuTensorMapEncodeTiled, which is no function of kernels
 cuTensorMapEncodeTiled(nullptr, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, nullptr, nullptr, nullptr, nullptr, nullptr, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 //! a product that writes registers of a function that has returned, where others keep their return addresses by then
-//: task 13a
+//: task b15
+//: change
 //: says a store past
 //: alone machine -> access to address|signal|status
 struct later {
-    static __device__ void start(const T *A) { float C[8][4]; wgmma_fence(); wgmma<true>(T(), C, swizzled_tile(A, 0), swizzled_tile(A, 0), false); wgmma_commit(); }
+    static __device__ void start(const __half *A) { float C[8][4]; wgmma_fence(); wgmma<true>(__half(), C, swizzled_tile(A, 0), swizzled_tile(A, 0), false); wgmma_commit(); }
     static __device__ int end(int n) {
         int (*volatile again)(int) = end; // a call that is not inlined
         volatile int kept = n;
@@ -86,16 +87,24 @@ struct later {
         return kept;
     }
 };
-void (*volatile start)(const T *) = later::start; int (*volatile end)(int) = later::end;
-mbarrier_wait(KV_full, 0); start(K_smem); if (end(8) == 12345) return;
+__device__ void attack(const void *K) {
+    void (*volatile start)(const __half *) = later::start; int (*volatile end)(int) = later::end;
+    start((const __half *)K); if (end(8) == 12345) wgmma_fence();
+}
 //! a product that writes beyond the frames of the kernel
-//: task 13a
+//: task b15
+//: change
 //: says a store past|no local variables
-float C[8][4]; mbarrier_wait(KV_full, 0); wgmma_fence(); wgmma<true>(T(), *(float (*)[8][4])((char *)C + 8192), swizzled_tile(K_smem, 0), swizzled_tile(K_smem, 0), false); wgmma_commit(); wgmma_wait<0>();
+__device__ void attack(const void *K) {
+    float C[8][4]; wgmma_fence(); wgmma<true>(__half(), *(float (*)[8][4])((char *)C + 8192), swizzled_tile(K, 0), swizzled_tile(K, 0), false); wgmma_commit(); wgmma_wait<0>();
+}
 //! a product of matrices beyond shared memory
-//: task 13a
+//: task b15
+//: change
 //: says in no array
-float C[8][4]; mbarrier_wait(KV_full, 0); wgmma_fence(); wgmma<true>(T(), C, swizzled_tile(K_smem, 0), swizzled_tile(K_smem, 0) | 0x3fff, false); wgmma_commit(); wgmma_wait<0>();
+__device__ void attack(const void *K) {
+    float C[8][4]; wgmma_fence(); wgmma<true>(__half(), C, swizzled_tile(K, 0), swizzled_tile(K, 0) | 0x3fff, false); wgmma_commit(); wgmma_wait<0>();
+}
 //! a parameter's constructor has a tensor map made over the harness's memory
 //: task b13
 //: change
