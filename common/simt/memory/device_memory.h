@@ -80,7 +80,7 @@ void shared_start_block(struct worker *worker); /* poison it, forget the arrays 
 /* ---- shared memory of the other block of a cluster: distributed.c ---- */
 /* By the running thread; `remembered`: the block must wait for it before it ends. For copies it must wait anyway. */
 void distributed_use(const struct worker *of, bool remembered, const void *pc);
-void distributed_end(struct worker *worker);                   /* all threads of the block have returned */
+void distributed_end(struct worker *worker); /* all threads of the block have returned */
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
 void describe_address(uintptr_t address, char *text, size_t room);
