@@ -53,7 +53,8 @@ static bool may_call(const char *name, const char *abi) {
     static const char words[] =
         " _GLOBAL_OFFSET_TABLE_ __gxx_personality_v0 _Unwind_Resume __sanitizer_cov_trace_pc __stack_chk_fail threadIdx"
         " blockIdx blockDim gridDim warpSize printf puts putchar __assert_fail cudaGetLastError cudaFuncSetAttribute"
-        " cudaGetDevice cudaDeviceGetAttribute cudaMemsetAsync acosf asinf atanf atan2f cbrtf ceilf copysignf cosf coshf"
+        " cudaGetDevice cudaDeviceGetAttribute cudaMemsetAsync cudaGetDriverEntryPointByVersion acosf asinf atanf atan2f cbrtf "
+        "ceilf copysignf cosf coshf"
         " erff erfcf expf exp2f exp10f expm1f fabsf fdimf floorf fmaf fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf"
         " log2f log10f log1pf lrintf nearbyintf powf rintf roundf sinf sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp"
         " exp2 log log2 fma fmax fmin fabs sqrt pow floor ceil llrintf lroundf llroundf lrint llrint lround llround rint"

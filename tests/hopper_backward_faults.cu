@@ -448,3 +448,25 @@ __global__ static void additions_in_no_order(const int *in, float *out) {
 }
 PATTERN(additions_in_no_order, FIRST(T, bits_of(3 * BLOCKS * (float)in[i])),
         additions_in_no_order<<<BLOCKS, T, SLAB_BYTES>>>(in, (float *)out))
+
+// ---- global memory only
+
+template <bool CORRECT> __global__ static void reduction_over_a_local_array(const int *in, float *out) {
+    float *slab = (float *)smem, mine[T] = {};
+    fill_slab(slab, in);
+    if (threadIdx.x == 0) {
+        bulk_reduce_add(CORRECT ? out : mine, slab, SLAB_BYTES); // here
+        tma_commit();
+        tma_wait<0>();
+    }
+}
+FAULT(reduction_over_a_local_array, cudaErrorIllegalAddress, "the other side must be global memory",
+      FIRST(T, bits_of((float)in[i])), reduction_over_a_local_array<CORRECT><<<1, T, SLAB_BYTES>>>(in, (float *)out))
+
+template <bool CORRECT> __global__ static void semaphore_of_a_local_variable(const int *in, int *out, int *semaphore) {
+    int mine = 0;
+    if (threadIdx.x == 0) semaphore_raise(CORRECT ? semaphore : &mine); // here
+    out[threadIdx.x] = in[threadIdx.x] + mine;
+}
+FAULT(semaphore_of_a_local_variable, cudaErrorIllegalAddress, "not of global memory", FIRST(T, in[i]),
+      semaphore_of_a_local_variable<CORRECT><<<1, T>>>(in, out, new_semaphore()))

@@ -42,7 +42,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *result, CUtensorMapDataType type, c
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
     (void)promotion;
     static const uint8_t swizzles[] = {1, 2, 4, 8};
-    if (result == NULL || (uintptr_t)result % 64 != 0) return refuse("the map is not at a multiple of 64 bytes");
+    if (result == NULL || (uintptr_t)result % TENSOR_MAP_ALIGNMENT != 0)
+        return refuse("the map is not at a multiple of 64 bytes");
     if (rank < 1 || rank > MOST_DIMENSIONS) return refuse("there are tensors of 1 to 5 dimensions");
     if ((uintptr_t)address % 16 != 0) return refuse("the tensor does not begin at a multiple of 16 bytes");
     if ((unsigned)type >= sizeof element_bytes || (unsigned)swizzle > CU_TENSOR_MAP_SWIZZLE_128B)

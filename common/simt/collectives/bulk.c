@@ -18,6 +18,11 @@
 static void judge_global(const struct tensor_copy *copy, uintptr_t global, uint64_t inside, enum access_kind kind) {
     if (inside == 0) return;
     size_t first = (size_t)__builtin_ctzll(inside), bytes = (size_t)__builtin_popcountll(inside);
+    if (memory_is_private(global + first))
+        simt_fail(cudaErrorIllegalAddress,
+                  "%s: an asynchronous copy between shared memory and %s: the other side must be global memory",
+                  source_line(copy->pc),
+                  shared_offset_of(simt_worker, global + first) < SHARED_BYTES_MAX ? "shared memory" : "a local variable");
     bool metering = simt_worker->meter.on;
     simt_worker->meter.on = false;
     simt_check_access((const void *)(global + first), bytes, kind, kind == ACCESS_ATOMIC, copy->pc);

@@ -44,6 +44,8 @@ static void check(const void *word, enum access_kind kind, const char *what, boo
         simt_fail(cudaErrorNotSupported,
                   "%s: %s in a block of a cluster: the simulated device has semaphores between other blocks", source_line(pc),
                   what);
+    if (memory_is_private((uintptr_t)word))
+        simt_fail(cudaErrorIllegalAddress, "%s: %s at an address that is not of global memory", source_line(pc), what);
     atomic_store_explicit(&simt_worker->launch->has_semaphores, true, memory_order_relaxed);
     bool metering = simt_worker->meter.on;
     simt_worker->meter.on = metering && metered;

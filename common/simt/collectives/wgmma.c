@@ -20,6 +20,7 @@
 #include "collectives.h"
 #include "device_memory.h"
 #include "events.h"
+#include "hooks.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -210,6 +211,7 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
     if (N < 8 || N > MOST_COLUMNS || N % 8 != 0 || (uintptr_t)C - simt_self->stack > STACK_BYTES - (size_t)N / 2 * sizeof *C)
         simt_fail(cudaErrorIllegalAddress, "%s: wgmma: its accumulators are no local variables: they must be registers",
                   source_line(pc));
+    confined_registers(C, (size_t)N / 2 * sizeof *C, __builtin_frame_address(0));
     if (count != N / 2)
         simt_fail(cudaErrorNotSupported, "%s: wgmma: its accumulators must be one array, in order, for the simulated device",
                   source_line(pc));
@@ -276,7 +278,10 @@ static void finish(const struct simt_lanes *lanes) {
 
 void simt_wgmma_wait(unsigned groups, const char *file, int line) {
     static const struct simt_collective instruction = {"wgmma.wait_group", finish, 1};
-    async_work_of(simt_worker);
+    const struct warp_products *products = products_of(simt_self);
+    for (unsigned i = 0; i < products->count; i++) /* their function may have returned */
+        confined_registers(products->list[i].C[simt_lane()], (size_t)products->list[i].N / 2 * sizeof(float),
+                           __builtin_frame_address(0));
     collective_meet(&instruction, 0xffffffffu, &groups, NULL, file, line, __builtin_return_address(0));
 }
 

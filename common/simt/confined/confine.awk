@@ -77,7 +77,7 @@ function control(name, operand) {
     if (name ~ /^j/ && operand ~ /^\*/) refuse("device code jumps through a pointer")
     if (operand ~ /^\*/) judged("call", "\tmovq\t" moved(substr(operand, 2), 16) ", %rdi\n")
     if (operand ~ /^cuda/) judged("host", "")
-    if (match(operand, /^(printf|memset|sincosf?|frexpf?|modff?|remquof?)(@PLT)?$/)) sub(/\t[a-z]+(@PLT)?$/, "\tsimt_confined_" operand)
+    if (match(operand, /^(printf|memset|sincosf?|frexpf?|modff?|remquof?|cudaGetDriverEntryPointByVersion)(@PLT)?$/)) sub(/\t[A-Za-z]+(@PLT)?$/, "\tsimt_confined_" operand)
     instruction(name, $0)
 }
 FNR == 1 { split("", file) }

@@ -5,7 +5,7 @@
  * hook has just judged, so counted, and what is no access on a card: the thread's stack and what a launch hands over.
  *
  * These functions keep all registers but the flags, which their caller keeps: a store is no call to the compiler. */
-#include "cuda_runtime.h"
+#include "cuda.h"
 #include "hooks.h"
 #include "report.h"
 
@@ -102,10 +102,13 @@ FROM(2)
 FROM(4)
 FROM(8)
 
-/* A function whose address is taken begins with endbr64. */
+static __typeof__(cuTensorMapEncodeTiled) encode_tensor_map;
+
+/* A function whose address is taken begins with endbr64. The host's part may call one more. */
 KEEPS_REGISTERS void simt_confined_call(uintptr_t code) {
     static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     const struct frame *own = __builtin_frame_address(0);
+    if (simt_self == NULL && code == (uintptr_t)encode_tensor_map) return;
     bool begins = is_confined(code);
     for (size_t i = 0; i < sizeof endbr64; i++) begins = begins && ((const unsigned char *)code)[i] == endbr64[i];
     if (!begins) refuse("a call through a pointer that is no function of this file", (void *)own->return_address);
@@ -116,7 +119,41 @@ KEEPS_REGISTERS void simt_confined_host(void) {
     if (simt_self != NULL) refuse("device code calls the runtime API", (void *)own->return_address);
 }
 
+/* ---- tensor maps: the driver's function, as the host's part finds it. It stores through a pointer and loads through four. ---- */
+
+static CUresult encode_tensor_map(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                  const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
+                                  const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                                  CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+    const struct frame *own = __builtin_frame_address(0);
+    check_store((uintptr_t)map, sizeof *map, own);
+    for (cuuint32_t d = 0; d < rank && d < 5; d++) {
+        check_load((uintptr_t)(sizes + d), sizeof *sizes, own);
+        check_load((uintptr_t)(box + d), sizeof *box, own);
+        check_load((uintptr_t)(element_strides + d), sizeof *element_strides, own);
+        if (d > 0) check_load((uintptr_t)(strides + d - 1), sizeof *strides, own);
+    }
+    return cuTensorMapEncodeTiled(map, type, rank, address, sizes, strides, box, element_strides, interleave, swizzle,
+                                  promotion, fill);
+}
+
+cudaError_t simt_confined_cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
+                                                           unsigned long long flags,
+                                                           enum cudaDriverEntryPointQueryResult *found) {
+    const struct frame *own = __builtin_frame_address(0);
+    check_store((uintptr_t)function, sizeof *function, own);
+    check_store((uintptr_t)found, sizeof *found, own);
+    cudaError_t error = cudaGetDriverEntryPointByVersion(symbol, function, version, flags, found);
+    if (error == cudaSuccess && *function != NULL) *function = (void *)(uintptr_t)encode_tensor_map; /* there is no other */
+    return error;
+}
+
 /* ---- functions of the C library that store through pointers ---- */
+
+/* An instruction writes them later than its call: asked again when it does. */
+void confined_registers(const void *registers, size_t bytes, const void *own) {
+    if (IS_CONFINED) check_store((uintptr_t)registers, bytes, own);
+}
 
 static void check_result(void *pointer, size_t bytes, const struct frame *own) {
     uintptr_t address = (uintptr_t)pointer;

@@ -11,6 +11,16 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
 /* Add `count` floats, each by an atomic addition; judged before. */
 void atomic_add_floats(float *address, const float *operand, size_t count);
 
+/* Confined code: the thread's registers that an instruction writes must lie in frames of its own functions, or the launch fails.
+ * `own`: of the runtime's function that has been called, by __builtin_frame_address(0). */
+#ifdef __x86_64__
+void confined_registers(const void *registers, size_t bytes, const void *own);
+#else
+static inline void confined_registers(const void *registers, size_t bytes, const void *own) {
+    (void)registers, (void)bytes, (void)own;
+}
+#endif
+
 void __sanitizer_cov_trace_pc(void);
 
 /* Plain accesses of the host's code in a kernel file, or NULL: api/host.c looks at them now and then. */

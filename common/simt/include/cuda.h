@@ -13,8 +13,11 @@ typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
 /* ---- tensor maps: what cp.async.bulk.tensor copies by ---- */
+#ifndef SIMT_TENSOR_MAP_ALIGNMENT /* 16 in confined code, whose stack frames are aligned to no more (confined/confine.awk) */
+#define SIMT_TENSOR_MAP_ALIGNMENT 128
+#endif
 typedef struct CUtensorMap_st {
-    cuuint64_t opaque[16] __attribute__((aligned(128)));
+    cuuint64_t opaque[16] __attribute__((aligned(SIMT_TENSOR_MAP_ALIGNMENT)));
 } CUtensorMap;
 typedef enum {
     CU_TENSOR_MAP_DATA_TYPE_UINT8,

@@ -2,13 +2,13 @@
 #ifndef SIMT_TENSOR_MAP_H
 #define SIMT_TENSOR_MAP_H
 
-#include <stdint.h>
+#include "machine.h"
 
-/* Of a map's address. g++ keeps 64 for a parameter that is passed by value on x86-64, and 16 on 64-bit Arm. */
+/* Of a map's address. g++ keeps 64 for a parameter that is passed by value on x86-64, and 16 on 64-bit Arm and in confined code. */
 #ifdef __aarch64__
-enum { TENSOR_MAP_ALIGNMENT = 16 };
+#define TENSOR_MAP_ALIGNMENT 16
 #else
-enum { TENSOR_MAP_ALIGNMENT = 64 };
+#define TENSOR_MAP_ALIGNMENT (IS_CONFINED ? 16 : 64)
 #endif
 enum { TENSOR_MAP_MAGIC = 0x544d4150, MOST_DIMENSIONS = 5 };
 

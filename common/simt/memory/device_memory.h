@@ -38,6 +38,8 @@ struct memory_place {
     bool whole;                          /* all the bytes that were asked for lie in the same allocation, array or section */
 };
 struct memory_place memory_place(uintptr_t address, size_t bytes);
+/* Shared memory, or the running thread's own stack: what instructions on global memory do not reach. */
+bool memory_is_private(uintptr_t address);
 
 void *memory_allocate(size_t bytes, enum memory_kind kind, int device); /* poison; NULL when there is not enough */
 void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes);
@@ -78,7 +80,7 @@ void shared_start_block(struct worker *worker); /* poison it, forget the arrays 
 /* ---- shared memory of the other block of a cluster: distributed.c ---- */
 /* By the running thread; `remembered`: the block must wait for it before it ends. For copies it must wait anyway. */
 void distributed_use(const struct worker *of, bool remembered, const void *pc);
-void distributed_end(struct worker *worker);                   /* all threads of the block have returned */
+void distributed_end(struct worker *worker); /* all threads of the block have returned */
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
 void describe_address(uintptr_t address, char *text, size_t room);

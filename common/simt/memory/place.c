@@ -55,3 +55,7 @@ struct memory_place memory_place(uintptr_t address, size_t bytes) {
             return (struct memory_place){sections[i].kind, NULL, bytes <= sections[i].stop - address};
     return (struct memory_place){HOST, NULL, true};
 }
+
+bool memory_is_private(uintptr_t address) {
+    return shared_offset_of(simt_worker, address) < SHARED_BYTES_MAX || address - simt_self->stack < STACK_BYTES;
+}
