@@ -174,7 +174,7 @@ def bounds(chapter):
         assert max(share.values()) < 1, f"{rung} is faster than one of its units: a constant or a count is wrong"
         points.append([rung, counted[causes.TIME] / 1000, share])
     size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}, {'bf16' if products else 'fp32'}"
-    words = PASSES["bwd" if chapter in ("09", "11") else "fwd"]
+    words = PASSES["bwd" if chapter in ("09", "11", "13") else "fwd"]
     first, last = ({unit.partition(" (")[0].partition(" of ")[0]: round(100 * of) for unit, of in share.items()} for _, _, share in (points[0], points[-1]))
     at = [", ".join(unit for unit in of if of[unit] >= max(of.values()) - 2) for of in (first, last)]
     finding = f"Busiest: {at[0]} {max(first.values())} %, at last {at[1] if at[1] != at[0] else ''} {max(last.values())} %".replace("  ", " ")
