@@ -9,6 +9,7 @@ from records import DASH, need, options_of
 
 COMPARED = COUNTED["compared"]
 LEAST_RATIO, MOST_RATIO, LEAST_SHARE, SMALL_SHARE = 0.95, 1.05, 0.98, 1e-3
+DIFFERS = "the card's own count differs from run to run"  # a cause
 
 
 def plain_kernel(name):
@@ -58,8 +59,9 @@ def truth_rows(book):
     for line in drawn:
         need(line["options"] in sizes[line["commit"]], f"truth: {line['options']} does not follow from the commit {line['commit']}")
     rows = comparisons(book)
-    agree = sum(bool(row.agree) for row in rows)
-    need(agree >= LEAST_SHARE * len(rows), f"truth: only {agree} of {len(rows)} counts agree")
+    repeatable = [row for row in rows if not (row.cause or "").startswith(DIFFERS)] # with the others nothing can agree
+    agree = sum(bool(row.agree) for row in repeatable)
+    need(agree >= LEAST_SHARE * len(repeatable), f"truth: only {agree} of {len(repeatable)} counts agree")
     for row in rows:
         need(row.agree or row.cause, f"truth: {row.run['step']} {row.run['options']}, {row.kernel}: {row.what} {row.ours}, on the card "
              f"{row.theirs}{'' if row.without is None else f', without what counters.json names {row.without}'}; no cause is known")

@@ -100,8 +100,7 @@ static void issue_load(const struct tensor_copy *copy, size_t offset, uintptr_t 
     memset(simt_worker->shared.start + offset, memory_poison, UNIT);
 }
 
-/* `counts`: a copy into several blocks counts once. */
-static void load(struct tensor_copy *copy, const char *what, size_t barrier_address, bool counts) {
+static void load(struct tensor_copy *copy, const char *what, size_t barrier_address) {
     struct transaction *barrier = transaction_of(barrier_address, what, copy->pc);
     if (!barrier->fenced)
         simt_fail(cudaErrorLaunchFailure,
@@ -112,7 +111,7 @@ static void load(struct tensor_copy *copy, const char *what, size_t barrier_addr
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_load);
     tile_written(copy);
-    if (counts) event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true));
+    event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true));
     transaction_load(copy);
 }
 
@@ -121,11 +120,11 @@ void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, in
     const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
     async_work_of(simt_worker);
     struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, __builtin_return_address(0));
-    load(&copy, "cp.async.bulk.tensor", barrier_address, true);
+    load(&copy, "cp.async.bulk.tensor", barrier_address);
 }
 
 /* Into each block of the cluster whose bit is set in the mask, at one place: the bytes count at the mbarrier that lies at the same
- * place in that block. The L2 cache is read once. */
+ * place in that block. The L2 cache is read once; counted are the sectors that each SM receives, as a card does. */
 void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
                                 size_t barrier_address, unsigned mask) {
     const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
@@ -142,7 +141,7 @@ void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, i
         if ((mask >> of & 1) == 0) continue;
         cluster_act_in(of == own->cluster.rank ? own : own->cluster.peer, false, pc);
         check_place(&copy, "cp.async.bulk.tensor");
-        load(&copy, "cp.async.bulk.tensor", barrier_address, (mask & ((1u << of) - 1)) == 0);
+        load(&copy, "cp.async.bulk.tensor", barrier_address);
         simt_worker = own;
     }
 }
@@ -150,7 +149,7 @@ void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, i
 void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier_address) {
     async_work_of(simt_worker);
     struct tensor_copy copy = check_bytes("cp.async.bulk", (uintptr_t)from, to, bytes, __builtin_return_address(0));
-    load(&copy, "cp.async.bulk", barrier_address, true);
+    load(&copy, "cp.async.bulk", barrier_address);
 }
 
 /* ---- stores ---------------------------------------------------------------------------------------------------------------- */
