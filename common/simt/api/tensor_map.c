@@ -20,7 +20,7 @@ static const uint8_t element_bytes[] = {
     [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = 2, [CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ] = 4, [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32] = 4,
 };
 
-static const char *check_sizes(const struct tensor_map *map, const cuuint64_t *strides, const cuuint32_t *box,
+static const char *wrong_sizes(const struct tensor_map *map, const cuuint64_t *strides, const cuuint32_t *box,
                                const cuuint32_t *element_strides) {
     for (int d = 0; d < map->rank; d++) {
         if (map->sizes[d] == 0 || map->sizes[d] > 1ull << 32) return "a size of the tensor is 0 or more than 2^32";
@@ -60,7 +60,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *result, CUtensorMapDataType type, c
         map.strides[d] = d == 0 ? map.element_bytes : strides[d - 1];
         map.box[d] = (uint16_t)box[d];
     }
-    const char *why = check_sizes(&map, strides, box, element_strides);
+    const char *why = wrong_sizes(&map, strides, box, element_strides);
     if (why != NULL) return refuse(why);
     memset(result, 0, sizeof *result);
     memcpy(result, &map, sizeof map);

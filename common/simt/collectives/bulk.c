@@ -29,7 +29,7 @@ static void judge_global(const struct tensor_copy *copy, uintptr_t global, uint6
     simt_worker->meter.on = metering;
 }
 
-static void check_place(const struct tensor_copy *copy, const char *what) {
+static void require_place(const struct tensor_copy *copy, const char *what) {
     if (copy->offset < SHARED_BYTES_MAX && shared_contains(simt_worker, copy->offset, copy->bytes)) return;
     char where[200];
     describe_address((uintptr_t)simt_worker->shared.start + copy->offset, where, sizeof where);
@@ -65,12 +65,12 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
         simt_fail(cudaErrorMisalignedAddress,
                   "%s: %s: the box in shared memory begins at %#zx: it must begin at a multiple of 128", source_line(pc), what,
                   address);
-    check_place(&copy, what);
+    require_place(&copy, what);
     return copy;
 }
 
 /* Of bytes in a row. */
-static struct tensor_copy check_bytes(const char *what, uintptr_t global, size_t address, uint32_t bytes, const void *pc) {
+static struct tensor_copy copy_of_bytes(const char *what, uintptr_t global, size_t address, uint32_t bytes, const void *pc) {
     struct tensor_copy copy = {.issuer = simt_self, .pc = pc, .offset = address, .bytes = bytes};
     copy.map.address = global;
     copy.map.swizzle = ANY_SWIZZLE;
@@ -82,7 +82,7 @@ static struct tensor_copy check_bytes(const char *what, uintptr_t global, size_t
         simt_fail(cudaErrorMisalignedAddress, "%s: %s: its bytes begin at %#zx in %s memory: that must be a multiple of 16",
                   source_line(pc), what, address % UNIT != 0 ? address : (size_t)global,
                   address % UNIT != 0 ? "shared" : "global");
-    check_place(&copy, what);
+    require_place(&copy, what);
     return copy;
 }
 
@@ -140,7 +140,7 @@ void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, i
     for (unsigned of = 0; of < own->launch->cluster; of++) {
         if ((mask >> of & 1) == 0) continue;
         cluster_act_in(of == own->cluster.rank ? own : own->cluster.peer, false, pc);
-        check_place(&copy, "cp.async.bulk.tensor");
+        require_place(&copy, "cp.async.bulk.tensor");
         load(&copy, "cp.async.bulk.tensor", barrier_address);
         simt_worker = own;
     }
@@ -148,7 +148,7 @@ void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, i
 
 void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier_address) {
     async_work_of(simt_worker);
-    struct tensor_copy copy = check_bytes("cp.async.bulk", (uintptr_t)from, to, bytes, __builtin_return_address(0));
+    struct tensor_copy copy = copy_of_bytes("cp.async.bulk", (uintptr_t)from, to, bytes, __builtin_return_address(0));
     load(&copy, "cp.async.bulk", barrier_address);
 }
 
@@ -218,7 +218,7 @@ void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int
 void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds) {
     async_work_of(simt_worker);
     struct tensor_copy copy =
-        check_bytes(adds ? "cp.reduce.async.bulk" : "cp.async.bulk", (uintptr_t)to, from, bytes, __builtin_return_address(0));
+        copy_of_bytes(adds ? "cp.reduce.async.bulk" : "cp.async.bulk", (uintptr_t)to, from, bytes, __builtin_return_address(0));
     copy.adds = adds;
     store(&copy);
 }

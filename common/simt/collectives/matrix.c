@@ -19,7 +19,7 @@ struct matrices {
     struct simt_registers registers;
 };
 
-static void check_row(const void *row, enum access_kind kind, const char *name, const void *pc) {
+static void require_row(const void *row, enum access_kind kind, const char *name, const void *pc) {
     if ((uintptr_t)row % ROW_BYTES != 0)
         simt_fail(cudaErrorMisalignedAddress, "%s: %s: the row at address %#lx does not begin at a multiple of 16 bytes",
                   source_line(pc), name, (unsigned long)(uintptr_t)row);
@@ -95,7 +95,7 @@ struct simt_registers simt_ldmatrix(size_t address, int matrices, int transposed
     void *row = simt_shared_pointer(address);
     struct matrices operand = {.row = row};
     struct simt_registers result = {{0}};
-    if ((int)(simt_self->linear % WARP_SIZE) < 8 * matrices) check_row(row, ACCESS_LDMATRIX, instruction->name, pc);
+    if ((int)(simt_self->linear % WARP_SIZE) < 8 * matrices) require_row(row, ACCESS_LDMATRIX, instruction->name, pc);
     collective_meet(instruction, 0xffffffffu, &operand, &result, file, line, pc);
     return result;
 }
@@ -109,7 +109,7 @@ void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, ui
     void *row = simt_shared_pointer(address);
     collective_meet(instruction, 0xffffffffu, &operand, elements, file, line, pc);
     if ((int)(simt_self->linear % WARP_SIZE) >= 8 * matrices) return;
-    check_row(row, ACCESS_WRITE, instruction->name, pc);
+    require_row(row, ACCESS_WRITE, instruction->name, pc);
     memcpy(row, elements, ROW_BYTES);
 }
 

@@ -44,7 +44,7 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
 
 /* Of a card's memories two have atomic operations. On the thread's own stack one could reach a return address here, and from
  * host code, which no hook judges, anything. */
-static void check_cell(const void *address, size_t bytes, const void *pc) {
+static void require_cell(const void *address, size_t bytes, const void *pc) {
     if (simt_self == NULL) {
         fprintf(stderr, "%s: an atomic operation of a kernel, in host code\n", source_line(pc));
         exit(3);
@@ -68,7 +68,7 @@ static uint32_t update_word(enum simt_atomic_operation operation, enum simt_atom
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare) {
     bool is_wide = type == SIMT_LONG || type == SIMT_SIGNED_LONG || type == SIMT_DOUBLE;
-    check_cell(address, is_wide ? 8 : 4, __builtin_return_address(0));
+    require_cell(address, is_wide ? 8 : 4, __builtin_return_address(0));
     if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) fiber_give_way(); /* perhaps a lock */
     if (is_wide) {
         uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
@@ -89,7 +89,7 @@ void atomic_add_floats(float *address, const float *operand, size_t count) {
 }
 
 void simt_reduce_add4(float *address, const float operand[4]) {
-    check_cell(address, 4 * sizeof *address, __builtin_return_address(0));
+    require_cell(address, 4 * sizeof *address, __builtin_return_address(0));
     atomic_add_floats(address, operand, 4);
 }
 

@@ -46,7 +46,7 @@ GENERAL static inline bool is_own_frame(uintptr_t address, size_t bytes, const s
     return address + bytes <= (uintptr_t)frame - kept && address + bytes > address;
 }
 
-GENERAL static inline void check_store(uintptr_t address, size_t bytes, const struct frame *own) {
+GENERAL static inline void require_store(uintptr_t address, size_t bytes, const struct frame *own) {
     const struct thread *self = simt_self;
     if (self != NULL && address - self->judged < self->judged_bytes && bytes <= self->judged_bytes - (address - self->judged))
         return;
@@ -56,10 +56,10 @@ GENERAL static inline void check_store(uintptr_t address, size_t bytes, const st
 
 #define STORE(bytes)                                                                                                           \
     KEEPS_REGISTERS void simt_confined_store##bytes(uintptr_t address) {                                                       \
-        check_store(address, bytes, __builtin_frame_address(0));                                                               \
+        require_store(address, bytes, __builtin_frame_address(0));                                                             \
     }                                                                                                                          \
     KEEPS_REGISTERS void simt_confined_range##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {              \
-        if (rcx > 0) check_store(rdi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));               \
+        if (rcx > 0) require_store(rdi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));             \
     }
 STORE(1)
 STORE(2)
@@ -77,7 +77,7 @@ GENERAL static inline bool lies_in(uintptr_t address, size_t bytes, const void *
     return address - (uintptr_t)begin < size && bytes <= size - (address - (uintptr_t)begin);
 }
 
-GENERAL static inline void check_load(uintptr_t address, size_t bytes, const struct frame *own) {
+GENERAL static inline void require_load(uintptr_t address, size_t bytes, const struct frame *own) {
     const struct thread *self = simt_self;
     if (self != NULL && lies_in(address, bytes, (void *)self->seen, self->seen_bytes)) return;
     if (lies_in(address, bytes, __executable_start, (size_t)(_end - __executable_start))) return;
@@ -92,10 +92,10 @@ GENERAL static inline void check_load(uintptr_t address, size_t bytes, const str
     refuse("a load through a pointer that leads nowhere, or that the meter cannot see", (void *)own->return_address);
 }
 
-KEEPS_REGISTERS void simt_confined_load(uintptr_t address) { check_load(address, 1, __builtin_frame_address(0)); }
+KEEPS_REGISTERS void simt_confined_load(uintptr_t address) { require_load(address, 1, __builtin_frame_address(0)); }
 #define FROM(bytes)                                                                                                            \
     KEEPS_REGISTERS void simt_confined_from##bytes(uintptr_t rdi, uintptr_t rsi, uintptr_t rdx, uintptr_t rcx) {               \
-        if (rcx > 0) check_load(rsi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));                \
+        if (rcx > 0) require_load(rsi, rcx > SIZE_MAX / 16 ? SIZE_MAX : rcx * bytes, __builtin_frame_address(0));              \
     }
 FROM(1)
 FROM(2)
@@ -126,12 +126,12 @@ static CUresult encode_tensor_map(CUtensorMap *map, CUtensorMapDataType type, cu
                                   const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
                                   CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
     const struct frame *own = __builtin_frame_address(0);
-    check_store((uintptr_t)map, sizeof *map, own);
+    require_store((uintptr_t)map, sizeof *map, own);
     for (cuuint32_t d = 0; d < rank && d < 5; d++) {
-        check_load((uintptr_t)(sizes + d), sizeof *sizes, own);
-        check_load((uintptr_t)(box + d), sizeof *box, own);
-        check_load((uintptr_t)(element_strides + d), sizeof *element_strides, own);
-        if (d > 0) check_load((uintptr_t)(strides + d - 1), sizeof *strides, own);
+        require_load((uintptr_t)(sizes + d), sizeof *sizes, own);
+        require_load((uintptr_t)(box + d), sizeof *box, own);
+        require_load((uintptr_t)(element_strides + d), sizeof *element_strides, own);
+        if (d > 0) require_load((uintptr_t)(strides + d - 1), sizeof *strides, own);
     }
     return cuTensorMapEncodeTiled(map, type, rank, address, sizes, strides, box, element_strides, interleave, swizzle,
                                   promotion, fill);
@@ -141,8 +141,8 @@ cudaError_t simt_confined_cudaGetDriverEntryPointByVersion(const char *symbol, v
                                                            unsigned long long flags,
                                                            enum cudaDriverEntryPointQueryResult *found) {
     const struct frame *own = __builtin_frame_address(0);
-    check_store((uintptr_t)function, sizeof *function, own);
-    check_store((uintptr_t)found, sizeof *found, own);
+    require_store((uintptr_t)function, sizeof *function, own);
+    require_store((uintptr_t)found, sizeof *found, own);
     cudaError_t error = cudaGetDriverEntryPointByVersion(symbol, function, version, flags, found);
     if (error == cudaSuccess && *function != NULL) *function = (void *)(uintptr_t)encode_tensor_map; /* there is no other */
     return error;
@@ -152,7 +152,7 @@ cudaError_t simt_confined_cudaGetDriverEntryPointByVersion(const char *symbol, v
 
 /* An instruction writes them later than its call: asked again when it does. */
 void confined_registers(const void *registers, size_t bytes, const void *own) {
-    if (IS_CONFINED) check_store((uintptr_t)registers, bytes, own);
+    if (IS_CONFINED) require_store((uintptr_t)registers, bytes, own);
 }
 
 static void check_result(void *pointer, size_t bytes, const struct frame *own) {
@@ -160,7 +160,7 @@ static void check_result(void *pointer, size_t bytes, const struct frame *own) {
     if (simt_self != NULL && address - simt_self->stack >= STACK_BYTES)
         simt_check_access(pointer, bytes, ACCESS_WRITE, false, (void *)own->return_address);
     else
-        check_store(address, bytes, own);
+        require_store(address, bytes, own);
 }
 
 #define WITH_RESULT(type, name, parameter, result_type, ...)                                                                   \
@@ -192,7 +192,7 @@ void *simt_confined_memset(void *to, int value, size_t bytes) {
     uintptr_t address = (uintptr_t)to, any = address | bytes | 16;
     if (bytes == 0) return to;
     if (simt_self == NULL || address - simt_self->stack < STACK_BYTES)
-        check_store(address, bytes, __builtin_frame_address(0));
+        require_store(address, bytes, __builtin_frame_address(0));
     else
         for (size_t at = 0; at < bytes; at += any & -any)
             simt_check_access((char *)to + at, any & -any, ACCESS_WRITE, false, __builtin_return_address(0));
