@@ -32,6 +32,10 @@ caught() { # KERNEL: its program, by one of the problems, with a status that is 
     ! "$folder/tests" --filter 'backward/one_bit_pattern_of_16_bits' >"$folder/output" 2>&1
 }
 
+called() { # FUNCTION of a header: by the kernel, or by another function there; of a statement in the kernel itself there is none
+    [[ ! $1 ]] || grep -q "\b$1\b" "$kernel" || (($(cat "${kernel%/*}"/*.cuh | grep -c "\b$1\b") > 1))
+}
+
 build() { # KERNEL PROGRAM OPTION...: with warnings, since a parameter may be unused then
     "$step_cc" "$1" -o "$2" --like "$step" "${@:3}" -- -Wno-error 2>"$folder/compiler" || { cat "$folder/compiler" && exit 1; }
 }
@@ -44,6 +48,7 @@ seen=0 count=0 failed=0
 for file in "$kernel" "${kernel%/*}"/*.cuh; do
     while IFS=: read -r line text; do
         [[ $text != *'redundant: '* ]] || continue
+        called "$(sed -nE "1,$line s/^__device__ .*\b(\w+)\(.*/\1/p" "$file" | tail -1)" || continue
         seen=$((seen + 1))
         [[ ! $third ]] || ((seen % 3 == third)) || continue
         cp "$kernel" "$folder/${kernel##*/}"
