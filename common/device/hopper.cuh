@@ -14,14 +14,14 @@ constexpr size_t LEAST_SHARED_BYTES_9_0 = 227 * 1024;
 
 constexpr int WARPGROUP = 128; // threads: 4 warps, the first of which is a multiple of 4
 
-/* ---- mbarrier: 8 bytes in shared memory, aligned to 8. A phase ends when `count` arrivals and all announced bytes came. */
+/* ---- mbarrier: 8 bytes in shared memory, aligned to 8. A phase ends when `count` arrivals and all announced bytes have come. */
 __device__ inline uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
 __device__ inline void mbarrier_init(uint64_t *barrier, uint32_t count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
 
-/* After the inits, by their thread: copies of the TMA may complete on the barriers. */
+/* By the thread that initialised them: from here on copies may complete on the barriers. */
 __device__ inline void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 __device__ inline void mbarrier_arrive(uint64_t *barrier) {
@@ -66,6 +66,7 @@ __device__ inline void tma_store(const CUtensorMap *map, int column, int row, in
                  : "memory");
 }
 
+/* Close a bulk group: the copies that this thread has started since the last commit. */
 __device__ inline void tma_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 /* Until the thread's bulk groups but for the newest PENDING have read their shared memory. */
@@ -78,7 +79,7 @@ template <int PENDING> __device__ inline void tma_wait() {
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-/* ---- bulk copies: one thread has the TMA copy bytes that lie one behind the other. Their number and both addresses are multiples
+/* ---- bulk copies: one thread has the TMA copy contiguous bytes. Their number and both addresses are multiples
  * of 16. */
 
 /* The bytes count at the barrier. */
@@ -103,12 +104,12 @@ __device__ inline void bulk_reduce_add(float *to_global, const float *from_share
                  : "memory");
 }
 
-/* What this thread has stored to shared memory, and knows to be stored, becomes visible to the TMA and to wgmma. */
+/* The stores to shared memory that happen before this fence become visible to the TMA and to wgmma. */
 __device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /* ---- semaphores: an int of global memory, 0 at first, by which blocks take turns. One thread waits or raises it for its block. */
 
-/* Until it has the value. What was known where it was raised is known then. */
+/* Until it has the value. What the raising thread had stored, or seen stored, is visible then. */
 __device__ inline void semaphore_wait(const int *semaphore, int value) {
     int seen;
     do asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(semaphore) : "memory");
@@ -160,7 +161,7 @@ __device__ inline void tma_load_multicast(void *tile, const CUtensorMap *map, in
 }
 
 /* Arrive at the barrier that lies where `barrier` does in the block of this rank, this one or the other. What this thread has read by
- * wgmma may be overwritten then; ordinary accesses need a release of the cluster, which waits for all earlier stores. */
+ * wgmma may be overwritten then. To publish ordinary accesses, use an arrival with .release.cluster, which waits for all earlier stores. */
 __device__ inline void mbarrier_arrive_remote(uint64_t *barrier, uint32_t rank) {
     asm volatile("{\n.reg .b32 address;\nmapa.shared::cluster.u32 address, %0, %1;\n"
                  "mbarrier.arrive.shared::cluster.b64 _, [address];\n}" ::"r"(shared_address(barrier)),
@@ -187,7 +188,7 @@ __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" 
 
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-/* Until all but the newest PENDING groups of this warpgroup are done. */
+/* Until this warp's part of all but the newest PENDING groups is done; the warpgroup's other warps may be behind. */
 template <int PENDING> __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }

@@ -22,7 +22,7 @@ constexpr int Br = WARPS * ROWS;                 // query rows per block
 constexpr int BLOCKS = 2;                        // per multiprocessor: a thread may have 255 registers
 constexpr int STAGES = 2;                        // tiles of K and of V in shared memory
 
-// Keys per tile: at D 128, 64 keys do not fit in registers.
+// Keys per tile: at D 128, 64 keys make nvcc spill registers.
 template <int D> constexpr int KEYS = D == 64 ? 64 : 32;
 
 // Shared memory: Q (Br, D), K and V (STAGES, Bc, D), 2 bytes per element.

@@ -6,7 +6,7 @@
 //           and an ordinary addition, which rounds, adds it to the sum.
 // Costs     O(N) memory, none beyond the outputs; three mma per product, about four instructions per element of a
 //           fragment.
-// Limiter   Waiting, or an arithmetic unit: the counter does not say which.
+// Limiter   Not known: no counters of its units are recorded.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -4,7 +4,7 @@
 //           so that one warp multiplies while another computes P and dS. As in the rungs before, one block owns a tile of keys,
 //           and dQ is added up in fp32 in the order of fragments.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
-// Limiter   no single unit is full: the data path of shared memory is busy in 69 (d 64) and 75 (d 128) of 100 cycles.
+// Limiter   no single unit is full at N 1024: shared memory's data path is busy in 69 (d 64) and 75 (d 128) of 100 cycles.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

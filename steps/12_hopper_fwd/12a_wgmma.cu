@@ -2,7 +2,7 @@
 //
 // Idea      The tensor memory accelerator copies whole tiles: one thread asks for them, and a barrier in shared memory counts
 //           their bytes. A warpgroup, 4 warps, multiplies 64 rows by wgmma, which reads K and V from shared memory itself.
-// Costs     O(N) memory, none beyond the outputs.
+// Costs     O(N) memory: the outputs only.
 // Limiter   A warpgroup waits for each product before the softmax, and for the softmax before the next product.
 // Measured  README.md beside this file has the numbers.
 

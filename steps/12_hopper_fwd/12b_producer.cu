@@ -1,9 +1,9 @@
 // 12b_producer: one warpgroup copies, the others compute.
 //
 // Idea      A producer asks for tiles ahead, into two stages, as fast as their readers release them; two or three consumer
-//           warpgroups with 64 rows each share every tile. The loop has no __syncthreads(): each stage has one that says
-//           that it is full and one that says that it is empty. The producer gives most of its registers to the consumers.
-// Costs     O(N) memory, none beyond the outputs; one block per multiprocessor.
+//           warpgroups with 64 rows each share every tile. In place of __syncthreads() each stage has two
+//           mbarriers: one says that it is full, one that it is empty. The producer gives most of its registers to the consumers.
+// Costs     O(N) memory: the outputs only; one block per multiprocessor.
 // Limiter   While a warpgroup computes its softmax, the tensor cores work only if another one happens to be at a product.
 // Measured  README.md beside this file has the numbers.
 
@@ -19,8 +19,8 @@
 // At d 128 the registers of O and P leave room for two consumers only, when a product of the next tile runs beside them (12d).
 template <int D> constexpr int CONSUMERS = D == 64 ? 3 : 2; // warpgroups, 64 query rows each
 template <int D> constexpr int THREADS = (1 + CONSUMERS<D>)*WARPGROUP;
-template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread; all threads together start with
-template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // as many as they have afterwards
+template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread. The sum over all threads
+template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // is the same before setmaxnreg and after
 template <int D> constexpr int Br = 64 * CONSUMERS<D>;                   // query rows per block
 constexpr int Bc = 128;                                                  // keys per tile
 constexpr int STAGES = 2;                                                // tiles of K and of V in shared memory

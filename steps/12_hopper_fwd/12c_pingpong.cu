@@ -2,7 +2,7 @@
 //
 // Idea      Each consumer issues S only when it is its turn, and P V when it is ready. While one computes its softmax, another
 //           multiplies, and no two begin S at the same time.
-// Costs     O(N) memory, none beyond the outputs; one block per multiprocessor.
+// Costs     O(N) memory: the outputs only; one block per multiprocessor.
 // Limiter   Within a warpgroup the product, the softmax and the next product still follow each other.
 // Measured  README.md beside this file has the numbers.
 
@@ -18,8 +18,8 @@
 // At d 128 the registers of O and P leave room for two consumers only, when a product of the next tile runs beside them (12d).
 template <int D> constexpr int CONSUMERS = D == 64 ? 3 : 2; // warpgroups, 64 query rows each
 template <int D> constexpr int THREADS = (1 + CONSUMERS<D>)*WARPGROUP;
-template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread; all threads together start with
-template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // as many as they have afterwards
+template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread. The sum over all threads
+template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // is the same before setmaxnreg and after
 template <int D> constexpr int Br = 64 * CONSUMERS<D>;                   // query rows per block
 constexpr int Bc = 128;                                                  // keys per tile
 constexpr int STAGES = 2;                                                // tiles of K and of V in shared memory

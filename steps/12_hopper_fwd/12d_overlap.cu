@@ -2,7 +2,7 @@
 //
 // Idea      A warpgroup issues S of the next tile, then O += P V of the tile before it, and waits only for S: its softmax runs
 //           while the tensor cores multiply P V.
-// Costs     O(N) memory, none beyond the outputs; one block per multiprocessor. S lives beside P of the tile before.
+// Costs     O(N) memory: the outputs only; one block per multiprocessor. S lives beside P of the tile before.
 // Limiter   Not known at d 64; README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -18,8 +18,8 @@
 // At d 128 the registers of O and P leave room for two consumers only, when a product of the next tile runs beside them (12d).
 template <int D> constexpr int CONSUMERS = D == 64 ? 3 : 2; // warpgroups, 64 query rows each
 template <int D> constexpr int THREADS = (1 + CONSUMERS<D>)*WARPGROUP;
-template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread; all threads together start with
-template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // as many as they have afterwards
+template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread. The sum over all threads
+template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // is the same before setmaxnreg and after
 template <int D> constexpr int Br = 64 * CONSUMERS<D>;                   // query rows per block
 constexpr int Bc = 128;                                                  // keys per tile
 constexpr int STAGES = 2;                                                // tiles of K and of V in shared memory

@@ -3,8 +3,8 @@
 // Idea      Two neighbouring blocks have query tiles of one head, and need the same tiles of K and V. Each loads half of each tile
 //           and the TMA writes it into the shared memory of both: the L2 cache is read half as often.
 // Costs     A stage is empty when the consumers of both blocks have read it, so the blocks wait for each other. Under a causal
-//           mask the upper block visits the tiles of the lower one, too.
-// Limiter   README.md beside this file has the counters.
+//           mask the block with the earlier rows also visits tiles that only the other one needs.
+// Limiter   Not known: its counters were not recorded.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -19,12 +19,12 @@
 // At d 128 the registers of O and P leave room for two consumers only, when a product of the next tile runs beside them (12d).
 template <int D> constexpr int CONSUMERS = D == 64 ? 3 : 2; // warpgroups, 64 query rows each
 template <int D> constexpr int THREADS = (1 + CONSUMERS<D>)*WARPGROUP;
-template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread; all threads together start with
-template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // as many as they have afterwards
+template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread. The sum over all threads
+template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // is the same before setmaxnreg and after
 template <int D> constexpr int Br = 64 * CONSUMERS<D>;                   // query rows per block
-template <int D> constexpr int KEYS = D == 64 ? 128 : 176; // per tile: as many as registers and shared memory hold
-constexpr int STAGES = 2;                                  // tiles of K and of V in shared memory
-constexpr int PAIR = 2;                                    // blocks per cluster
+template <int D> constexpr int KEYS = D == 64 ? 128 : 176;               // per tile; 192 were not tried
+constexpr int STAGES = 2;                                                // tiles of K and of V in shared memory
+constexpr int PAIR = 2;                                                  // blocks per cluster
 
 constexpr size_t SECTION_BYTES = 32 << 20; // K and V of the heads of a section: what stays in the L2 cache
 

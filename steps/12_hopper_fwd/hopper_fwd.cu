@@ -1,9 +1,9 @@
 // 12_hopper_fwd: the order of the blocks, larger tiles, O by TMA.
 //
 // Idea      Under a causal mask the blocks with the most keys start first over all heads of a section, whose K and V fit the L2
-//           cache together. At d 128 a tile has as many keys as the registers hold. O goes through shared memory: the TMA stores
+//           cache together. At d 128 a tile has 176 keys, more than 12d's 128. O goes through shared memory: the TMA stores
 //           whole rows, and only those that exist.
-// Costs     O(N) memory, none beyond the outputs; one block per multiprocessor.
+// Costs     O(N) memory: the outputs only; one block per multiprocessor.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -19,11 +19,11 @@
 // At d 128 the registers of O and P leave room for two consumers only, when a product of the next tile runs beside them (12d).
 template <int D> constexpr int CONSUMERS = D == 64 ? 3 : 2; // warpgroups, 64 query rows each
 template <int D> constexpr int THREADS = (1 + CONSUMERS<D>)*WARPGROUP;
-template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread; all threads together start with
-template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // as many as they have afterwards
+template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;   // per thread. The sum over all threads
+template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240; // is the same before setmaxnreg and after
 template <int D> constexpr int Br = 64 * CONSUMERS<D>;                   // query rows per block
-template <int D> constexpr int KEYS = D == 64 ? 128 : 176; // per tile: as many as registers and shared memory hold
-constexpr int STAGES = 2;                                  // tiles of K and of V in shared memory
+template <int D> constexpr int KEYS = D == 64 ? 128 : 176;               // per tile; 192 were not tried
+constexpr int STAGES = 2;                                                // tiles of K and of V in shared memory
 
 constexpr size_t SECTION_BYTES = 32 << 20; // K and V of the heads of a section: what stays in the L2 cache
 
@@ -165,7 +165,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
         for (int column = 0; column < D; column += 64)
             tma_store(&O_map, column, group_row, head, O_tile + Br<D> * column);
         tma_commit();
-        tma_wait_read<0>(); // shared memory stays until it is read
+        tma_wait_read<0>(); // the block may not end before the TMA has read it
     }
 }
 

@@ -2,7 +2,7 @@
 //
 // Idea      The structure of chapter 12's producer for the backward pass: one block owns a tile of keys, a producer copies tiles of Q and
 //           dO ahead, and two consumers with 64 keys each compute S, dP, dV and dK; the first one computes dQ as well.
-// Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
+// Costs     O(N) memory: per query row two floats and WIDTH floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -32,7 +32,7 @@ constexpr int dS_STORED = 1; // a named barrier
 // C (64, WIDTH) += A^T B, where A (ROWS, 64) and B (ROWS, WIDTH) are tiles: a row of either is one k.
 template <int WIDTH, int ROWS, class T>
 __device__ __forceinline__ void multiply_transposed(float (&C)[WIDTH / 8][4], const T *A, const T *B) {
-    wgmma_fence(); // redundant: the products of S and dP have fences after the last access to C
+    wgmma_fence(); // redundant: the products of S and dP have fences after the last other access to C
 #pragma unroll
     for (int k = 0; k < ROWS / 16; k++) // 16 rows: 2048 bytes further in all panels
         wgmma<true, true>(T(), C, swizzled_tile(A + k * 16 * 64, 0), swizzled_tile(B + k * 16 * 64, ROWS * 128), true);
@@ -77,7 +77,7 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
                 if (round > 0) mbarrier_wait(dO_empty + stage, (round - 1) % 2);
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
-                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2); // redundant: released after dO
+                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2); // redundant: dO is released after dK
                 mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T));
                 load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
             }

@@ -2,7 +2,7 @@
 //
 // Idea      Each consumer computes S^T = K Q^T and dP^T = V dO^T: the keys are rows. Then P^T and dS^T are, as the fragments lie,
 //           the A of dV += P^T dO and dK += dS^T Q. P never goes to shared memory, dS only for dQ.
-// Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
+// Costs     O(N) memory: per query row two floats and WIDTH floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -67,7 +67,7 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
                 if (round > 0) mbarrier_wait(dO_empty + stage, (round - 1) % 2);
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
-                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2); // redundant: released after dO
+                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2); // redundant: dO is released after dK
                 mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T));
                 load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
             }

@@ -2,7 +2,7 @@
 //
 // Idea      A row's L and D belong to its Q and dO: bulk copies bring them into the same stage, counted by the same barriers. A lane
 //           reads them from shared memory, and no longer waits for global memory between two products.
-// Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
+// Costs     O(N) memory: per query row two floats and WIDTH floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -72,7 +72,7 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
                 mbarrier_arrive_expect(dO_full + stage, TILE * sizeof(T) + Br * sizeof(float));
                 load_tile<WIDTH>(dO_smem + stage * TILE, maps.dO, Br, row0, head, dO_full + stage);
                 bulk_load(D_smem + stage * Br, D + at, Br * sizeof(float), dO_full + stage);
-                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2); // redundant: released after dO
+                if (round > 0) mbarrier_wait(Q_empty + stage, (round - 1) % 2); // redundant: dO is released after dK
                 mbarrier_arrive_expect(Q_full + stage, TILE * sizeof(T) + Br * sizeof(float));
                 load_tile<WIDTH>(Q_smem + stage * TILE, maps.Q, Br, row0, head, Q_full + stage);
                 bulk_load(L2_smem + stage * Br, L2 + at, Br * sizeof(float), Q_full + stage);
@@ -88,7 +88,7 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
     uint32_t P_reg[Br / 16][4], dS_reg[Br / 16][4]; // P^T and dS^T as A of dV and dK
     const T *my_K = K_smem + consumer * 64 * 64, *my_V = V_smem + consumer * 64 * 64;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: wgmma_wait() is the whole warp's
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; L2, D are read before dS_STORED
         if (lane == 0) mbarrier_arrive(empty);
     };
     auto visit = [&](int i, bool masked) {

@@ -1,7 +1,7 @@
 // 13d_shared_dQ.cu: both consumers compute dQ, from larger tiles at d 64.
 //
 // Idea      Each consumer computes 64 rows and 64 columns of dQ. At d 64 a tile has 128 query rows for that.
-// Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
+// Costs     O(N) memory: per query row two floats and WIDTH floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -91,7 +91,7 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     const T *K_part = K_smem + (WIDTH == 64 ? 0 : __shfl_sync(FULL_WARP, consumer, 0) * Bc * 64);
     int dS_part = WIDTH == 64 ? consumer * 64 * 64 : 0;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: wgmma_wait() is the whole warp's
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; L2, D are read before dS_STORED
         if (lane == 0) mbarrier_arrive(empty);
     };
     auto visit = [&](int i, bool masked) {

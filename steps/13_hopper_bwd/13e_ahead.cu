@@ -2,7 +2,7 @@
 //
 // Idea      A consumer starts S of the next tile as soon as it has added dQ, beside dK of this one. Without it the tensor cores
 //           wait for this consumer from the end of dK to the start of the next S.
-// Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
+// Costs     O(N) memory: per query row two floats and WIDTH floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -92,7 +92,7 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     const T *K_part = K_smem + (WIDTH == 64 ? 0 : __shfl_sync(FULL_WARP, consumer, 0) * Bc * 64);
     int dS_part = WIDTH == 64 ? consumer * 64 * 64 : 0;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: wgmma_wait() is the whole warp's
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; L2, D are read before dS_STORED
         if (lane == 0) mbarrier_arrive(empty);
     };
     auto start_S = [&](int i) {

@@ -3,7 +3,7 @@
 // Idea      The blocks add to each part of dQ in a fixed order, which semaphores keep. dQ goes to shared memory for that, and a writer warp
 //           per consumer adds it to global memory by one bulk reduction when it is the block's turn: only writers wait for other
 //           blocks. Blocks visit the tiles of queries in such an order that they seldom have to. Without --deterministic nothing changes.
-// Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
+// Costs     O(N) memory: per query row two floats and WIDTH floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
 
@@ -36,7 +36,7 @@ static_assert(BYTES<64> <= LEAST_SHARED_BYTES_9_0 && BYTES<128> <= LEAST_SHARED_
 enum { dS_STORED = 1, dQ_FULL = 2, dQ_EMPTY = dQ_FULL + CONSUMERS }; // named barriers; the last two: one per consumer
 
 // The place of a block in the order of additions to a row tile's dQ. Under a mask: from the last keys to which a row of the tile
-// attends to the first ones. Without: group after group; in a group first the block that began at or last before the tile.
+// attends to the first ones. Without: group after group; in a group, first the block that began at or nearest before the tile.
 __device__ inline int turn_of(const problem &p, int row_tile, int row_tiles, int Br, int key_tile, int member,
                               int members) {
     if (p.causal) return (attended_keys(p, row_tile * Br + Br - 1) - 1) / Bc - key_tile;
@@ -130,7 +130,7 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     const T *K_part = K_smem + (WIDTH == 64 ? 0 : __shfl_sync(FULL_WARP, consumer, 0) * Bc * 64);
     int dS_part = WIDTH == 64 ? consumer * 64 * 64 : 0;
     auto release = [&](uint64_t *empty) {
-        __syncwarp(); // redundant: wgmma_wait() is the whole warp's
+        __syncwarp(); // redundant: wgmma_wait() is the whole warp's; L2, D are read before dS_STORED
         if (lane == 0) mbarrier_arrive(empty);
     };
     auto start_S = [&](int i) {

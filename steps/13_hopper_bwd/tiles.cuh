@@ -21,7 +21,7 @@ struct tensor_maps {
 
 /* ---- tiles */
 
-/* By an offset: a pointer made from a number the compiler does not know to be one into shared memory. */
+/* By an offset: of a pointer made from a number, the compiler would not know that it points into shared memory. */
 template <class T> __device__ inline T *first_multiple_of_1024(void *p) {
     return (T *)((char *)p + -shared_address(p) % 1024);
 }
@@ -66,7 +66,7 @@ __device__ __forceinline__ void multiply_registers(float (&C)[WIDTH / 8][4], con
 /* C (64, 8 N) = A B over ROWS rows of B: rows of a tile of A_ROWS rows from `A` on, and columns of a tile from `B` on. */
 template <int A_ROWS, int ROWS, int N, class T>
 __device__ __forceinline__ void multiply_tiles(float (&C)[N][4], const T *A, const T *B) {
-    wgmma_fence(); // redundant: in all rungs dV's product has a fence after the last access to C
+    wgmma_fence(); // redundant: in all rungs S's product has a fence after the last access to C
 #pragma unroll
     for (int k = 0; k < ROWS / 16; k++) {
         uint64_t A_piece = swizzled_tile(A + k / 4 * A_ROWS * 64 + k % 4 * 16, 0);
