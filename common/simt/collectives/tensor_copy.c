@@ -55,11 +55,7 @@ struct async_work *async_work_of(struct worker *worker) {
 }
 
 void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy) {
-    if (*count == *room) {
-        *room = *room == 0 ? 16 : 2 * *room;
-        *list = realloc(*list, *room * sizeof **list);
-        if (*list == NULL) abort();
-    }
+    *list = grow_or_die(*list, *count, room, sizeof **list);
     (*list)[(*count)++] = *copy;
 }
 

@@ -36,6 +36,14 @@ static inline int64_t read_clock(clockid_t clock) { /* in nanoseconds */
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* For functions that wait until then: `ns`, less than a second, from now on. */
+static inline struct timespec time_in(int64_t ns) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    ns += t.tv_nsec;
+    return (struct timespec){t.tv_sec + ns / 1000000000, ns % 1000000000};
+}
+
 /* ---- fibers: Boost.Context's assembly, whose symbols are plain C ---- */
 typedef void *fcontext_t;
 struct transfer {
@@ -103,6 +111,10 @@ static inline size_t stack_colour(const struct thread *thread) { return thread->
 static inline size_t stack_offset(const struct thread *thread, uintptr_t address) {
     return address - thread->stack + stack_colour(thread);
 }
+
+/* As arguments of printf(): "(%u,%u,%u)", and "%s in %s:%d". */
+#define XYZ(index) (index).x, (index).y, (index).z
+#define PLACE(place) (place).what, (place).file, (place).line
 
 /* Of a thread or block by its number, x fastest. */
 static inline struct uint3 index_in(struct uint3 size, uint64_t number) {
