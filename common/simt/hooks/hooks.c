@@ -56,19 +56,14 @@ static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const 
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
 
-static void judge(struct thread *self, const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
-
 /* Shared memory of the other block of the cluster: judged in its place, and not counted. False: it is none. */
 static bool judge_distributed(uintptr_t address, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
     struct worker *own = simt_worker, *peer = own->cluster.peer;
     if (peer == NULL || address - (uintptr_t)peer->shared.start >= SHARED_BYTES_MAX) return false;
     distributed_use(peer, true, pc);
-    bool metering = peer->meter.on;
-    peer->meter.on = false;
     simt_worker = peer;
-    judge(simt_self, (const void *)address, bytes, kind, marked, pc);
+    simt_check_uncounted((const void *)address, bytes, kind, marked, pc);
     simt_worker = own;
-    peer->meter.on = metering;
     return true;
 }
 
