@@ -66,13 +66,12 @@ static struct async_work *rows_of(const struct worker *worker) {
 
 /* All threads of the cluster that have not returned have arrived. */
 static void try_to_end(struct worker *worker, const struct thread *last) {
-    struct worker *peer = worker->cluster.peer;
-    unsigned arrived = worker->cluster.arrived, alive = worker->alive;
-    if (peer != NULL) arrived += peer->cluster.arrived, alive += peer->alive;
+    unsigned arrived = 0, alive = 0;
+    FOR_EACH_BLOCK (of, worker) arrived += of->cluster.arrived, alive += of->alive;
     if (arrived == 0 || arrived < alive) return;
     struct async_work *work = rows_of(worker);
     memcpy(work->cluster_over, work->cluster_row, work->width * sizeof *work->cluster_row);
-    for (struct worker *of = worker; of != NULL; of = of == worker ? peer : NULL) {
+    FOR_EACH_BLOCK (of, worker) {
         of->cluster.arrived = 0;
         of->cluster.round++;
         event_phase_ended(of, last);

@@ -47,7 +47,7 @@ static void forget(struct async_work *work, unsigned width) {
 struct async_work *async_work_of(struct worker *worker) {
     if (worker->async.on) return worker->async.work;
     async_start(worker);
-    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+    FOR_EACH_BLOCK (of, worker) {
         if (of->async.work == NULL) of->async.work = resize_or_die(NULL, sizeof *of->async.work);
         forget(of->async.work, of->async.shadow->width);
     }

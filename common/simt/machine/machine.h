@@ -135,6 +135,10 @@ static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
 #define FOR_EACH_LANE(lane, mask)                                                                                              \
     for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)
 
+/* FOR_EACH_BLOCK(of, worker) STATEMENT: the worker itself, and the one of the cluster's other block where there is a cluster. */
+#define FOR_EACH_BLOCK(of, worker)                                                                                             \
+    for (struct worker *of = (worker); of != NULL; of = of == (worker) ? (worker)->cluster.peer : NULL)
+
 struct warp {
     unsigned live;    /* lanes that exist and have not returned */
     unsigned waiting; /* lanes in state AT_COLLECTIVE */

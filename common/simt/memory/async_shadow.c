@@ -29,7 +29,7 @@ static void start_rows(struct worker *worker) {
             if (warp->known_to_all[lane] > *known) *known = warp->known_to_all[lane];
             if (warp->has_partial && warp->known[t % WARP_SIZE][lane] > *known) *known = warp->known[t % WARP_SIZE][lane];
         }
-        for (const struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL)
+        FOR_EACH_BLOCK (of, worker)
             for (unsigned r = 0; r < MOST_READERS; r++) row[reads_column(of->async.shadow, r)] = of->async.shadow->groups[r];
     }
 }
@@ -69,13 +69,9 @@ static void prepare(struct worker *worker) {
 
 void async_start(struct worker *worker) {
     if (worker->async.on) return;
-    struct worker *peer = worker->cluster.peer;
-    prepare(worker);
-    if (peer != NULL) prepare(peer);
-    start_rows(worker);
-    if (peer != NULL) start_rows(peer);
-    worker->async.on = true;
-    if (peer != NULL) peer->async.on = true;
+    FOR_EACH_BLOCK (of, worker) prepare(of);
+    FOR_EACH_BLOCK (of, worker) start_rows(of);
+    FOR_EACH_BLOCK (of, worker) of->async.on = true;
 }
 
 /* A guess that accuses nobody: what came before is known and fenced. */

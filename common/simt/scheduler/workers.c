@@ -50,7 +50,7 @@ static bool make_ready(struct worker *worker, struct launch *launch) {
         worker->second->cluster.peer = worker;
     }
     worker->cluster.peer = launch->cluster > 1 ? worker->second : NULL;
-    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+    FOR_EACH_BLOCK (of, worker) {
         of->launch = launch;
         memset(of->hooks.sites, 0, sizeof of->hooks.sites);
         if (!fiber_ensure_stacks(of, launch->threads)) return false;
