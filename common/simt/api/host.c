@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool host_is_watched;
 static uint64_t first_order;         /* of the launches since the last wait; 0: there was none */
@@ -24,11 +25,9 @@ static void judge_access(const void *pointer, size_t bytes, enum access_kind kin
     bool copied = address - (uintptr_t)copy_to < copy_bytes, written = is_since(cell->write);
     bool read = kind == ACCESS_WRITE && is_since(cell->read);
     if (!copied && !written && !read) return;
-    char what[200];
-    describe_address(address, what, sizeof what);
     char *line = source_line(pc), *other = source_line(absolute_pc(written ? cell->write_pc : cell->read_pc));
     simt_warn_of_host(pc, "%s: the host %s %s, and nothing has waited for the %s%s: %s first", line,
-                      kind == ACCESS_WRITE ? "writes" : "reads", what,
+                      kind == ACCESS_WRITE ? "writes" : "reads", describe_address(address).text,
                       copied    ? "asynchronous copy into it"
                       : written ? "kernel that writes it at "
                                 : "kernel that reads it at ",
@@ -82,17 +81,15 @@ void host_copies_unwritten(const void *from, size_t bytes) {
         if (!known && count < LINES) writers[count++] = cell->write_pc;
     }
     if (unwritten == 0) return;
-    char what[200], rest[600] = "; no kernel has written any of it";
-    describe_address(memory->start + 4 * first, what, sizeof what);
+    char rest[600] = "; no kernel has written any of it";
     char *line = calling_line();
-    for (int i = 0, length = 0; i < count; i++) {
+    if (count > 0) strcpy(rest, "; the rest was written at ");
+    for (int i = 0; i < count; i++) {
         char *written = source_line(absolute_pc(writers[i]));
-        length += snprintf(rest + length, sizeof rest - (size_t)length, "%s%s", i == 0 ? "; the rest was written at " : ", ",
-                           written);
+        append_text(rest, sizeof rest, "%s%s", i == 0 ? "" : ", ", written);
         free(written);
-        if ((size_t)length >= sizeof rest) break;
     }
     simt_warn_of_host(memory->cells, "%s: copy to the host: nobody has written %zu of the %zu elements, the first is %s%s",
-                      line, unwritten, (bytes + 3) / 4, what, rest);
+                      line, unwritten, (bytes + 3) / 4, describe_address(memory->start + 4 * first).text, rest);
     free(line);
 }

@@ -127,7 +127,7 @@ static bool cluster_is_refused(const struct launch *launch, const unsigned dims[
     if (size == 0 || launch->grid.x % dims[0] != 0 || launch->grid.y % dims[1] != 0 || launch->grid.z % dims[2] != 0)
         return refuse(cudaErrorInvalidConfiguration,
                       "launch of %s: a grid of (%u,%u,%u) blocks is no multiple of clusters of (%u,%u,%u)", launch->name,
-                      launch->grid.x, launch->grid.y, launch->grid.z, dims[0], dims[1], dims[2]);
+                      XYZ(launch->grid), dims[0], dims[1], dims[2]);
     if (size != 2 || dims[0] != 2 || launch->cooperative)
         return refuse(cudaErrorNotSupported,
                       "launch of %s: clusters of (%u,%u,%u) blocks%s: the simulated device has those of (2,1,1)", launch->name,
@@ -246,8 +246,8 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
                         const unsigned cluster[3], size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments),
                         void *arguments, size_t arguments_bytes) {
     if (simt_self != NULL)
-        simt_fail(cudaErrorNotSupported, "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism",
-                  name);
+        simt_fail(NULL, cudaErrorNotSupported,
+                  "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism", name);
     ONE_HOST_THREAD;
     if (launches_are_off() || shape_is_refused(name, grid, block)) return;
     struct launch launch = {

@@ -30,8 +30,7 @@ struct async_copies {
 };
 
 static struct async_copies *copies_of(struct thread *thread) {
-    if (thread->copies == NULL) thread->copies = calloc(1, sizeof *thread->copies);
-    if (thread->copies == NULL) simt_fail(cudaErrorMemoryAllocation, "no memory for an asynchronous copy");
+    if (thread->copies == NULL) thread->copies = resize_or_die(NULL, sizeof *thread->copies);
     return thread->copies;
 }
 
@@ -46,17 +45,15 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     struct async_copies *copies = copies_of(simt_self);
     const void *pc = __builtin_return_address(0);
     if ((bytes != 4 && bytes != 8 && bytes != 16) || zero_bytes > bytes)
-        simt_fail(cudaErrorInvalidValue, "%s: an asynchronous copy of %zu bytes with %zu zeros: it moves 4, 8 or 16 bytes",
-                  source_line(pc), bytes, zero_bytes);
+        simt_fail(pc, cudaErrorInvalidValue, "an asynchronous copy of %zu bytes with %zu zeros: it moves 4, 8 or 16 bytes",
+                  bytes, zero_bytes);
     if ((uintptr_t)to_shared % bytes != 0 || (uintptr_t)from_global % bytes != 0)
-        simt_fail(cudaErrorMisalignedAddress,
-                  "%s: an asynchronous copy of %zu bytes between addresses that are not multiples of it", source_line(pc),
-                  bytes);
+        simt_fail(pc, cudaErrorMisalignedAddress,
+                  "an asynchronous copy of %zu bytes between addresses that are not multiples of it", bytes);
     if ((uintptr_t)to_shared - (uintptr_t)simt_worker->shared.start >= SHARED_BYTES_MAX)
-        simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy to memory that is not shared", source_line(pc));
+        simt_fail(pc, cudaErrorIllegalAddress, "an asynchronous copy to memory that is not shared");
     if ((uintptr_t)from_global - simt_self->stack < STACK_BYTES)
-        simt_fail(cudaErrorIllegalAddress, "%s: an asynchronous copy of a local variable: it reads global memory only",
-                  source_line(pc));
+        simt_fail(pc, cudaErrorIllegalAddress, "an asynchronous copy of a local variable: it reads global memory only");
     if ((uintptr_t)from_global - (uintptr_t)simt_worker->shared.start <
         SHARED_BYTES_MAX) { /* of memcpy_async(): a load and a store, on a card too */
         if (zero_bytes < bytes) simt_check_access(from_global, bytes - zero_bytes, ACCESS_READ, false, pc);
@@ -65,11 +62,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
         memset((char *)to_shared + bytes - zero_bytes, 0, zero_bytes);
         return;
     }
-    if (copies->count == copies->room) {
-        copies->room = copies->room == 0 ? 16 : 2 * copies->room;
-        copies->list = realloc(copies->list, copies->room * sizeof *copies->list);
-        if (copies->list == NULL) simt_fail(cudaErrorMemoryAllocation, "no memory for an asynchronous copy");
-    }
+    copies->list = grow_or_die(copies->list, copies->count, &copies->room, sizeof *copies->list);
     struct async_copy *copy = &copies->list[copies->count++];
     *copy = (struct async_copy){
         .to = to_shared, .bytes = bytes, .group = copies->committed_groups, .accesses = simt_self->accesses};

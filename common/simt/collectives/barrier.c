@@ -14,8 +14,7 @@ static bool tolerate_two_lines(const struct place *a, const struct place *b) {
     if (simt_strict) return false;
     const char *key = b->file + b->line; /* of this line, as good as an address */
     if (!simt_warned(key))
-        simt_warn(key, "parts of the block meet at two barriers: %s in %s:%d and %s in %s:%d", b->what, b->file, b->line,
-                  a->what, a->file, a->line);
+        simt_warn(key, "parts of the block meet at two barriers: %s in %s:%d and %s in %s:%d", PLACE(*b), PLACE(*a));
     return true;
 }
 
@@ -36,11 +35,10 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
         if (!same_place(&other->place, &self->place) && tolerate_two_lines(&other->place, &self->place))
             ; /* it has been told */
         else if (!same_place(&other->place, &self->place))
-            simt_fail(cudaErrorLaunchFailure,
+            simt_fail(NULL, cudaErrorLaunchFailure,
                       "divergent barrier: this thread waits at %s in %s:%d while thread (%u,%u,%u) waits at %s in %s:%d; "
                       "every thread of a block must reach the same barrier",
-                      name, file, line, other->index.x, other->index.y, other->index.z, other->place.what, other->place.file,
-                      other->place.line);
+                      name, file, line, XYZ(other->index), PLACE(other->place));
         other->state = READY;
         other->votes = worker->barrier.votes;
     }
@@ -76,7 +74,7 @@ static bool tolerate_returned(struct worker *worker) {
     const char *key = first->place.file + first->place.line;
     if (!simt_warned(key))
         simt_warn(key, "%u threads wait at %s in %s:%d, and the others have returned from the kernel", worker->barrier.arrived,
-                  first->place.what, first->place.file, first->place.line);
+                  PLACE(first->place));
     for (unsigned i = 0; i < worker->launch->threads; i++) {
         struct thread *thread = &worker->threads[i];
         if (thread->state == DONE) continue;
@@ -93,7 +91,6 @@ static bool tolerate_returned(struct worker *worker) {
 static bool describe_waits(struct worker *worker, bool of_cluster, char *text, size_t room, unsigned *places) {
     enum { MOST_PLACES = 6 };
     const struct uint3 block = worker->block_index;
-    size_t length = strlen(text);
     bool described = false;
     enter_block(worker);
     for (unsigned i = 0; i < worker->launch->threads && *places < MOST_PLACES; i++) {
@@ -105,16 +102,13 @@ static bool describe_waits(struct worker *worker, bool of_cluster, char *text, s
         if (thread->state == DONE || earlier < i) continue;
         for (unsigned j = i; j < worker->launch->threads; j++)
             count += worker->threads[j].state != DONE && same_place(&worker->threads[j].place, &thread->place);
-        length += (size_t)snprintf(text + length, room - length, "%s%u threads", (*places)++ > 0 ? "; " : "", count);
-        if (of_cluster)
-            length += (size_t)snprintf(text + length, room - length, " of block (%u,%u,%u)", block.x, block.y, block.z);
-        length +=
-            (size_t)snprintf(text + length, room - length, ", (%u,%u,%u) among them, wait at %s in %s:%d", thread->index.x,
-                             thread->index.y, thread->index.z, thread->place.what, thread->place.file, thread->place.line);
+        append_text(text, room, "%s%u threads", (*places)++ > 0 ? "; " : "", count);
+        if (of_cluster) append_text(text, room, " of block (%u,%u,%u)", XYZ(block));
+        append_text(text, room, ", (%u,%u,%u) among them, wait at %s in %s:%d", XYZ(thread->index), PLACE(thread->place));
         if (thread->state != AT_CONDITION || thread->condition->describe == NULL) continue;
         char what[300];
         thread->condition->describe(thread->condition_data, what, sizeof what);
-        length += (size_t)snprintf(text + length, room - length, " %s", what);
+        append_text(text, room, " %s", what);
         described = true;
     }
     return described;
@@ -126,7 +120,7 @@ static bool explain_conditions(struct worker *const blocks[], unsigned count, co
     unsigned places = 0;
     bool described = false;
     for (unsigned b = 0; b < count; b++) described |= describe_waits(blocks[b], count > 1, text, sizeof text, &places);
-    if (described) simt_fail(cudaErrorLaunchFailure, "deadlock: no thread can go on: %s%s", text, elsewhere);
+    if (described) simt_fail(NULL, cudaErrorLaunchFailure, "deadlock: no thread can go on: %s%s", text, elsewhere);
     return described;
 }
 
@@ -141,13 +135,9 @@ bool explain_deadlock(struct worker *const blocks[], unsigned count, const char 
         const struct thread *thread = &worker->threads[i];
         if (thread->state == DONE) {
             if (returned == NULL) returned = thread;
-        } else if (waiting == NULL) {
-            waiting = thread;
+            continue;
         }
-    }
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        const struct thread *thread = &worker->threads[i];
-        if (thread->state == DONE) continue;
+        if (waiting == NULL) waiting = thread; /* the first one, with which the others are compared */
         if (same_place(&thread->place, &waiting->place))
             at_same++;
         else if (missing == NULL)
@@ -155,26 +145,22 @@ bool explain_deadlock(struct worker *const blocks[], unsigned count, const char 
     }
     const struct place *place = &waiting->place;
     if (missing != NULL) {
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
                   "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads take",
-                  at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
-                  missing->index.x, missing->index.y, missing->index.z, missing->place.what, missing->place.file,
-                  missing->place.line);
+                  at_same, PLACE(*place), XYZ(waiting->index), XYZ(missing->index), PLACE(missing->place));
     } else if (returned != NULL) {
         bool accessed = returned->last_pc != NULL;
         char *line = source_line(returned->last_pc);
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "barrier not reached: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread "
                   "(%u,%u,%u) has returned from the kernel (%s%s): do not return before a barrier, nor put one in a "
                   "branch that only some threads take",
-                  at_same, place->what, place->file, place->line, waiting->index.x, waiting->index.y, waiting->index.z,
-                  returned->index.x, returned->index.y, returned->index.z,
+                  at_same, PLACE(*place), XYZ(waiting->index), XYZ(returned->index),
                   accessed ? "its last access to memory was at " : "it made no access to memory", accessed ? line : "");
         free(line);
     } else {
-        simt_fail(cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: %s", at_same, place->what,
-                  place->file, place->line,
+        simt_fail(NULL, cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: %s", at_same, PLACE(*place),
                   waiting->state == AT_CONDITION ? "no thread is left that could arrive; does the barrier expect more of them?"
                                                  : "their masks differ");
     }

@@ -19,52 +19,42 @@ static void judge_global(const struct tensor_copy *copy, uintptr_t global, uint6
     if (inside == 0) return;
     size_t first = (size_t)__builtin_ctzll(inside), bytes = (size_t)__builtin_popcountll(inside);
     if (memory_is_private(global + first))
-        simt_fail(cudaErrorIllegalAddress,
-                  "%s: an asynchronous copy between shared memory and %s: the other side must be global memory",
-                  source_line(copy->pc),
+        simt_fail(copy->pc, cudaErrorIllegalAddress,
+                  "an asynchronous copy between shared memory and %s: the other side must be global memory",
                   shared_offset_of(simt_worker, global + first) < SHARED_BYTES_MAX ? "shared memory" : "a local variable");
-    bool metering = simt_worker->meter.on;
-    simt_worker->meter.on = false;
-    simt_check_access((const void *)(global + first), bytes, kind, kind == ACCESS_ATOMIC, copy->pc);
-    simt_worker->meter.on = metering;
+    simt_check_uncounted((const void *)(global + first), bytes, kind, kind == ACCESS_ATOMIC, copy->pc);
 }
 
 static void require_place(const struct tensor_copy *copy, const char *what) {
     if (copy->offset < SHARED_BYTES_MAX && shared_contains(simt_worker, copy->offset, copy->bytes)) return;
-    char where[200];
-    describe_address((uintptr_t)simt_worker->shared.start + copy->offset, where, sizeof where);
-    simt_fail(cudaErrorIllegalAddress, "%s: %s: %s of %" PRIu32 " bytes at %s goes past the end of its array",
-              source_line(copy->pc), what, copy->map.rank > 0 ? "a box" : "a copy", copy->bytes, where);
+    simt_fail(copy->pc, cudaErrorIllegalAddress, "%s: %s of %" PRIu32 " bytes at %s goes past the end of its array", what,
+              copy->map.rank > 0 ? "a box" : "a copy", copy->bytes,
+              describe_address((uintptr_t)simt_worker->shared.start + copy->offset).text);
 }
 
 static struct tensor_copy check(const char *what, const void *map_pointer, int rank, const int at[MOST_DIMENSIONS],
                                 size_t address, const void *pc) {
     struct tensor_copy copy = {.issuer = simt_self, .pc = pc, .offset = address};
     simt_self->last_pc = pc;
-    bool metering = simt_worker->meter.on;
-    simt_worker->meter.on = false;
-    simt_check_access(map_pointer, sizeof copy.map, ACCESS_READ, false, pc);
-    simt_worker->meter.on = metering;
+    simt_check_uncounted(map_pointer, sizeof copy.map, ACCESS_READ, false, pc);
     if ((uintptr_t)map_pointer % TENSOR_MAP_ALIGNMENT == 0) memcpy(&copy.map, map_pointer, sizeof copy.map);
     if (!tensor_map_is_sound(&copy.map))
-        simt_fail(cudaErrorIllegalInstruction, "%s: %s: its tensor map is none that cuTensorMapEncodeTiled() has made%s",
-                  source_line(pc), what,
+        simt_fail(pc, cudaErrorIllegalInstruction, "%s: its tensor map is none that cuTensorMapEncodeTiled() has made%s", what,
                   (uintptr_t)map_pointer % TENSOR_MAP_ALIGNMENT != 0 ? ": its address is not a multiple of 64"
                                                                      : ", or it is not in memory yet");
     if (copy.map.rank != rank)
-        simt_fail(cudaErrorIllegalInstruction, "%s: %s has %d coordinates, but its tensor map %d dimensions", source_line(pc),
-                  what, rank, copy.map.rank);
+        simt_fail(pc, cudaErrorIllegalInstruction, "%s has %d coordinates, but its tensor map %d dimensions", what, rank,
+                  copy.map.rank);
     if (at[0] * (int)copy.map.element_bytes % UNIT != 0) /* seen on an H200, with every swizzle and number of dimensions */
-        simt_fail(cudaErrorIllegalInstruction,
-                  "%s: %s: the box begins at column %d, %d bytes into a row: that must be a multiple of 16", source_line(pc),
-                  what, at[0], at[0] * (int)copy.map.element_bytes);
+        simt_fail(pc, cudaErrorIllegalInstruction,
+                  "%s: the box begins at column %d, %d bytes into a row: that must be a multiple of 16", what, at[0],
+                  at[0] * (int)copy.map.element_bytes);
     uint64_t bytes = copy.map.element_bytes;
     for (int d = 0; d < rank; d++) bytes *= copy.map.box[d], copy.at[d] = at[d];
     copy.bytes = bytes < SHARED_BYTES_MAX ? (uint32_t)bytes : SHARED_BYTES_MAX + 1;
     if (address >= SHARED_BYTES_MAX || address % 128 != 0)
-        simt_fail(cudaErrorMisalignedAddress,
-                  "%s: %s: the box in shared memory begins at %#zx: it must begin at a multiple of 128", source_line(pc), what,
-                  address);
+        simt_fail(pc, cudaErrorMisalignedAddress,
+                  "%s: the box in shared memory begins at %#zx: it must begin at a multiple of 128", what, address);
     require_place(&copy, what);
     return copy;
 }
@@ -76,12 +66,11 @@ static struct tensor_copy copy_of_bytes(const char *what, uintptr_t global, size
     copy.map.swizzle = ANY_SWIZZLE;
     simt_self->last_pc = pc;
     if (bytes % UNIT != 0)
-        simt_fail(cudaErrorMisalignedAddress, "%s: %s of %" PRIu32 " bytes: their number must be a multiple of 16",
-                  source_line(pc), what, bytes);
+        simt_fail(pc, cudaErrorMisalignedAddress, "%s of %" PRIu32 " bytes: their number must be a multiple of 16", what,
+                  bytes);
     if (address % UNIT != 0 || global % UNIT != 0)
-        simt_fail(cudaErrorMisalignedAddress, "%s: %s: its bytes begin at %#zx in %s memory: that must be a multiple of 16",
-                  source_line(pc), what, address % UNIT != 0 ? address : (size_t)global,
-                  address % UNIT != 0 ? "shared" : "global");
+        simt_fail(pc, cudaErrorMisalignedAddress, "%s: its bytes begin at %#zx in %s memory: that must be a multiple of 16",
+                  what, address % UNIT != 0 ? address : (size_t)global, address % UNIT != 0 ? "shared" : "global");
     require_place(&copy, what);
     return copy;
 }
@@ -103,10 +92,10 @@ static void issue_load(const struct tensor_copy *copy, size_t offset, uintptr_t 
 static void load(struct tensor_copy *copy, const char *what, size_t barrier_address) {
     struct transaction *barrier = transaction_of(barrier_address, what, copy->pc);
     if (!barrier->fenced)
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: the copy completes on an mbarrier that was initialised at %s without fence.mbarrier_init after it, by "
-                  "the same thread: the async proxy may not see the barrier yet",
-                  source_line(copy->pc), source_line(barrier->init_pc));
+        simt_fail(copy->pc, cudaErrorLaunchFailure,
+                  "the copy completes on an mbarrier that was initialised at %s without fence.mbarrier_init after it, by the "
+                  "same thread: the async proxy may not see the barrier yet",
+                  source_line(barrier->init_pc));
     copy->barrier = transaction_number(barrier);
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_load);
@@ -133,10 +122,9 @@ void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, i
     async_work_of(own);
     struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, pc);
     if (mask == 0 || mask >> own->launch->cluster != 0)
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: cp.async.bulk.tensor with .multicast::cluster: mask %#x names no blocks of a "
-                  "cluster of %u",
-                  source_line(pc), mask, own->launch->cluster);
+        simt_fail(pc, cudaErrorLaunchFailure,
+                  "cp.async.bulk.tensor with .multicast::cluster: mask %#x names no blocks of a cluster of %u", mask,
+                  own->launch->cluster);
     for (unsigned of = 0; of < own->launch->cluster; of++) {
         if ((mask >> of & 1) == 0) continue;
         cluster_act_in(of == own->cluster.rank ? own : own->cluster.peer, false, pc);
@@ -158,8 +146,8 @@ static struct store_thread *store_thread_of(struct async_work *work, const void 
     unsigned i = 0;
     while (i < work->store_thread_count && work->store_threads[i].thread != simt_self) i++;
     if (i == MOST_READERS - WARP_READERS)
-        simt_fail(cudaErrorNotSupported, "%s: the simulated device has at most %d threads of a block that store tensors",
-                  source_line(pc), MOST_READERS - WARP_READERS);
+        simt_fail(pc, cudaErrorNotSupported, "the simulated device has at most %d threads of a block that store tensors",
+                  MOST_READERS - WARP_READERS);
     if (i == work->store_thread_count) {
         work->store_threads[work->store_thread_count++] = (struct store_thread){simt_self, 0};
         simt_worker->async.shadow->store_readers = work->store_thread_count;
@@ -209,9 +197,8 @@ void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int
     struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, from, __builtin_return_address(0));
     for (int d = 0; d < rank; d++) /* seen on an H200; a load may begin there */
         if (at[d] < 0)
-            simt_fail(cudaErrorIllegalInstruction,
-                      "%s: cp.async.bulk.tensor: it stores a box from coordinate %d on: no store begins before 0",
-                      source_line(copy.pc), at[d]);
+            simt_fail(copy.pc, cudaErrorIllegalInstruction,
+                      "cp.async.bulk.tensor: it stores a box from coordinate %d on: no store begins before 0", at[d]);
     store(&copy);
 }
 
@@ -273,15 +260,12 @@ static void end_copies(struct worker *worker) {
         if (not_read == NULL && !work->stores[i].was_read) not_read = &work->stores[i];
     }
     if (work->load_count > 0)
-        simt_fail_at(
-            work->loads[0].issuer, cudaErrorLaunchFailure,
-            "%s: the block ends while this copy into its shared memory is under way: wait for the phase of its mbarrier",
-            source_line(work->loads[0].pc));
+        simt_fail_at(work->loads[0].issuer, work->loads[0].pc, cudaErrorLaunchFailure,
+                     "the block ends while this copy into its shared memory is under way: wait for the phase of its mbarrier");
     else if (not_read != NULL)
-        simt_fail_at(not_read->issuer, cudaErrorLaunchFailure,
-                     "%s: the block ends while this store may still read its shared memory: wait for its group "
-                     "(cp.async.bulk.commit_group, cp.async.bulk.wait_group.read)",
-                     source_line(not_read->pc));
+        simt_fail_at(not_read->issuer, not_read->pc, cudaErrorLaunchFailure,
+                     "the block ends while this store may still read its shared memory: wait for its group "
+                     "(cp.async.bulk.commit_group, cp.async.bulk.wait_group.read)");
 }
 
 void collectives_end_block(struct worker *worker) {

@@ -21,8 +21,8 @@ static struct worker *target_of(size_t *address, const char *what, const void *p
     size_t given = *address;
     struct worker *of = shared_worker_of(address);
     if (of == NULL)
-        simt_fail(cudaErrorIllegalAddress, "%s: %s: %#zx is no address of shared memory in a cluster of %u blocks",
-                  source_line(pc), what, given, simt_worker->launch->cluster);
+        simt_fail(pc, cudaErrorIllegalAddress, "%s: %#zx is no address of shared memory in a cluster of %u blocks", what, given,
+                  simt_worker->launch->cluster);
     return of;
 }
 
@@ -30,7 +30,7 @@ size_t simt_mapa(size_t address, unsigned rank) {
     const void *pc = __builtin_return_address(0);
     target_of(&address, "mapa", pc);
     if (rank >= simt_worker->launch->cluster)
-        simt_fail(cudaErrorLaunchFailure, "%s: mapa: the cluster has no block %u: it has %u", source_line(pc), rank,
+        simt_fail(pc, cudaErrorLaunchFailure, "mapa: the cluster has no block %u: it has %u", rank,
                   simt_worker->launch->cluster);
     return cluster_address(address, rank);
 }
@@ -38,7 +38,7 @@ size_t simt_mapa(size_t address, unsigned rank) {
 void *simt_map_shared(const void *pointer, unsigned rank) {
     const void *pc = __builtin_return_address(0);
     if (!simt_is_shared(pointer) || rank >= simt_worker->launch->cluster)
-        simt_fail(cudaErrorLaunchFailure, "%s: map_shared_rank(): %s", source_line(pc),
+        simt_fail(pc, cudaErrorLaunchFailure, "map_shared_rank(): %s",
                   simt_is_shared(pointer) ? "the cluster has no block of this rank" : "the pointer leads to no shared memory");
     return simt_shared_pointer(cluster_address(simt_shared_address(pointer), rank));
 }
@@ -66,13 +66,12 @@ static struct async_work *rows_of(const struct worker *worker) {
 
 /* All threads of the cluster that have not returned have arrived. */
 static void try_to_end(struct worker *worker, const struct thread *last) {
-    struct worker *peer = worker->cluster.peer;
-    unsigned arrived = worker->cluster.arrived, alive = worker->alive;
-    if (peer != NULL) arrived += peer->cluster.arrived, alive += peer->alive;
+    unsigned arrived = 0, alive = 0;
+    FOR_EACH_BLOCK (of, worker) arrived += of->cluster.arrived, alive += of->alive;
     if (arrived == 0 || arrived < alive) return;
     struct async_work *work = rows_of(worker);
     memcpy(work->cluster_over, work->cluster_row, work->width * sizeof *work->cluster_row);
-    for (struct worker *of = worker; of != NULL; of = of == worker ? peer : NULL) {
+    FOR_EACH_BLOCK (of, worker) {
         of->cluster.arrived = 0;
         of->cluster.round++;
         event_phase_ended(of, last);
@@ -86,11 +85,11 @@ static int is_over(void *data) {
 
 static void describe(void *data, char *text, size_t room) {
     const struct worker *own = ((const struct thread *)data)->home, *peer = own->cluster.peer;
-    int length = snprintf(text, room, "for the barrier of the cluster, to which %u of the block's %u threads have come",
-                          own->cluster.arrived, own->alive);
+    snprintf(text, room, "for the barrier of the cluster, to which %u of the block's %u threads have come",
+             own->cluster.arrived, own->alive);
     if (peer != NULL)
-        snprintf(text + length, room - (size_t)length, ", and of block (%u,%u,%u) %u of %u", peer->block_index.x,
-                 peer->block_index.y, peer->block_index.z, peer->cluster.arrived, peer->alive);
+        append_text(text, room, ", and of block (%u,%u,%u) %u of %u", XYZ(peer->block_index), peer->cluster.arrived,
+                    peer->alive);
 }
 
 void simt_cluster_arrive(const char *file, int line) {
@@ -99,7 +98,7 @@ void simt_cluster_arrive(const char *file, int line) {
     self->last_pc = __builtin_return_address(0);
     if (self->at_cluster)
         simt_fail(
-            cudaErrorLaunchFailure,
+            NULL, cudaErrorLaunchFailure,
             "%s:%d: barrier.cluster.arrive: this thread has arrived already, at %s:%d, and must wait before it arrives again",
             file, line, self->cluster_place.file, self->cluster_place.line);
     self->place = self->cluster_place = (struct place){"barrier.cluster.arrive", file, line};
@@ -115,7 +114,7 @@ void simt_cluster_wait(const char *file, int line) {
     struct thread *self = simt_self;
     self->last_pc = __builtin_return_address(0);
     if (!self->at_cluster)
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "%s:%d: barrier.cluster.wait: this thread has not arrived: barrier.cluster.arrive must come first", file,
                   line);
     simt_wait_until(&over, self, file, line);

@@ -47,7 +47,7 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const struct thread *thread = (const struct thread *)lanes->first_lane + lane;
-    simt_fail_at(thread, cudaErrorLaunchFailure, "%s:%d: %s: lane %u %s", thread->place.file, thread->place.line,
+    simt_fail_at(thread, NULL, cudaErrorLaunchFailure, "%s:%d: %s: lane %u %s", thread->place.file, thread->place.line,
                  thread->place.what, lane, text);
 }
 
@@ -64,8 +64,8 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
     struct warp *warp = &simt_worker->warps[self->linear / WARP_SIZE];
     unsigned lane = self->linear % WARP_SIZE;
     if ((mask >> lane & 1) == 0)
-        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s: lane %u calls it with mask %#010x, which does not name that lane", file,
-                  line, collective->name, lane, mask);
+        simt_fail(NULL, cudaErrorLaunchFailure, "%s:%d: %s: lane %u calls it with mask %#010x, which does not name that lane",
+                  file, line, collective->name, lane, mask);
     self->place = (struct place){collective->name, file, line};
     self->last_pc = pc;
     simt_furthest = 0; /* lanes that wait here together go on together */

@@ -23,24 +23,16 @@ static void shuffle(const struct simt_lanes *lanes) {
     }
 }
 
-static void ballot(const struct simt_lanes *lanes) {
+static unsigned votes_of(const struct simt_lanes *lanes) {
     unsigned votes = 0;
     FOR_EACH_LANE (lane, lanes->present)
         if (value_of(lanes, lane) != 0) votes |= 1u << lane;
-    give_all(lanes, votes);
+    return votes;
 }
 
-static void any(const struct simt_lanes *lanes) {
-    uint64_t found = 0;
-    FOR_EACH_LANE (lane, lanes->present) found |= value_of(lanes, lane);
-    give_all(lanes, found != 0);
-}
-
-static void all(const struct simt_lanes *lanes) {
-    bool holds = true;
-    FOR_EACH_LANE (lane, lanes->present) holds = holds && value_of(lanes, lane) != 0;
-    give_all(lanes, holds);
-}
+static void ballot(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes)); }
+static void any(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) != 0); }
+static void all(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) == lanes->present); }
 
 static unsigned lanes_with(const struct simt_lanes *lanes, uint64_t value) {
     unsigned same = 0;

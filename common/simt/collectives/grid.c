@@ -29,7 +29,7 @@ static void wait_for_grid(struct worker *worker, const char *name, const char *f
     }
     pthread_mutex_unlock(&lock);
     if (never)
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "barrier not reached: %llu of %llu blocks wait at %s in %s:%d, and the others have returned from the kernel",
                   (unsigned long long)launch->blocks_waiting, (unsigned long long)launch->blocks, name, file, line);
     if (atomic_load(&launch->failed)) fiber_abandon(worker);
@@ -48,7 +48,7 @@ int simt_is_cooperative(void) { return simt_worker->launch->cooperative; }
 void simt_grid_barrier(const char *name, const char *file, int line) {
     struct worker *worker = simt_worker;
     if (!worker->launch->cooperative)
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "%s:%d: %s in a kernel that was not launched by cudaLaunchCooperativeKernel(): its blocks run in any order "
                   "and cannot wait for one another",
                   file, line, name);

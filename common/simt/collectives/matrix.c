@@ -21,11 +21,10 @@ struct matrices {
 
 static void require_row(const void *row, enum access_kind kind, const char *name, const void *pc) {
     if ((uintptr_t)row % ROW_BYTES != 0)
-        simt_fail(cudaErrorMisalignedAddress, "%s: %s: the row at address %#lx does not begin at a multiple of 16 bytes",
-                  source_line(pc), name, (unsigned long)(uintptr_t)row);
-    if (shared_offset_of(simt_worker, (uintptr_t)row) >= SHARED_BYTES_MAX)
-        simt_fail(cudaErrorIllegalAddress, "%s: %s: address %#lx is not in shared memory", source_line(pc), name,
+        simt_fail(pc, cudaErrorMisalignedAddress, "%s: the row at address %#lx does not begin at a multiple of 16 bytes", name,
                   (unsigned long)(uintptr_t)row);
+    if (shared_offset_of(simt_worker, (uintptr_t)row) >= SHARED_BYTES_MAX)
+        simt_fail(pc, cudaErrorIllegalAddress, "%s: address %#lx is not in shared memory", name, (unsigned long)(uintptr_t)row);
     simt_check_access(row, ROW_BYTES, kind, false, pc);
 }
 
@@ -134,10 +133,11 @@ const struct simt_collective simt_wmma_store = {"store_matrix_sync()", wmma, 0};
 
 void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line) {
     if ((uintptr_t)matrix % 32 != 0)
-        simt_fail(cudaErrorMisalignedAddress, "%s:%d: a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes",
-                  file, line, (unsigned long)(uintptr_t)matrix);
+        simt_fail(NULL, cudaErrorMisalignedAddress,
+                  "%s:%d: a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes", file, line,
+                  (unsigned long)(uintptr_t)matrix);
     if (row_bytes % ROW_BYTES != 0)
-        simt_fail(cudaErrorMisalignedAddress,
+        simt_fail(NULL, cudaErrorMisalignedAddress,
                   "%s:%d: the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", file, line,
                   row_bytes);
 }

@@ -19,26 +19,23 @@
 struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const char *file, int line,
                                 const void *pc) {
     if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)
-        simt_fail(cudaErrorIllegalAddress,
+        simt_fail(NULL, cudaErrorIllegalAddress,
                   "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", file,
                   line, what);
     unsigned char never_written[sizeof(struct mbarrier)];
     memset(never_written, memory_poison, sizeof never_written);
     if (kind == ACCESS_ATOMIC && memcmp(address, never_written, sizeof never_written) == 0)
-        simt_fail(cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
-    bool metering = simt_worker->meter.on;
-    simt_worker->meter.on = false;
+        simt_fail(NULL, cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
     /* An arrival counts as a read: as a write it would hide init() from threads that nothing orders after it. */
-    simt_check_access(address, sizeof(struct mbarrier), kind == ACCESS_ATOMIC ? ACCESS_READ : kind, false, pc);
-    simt_worker->meter.on = metering;
+    simt_check_uncounted(address, sizeof(struct mbarrier), kind == ACCESS_ATOMIC ? ACCESS_READ : kind, false, pc);
     return address;
 }
 
 void mbarrier_init(void *address, unsigned expected, const char *file, int line, const void *pc) {
     struct mbarrier *barrier = mbarrier_check(address, ACCESS_WRITE, "init()", file, line, pc);
     if (expected == 0 || expected > MOST_ARRIVALS)
-        simt_fail(cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible", file, line,
-                  expected, MOST_ARRIVALS);
+        simt_fail(NULL, cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible", file,
+                  line, expected, MOST_ARRIVALS);
     *barrier = (struct mbarrier){.expected = expected, .pending = expected};
 }
 
@@ -60,7 +57,7 @@ unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const cha
     simt_self->place = (struct place){what, file, line};
     simt_self->last_pc = pc;
     if (count == 0 || count > barrier->pending)
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "%s:%d: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() was told?",
                   file, line, what, count, barrier->pending, barrier->expected);
     unsigned phase = barrier->phase;

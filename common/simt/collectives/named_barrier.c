@@ -29,15 +29,13 @@ static void describe(void *data, char *text, size_t room) {
 }
 
 static void check(const struct named_barrier *barrier, const char *what, int id, int threads, const void *pc) {
-    if (id < 0 || id > 15)
-        simt_fail(cudaErrorLaunchFailure, "%s: %s: there are the barriers 0 to 15, and no %d", source_line(pc), what, id);
+    if (id < 0 || id > 15) simt_fail(pc, cudaErrorLaunchFailure, "%s: there are the barriers 0 to 15, and no %d", what, id);
     if (threads <= 0 || threads % WARP_SIZE != 0 || (unsigned)threads > simt_worker->launch->threads)
-        simt_fail(cudaErrorLaunchFailure, "%s: %s: %d threads: it must be a multiple of 32, and at most the %u of the block",
-                  source_line(pc), what, threads, simt_worker->launch->threads);
+        simt_fail(pc, cudaErrorLaunchFailure, "%s: %d threads: it must be a multiple of 32, and at most the %u of the block",
+                  what, threads, simt_worker->launch->threads);
     if (barrier->arrived > 0 && barrier->threads != threads)
-        simt_fail(cudaErrorLaunchFailure, "%s: %s of %d threads at barrier %d, at which %s in %s:%d expects %d",
-                  source_line(pc), what, threads, id, barrier->first.what, barrier->first.file, barrier->first.line,
-                  barrier->threads);
+        simt_fail(pc, cudaErrorLaunchFailure, "%s of %d threads at barrier %d, at which %s in %s:%d expects %d", what, threads,
+                  id, PLACE(barrier->first), barrier->threads);
 }
 
 void simt_named_barrier(int id, int threads, int waits, const char *file, int line) {
@@ -70,8 +68,8 @@ void simt_named_barrier(int id, int threads, int waits, const char *file, int li
 void simt_set_registers(const char *what, int registers) {
     struct async_work *work = async_work_of(simt_worker);
     if (registers < 24 || registers > 256 || registers % 8 != 0)
-        simt_fail(cudaErrorLaunchFailure, "%s: %s: %d registers: it must be a multiple of 8 from 24 to 256",
-                  source_line(__builtin_return_address(0)), what, registers);
+        simt_fail(__builtin_return_address(0), cudaErrorLaunchFailure,
+                  "%s: %d registers: it must be a multiple of 8 from 24 to 256", what, registers);
     if (simt_self->linear % WARP_SIZE != 0) return;
     work->registers[simt_self->linear / WARP_SIZE].pc = __builtin_return_address(0);
     work->registers[simt_self->linear / WARP_SIZE].last = registers;
@@ -85,7 +83,7 @@ void registers_end_block(struct worker *worker) {
         if (work->registers[w].count == work->registers[first].count && work->registers[w].last == work->registers[first].last)
             continue;
         simt_fail_at(
-            &worker->threads[w * WARP_SIZE], cudaErrorLaunchFailure,
+            &worker->threads[w * WARP_SIZE], NULL, cudaErrorLaunchFailure,
             "setmaxnreg is an instruction of a warpgroup: warp %u has executed %u of them, the last for %d registers, and "
             "warp %u %u, the last for %d: %s",
             first, work->registers[first].count, work->registers[first].last, w, work->registers[w].count,

@@ -30,27 +30,22 @@ static int has_changed(void *data) {
 
 static void describe(void *data, char *text, size_t room) {
     const struct spin *spin = data;
-    char name[200];
-    describe_address((uintptr_t)spin->word, name, sizeof name);
-    snprintf(text, room, "for another value of the semaphore %s, which is %d", name, (int)spin->seen);
+    snprintf(text, room, "for another value of the semaphore %s, which is %d", describe_address((uintptr_t)spin->word).text,
+             (int)spin->seen);
 }
 
 static const struct simt_condition change = {"ld.acquire", has_changed, describe};
 
 static void check(const void *word, enum access_kind kind, const char *what, bool metered, const void *pc) {
     if ((uintptr_t)word % sizeof(uint32_t) != 0)
-        simt_fail(cudaErrorMisalignedAddress, "%s: %s at an address that is not a multiple of 4", source_line(pc), what);
+        simt_fail(pc, cudaErrorMisalignedAddress, "%s at an address that is not a multiple of 4", what);
     if (simt_worker->cluster.peer != NULL)
-        simt_fail(cudaErrorNotSupported,
-                  "%s: %s in a block of a cluster: the simulated device has semaphores between other blocks", source_line(pc),
-                  what);
+        simt_fail(pc, cudaErrorNotSupported,
+                  "%s in a block of a cluster: the simulated device has semaphores between other blocks", what);
     if (memory_is_private((uintptr_t)word))
-        simt_fail(cudaErrorIllegalAddress, "%s: %s at an address that is not of global memory", source_line(pc), what);
+        simt_fail(pc, cudaErrorIllegalAddress, "%s at an address that is not of global memory", what);
     atomic_store_explicit(&simt_worker->launch->has_semaphores, true, memory_order_relaxed);
-    bool metering = simt_worker->meter.on;
-    simt_worker->meter.on = metering && metered;
-    simt_check_access(word, sizeof(uint32_t), kind, true, pc);
-    simt_worker->meter.on = metering;
+    (metered ? simt_check_access : simt_check_uncounted)(word, sizeof(uint32_t), kind, true, pc);
 }
 
 /* The first read is counted: how often a card reads in a loop depends on time. */
@@ -104,10 +99,7 @@ bool semaphore_lets_go_on(const struct worker *worker) {
 
 /* A while at most: a word may change by other stores, too, and the launch may fail. */
 void semaphore_sleep(uint64_t changes_seen) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 5000000;
-    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+    struct timespec until = time_in(5000000);
     pthread_mutex_lock(&lock);
     if (atomic_load(&changes) == changes_seen) pthread_cond_timedwait(&changed, &lock, &until);
     pthread_mutex_unlock(&lock);
@@ -118,7 +110,6 @@ void semaphore_describe(const struct worker *worker, char *text, size_t room) {
     char what[300];
     if (thread == NULL) return;
     describe(thread->condition_data, what, sizeof what);
-    snprintf(text, room, "; thread (%u,%u,%u) of block (%u,%u,%u) waits at %s in %s:%d %s", thread->index.x, thread->index.y,
-             thread->index.z, worker->block_index.x, worker->block_index.y, worker->block_index.z, thread->place.what,
-             thread->place.file, thread->place.line, what);
+    snprintf(text, room, "; thread (%u,%u,%u) of block (%u,%u,%u) waits at %s in %s:%d %s", XYZ(thread->index),
+             XYZ(worker->block_index), PLACE(thread->place), what);
 }

@@ -47,7 +47,7 @@ static void forget(struct async_work *work, unsigned width) {
 struct async_work *async_work_of(struct worker *worker) {
     if (worker->async.on) return worker->async.work;
     async_start(worker);
-    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+    FOR_EACH_BLOCK (of, worker) {
         if (of->async.work == NULL) of->async.work = resize_or_die(NULL, sizeof *of->async.work);
         forget(of->async.work, of->async.shadow->width);
     }
@@ -55,11 +55,7 @@ struct async_work *async_work_of(struct worker *worker) {
 }
 
 void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy) {
-    if (*count == *room) {
-        *room = *room == 0 ? 16 : 2 * *room;
-        *list = realloc(*list, *room * sizeof **list);
-        if (*list == NULL) abort();
-    }
+    *list = grow_or_die(*list, *count, room, sizeof **list);
     (*list)[(*count)++] = *copy;
 }
 

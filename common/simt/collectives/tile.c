@@ -61,7 +61,7 @@ static void tell(const struct tile *tile, const struct unit *unit, struct elemen
         names[unit->swizzle], same ? "as" : "but", source_line(tile->pc), names[tile->swizzle], unit->of_row, unit->of_column, \
         unit->matrix, got.column, got.row, wanted.column, wanted.row
     if (simt_strict || !same)
-        simt_fail(cudaErrorLaunchFailure, WORDS);
+        simt_fail(NULL, cudaErrorLaunchFailure, WORDS);
     else if (!simt_warned(unit->pc))
         simt_warn(unit->pc, WORDS);
 }

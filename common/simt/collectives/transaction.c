@@ -31,16 +31,14 @@ static struct transaction *find(struct async_work *work, size_t offset) {
 
 struct transaction *transaction_of(size_t address, const char *what, const void *pc) {
     struct transaction *barrier = find(async_work_of(simt_worker), address);
-    if (barrier == NULL)
-        simt_fail(cudaErrorLaunchFailure, "%s: %s at a barrier that no thread has initialised", source_line(pc), what);
+    if (barrier == NULL) simt_fail(pc, cudaErrorLaunchFailure, "%s at a barrier that no thread has initialised", what);
     bool aged = barrier->init_age != simt_worker->async.shadow->ages;
     if (!aged && barrier->initialised_by != simt_self &&
         row_of(simt_self)[barrier->initialised_by->number] <= barrier->init_clock)
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "race on an mbarrier: %s at %s, but thread (%u,%u,%u) initialises it at %s, and nothing orders the two: a "
                   "__syncthreads() is missing after that",
-                  what, source_line(pc), barrier->initialised_by->index.x, barrier->initialised_by->index.y,
-                  barrier->initialised_by->index.z, source_line(barrier->init_pc));
+                  what, source_line(pc), XYZ(barrier->initialised_by->index), source_line(barrier->init_pc));
     return barrier;
 }
 
@@ -51,8 +49,7 @@ void simt_transaction_init(size_t address, unsigned count, const char *file, int
     struct transaction *barrier = find(work, address);
     if (barrier == NULL) {
         if (work->transaction_count == MOST_TRANSACTIONS)
-            simt_fail(cudaErrorNotSupported, "%s: the simulated device has at most %d mbarriers in a block", source_line(pc),
-                      MOST_TRANSACTIONS);
+            simt_fail(pc, cudaErrorNotSupported, "the simulated device has at most %d mbarriers in a block", MOST_TRANSACTIONS);
         barrier = &work->transactions[work->transaction_count++];
         barrier->phases = 0;
         barrier->offset = address;
@@ -60,8 +57,8 @@ void simt_transaction_init(size_t address, unsigned count, const char *file, int
     }
     for (unsigned i = 0; i < work->load_count; i++)
         if (work->loads[i].barrier == transaction_number(barrier))
-            simt_fail(cudaErrorLaunchFailure, "%s: mbarrier.init of a barrier with whose phase the copy issued at %s will land",
-                      source_line(pc), source_line(work->loads[i].pc));
+            simt_fail(pc, cudaErrorLaunchFailure, "mbarrier.init of a barrier with whose phase the copy issued at %s will land",
+                      source_line(work->loads[i].pc));
     barrier->fenced = false;
     barrier->initialised_by = simt_self;
     barrier->init_pc = pc;
@@ -134,11 +131,10 @@ static void try_to_end(struct transaction *barrier) {
     const struct tensor_copy *copy = NULL;
     int64_t under_way = bytes_under_way(barrier, &copy);
     if (under_way > barrier->bytes) {
-        simt_fail_at(copy->issuer, cudaErrorLaunchFailure,
-                     "%s: copies bring %" PRId64
-                     " bytes to the phase of their mbarrier, but its threads have announced %" PRId64
+        simt_fail_at(copy->issuer, copy->pc, cudaErrorLaunchFailure,
+                     "copies bring %" PRId64 " bytes to the phase of their mbarrier, but its threads have announced %" PRId64
                      " only (expect_tx): the phase may end before all have landed",
-                     source_line(copy->pc), under_way, barrier->bytes);
+                     under_way, barrier->bytes);
         return;
     }
     if (under_way < barrier->bytes) return;
@@ -157,10 +153,10 @@ void transaction_load(struct tensor_copy *copy) {
     tensor_copy_load(copy);
     barrier->bytes -= copy->bytes;
     if (barrier->bytes < 0 && word_of(barrier)->pending == 0)
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: this copy brings %" PRId64 " bytes more to the phase of its mbarrier than its threads have announced "
-                  "(expect_tx)",
-                  source_line(copy->pc), -barrier->bytes);
+        simt_fail(copy->pc, cudaErrorLaunchFailure,
+                  "this copy brings %" PRId64
+                  " bytes more to the phase of its mbarrier than its threads have announced (expect_tx)",
+                  -barrier->bytes);
     try_to_end(barrier);
 }
 
@@ -175,14 +171,14 @@ void transaction_arrive(size_t address, unsigned count, unsigned bytes, const ch
     simt_self->place = (struct place){what, file, line};
     simt_self->last_pc = pc;
     if (count > word->pending)
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than mbarrier.init was "
-                  "told, or does one arrive for the next phase before this one is over?",
-                  source_line(pc), what, count, (unsigned)word->pending, (unsigned)word->expected);
+        simt_fail(pc, cudaErrorLaunchFailure,
+                  "%s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than mbarrier.init was told, "
+                  "or does one arrive for the next phase before this one is over?",
+                  what, count, (unsigned)word->pending, (unsigned)word->expected);
     barrier->bytes += bytes;
     if (barrier->bytes > MOST_BYTES)
-        simt_fail(cudaErrorLaunchFailure, "%s: %s: %" PRId64 " bytes are announced to one phase: at most %d are possible",
-                  source_line(pc), what, barrier->bytes, MOST_BYTES);
+        simt_fail(pc, cudaErrorLaunchFailure, "%s: %" PRId64 " bytes are announced to one phase: at most %d are possible", what,
+                  barrier->bytes, MOST_BYTES);
     if (count == 0) return;
     async_release(simt_worker, simt_self, barrier->arriving);
     barrier->last = simt_self;
@@ -204,17 +200,16 @@ static void judge_lateness(const struct transaction *barrier, unsigned parity, c
     uint32_t over = barrier->phases - barrier->first_phase;
     bool is_next = (known & 1) == parity;
     if (over - known < (is_next ? 2 : 1)) return;
-    char name[200], meant[40] = "the one before the first", effect[60] = "and the wait ends at once";
-    describe_address((uintptr_t)word_of(barrier), name, sizeof name);
+    char meant[40] = "the one before the first", effect[60] = "and the wait ends at once";
     if (is_next || known > 0) snprintf(meant, sizeof meant, "phase %" PRIu32, is_next ? known : known - 1);
     if ((over & 1) == parity) snprintf(effect, sizeof effect, "and it waits for phase %" PRIu32 " now", over);
-    simt_fail(cudaErrorLaunchFailure,
-              "%s: mbarrier.try_wait with parity %u comes too late to the mbarrier %s: this thread knows of %" PRIu32
+    simt_fail(pc, cudaErrorLaunchFailure,
+              "mbarrier.try_wait with parity %u comes too late to the mbarrier %s: this thread knows of %" PRIu32
               " phases that are over, so it means %s; %" PRIu32
-              " are over, %s. The last to arrive was thread (%u,%u,%u) at %s: it "
-              "must not go on to another phase before this thread has waited",
-              source_line(pc), parity, name, known, meant, over, effect, barrier->last->index.x, barrier->last->index.y,
-              barrier->last->index.z, source_line(barrier->last_pc));
+              " are over, %s. The last to arrive was thread (%u,%u,%u) at %s: it must not go on to another phase before this "
+              "thread has waited",
+              parity, describe_address((uintptr_t)word_of(barrier)).text, known, meant, over, effect, XYZ(barrier->last->index),
+              source_line(barrier->last_pc));
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------------------------------- */
@@ -236,16 +231,12 @@ static void describe(void *data, char *text, size_t room) {
     const struct transaction *barrier = wait->barrier;
     const struct mbarrier *word = word_of(barrier);
     const struct tensor_copy *copy = NULL;
-    char name[200];
-    describe_address((uintptr_t)word, name, sizeof name);
     int64_t missing = barrier->bytes - bytes_under_way(barrier, &copy);
-    int length = snprintf(text, room, "for phase %u of the mbarrier %s, to which ", wait->phase, name);
+    snprintf(text, room, "for phase %u of the mbarrier %s, to which ", wait->phase, describe_address((uintptr_t)word).text);
     if (word->pending > 0)
-        snprintf(text + length, room - (size_t)length, "%u of %u arrivals are missing", (unsigned)word->pending,
-                 (unsigned)word->expected);
+        append_text(text, room, "%u of %u arrivals are missing", (unsigned)word->pending, (unsigned)word->expected);
     else
-        snprintf(text + length, room - (size_t)length, "%" PRId64 " bytes are missing that were announced and no copy brings",
-                 missing);
+        append_text(text, room, "%" PRId64 " bytes are missing that were announced and no copy brings", missing);
 }
 
 /* Until the phase of this parity is over: the one that is not over yet, if it has it, else the one before. */

@@ -116,21 +116,20 @@ static void judge_matrix(const struct thread *first_lane, const struct layout *l
         for (uint32_t k = 0; k < DEPTH; k += l->transposed ? 1 : 8) {
             uint32_t address = unit_address(l, i, k);
             if (address >= SHARED_BYTES_MAX || !shared_contains(simt_worker, address, UNIT))
-                simt_fail(
-                    cudaErrorIllegalAddress,
-                    "%s: wgmma: by its descriptor element (%u,%u) of %c lies at %#x of shared memory, in no array: are its "
-                    "offsets (leading %u, stride %u bytes) in units of 16 bytes?",
-                    source_line(pc), name == 'A' ? i : k, name == 'A' ? k : i, name, address, l->leading, l->stride);
+                simt_fail(pc, cudaErrorIllegalAddress,
+                          "wgmma: by its descriptor element (%u,%u) of %c lies at %#x of shared memory, in no array: are its "
+                          "offsets (leading %u, stride %u bytes) in units of 16 bytes?",
+                          name == 'A' ? i : k, name == 'A' ? k : i, name, address, l->leading, l->stride);
             async_judge_read(row, address, reader, l->span / 16, name == 'A' ? PRODUCT_A : PRODUCT_B, pc);
         }
 }
 
 static void judge_descriptor(uint64_t descriptor, char name, const void *pc) {
     if ((descriptor & 0x3ff1c000c000c000u) != 0)
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: wgmma: the descriptor of %c, %#lx, has bits outside of its fields: addresses and offsets are 14 bits in "
+        simt_fail(pc, cudaErrorLaunchFailure,
+                  "wgmma: the descriptor of %c, %#lx, has bits outside of its fields: addresses and offsets are 14 bits in "
                   "units of 16 bytes",
-                  source_line(pc), name, (unsigned long)descriptor);
+                  name, (unsigned long)descriptor);
 }
 
 /* ---- the product ------------------------------------------------------------------------------------------------------------ */
@@ -196,10 +195,7 @@ static void issue(const struct simt_lanes *lanes) {
         compute(&product, warp);
         return;
     }
-    if (products->count == products->room) {
-        products->room = products->room == 0 ? 16 : 2 * products->room;
-        products->list = resize_or_die(products->list, products->room * sizeof *products->list);
-    }
+    products->list = grow_or_die(products->list, products->count, &products->room, sizeof *products->list);
     products->list[products->count++] = product;
 }
 
@@ -209,14 +205,12 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
     static const struct simt_collective wgmma = {"wgmma.mma_async", issue, 1};
     const void *pc = __builtin_return_address(0);
     if (N < 8 || N > MOST_COLUMNS || N % 8 != 0 || (uintptr_t)C - simt_self->stack > STACK_BYTES - (size_t)N / 2 * sizeof *C)
-        simt_fail(cudaErrorIllegalAddress, "%s: wgmma: its accumulators are no local variables: they must be registers",
-                  source_line(pc));
+        simt_fail(pc, cudaErrorIllegalAddress, "wgmma: its accumulators are no local variables: they must be registers");
     confined_registers(C, (size_t)N / 2 * sizeof *C, __builtin_frame_address(0));
     if (count != N / 2)
-        simt_fail(cudaErrorNotSupported, "%s: wgmma: its accumulators must be one array, in order, for the simulated device",
-                  source_line(pc));
+        simt_fail(pc, cudaErrorNotSupported, "wgmma: its accumulators must be one array, in order, for the simulated device");
     if ((scale_A != 1 && scale_A != -1) || (scale_B != 1 && scale_B != -1))
-        simt_fail(cudaErrorLaunchFailure, "%s: wgmma: it multiplies A and B by 1 or by -1", source_line(pc));
+        simt_fail(pc, cudaErrorLaunchFailure, "wgmma: it multiplies A and B by 1 or by -1");
     if ((uintptr_t)A_array - simt_self->stack > STACK_BYTES - sizeof A_registers.r) A_array = NULL; /* loaded from memory */
     if (!from_registers) judge_descriptor(A, 'A', pc);
     judge_descriptor(B, 'B', pc);
@@ -295,7 +289,7 @@ void wgmma_end_block(struct worker *worker) {
             unsigned issued_a = a->block == block ? a->issued : 0, issued_b = b->block == block ? b->issued : 0;
             if (issued_a == issued_b && (issued_a == 0 || a->what == b->what)) continue;
             simt_fail_at(
-                &worker->threads[w * WARP_SIZE], cudaErrorLaunchFailure,
+                &worker->threads[w * WARP_SIZE], NULL, cudaErrorLaunchFailure,
                 "wgmma is an instruction of a warpgroup: of the warps %u to %u all must execute the same ones, but warp %u "
                 "has executed %u and warp %u %u, or with other descriptors; the last is at %s",
                 first, first + WARPGROUP - 1, first, issued_a, w, issued_b, source_line(issued_a > 0 ? a->pc : b->pc));

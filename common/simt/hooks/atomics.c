@@ -50,9 +50,8 @@ static void require_cell(const void *address, size_t bytes, const void *pc) {
         exit(3);
     }
     if ((uintptr_t)address - simt_self->stack < STACK_BYTES)
-        simt_fail(cudaErrorIllegalAddress,
-                  "%s: atomic operation on a local variable: a card has them on global and shared memory only",
-                  source_line(pc));
+        simt_fail(pc, cudaErrorIllegalAddress,
+                  "atomic operation on a local variable: a card has them on global and shared memory only");
     simt_check_access(address, bytes, ACCESS_ATOMIC, true, pc);
 }
 

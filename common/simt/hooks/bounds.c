@@ -22,8 +22,8 @@ _Noreturn void __ubsan_handle_out_of_bounds_abort(const struct index_check *chec
     int unused = 64 - (1 << (check->index->width_and_sign >> 1)); /* an index of 128 bits is told as an address */
     intptr_t value = unused > 0 ? (intptr_t)(index << unused) >> unused : (intptr_t)index;
     if (simt_self != NULL)
-        simt_fail(cudaErrorIllegalAddress, "%s: index %" PRIdPTR " is out of bounds: the array is %s",
-                  source_line(__builtin_return_address(0)), value, check->array->name);
+        simt_fail(__builtin_return_address(0), cudaErrorIllegalAddress, "index %" PRIdPTR " is out of bounds: the array is %s",
+                  value, check->array->name);
     fprintf(stderr, "%s:%" PRIu32 ": index %" PRIdPTR " is out of bounds: the array is %s\n", check->file, check->line, value,
             check->array->name);
     exit(3);

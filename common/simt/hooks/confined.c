@@ -27,7 +27,7 @@ GENERAL static inline bool is_confined(uintptr_t code) {
 
 static __attribute__((noinline, cold, force_align_arg_pointer, noreturn)) void refuse(const char *what, const void *pc) {
     char *line = source_line(pc);
-    if (simt_self != NULL) simt_fail(cudaErrorIllegalAddress, "%s: %s", line, what);
+    if (simt_self != NULL) simt_fail(NULL, cudaErrorIllegalAddress, "%s: %s", line, what);
     fprintf(stderr, "%s: %s, in host code\n", line, what);
     exit(3);
 }

@@ -59,9 +59,7 @@ void event_copy_issued(struct worker *worker, const void *from, void *to, size_t
         meter_destination(to, offset);
     }
     /* The copy has been counted, where it reads. */
-    worker->meter.on = false;
-    simt_check_access(to, bytes, ACCESS_WRITE, false, pc);
-    worker->meter.on = metering;
+    simt_check_uncounted(to, bytes, ACCESS_WRITE, false, pc);
     shadow_pending(worker, offset, bytes, true);
 }
 

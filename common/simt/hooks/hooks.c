@@ -28,50 +28,42 @@ static __attribute__((noinline, cold)) void refuse(uintptr_t address, size_t byt
     if (simt_worker->shadow.unwritten.thread == simt_self) shadow_report_unwritten(simt_worker);
     char where[300];
     describe_stray(address, simt_worker->hooks.sites[site_of(pc)].start, where, sizeof where);
-    char *line = source_line(pc);
     struct memory_place first = memory_place(address, 1);
     bool begins_inside = first.whole && (first.kind == SHARED || first.allocation != NULL);
-    simt_fail(cudaErrorIllegalAddress, "%s: %s of %zu bytes out of bounds: %s%s", line, verb(kind), bytes, where,
+    simt_fail(pc, cudaErrorIllegalAddress, "%s of %zu bytes out of bounds: %s%s", verb(kind), bytes, where,
               begins_inside ? "; it begins inside and ends past the end" : "");
 }
 
 static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address, size_t bytes, enum access_kind kind,
                                                               const void *pc) {
-    simt_fail(cudaErrorMisalignedAddress,
-              "%s: %s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at "
-              "its own alignment",
-              source_line(pc), verb(kind), bytes, (unsigned long)address, bytes,
+    simt_fail(pc, cudaErrorMisalignedAddress,
+              "%s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at its own "
+              "alignment",
+              verb(kind), bytes, (unsigned long)address, bytes,
               bytes == 16  ? "float4"
               : bytes == 8 ? "float2"
                            : "value");
 }
 
 static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, const void *pc) {
-    char where[300];
-    describe_address(address, where, sizeof where);
-    simt_fail(cudaErrorLaunchFailure, "%s: write to %s, an input that kernels may only read", source_line(pc), where);
+    simt_fail(pc, cudaErrorLaunchFailure, "write to %s, an input that kernels may only read", describe_address(address).text);
 }
 
 static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const void *pc) {
-    simt_fail(cudaErrorLaunchFailure, "%s: write of %zu bytes to a __constant__ variable, which only the host may write",
-              source_line(pc), bytes);
+    simt_fail(pc, cudaErrorLaunchFailure, "write of %zu bytes to a __constant__ variable, which only the host may write",
+              bytes);
 }
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
-
-static void judge(struct thread *self, const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
 
 /* Shared memory of the other block of the cluster: judged in its place, and not counted. False: it is none. */
 static bool judge_distributed(uintptr_t address, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
     struct worker *own = simt_worker, *peer = own->cluster.peer;
     if (peer == NULL || address - (uintptr_t)peer->shared.start >= SHARED_BYTES_MAX) return false;
     distributed_use(peer, true, pc);
-    bool metering = peer->meter.on;
-    peer->meter.on = false;
     simt_worker = peer;
-    judge(simt_self, (const void *)address, bytes, kind, marked, pc);
+    simt_check_uncounted((const void *)address, bytes, kind, marked, pc);
     simt_worker = own;
-    peer->meter.on = metering;
     return true;
 }
 
@@ -170,6 +162,13 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
     if (simt_self == NULL) return; /* host code of the kernel file */
     if (kind == ACCESS_ATOMIC && (uintptr_t)pointer % bytes != 0) refuse_misaligned((uintptr_t)pointer, bytes, kind, pc);
     judge(simt_self, pointer, bytes, kind, marked, pc);
+}
+
+void simt_check_uncounted(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
+    bool metering = simt_worker->meter.on;
+    simt_worker->meter.on = false;
+    simt_check_access(pointer, bytes, kind, marked, pc);
+    simt_worker->meter.on = metering;
 }
 
 void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);

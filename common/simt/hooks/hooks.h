@@ -7,6 +7,8 @@
 /* Judge one access of the running thread; pc is the return address of the call that stands for it. `marked` accesses,
  * atomic or volatile, do not race with one another. */
 void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
+/* The same of one that is no request of a warp: the meter does not see it. */
+void simt_check_uncounted(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
 
 /* Add `count` floats, each by an atomic addition; judged before. */
 void atomic_add_floats(float *address, const float *operand, size_t count);

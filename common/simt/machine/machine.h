@@ -36,6 +36,14 @@ static inline int64_t read_clock(clockid_t clock) { /* in nanoseconds */
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* For functions that wait until then: `ns`, less than a second, from now on. */
+static inline struct timespec time_in(int64_t ns) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    ns += t.tv_nsec;
+    return (struct timespec){t.tv_sec + ns / 1000000000, ns % 1000000000};
+}
+
 /* ---- fibers: Boost.Context's assembly, whose symbols are plain C ---- */
 typedef void *fcontext_t;
 struct transfer {
@@ -104,6 +112,10 @@ static inline size_t stack_offset(const struct thread *thread, uintptr_t address
     return address - thread->stack + stack_colour(thread);
 }
 
+/* As arguments of printf(): "(%u,%u,%u)", and "%s in %s:%d". */
+#define XYZ(index) (index).x, (index).y, (index).z
+#define PLACE(place) (place).what, (place).file, (place).line
+
 /* Of a thread or block by its number, x fastest. */
 static inline struct uint3 index_in(struct uint3 size, uint64_t number) {
     return (struct uint3){(unsigned)(number % size.x), (unsigned)(number / size.x % size.y),
@@ -122,6 +134,10 @@ static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
 /* FOR_EACH_LANE(lane, mask) STATEMENT */
 #define FOR_EACH_LANE(lane, mask)                                                                                              \
     for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)
+
+/* FOR_EACH_BLOCK(of, worker) STATEMENT: the worker itself, and the one of the cluster's other block where there is a cluster. */
+#define FOR_EACH_BLOCK(of, worker)                                                                                             \
+    for (struct worker *of = (worker); of != NULL; of = of == (worker) ? (worker)->cluster.peer : NULL)
 
 struct warp {
     unsigned live;    /* lanes that exist and have not returned */

@@ -20,7 +20,7 @@ static void remove_range(struct thread *thread, unsigned i) {
 
 /* A product at `pc` uses registers that overlap those of a product under way in another way. */
 static void refuse_overlap(struct thread *thread, const struct accumulator_range *range, bool is_A, const void *pc) {
-    simt_fail_at(thread, cudaErrorLaunchFailure, "%s: wgmma %s the wgmma issued at %s, which is under way", source_line(pc),
+    simt_fail_at(thread, pc, cudaErrorLaunchFailure, "wgmma %s the wgmma issued at %s, which is under way",
                  is_A          ? "reads A from accumulators of"
                  : range->is_A ? "accumulates in registers of A of"
                                : "accumulates in a part of the registers of",
@@ -52,8 +52,8 @@ static struct accumulator_range *range_of(struct thread *thread, uintptr_t start
 
 static void begin(struct thread *thread, struct accumulator_range *range, unsigned group, const void *pc) {
     if (range->written_pc != NULL)
-        simt_fail_at(thread, cudaErrorLaunchFailure,
-                     "%s: wgmma %s registers that were written at %s, without a wgmma.fence between", source_line(pc),
+        simt_fail_at(thread, pc, cudaErrorLaunchFailure,
+                     "wgmma %s registers that were written at %s, without a wgmma.fence between",
                      range->is_A ? "reads A from" : "accumulates in", source_line(range->written_pc));
     range->pending = true;
     range->group = group;
@@ -63,16 +63,14 @@ static void begin(struct thread *thread, struct accumulator_range *range, unsign
 void accumulators_issue(struct thread *thread, const void *start, size_t bytes, unsigned group, const void *pc) {
     struct accumulator_range *range = range_of(thread, (uintptr_t)start, bytes, false, pc);
     if (range == NULL) {
-        simt_fail_at(thread, cudaErrorNotSupported,
-                     "%s: the simulated device has at most %d arrays of registers of products that are under way",
-                     source_line(pc), MOST_RANGES);
+        simt_fail_at(thread, pc, cudaErrorNotSupported,
+                     "the simulated device has at most %d arrays of registers of products that are under way", MOST_RANGES);
         return;
     }
     if (!thread->wgmma_fenced)
-        simt_fail_at(thread, cudaErrorLaunchFailure,
-                     "%s: wgmma before any wgmma.fence: one must come after the registers were written and before the first "
-                     "product",
-                     source_line(pc));
+        simt_fail_at(
+            thread, pc, cudaErrorLaunchFailure,
+            "wgmma before any wgmma.fence: one must come after the registers were written and before the first product");
     begin(thread, range, group, pc);
 }
 
@@ -94,10 +92,10 @@ bool accumulators_judge(uintptr_t address, size_t bytes, enum access_kind kind, 
         struct accumulator_range *range = &self->accumulators[i];
         if (address + bytes <= range->start || range->start + range->bytes <= address) continue;
         if (range->pending && !(range->is_A && only_reads(kind)))
-            simt_fail(cudaErrorLaunchFailure,
-                      "%s: %s of %s of the wgmma issued at %s, which is under way: commit its group and wait for it first "
+            simt_fail(pc, cudaErrorLaunchFailure,
+                      "%s of %s of the wgmma issued at %s, which is under way: commit its group and wait for it first "
                       "(wgmma.commit_group, wgmma.wait_group)",
-                      source_line(pc), only_reads(kind) ? "read" : "write", range->is_A ? "a register of A" : "an accumulator",
+                      only_reads(kind) ? "read" : "write", range->is_A ? "a register of A" : "an accumulator",
                       source_line(range->pc));
         if (!only_reads(kind)) range->written_pc = pc;
         if (!range->is_A) return true;

@@ -29,7 +29,7 @@ static void start_rows(struct worker *worker) {
             if (warp->known_to_all[lane] > *known) *known = warp->known_to_all[lane];
             if (warp->has_partial && warp->known[t % WARP_SIZE][lane] > *known) *known = warp->known[t % WARP_SIZE][lane];
         }
-        for (const struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL)
+        FOR_EACH_BLOCK (of, worker)
             for (unsigned r = 0; r < MOST_READERS; r++) row[reads_column(of->async.shadow, r)] = of->async.shadow->groups[r];
     }
 }
@@ -48,7 +48,7 @@ static void prepare(struct worker *worker) {
     const struct launch *launch = worker->launch;
     if (shadow == NULL) {
         shadow = mmap(NULL, sizeof *shadow, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (shadow == MAP_FAILED) simt_fail(cudaErrorMemoryAllocation, "no memory for the checks of asynchronous copies");
+        if (shadow == MAP_FAILED) simt_fail(NULL, cudaErrorMemoryAllocation, "no memory for the checks of asynchronous copies");
         worker->async.shadow = shadow;
     }
     unsigned threads = launch->threads, numbers = launch->stride != 0 ? launch->cluster * launch->stride : threads;
@@ -69,13 +69,9 @@ static void prepare(struct worker *worker) {
 
 void async_start(struct worker *worker) {
     if (worker->async.on) return;
-    struct worker *peer = worker->cluster.peer;
-    prepare(worker);
-    if (peer != NULL) prepare(peer);
-    start_rows(worker);
-    if (peer != NULL) start_rows(peer);
-    worker->async.on = true;
-    if (peer != NULL) peer->async.on = true;
+    FOR_EACH_BLOCK (of, worker) prepare(of);
+    FOR_EACH_BLOCK (of, worker) start_rows(of);
+    FOR_EACH_BLOCK (of, worker) of->async.on = true;
 }
 
 /* A guess that accuses nobody: what came before is known and fenced. */
@@ -150,11 +146,7 @@ const uint32_t *async_row_of_warp(struct worker *worker, struct thread *first_la
 
 /* ---- faults ---------------------------------------------------------------------------------------------------------------- */
 
-static const char *name_of(size_t offset) {
-    static _Thread_local char what[200];
-    describe_address((uintptr_t)simt_worker->shared.start + offset, what, sizeof what);
-    return what;
-}
+static struct words name_of(size_t offset) { return describe_address((uintptr_t)simt_worker->shared.start + offset); }
 
 static const char *const reader_names[] = {"wgmma, as A,", "wgmma, as B,", "the store of a tensor", "the bulk store",
                                            "the bulk reduction"};
@@ -162,23 +154,23 @@ static const char *const reader_names[] = {"wgmma, as A,", "wgmma, as B,", "the 
 static const char *copy_name(unsigned swizzle) { return swizzle == ANY_SWIZZLE ? "bulk copy" : "copy of a tensor"; }
 
 static void report_under_way(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
-    simt_fail(cudaErrorLaunchFailure,
-              "%s: %s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, by the "
-              "right parity",
-              source_line(pc), verb, name_of(offset), copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
+    simt_fail(
+        pc, cudaErrorLaunchFailure,
+        "%s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, by the right parity",
+        verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
 }
 
 static void report_not_waited(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
-    simt_fail(cudaErrorLaunchFailure,
-              "%s: %s %s, which the %s issued at %s has written, but this thread has neither waited for the phase of its "
-              "mbarrier nor met a thread that has",
-              source_line(pc), verb, name_of(offset), copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
+    simt_fail(pc, cudaErrorLaunchFailure,
+              "%s %s, which the %s issued at %s has written, but this thread has neither waited for the phase of its mbarrier "
+              "nor met a thread that has",
+              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
 }
 
 static void report_reader(size_t offset, const char *verb, const void *pc, const struct async_read *read, unsigned reader) {
     bool wgmma = reader < WARP_READERS;
-    simt_fail(cudaErrorLaunchFailure, "%s: %s %s while the %s issued at %s may still read it: %s", source_line(pc), verb,
-              name_of(offset), wgmma ? "wgmma" : reader_names[read->what] + strlen("the "), source_line(absolute_pc(read->pc)),
+    simt_fail(pc, cudaErrorLaunchFailure, "%s %s while the %s issued at %s may still read it: %s", verb, name_of(offset).text,
+              wgmma ? "wgmma" : reader_names[read->what] + strlen("the "), source_line(absolute_pc(read->pc)),
               wgmma
                   ? "its warp must wait for it (wgmma.wait_group), and this thread must meet that warp at a barrier after that"
                   : "its thread must wait for it (cp.async.bulk.wait_group.read), and this thread must meet it at a barrier "
@@ -226,18 +218,18 @@ static void judge_after_store(const uint32_t *row, const struct cell *cell, size
     unsigned writer = stamp_thread(cell->write);
     struct uint3 index = index_in(simt_worker->launch->block, index_of_number(simt_worker->launch, writer));
     if (cell->write_clock >= row[writer])
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "race on %s: %s at %s accesses it; thread (%u,%u,%u) of the %s block wrote it at %s, and nothing orders the "
                   "two: a barrier is missing between them",
-                  name_of(offset), what, source_line(pc), index.x, index.y, index.z,
+                  name_of(offset).text, what, source_line(pc), XYZ(index),
                   rank_of_number(simt_worker->launch, writer) == simt_worker->cluster.rank ? "same" : "cluster's other",
                   source_line(absolute_pc(cell->write_pc)));
     else if (cell->write_clock >= row[fenced_column(shadow, writer)])
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: %s accesses %s through the async proxy, and thread (%u,%u,%u) wrote it by an ordinary store at %s: no "
+        simt_fail(pc, cudaErrorLaunchFailure,
+                  "%s accesses %s through the async proxy, and thread (%u,%u,%u) wrote it by an ordinary store at %s: no "
                   "fence.proxy.async by a thread that knew of the store stands between them. Let each thread that stores "
                   "execute it before the barrier",
-                  source_line(pc), what, name_of(offset), index.x, index.y, index.z, source_line(absolute_pc(cell->write_pc)));
+                  what, name_of(offset).text, XYZ(index), source_line(absolute_pc(cell->write_pc)));
 }
 
 static void judge_after_stores(const uint32_t *row, size_t offset, const char *what, const void *pc) {
@@ -252,11 +244,10 @@ static void judge_swizzle(size_t offset, unsigned swizzle, const char *what, con
     static const char *const names[] = {"no", "no", "the 32-byte", "", "the 64-byte", "", "", "", "the 128-byte"};
     const struct async_write *write = &simt_worker->async.shadow->writes[offset / UNIT];
     if (write->swizzle == swizzle || write->swizzle == ANY_SWIZZLE || swizzle == ANY_SWIZZLE) return;
-    simt_fail(
-        cudaErrorLaunchFailure,
-        "%s: %s reads %s in %s swizzle, but the copy of a tensor at %s has written it in %s swizzle: the product would take "
-        "elements of other columns",
-        source_line(pc), what, name_of(offset), names[swizzle], source_line(absolute_pc(write->pc)), names[write->swizzle]);
+    simt_fail(pc, cudaErrorLaunchFailure,
+              "%s reads %s in %s swizzle, but the copy of a tensor at %s has written it in %s swizzle: the product would take "
+              "elements of other columns",
+              what, name_of(offset).text, names[swizzle], source_line(absolute_pc(write->pc)), names[write->swizzle]);
 }
 
 void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, enum async_reader what,
@@ -267,10 +258,10 @@ void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsig
         bool written =
             shadow->last[at / 4] || same_owner(simt_worker->shared.cells[at / 4].write, stamp_in_shared(0, simt_worker));
         if (!written)
-            simt_fail(cudaErrorLaunchFailure,
-                      "%s: %s reads %s, which nobody has written in this block: does its descriptor or swizzle match how the "
-                      "tile was written?",
-                      source_line(pc), name, name_of(at));
+            simt_fail(pc, cudaErrorLaunchFailure,
+                      "%s reads %s, which nobody has written in this block: does its descriptor or swizzle match how the tile "
+                      "was written?",
+                      name, name_of(at).text);
         judge_after_copy(row, at, "asynchronous read of", pc);
         judge_after_stores(row, at, name, pc);
     }

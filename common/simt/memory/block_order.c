@@ -49,10 +49,7 @@ static void forget_other_launches(const struct launch *launch) {
 static struct semaphore *semaphore_at(const uint32_t *word) {
     for (unsigned i = 0; i < released.count; i++)
         if (released.semaphores[i].word == word) return &released.semaphores[i];
-    if (released.count == released.room) {
-        released.room = released.room == 0 ? 64 : 2 * released.room;
-        released.semaphores = resize_or_die(released.semaphores, released.room * sizeof *released.semaphores);
-    }
+    released.semaphores = grow_or_die(released.semaphores, released.count, &released.room, sizeof *released.semaphores);
     released.semaphores[released.count] = (struct semaphore){.word = word};
     return &released.semaphores[released.count++];
 }
@@ -83,10 +80,7 @@ static void add_block(struct semaphore *semaphore, uint64_t block, const uint32_
         semaphore->blocks[i].clocks = both(semaphore->blocks[i].clocks, clocks, threads);
         return;
     }
-    if (semaphore->count == semaphore->room) {
-        semaphore->room = semaphore->room == 0 ? 8 : 2 * semaphore->room;
-        semaphore->blocks = resize_or_die(semaphore->blocks, semaphore->room * sizeof *semaphore->blocks);
-    }
+    semaphore->blocks = grow_or_die(semaphore->blocks, semaphore->count, &semaphore->room, sizeof *semaphore->blocks);
     semaphore->blocks[semaphore->count++] = (struct known_block){block, clocks};
 }
 
@@ -124,10 +118,7 @@ static void add_acquired(struct acquirer *acquirer, const struct known_block *bl
     const struct acquired *before = find(acquirer, block->block, UINT32_MAX);
     const uint32_t *clocks = before != NULL ? both(before->clocks, block->clocks, threads) : block->clocks;
     if (before != NULL && clocks == before->clocks) return;
-    if (acquirer->listed == acquirer->room) {
-        acquirer->room = acquirer->room == 0 ? 32 : 2 * acquirer->room;
-        acquirer->list = resize_or_die(acquirer->list, acquirer->room * sizeof *acquirer->list);
-    }
+    acquirer->list = grow_or_die(acquirer->list, acquirer->listed, &acquirer->room, sizeof *acquirer->list);
     int *newest = &acquirer->newest[bucket_of(block->block)];
     acquirer->list[acquirer->listed] = (struct acquired){block->block, clocks, acquirer->count, *newest};
     *newest = (int)acquirer->listed++;

@@ -4,6 +4,7 @@
 
 #include "cell.h"
 #include "cuda_runtime.h"
+#include "report.h"
 #include "stamp.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ unsigned char memory_poison = 0xff;
 
 /* Sorted by address. Changed only by the host between kernels, so that kernels read it without a lock. */
 static struct allocation *allocations;
-static size_t allocation_count, allocation_room;
+static unsigned allocation_count, allocation_room;
 static size_t bytes_in_use;
 static int next_serial = 1;
 
@@ -56,30 +57,19 @@ static void *allocate(size_t bytes, bool reserved, enum memory_kind kind, int de
     size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * page;
     unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
-    if (allocation_count == allocation_room) {
-        size_t room = allocation_room == 0 ? 64 : 2 * allocation_room;
-        struct allocation *grown = realloc(allocations, room * sizeof *grown);
-        if (grown == NULL) {
-            munmap(mapping, mapping_bytes);
-            return NULL;
-        }
-        allocations = grown;
-        allocation_room = room;
-    }
-    if (mprotect(mapping + page, mapping_bytes - 2 * page, PROT_READ | PROT_WRITE) != 0) {
+    /* Pages of cells that no kernel touches take no memory. */
+    size_t cell_bytes = cells_bytes(bytes);
+    struct cell *cells = MAP_FAILED;
+    if (mprotect(mapping + page, mapping_bytes - 2 * page, PROT_READ | PROT_WRITE) == 0)
+        cells = mmap(NULL, cell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (cells == MAP_FAILED) {
         munmap(mapping, mapping_bytes);
         return NULL;
     }
     if (!reserved) memset(mapping + page, memory_poison, mapping_bytes - 2 * page);
     if (kind == DEVICE) mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
-    /* Pages of cells that no kernel touches take no memory. */
-    size_t cell_bytes = cells_bytes(bytes);
-    struct cell *cells = mmap(NULL, cell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (cells == MAP_FAILED) {
-        munmap(mapping, mapping_bytes);
-        return NULL;
-    }
 
+    allocations = grow_or_die(allocations, allocation_count, &allocation_room, sizeof *allocations);
     size_t at = count_up_to((uintptr_t)mapping);
     memmove(allocations + at + 1, allocations + at, (allocation_count - at) * sizeof *allocations);
     allocations[at] = (struct allocation){.kind = kind,

@@ -83,7 +83,10 @@ void distributed_use(const struct worker *of, bool remembered, const void *pc);
 void distributed_end(struct worker *worker); /* all threads of the block have returned */
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
-void describe_address(uintptr_t address, char *text, size_t room);
+struct words {
+    char text[200];
+};
+struct words describe_address(uintptr_t address);
 /* Where the same access was before, or 0. */
 void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room);
 

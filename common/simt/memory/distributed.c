@@ -13,13 +13,11 @@
 static void report_end(const struct worker *ended, const struct thread *user, const void *access) {
     const struct thread *last = ended->cluster.last;
     const struct uint3 block = ended->block_index;
-    simt_fail_at(
-        user, cudaErrorLaunchFailure,
-        "%s: access to shared memory of block (%u,%u,%u) of the cluster, which may have ended: its last thread, (%u,%u,%u), "
-        "was last seen at %s, and none of its threads has waited for this access. Let both blocks wait at the barrier of the "
-        "cluster (barrier.cluster, cluster.sync()) before they end",
-        source_line(access), block.x, block.y, block.z, last->index.x, last->index.y, last->index.z,
-        last->last_pc != NULL ? source_line(last->last_pc) : "no access to memory");
+    simt_fail_at(user, access, cudaErrorLaunchFailure,
+                 "access to shared memory of block (%u,%u,%u) of the cluster, which may have ended: its last thread, "
+                 "(%u,%u,%u), was last seen at %s, and none of its threads has waited for this access. Let both blocks wait at "
+                 "the barrier of the cluster (barrier.cluster, cluster.sync()) before they end",
+                 XYZ(block), XYZ(last->index), last->last_pc != NULL ? source_line(last->last_pc) : "no access to memory");
 }
 
 void distributed_use(const struct worker *of, bool remembered, const void *pc) {
@@ -28,11 +26,10 @@ void distributed_use(const struct worker *of, bool remembered, const void *pc) {
     bool begun = self->remote_pc != NULL;
     for (unsigned t = 0; t < of->launch->threads && !begun; t++) begun = row_of(self)[of->threads[t].number] > 0;
     if (!begun)
-        simt_fail(
-            cudaErrorLaunchFailure,
-            "%s: access to shared memory of block (%u,%u,%u) of the cluster, which may not have begun: let both blocks wait at "
-            "the barrier of the cluster (barrier.cluster, cluster.sync()) first",
-            source_line(pc), of->block_index.x, of->block_index.y, of->block_index.z);
+        simt_fail(pc, cudaErrorLaunchFailure,
+                  "access to shared memory of block (%u,%u,%u) of the cluster, which may not have begun: let both blocks wait "
+                  "at the barrier of the cluster (barrier.cluster, cluster.sync()) first",
+                  XYZ(of->block_index));
     if (of->alive == 0) report_end(of, self, pc);
     if (remembered) self->remote_pc = pc, self->remote_clock = self->clock;
 }

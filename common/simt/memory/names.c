@@ -1,6 +1,8 @@
 /* Addresses in words. */
 #include "device_memory.h"
 
+#include "report.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +19,10 @@ static const char *array_name(const struct static_array *array, const size_t *el
     return name;
 }
 
-static void describe_gap(size_t elements, const char *where, const struct static_array *array, char *text, size_t room) {
+static void append_gap(size_t elements, const char *where, const struct static_array *array, char *text, size_t room) {
     char name[200];
-    snprintf(text, room, "%zu element%s %s of the __shared__ array %s of %zu bytes", elements, elements == 1 ? "" : "s", where,
-             array_name(array, NULL, name), array->bytes);
+    append_text(text, room, "%zu element%s %s of the __shared__ array %s of %zu bytes", elements, elements == 1 ? "" : "s",
+                where, array_name(array, NULL, name), array->bytes);
 }
 
 static void describe_shared(const struct worker *worker, size_t offset, char *text, size_t room) {
@@ -38,16 +40,13 @@ static void describe_shared(const struct worker *worker, size_t offset, char *te
     }
     text[0] = '\0';
     if (below != NULL)
-        describe_gap((offset - end) / below->element_bytes + 1, "past the end", below, text, room);
+        append_gap((offset - end) / below->element_bytes + 1, "past the end", below, text, room);
     else if (end > 0 || above == NULL)
         snprintf(text, room, "byte %zu of the block's dynamic shared memory (%zu bytes: the third launch argument)", offset,
                  end);
     if (above == NULL) return;
-    size_t length = strlen(text);
-    if (length > 0) snprintf(text + length, room - length, " and ");
-    length = strlen(text);
-    describe_gap((above->offset - offset - 1) / above->element_bytes + 1, "before the start", above, text + length,
-                 room - length);
+    if (text[0] != '\0') append_text(text, room, " and ");
+    append_gap((above->offset - offset - 1) / above->element_bytes + 1, "before the start", above, text, room);
 }
 
 /* The allocation that an address most likely belongs to: the one that it lies in, else the one that its place in the
@@ -129,16 +128,18 @@ static void describe_global(uintptr_t address, uintptr_t before, char *text, siz
         describe_far(address, text, room);
 }
 
-void describe_address(uintptr_t address, char *text, size_t room) { describe_stray(address, 0, text, room); }
+struct words describe_address(uintptr_t address) {
+    struct words words;
+    describe_stray(address, 0, words.text, sizeof words.text);
+    return words;
+}
 
 void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room) {
     size_t offset = simt_worker != NULL ? address - (uintptr_t)simt_worker->shared.start : SIZE_MAX / 2;
     if (offset < SHARED_BYTES_MAX) {
         describe_shared(simt_worker, offset, text, room);
-        const struct uint3 block = simt_worker->block_index;
-        size_t length = strlen(text);
         if (simt_self != NULL && simt_self->home != simt_worker) /* of the other block of the cluster */
-            snprintf(text + length, room - length, " of block (%u,%u,%u)", block.x, block.y, block.z);
+            append_text(text, room, " of block (%u,%u,%u)", XYZ(simt_worker->block_index));
     } else if (-offset <= 4096)
         snprintf(text, room, "%zu bytes before the start of the block's shared memory", -offset);
     else

@@ -71,7 +71,7 @@ static void reset_clocks(struct worker *worker) {
 static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
     struct aging aging = {age_clocks_of, NULL, stamp_make(worker->shadow.owner, 0)};
     memory_for_each(age_allocation, &aging);
-    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+    FOR_EACH_BLOCK (of, worker) {
         aging.stamp = stamp_make(of->shadow.shared_owner, 0);
         for (size_t i = 0; i < (SHARED_BYTES_MAX + 3) / 4 * 5; i++) age_clocks_of(&of->shared.cells[i], &aging);
         reset_clocks(of);
@@ -125,7 +125,7 @@ void shadow_barrier(struct worker *worker, const struct thread *last) {
     shadow_report_unwritten(worker);
     count_barrier(worker, last);
     uint32_t latest = 0;
-    for (const struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL)
+    FOR_EACH_BLOCK (of, worker)
         for (unsigned i = 0; i < worker->launch->threads; i++)
             if (of->threads[i].clock > latest) latest = of->threads[i].clock;
     if (latest == STAMP_CLOCK_MAX) {

@@ -55,7 +55,7 @@ static bool explain_branch(const struct thread *self, const void *pc, const stru
         snprintf(text, room,
                  "the %s in line %d stands between the two lines, but thread (%u,%u,%u) has left it out: is it in a branch "
                  "that only some threads take? All threads of a block must reach it",
-                 waiting->place.what, waiting->place.line, further->index.x, further->index.y, further->index.z);
+                 waiting->place.what, waiting->place.line, XYZ(further->index));
         return true;
     }
     return false;
@@ -92,9 +92,8 @@ uint32_t line_of_reader(const struct cell *cell, uint64_t self_stamp) {
 
 void report_race(const struct thread *self, uintptr_t address, enum access_kind kind, const void *pc, uint64_t stamp,
                  uint32_t other_pc, bool other_wrote) {
-    char what[200], who[120], text[400];
+    char who[120], text[400];
     unlock_sector(simt_worker);
-    describe_address(address, what, sizeof what);
     bool shared = shared_offset_of(simt_worker, address) < SHARED_BYTES_MAX;
     bool same_block = stamp_owner(stamp) == (shared ? simt_worker->shadow.shared_owner : simt_worker->shadow.owner);
     const struct launch *launch = simt_worker->launch;
@@ -106,10 +105,9 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
     if (!same_block) {
         struct uint3 block = same_cluster ? worker_numbered(stamp_thread(stamp))->block_index
                                           : index_in(launch->grid, stamp_block(stamp) + rank);
-        snprintf(who, sizeof who, "thread (%u,%u,%u) of block (%u,%u,%u)", other.x, other.y, other.z, block.x, block.y,
-                 block.z);
+        snprintf(who, sizeof who, "thread (%u,%u,%u) of block (%u,%u,%u)", XYZ(other), XYZ(block));
     } else if (stamp_thread(stamp) != self->number) {
-        snprintf(who, sizeof who, "thread (%u,%u,%u) of the same block", other.x, other.y, other.z);
+        snprintf(who, sizeof who, "thread (%u,%u,%u) of the same block", XYZ(other));
     } else { /* the last of several readers: the others are known by a flag only */
         same_block = (stamp & READ_BY_BLOCKS) == 0;
         same_warp = same_block && (stamp & READ_BY_WARPS) == 0;
@@ -130,7 +128,7 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
                               "mbarrier for whose phase the other one waits"
                             : cause_of(same_block, same_warp, strcmp(line, other_line) == 0, both_write);
     const char *other_verb = other_wrote ? "wrote" : simt_strict || shared ? "read" : "accessed"; /* keep_writer() */
-    simt_fail_at(self, cudaErrorLaunchFailure,
-                 "race on %s: this thread %s it at %s; %s %s it%s%s, and nothing orders the two: %s", what, verb(kind), line,
-                 who, other_verb, other_pc != 0 ? " at " : "", other_line, cause);
+    simt_fail_at(
+        self, NULL, cudaErrorLaunchFailure, "race on %s: this thread %s it at %s; %s %s it%s%s, and nothing orders the two: %s",
+        describe_address(address).text, verb(kind), line, who, other_verb, other_pc != 0 ? " at " : "", other_line, cause);
 }

@@ -34,13 +34,11 @@
 #endif
 
 static __attribute__((noinline, cold)) void report_pending(uintptr_t address, const void *pc, uint32_t copy_pc) {
-    char what[200];
     unlock_sector(simt_worker);
-    describe_address(address, what, sizeof what);
-    simt_fail(cudaErrorLaunchFailure,
-              "%s: access to %s while the asynchronous copy into it, issued at %s, is under way: wait for it first "
+    simt_fail(pc, cudaErrorLaunchFailure,
+              "access to %s while the asynchronous copy into it, issued at %s, is under way: wait for it first "
               "(__pipeline_wait_prior), and let other threads wait at a barrier after that",
-              source_line(pc), what, source_line(absolute_pc(copy_pc)));
+              describe_address(address).text, source_line(absolute_pc(copy_pc)));
 }
 
 /* A store or reduction of the async proxy whose issue comes before this access, but for whose landing nobody has waited. Atomic
@@ -53,7 +51,6 @@ static bool not_landed(const struct cell *cell, uint64_t stamp, bool both_atomic
 
 static __attribute__((noinline, cold)) void report_not_landed(uintptr_t address, enum access_kind kind, const void *pc,
                                                               const struct cell *cell) {
-    char what[200];
     uint32_t store_pc = cell->write_pc;
     bool same_block = same_owner(cell->write, simt_self->stamp);
     const struct launch *launch = simt_worker->launch;
@@ -61,16 +58,14 @@ static __attribute__((noinline, cold)) void report_not_landed(uintptr_t address,
     struct uint3 issuer = index_in(launch->block, index_of_number(launch, number));
     struct uint3 block = index_in(launch->grid, stamp_block(cell->write) + rank_of_number(launch, number));
     unlock_sector(simt_worker);
-    describe_address(address, what, sizeof what);
-    simt_fail(cudaErrorLaunchFailure,
-              "%s: %s %s, to which the bulk copy issued at %s by thread (%u,%u,%u) of block (%u,%u,%u) may not have written "
-              "yet%s: its thread must wait for it by cp.async.bulk.wait_group without .read, and %s; .read says only that "
-              "shared memory has been read",
-              source_line(pc),
+    simt_fail(pc, cudaErrorLaunchFailure,
+              "%s %s, to which the bulk copy issued at %s by thread (%u,%u,%u) of block (%u,%u,%u) may not have written yet%s: "
+              "its thread must wait for it by cp.async.bulk.wait_group without .read, and %s; .read says only that shared "
+              "memory has been read",
               only_reads(kind)       ? "read of"
               : kind == ACCESS_WRITE ? "write to"
                                      : "atomic operation on",
-              what, source_line(absolute_pc(store_pc)), issuer.x, issuer.y, issuer.z, block.x, block.y, block.z,
+              describe_address(address).text, source_line(absolute_pc(store_pc)), XYZ(issuer), XYZ(block),
               same_block ? "" : ", though a semaphore says that it comes first",
               same_block ? "this thread must meet it after that" : "only then may the semaphore be raised");
 }
@@ -86,12 +81,10 @@ void simt_check_constant(const void *pointer, size_t bytes) {
         struct cell cell = word->split ? byte_cells(memory->cells, memory->bytes, i / 4)[i % 4] : *word;
         unlock_sector(simt_worker);
         if (!same_launch(cell.write, simt_self->stamp)) continue;
-        char what[200];
-        describe_address(memory->start + i, what, sizeof what);
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: __ldg() reads %s, which this kernel has written at %s: its cache may still hold the old value, "
-                  "so it is for memory that the kernel only reads",
-                  source_line(__builtin_return_address(0)), what, source_line(absolute_pc(cell.write_pc)));
+        simt_fail(__builtin_return_address(0), cudaErrorLaunchFailure,
+                  "__ldg() reads %s, which this kernel has written at %s: its cache may still hold the old value, so it is for "
+                  "memory that the kernel only reads",
+                  describe_address(memory->start + i).text, source_line(absolute_pc(cell.write_pc)));
     }
 }
 

@@ -58,7 +58,7 @@ void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, 
     static_bytes += bytes;
     size_t offset = (worker->shared.used + GAP + GAP - 1) / GAP * GAP;
     if (static_bytes > worker->launch->static_limit || worker->shared.array_count == MAX_STATIC_ARRAYS)
-        simt_fail(cudaErrorLaunchFailure,
+        simt_fail(NULL, cudaErrorLaunchFailure,
                   "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
                   "%zu bytes with the dynamic part: at most %zu bytes and %d arrays may be declared beside it (%d bytes are "
                   "for both, unless cudaFuncSetAttribute gives the dynamic part its own)",

@@ -130,18 +130,17 @@ static bool note_mixed(const struct suspect *suspect) {
 }
 
 static void tell_tolerated(const struct suspect *suspect) {
-    char what[200];
-    describe_address(suspect->address, what, sizeof what);
+    struct words what = describe_address(suspect->address);
     char *line = source_line(suspect->pc), *other_line = line_or(suspect->other_pc, "another line");
     if (suspect->reads || suspect->other_reads)
         simt_warn(suspect->pc,
                   "race on %s: a thread reads it at %s, another one stores to it at %s, and nothing orders the two; a card may "
                   "give the right result, because %s: the reader finds the word as it was before or after a store",
-                  what, suspect->reads ? line : other_line, suspect->reads ? other_line : line,
+                  what.text, suspect->reads ? line : other_line, suspect->reads ? other_line : line,
                   suspect->atomic ? "all stores to it so far are atomic" : "all stores to it so far store one value");
     else
         simt_warn(suspect->pc,
-                  "race on %s: several threads store the same value to it, at %s and at %s, and nothing orders them", what,
+                  "race on %s: several threads store the same value to it, at %s and at %s, and nothing orders them", what.text,
                   line, other_line);
     free(line);
     free(other_line);

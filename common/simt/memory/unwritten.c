@@ -22,14 +22,13 @@ void shadow_report_unwritten(struct worker *worker) {
     const struct thread *thread = worker->shadow.unwritten.thread;
     worker->shadow.unwritten.thread = NULL;
     if (thread == NULL || (!simt_strict && simt_warned(worker->shadow.unwritten.pc))) return;
-    char what[200];
-    describe_address(worker->shadow.unwritten.address, what, sizeof what);
+    struct words what = describe_address(worker->shadow.unwritten.address);
     char *line = source_line(worker->shadow.unwritten.pc);
     if (simt_strict)
-        simt_fail_at(thread, cudaErrorLaunchFailure, "%s: read of %s, which nobody has written%s", line, what,
+        simt_fail_at(thread, NULL, cudaErrorLaunchFailure, "%s: read of %s, which nobody has written%s", line, what.text,
                      worker->shadow.unwritten.shared ? " in this block: shared memory starts out with no defined contents"
                                                      : "");
     else
-        simt_warn(worker->shadow.unwritten.pc, "%s: read of %s, which nobody has written", line, what);
+        simt_warn(worker->shadow.unwritten.pc, "%s: read of %s, which nobody has written", line, what.text);
     free(line);
 }

@@ -13,18 +13,11 @@
 #include <string.h>
 
 struct kernel *simt_kernels;
-int simt_kernel_count;
-static int kernel_room;
+unsigned simt_kernel_count;
+static unsigned kernel_room;
 static uint64_t meter_every; /* 0: the meter is off */
 void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                             unsigned lanes, const struct access *access);
-
-/* So that one more fits. */
-static void *grow(void *array, int count, int *room, size_t element_bytes) {
-    if (count < *room) return array;
-    *room = 2 * *room + 16;
-    return resize_or_die(array, (size_t)*room * element_bytes);
-}
 
 struct meter *meter_create(void) {
     return resize_or_die(NULL, sizeof(struct meter));
@@ -36,7 +29,7 @@ bool meter_is_on(uint64_t *every) {
 }
 
 void meter_start(unsigned every) {
-    for (int i = 0; i < simt_kernel_count; i++) {
+    for (unsigned i = 0; i < simt_kernel_count; i++) {
         free(simt_kernels[i].meter->events);
         free(simt_kernels[i].meter);
     }
@@ -181,9 +174,10 @@ static void keep_sample(struct worker *worker, struct site *site, const uintptr_
     if (site->space == SPACE_SHARED)
         for (int i = 0; i < WARP_SIZE; i++) site->sample[i] -= (uintptr_t)worker->shared.start;
     if (site->space == SPACE_LOCAL) return;
-    describe_address(addresses[lowest], site->sample_names[0], sizeof site->sample_names[0]);
-    describe_address(addresses[highest], site->sample_names[1], sizeof site->sample_names[1]);
-    for (int i = 0; i < 2; i++) site->sample_names[i][strcspn(site->sample_names[i], " ,")] = '\0';
+    for (int i = 0; i < 2; i++) {
+        struct words name = describe_address(addresses[i == 0 ? lowest : highest]);
+        snprintf(site->sample_names[i], sizeof site->sample_names[i], "%.*s", (int)strcspn(name.text, " ,"), name.text);
+    }
 }
 
 static void add_wavefronts(struct site *site, const uintptr_t *addresses, unsigned lanes) {
@@ -242,19 +236,19 @@ void meter_end_block(struct meter *meter) {
 }
 
 static void add_event(struct meter *meter, const char *what, const char *file, int line, uint64_t count) {
-    for (int i = 0; i < meter->event_count; i++) {
+    for (unsigned i = 0; i < meter->event_count; i++) {
         struct event *event = &meter->events[i];
         if (event->line == line && strcmp(event->what, what) == 0 && strcmp(event->file, file) == 0) {
             event->count += count;
             return;
         }
     }
-    meter->events = grow(meter->events, meter->event_count, &meter->event_room, sizeof *meter->events);
+    meter->events = grow_or_die(meter->events, meter->event_count, &meter->event_room, sizeof *meter->events);
     meter->events[meter->event_count++] = (struct event){what, file, line, count};
 }
 
 void meter_event(struct worker *worker, int warp, const struct place *place) {
-    add_event(worker->meter.counts, place->what, place->file, place->line, 1);
+    add_event(worker->meter.counts, PLACE(*place), 1);
     if (warp < 0)
         worker->meter.counts->barriers++;
     else
@@ -330,8 +324,7 @@ static void merge(struct meter *into, struct meter *from) {
         }
         *site = sum;
     }
-    for (int i = 0; i < from->event_count; i++)
-        add_event(into, from->events[i].what, from->events[i].file, from->events[i].line, from->events[i].count);
+    for (unsigned i = 0; i < from->event_count; i++) add_event(into, PLACE(from->events[i]), from->events[i].count);
     for (int i = 0; i < TENSOR_TRAFFIC; i++) {
         into->tensor_requests[i] += from->tensor_requests[i];
         into->tensor_sectors[i] += from->tensor_sectors[i];
@@ -372,9 +365,9 @@ static void count_touched(const struct allocation *allocation, void *data) {
 }
 
 static struct kernel *find_kernel(const struct launch *launch) {
-    for (int i = 0; i < simt_kernel_count; i++)
+    for (unsigned i = 0; i < simt_kernel_count; i++)
         if (simt_kernels[i].code == launch->kernel) return &simt_kernels[i];
-    simt_kernels = grow(simt_kernels, simt_kernel_count, &kernel_room, sizeof *simt_kernels);
+    simt_kernels = grow_or_die(simt_kernels, simt_kernel_count, &kernel_room, sizeof *simt_kernels);
     struct kernel *kernel = &simt_kernels[simt_kernel_count++];
     *kernel = (struct kernel){.code = launch->kernel};
     kernel_name(launch, kernel->name, sizeof kernel->name);
@@ -402,7 +395,6 @@ void meter_launch_done(struct launch *launch) {
     kernel->launches++;
     kernel->blocks += launch->blocks;
     kernel->metered_blocks += (launch->blocks + launch->meter_every - 1) / launch->meter_every;
-    kernel->every = launch->meter_every;
     kernel->words_read += touched.read;
     kernel->words_written += touched.written;
 }

@@ -34,7 +34,7 @@ struct meter {
     struct site sites[SITE_TABLE];
     struct basic_block blocks[BLOCK_TABLE];
     struct event *events;
-    int event_count, event_room;
+    unsigned event_count, event_room;
     uint64_t barriers, collectives; /* once per block, once per warp */
     uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
     uint64_t warp_requests[MAX_BLOCK_THREADS / WARP_SIZE]; /* of the block that runs */
@@ -51,13 +51,13 @@ struct kernel {
     const void *code;
     char name[MAX_TEXT];
     struct uint3 grid, block;
-    uint64_t launches, blocks, metered_blocks, every;
+    uint64_t launches, blocks, metered_blocks;
     uint64_t words_read, words_written; /* different 4-byte words of global memory */
     struct meter *meter;
 };
 
 extern struct kernel *simt_kernels; /* that were launched under the meter */
-extern int simt_kernel_count;
+extern unsigned simt_kernel_count;
 
 void meter_end_block(struct meter *meter); /* adds its busiest warp */
 /* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */

@@ -5,6 +5,7 @@
 #include "machine.h"
 #include "shadow.h"
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 
 enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
@@ -51,6 +52,7 @@ void meter_registers(struct worker *worker, size_t offset, size_t bytes);       
 void meter_launch_done(struct launch *launch);
 
 /* ---- table.c: the counts in words; JSON is the caller's to free ---- */
+cJSON *json_of_index(struct uint3 index);
 char *meter_json(void);
 void meter_print(FILE *out, bool with_source);
 

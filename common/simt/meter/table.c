@@ -143,19 +143,16 @@ static cJSON *json_of_line(const struct line *line) {
     return object;
 }
 
-static cJSON *json_of_shape(struct uint3 shape) {
-    int numbers[3] = {(int)shape.x, (int)shape.y, (int)shape.z};
-    return cJSON_CreateIntArray(numbers, 3);
-}
+cJSON *json_of_index(struct uint3 index) { return cJSON_CreateIntArray((int[]){XYZ(index)}, 3); }
 
 char *meter_json(void) {
     cJSON *list = cJSON_CreateArray();
-    for (int k = 0; k < simt_kernel_count; k++) {
+    for (unsigned k = 0; k < simt_kernel_count; k++) {
         const struct kernel *kernel = &simt_kernels[k];
         cJSON *object = cJSON_CreateObject();
         cJSON_AddStringToObject(object, "kernel", kernel->name);
-        cJSON_AddItemToObject(object, "grid", json_of_shape(kernel->grid));
-        cJSON_AddItemToObject(object, "block", json_of_shape(kernel->block));
+        cJSON_AddItemToObject(object, "grid", json_of_index(kernel->grid));
+        cJSON_AddItemToObject(object, "block", json_of_index(kernel->block));
         add_count(object, "launches", kernel->launches);
         add_count(object, "blocks", kernel->blocks);
         add_count(object, "metered_blocks", kernel->metered_blocks);
@@ -183,7 +180,7 @@ char *meter_json(void) {
         for (int i = 0; i < count; i++) cJSON_AddItemToArray(json_lines, json_of_line(&lines[i]));
         free_lines(lines, count);
         cJSON *events = cJSON_AddArrayToObject(object, "events");
-        for (int i = 0; i < kernel->meter->event_count; i++) {
+        for (unsigned i = 0; i < kernel->meter->event_count; i++) {
             const struct event *event = &kernel->meter->events[i];
             cJSON *json_event = cJSON_CreateObject();
             cJSON_AddStringToObject(json_event, "what", event->what);
@@ -223,8 +220,7 @@ static bool is_worst(const struct line *lines, int count, int i) {
 }
 
 static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
-    fprintf(out, "%s<<<(%u,%u,%u), (%u,%u,%u)>>>", kernel->name, kernel->grid.x, kernel->grid.y, kernel->grid.z,
-            kernel->block.x, kernel->block.y, kernel->block.z);
+    fprintf(out, "%s<<<(%u,%u,%u), (%u,%u,%u)>>>", kernel->name, XYZ(kernel->grid), XYZ(kernel->block));
     if (kernel->launches > 1) fprintf(out, ", %lu launches", (unsigned long)kernel->launches);
     if (kernel->metered_blocks < kernel->blocks)
         fprintf(out, ": counts of %lu of its %lu blocks\n", (unsigned long)kernel->metered_blocks,
@@ -260,13 +256,13 @@ static void print_site(FILE *out, const struct line *line, bool worst) {
         snprintf(unit, sizeof unit, "%12.0f %s  %5.2f a request", cost(site),
                  site->space == SPACE_SHARED ? "wavefronts" : "sectors   ", cost(site) / (double)site->requests);
     if (site->kind == ACCESS_COPY && site->wavefronts > 0)
-        snprintf(unit + strlen(unit), sizeof unit - strlen(unit), ", %lu wavefronts", (unsigned long)site->wavefronts);
+        append_text(unit, sizeof unit, ", %lu wavefronts", (unsigned long)site->wavefronts);
     fprintf(out, "  %-46s %s %-6s %2u B %11lu requests %s%s\n", place, space_names[site->space], kind_names[site->kind],
             site->bytes, (unsigned long)site->requests, unit, worst ? "  <-- most waste" : "");
 }
 
 static void print_events(FILE *out, const struct kernel *kernel) {
-    for (int i = 0; i < kernel->meter->event_count; i++) {
+    for (unsigned i = 0; i < kernel->meter->event_count; i++) {
         const struct event *event = &kernel->meter->events[i];
         char place[200];
         snprintf(place, sizeof place, "%s:%d", event->file, event->line);
@@ -317,7 +313,7 @@ static void print_listing(FILE *out, const struct line *lines, int count) {
 }
 
 void meter_print(FILE *out, bool with_source) {
-    for (int k = 0; k < simt_kernel_count; k++) {
+    for (unsigned k = 0; k < simt_kernel_count; k++) {
         int count;
         struct line *lines = lines_of(&simt_kernels[k], &count);
         print_kernel_heading(out, &simt_kernels[k]);

@@ -42,27 +42,41 @@ void *resize_or_die(void *memory, size_t bytes) {
     abort();
 }
 
+void append_text(char *text, size_t room, const char *format, ...) {
+    size_t length = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + length, room - length, format, arguments);
+    va_end(arguments);
+}
+
+void *grow_or_die(void *list, unsigned count, unsigned *room, size_t element_bytes) {
+    if (count < *room) return list;
+    *room = 2 * *room + 16;
+    return resize_or_die(list, *room * element_bytes);
+}
+
 void simt_report(cudaError_t error, const char *text) {
     snprintf(report, sizeof report, "simulated device: %s\n    %s\n", cudaGetErrorName(error), text);
     fputs(report, stderr);
 }
 
-static void fail(const struct thread *thread, cudaError_t error, const char *format, va_list arguments) {
+static void fail(const struct thread *thread, const void *pc, cudaError_t error, const char *format, va_list arguments) {
     struct worker *worker = simt_self != NULL ? simt_self->home : simt_worker;
     const struct uint3 block = thread != NULL ? thread->home->block_index : worker->block_index;
     struct launch *launch = worker->launch;
-    char text[3000], kernel[200];
+    char text[3000] = "", kernel[200];
     atomic_store(&worker->watchdog.block_started_ns, 0); /* the watchdog leaves the explanation alone */
-    vsnprintf(text, sizeof text, format, arguments);
+    if (pc != NULL) append_text(text, sizeof text, "%s: ", source_line(pc));
+    size_t length = strlen(text);
+    vsnprintf(text + length, sizeof text - length, format, arguments);
     kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
-        int length = snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)",
-                              cudaGetErrorName(error), kernel, block.x, block.y, block.z);
-        if (thread != NULL)
-            length += snprintf(report + length, sizeof report - (size_t)length, ", thread (%u,%u,%u)", thread->index.x,
-                               thread->index.y, thread->index.z);
-        snprintf(report + length, sizeof report - (size_t)length, "\n    %s\n", text);
+        snprintf(report, sizeof report, "simulated device: %s in kernel %s, block (%u,%u,%u)", cudaGetErrorName(error), kernel,
+                 XYZ(block));
+        if (thread != NULL) append_text(report, sizeof report, ", thread (%u,%u,%u)", XYZ(thread->index));
+        append_text(report, sizeof report, "\n    %s\n", text);
         fputs(report, stderr);
         sticky = error;
         faults++;
@@ -74,33 +88,34 @@ static void fail(const struct thread *thread, cudaError_t error, const char *for
     fiber_abandon(worker); /* never resumed: launch->failed is set */
 }
 
-void simt_fail(cudaError_t error, const char *format, ...) {
+void simt_fail(const void *pc, cudaError_t error, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fail(simt_self, error, format, arguments);
+    fail(simt_self, pc, error, format, arguments);
     va_end(arguments);
 }
 
-void simt_fail_at(const struct thread *thread, cudaError_t error, const char *format, ...) {
+void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fail(thread, error, format, arguments);
+    fail(thread, pc, error, format, arguments);
     va_end(arguments);
 }
 
 /* assert() calls it: the C library's function ends the program and knows no block or thread. */
 void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function) {
-    if (simt_self != NULL) simt_fail(cudaErrorAssert, "%s:%u: assertion failed in %s: %s", file, line, function, assertion);
+    if (simt_self != NULL)
+        simt_fail(NULL, cudaErrorAssert, "%s:%u: assertion failed in %s: %s", file, line, function, assertion);
     fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file, line, function, assertion);
     abort();
 }
 
 void simt_trap(const char *file, int line) {
-    simt_fail(cudaErrorIllegalInstruction, "%s:%d: __trap(): the kernel stops itself here", file, line);
+    simt_fail(NULL, cudaErrorIllegalInstruction, "%s:%d: __trap(): the kernel stops itself here", file, line);
 }
 
 void simt_unsupported(const char *what, const char *file, int line) {
-    simt_fail(cudaErrorNotSupported, "%s:%d: %s", file, line, what);
+    simt_fail(NULL, cudaErrorNotSupported, "%s:%d: %s", file, line, what);
 }
 
 /* ---- warnings -------------------------------------------------------------------------------------------------------- */
@@ -144,8 +159,7 @@ static void keep_warning(const void *key, const char *text) {
 void simt_warn(const void *key, const char *format, ...) {
     char text[3000], kernel[200];
     kernel_name(simt_worker->launch, kernel, sizeof kernel);
-    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel, simt_worker->block_index.x,
-                          simt_worker->block_index.y, simt_worker->block_index.z);
+    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel, XYZ(simt_worker->block_index));
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);

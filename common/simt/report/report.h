@@ -5,12 +5,13 @@
 #include "cuda_runtime.h"
 #include "machine.h"
 
-/* End the running kernel with `error`, a fault of the running thread: the text is kept and printed, the block is abandoned. Called from a fiber it
- * does not return; called from the scheduler it does. */
-void simt_fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* End the running kernel with `error`, a fault of the running thread: the text is kept and printed, the block is abandoned.
+ * The text begins with the source line of `pc`, unless that is NULL. Called from a fiber it does not return; called from the
+ * scheduler it does. */
+void simt_fail(const void *pc, cudaError_t error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The same of `thread`, whichever runs; NULL: of the block as a whole. */
-void simt_fail_at(const struct thread *thread, cudaError_t error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The environment's number `name`, `usual` where it is not set; a whole one where `low` is 1 or more. What is no number from
  * `low` to `high` ends the program: one line, and exit status 2. */
@@ -18,6 +19,11 @@ double simt_setting(const char *name, double low, double high, double usual);
 
 /* realloc(), or zeros where `memory` is NULL; the program ends where there is no memory. */
 void *resize_or_die(void *memory, size_t bytes);
+/* The list of `count` elements, with room for one more. */
+void *grow_or_die(void *list, unsigned count, unsigned *room, size_t element_bytes);
+
+/* Write behind the text, as far as there is room. */
+void append_text(char *text, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);

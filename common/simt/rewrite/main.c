@@ -94,26 +94,25 @@ static const struct token *rewrite_host(struct rewriter *r, const struct token *
     return leave_out(r, token);
 }
 
-static const struct token *rewrite_bounds(struct rewriter *r, const struct token *token) {
-    const struct token *past = skip_attribute(&r->source, token);
+/* Leave out an attribute of a kernel, and keep what stands in its parentheses, or the first argument only. */
+static const struct token *take_arguments(struct rewriter *r, const struct token *token, bool first_only, struct text *taken) {
+    const struct token *past = skip_attribute(&r->source, token), *open = skip_markers(token + 1);
     if (past == token) return leave_out(r, token);
-    const struct token *open = skip_markers(token + 1), *comma = find_outside_brackets(&r->source, open + 1, ",");
-    r->bounds = (struct text){0};
-    append_line(&r->bounds, open->end, (comma != NULL && comma < past ? comma : past - 1)->text);
+    const struct token *comma = first_only ? find_outside_brackets(&r->source, open + 1, ",") : NULL;
+    *taken = (struct text){0};
+    append_line(taken, open->end, (comma != NULL && comma < past ? comma : past - 1)->text);
     catch_up(r, token, past - 1);
     leave_out(r, token);
     return past;
 }
 
+static const struct token *rewrite_bounds(struct rewriter *r, const struct token *token) {
+    return take_arguments(r, token, true, &r->bounds);
+}
+
 static const struct token *rewrite_cluster(struct rewriter *r, const struct token *token) {
-    const struct token *open = skip_markers(token + 1);
-    if (!is(open, "(")) die(&r->source, "__cluster_dims__ without (");
-    const struct token *past = skip_brackets(&r->source, open);
-    r->cluster = (struct text){0};
-    append_line(&r->cluster, open->end, past[-1].text);
-    catch_up(r, token, past - 1);
-    leave_out(r, token);
-    return past;
+    if (!is(skip_markers(token + 1), "(")) die(&r->source, "__cluster_dims__ without (");
+    return take_arguments(r, token, false, &r->cluster);
 }
 
 /* NULL in a launch's arguments, whose type is an integer's. */

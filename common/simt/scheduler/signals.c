@@ -33,9 +33,10 @@ static void host_line(const void *pc, char *text, size_t room) {
     snprintf(text, room, "an unknown line");
     while (known < 2) {
         char *line = source_line(place);
-        size_t length = known == 0 ? 0 : strlen(text);
-        if (source_line_is_known(line))
-            snprintf(text + length, room - length, "%s%s", known++ == 0 ? "" : ", called from ", line);
+        if (source_line_is_known(line) && known++ == 0)
+            snprintf(text, room, "%s", line);
+        else if (source_line_is_known(line))
+            append_text(text, room, ", called from %s", line);
         free(line);
         if (++next >= count) return;
         place = frames[next];
@@ -49,14 +50,13 @@ static _Noreturn void end_at_fault(void) {
 
 /* The host read or wrote what a device pointer points to: name the place, and end with the exit status of a fault. */
 static void refuse_host_access(uintptr_t address, const void *pc, const char *verb) {
-    char what[300], line[300];
-    describe_address(address, what, sizeof what);
+    char line[300];
     host_line(pc, line, sizeof line);
     fflush(stdout);
     fprintf(stderr,
             "simulated device: the host %s device memory at %s: %s. A pointer from cudaMalloc() is for kernels only: copy "
             "with cudaMemcpy(). If this line belongs to a kernel, it was called without <<<grid, block>>>\n",
-            verb, line, what);
+            verb, line, describe_address(address).text);
     end_at_fault();
 }
 
@@ -112,32 +112,28 @@ void scheduler_catch_signals(void) {
 }
 
 void scheduler_explain_signal(struct worker *worker) {
-    char *line = source_line((const char *)worker->signal.pc + 1);
+    const void *place = (const char *)worker->signal.pc + 1;
     uintptr_t address = worker->signal.address;
     /* Stopped inside the runtime: the place is the kernel's last call into it. */
     enum { HOOK_BYTES = 64 }; /* of code, more than the hook of basic blocks has */
     bool in_block_hook = (uintptr_t)worker->signal.pc - (uintptr_t)__sanitizer_cov_trace_pc < HOOK_BYTES;
     const void *asked = in_block_hook ? (const void *)simt_last_block : simt_self->last_pc;
-    if (strstr(line, ".cu:") == NULL && asked != NULL) {
-        free(line);
-        line = source_line(asked);
-    }
+    char *line = source_line(place);
+    if (strstr(line, ".cu:") == NULL && asked != NULL) place = asked;
+    free(line);
     if (worker->signal.number == SIGUSR2)
-        simt_fail(cudaErrorLaunchTimeout,
-                  "%s: a thread was still running here when the watchdog stopped it: an endless loop? (no thread had "
+        simt_fail(place, cudaErrorLaunchTimeout,
+                  "a thread was still running here when the watchdog stopped it: an endless loop? (no thread had "
                   "come to a barrier, a shuffle or its end for SIMT_WATCHDOG_SECONDS, 10 where that is not set, or a block "
-                  "had taken 6 times as long)",
-                  line);
+                  "had taken 6 times as long)");
     else if (worker->signal.number == SIGFPE)
-        simt_fail(cudaErrorLaunchFailure, "%s: integer division by zero", line);
+        simt_fail(place, cudaErrorLaunchFailure, "integer division by zero");
     else if (worker->signal.number == SIGILL)
-        simt_fail(cudaErrorIllegalInstruction, "%s: behind this line a function ends without the return that its type needs",
-                  line);
+        simt_fail(place, cudaErrorIllegalInstruction,
+                  "behind this line a function ends without the return that its type needs");
     else if (simt_self->stack - address <= (uintptr_t)sysconf(_SC_PAGESIZE))
-        simt_fail(cudaErrorLaunchFailure,
-                  "%s: the thread's local memory (%d bytes) is full: local arrays too large, or endless recursion", line,
-                  STACK_BYTES);
+        simt_fail(place, cudaErrorLaunchFailure,
+                  "the thread's local memory (%d bytes) is full: local arrays too large, or endless recursion", STACK_BYTES);
     else
-        simt_fail(cudaErrorIllegalAddress, "%s: access to address %#lx, which is no device memory", line,
-                  (unsigned long)address);
+        simt_fail(place, cudaErrorIllegalAddress, "access to address %#lx, which is no device memory", (unsigned long)address);
 }

@@ -50,7 +50,7 @@ static bool make_ready(struct worker *worker, struct launch *launch) {
         worker->second->cluster.peer = worker;
     }
     worker->cluster.peer = launch->cluster > 1 ? worker->second : NULL;
-    for (struct worker *of = worker; of != NULL; of = of == worker ? worker->cluster.peer : NULL) {
+    FOR_EACH_BLOCK (of, worker) {
         of->launch = launch;
         memset(of->hooks.sites, 0, sizeof of->hooks.sites);
         if (!fiber_ensure_stacks(of, launch->threads)) return false;
@@ -80,7 +80,7 @@ static void *worker_main(void *data) {
                 if (launch->cooperative) grid_block_done(worker);
             }
         } else {
-            simt_fail(cudaErrorMemoryAllocation, "no memory for the stacks of %u threads", launch->threads);
+            simt_fail(NULL, cudaErrorMemoryAllocation, "no memory for the stacks of %u threads", launch->threads);
         }
         atomic_store(&worker->watchdog.block_started_ns, 0);
 
@@ -216,13 +216,7 @@ void simt_run(struct launch *launch) {
     pool.generation++;
     pthread_cond_broadcast(&pool.work);
     while (pool.busy > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 100000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
+        struct timespec until = time_in(100000000);
         if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) == ETIMEDOUT)
             advance_watchdog_clock(&last, count_running_blocks());
         wake_stuck_workers(limit_ns, &progress, &progress_ns);

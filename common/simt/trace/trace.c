@@ -163,8 +163,6 @@ void trace_event(struct worker *worker, int warp, const struct place *place) {
 
 /* ---- one launch -------------------------------------------------------------------------------------------------------- */
 
-static cJSON *json_of_index(struct uint3 u) { return cJSON_CreateIntArray((int[]){(int)u.x, (int)u.y, (int)u.z}, 3); }
-
 static cJSON *json_of_shared(const struct static_array *array) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "name", array->name);
