@@ -73,6 +73,7 @@ for changes in steps/"$chapter"*/forms.changes; do
             continue
         fi
         pass=fwd function=forward most=tiling
+        grep -q tiling "$file" || most=forward_kernel
         ! grep -q '\.backward = ' "$file" || { pass=bwd function=backward most='backward_(?!kernel.*Lb1)[kt].*bfloat16'; }
         echo "$work/$stem" "$step" "$(dirname "$file")" "$function" >>"$work/libraries"
         for d in ${dims:-64 128}; do
