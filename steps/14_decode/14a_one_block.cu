@@ -13,88 +13,23 @@
 #include "mask.cuh"
 #include "tensor.cuh"
 
+#include "tiles.cuh"
+
 constexpr int WARPS = 4, THREADS = WARPS * WARP; // per block
 constexpr int MOST_QUERIES = 8;
-constexpr int ROWS = 16;         // of the row tile of one mma; rows past N_q are computed and not stored
-constexpr int Bc = 64;           // keys per tile
-constexpr int KEYS = Bc / WARPS; // of a tile, per warp
-constexpr int STAGES = 3;        // tiles of K and of V in shared memory
+constexpr int TILE = 16;  // rows of the row tile of one mma; rows past the last one are computed and not stored
+constexpr int Bc = 64;    // keys per tile
+constexpr int STAGES = 3; // tiles of K and of V in shared memory
 
 template <int D> constexpr int BLOCKS = D == 64 ? 4 : 2; // per multiprocessor
 
-// Shared memory: K and V (STAGES, Bc, D), 2 bytes per element. At the end O (WARPS, ROWS, PITCH) lies there, m and l
-// (WARPS, ROWS), in fp32; a row of O is padded so that four rows of eight bytes per lane meet no bank twice.
+// Shared memory: K and V (STAGES, Bc, D), 2 bytes per element. At the end O (WARPS, TILE, PITCH) lies there, m and l
+// (WARPS, TILE), in fp32; a row of O is padded so that four rows of eight bytes per lane meet no bank twice.
 template <int D> constexpr size_t BYTES = 2 * 2 * STAGES *Bc *D;
 template <int D> constexpr int PITCH = D + 8;
 static_assert(BYTES<128> <= LEAST_SHARED_BYTES_8_0, "the tiles fit into the shared memory of every card since 8.0");
-static_assert(4 * WARPS * ROWS * (PITCH<64> + 2) <= BYTES<64>,
+static_assert(4 * WARPS * TILE * (PITCH<64> + 2) <= BYTES<64>,
               "what the warps merge fits into the memory of the tiles");
-
-// The index of (row, col) in a tile: the XOR exchanges the row's groups of 8 columns.
-template <int D> __device__ inline int place(int row, int col) { return row * D + (col ^ row % 8 * 8); }
-
-// Start to copy rows [first, first + Bc) of a (rows, d) matrix to a (Bc, D) tile, 8 elements per cp.async. Elements past
-// the last row or the last column become zeros. No commit, no wait.
-template <int D, class T>
-__device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, int rows, int d) {
-    constexpr int STEP = 8 * THREADS / D; // rows that all threads copy together
-    static_assert(STEP % 8 == 0 && Bc % STEP == 0, "a thread's groups lie STEP rows apart, at one place in their rows");
-    int row = threadIdx.x / (D / 8), col = threadIdx.x % (D / 8) * 8;
-    T *to = tile + place<D>(row, col);
-    const T *from = matrix + (size_t)(first + row) * d + col;
-#pragma unroll
-    for (int r = 0; r < Bc; r += STEP, from += STEP * d) {
-        bool inside = first + row + r < rows && col < d;
-        __pipeline_memcpy_async(to + r * D, inside ? from : matrix, 16, inside ? 0 : 16);
-    }
-}
-
-// The A fragments of 16 rows of a (rows, d) matrix, straight from global memory; zeros past the last row or column.
-template <int D, class T>
-__device__ __forceinline__ void load_A(uint32_t (&A)[D / 16][4], const T *matrix, int rows, int d) {
-    int row = threadIdx.x % WARP / 4, col = threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int k = 0; k < D / 16; k++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int r = row + i % 2 * 8, c = col + i / 2 * 8 + 16 * k;
-            A[k][i] = r < rows && c < d ? *(const uint32_t *)(matrix + (size_t)r * d + c) : 0;
-        }
-}
-
-// The online softmax of one row tile and 8 NS keys, the first of which is my_key for this lane. Row i of this lane
-// attends to the keys before limit[i]. S becomes P; O, m and l are brought up to date, m in units of log 2, l of this
-// lane's keys only. While a row has no key its weights are 1: 2^(NONE - m) = 0 removes them when the first key comes.
-template <int NS, int NO>
-__device__ __forceinline__ void softmax(float (&S)[NS][4], float (&O)[NO][4], float (&m)[2], float (&l)[2],
-                                        float factor, const int (&limit)[2], int my_key) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        float m_new = m[i];
-#pragma unroll
-        for (int n = 0; n < NS; n++)
-#pragma unroll
-            for (int e = 2 * i; e < 2 * i + 2; e++) {
-                S[n][e] = my_key + 8 * n + e % 2 < limit[i] ? S[n][e] * factor : NONE;
-                m_new = fmaxf(m_new, S[n][e]);
-            }
-        m_new = quad_max(m_new);
-        float rescale = exp2_approx(m[i] - m_new);
-        m[i] = m_new;
-        l[i] *= rescale;
-#pragma unroll
-        for (int n = 0; n < NS; n++)
-#pragma unroll
-            for (int e = 2 * i; e < 2 * i + 2; e++) {
-                S[n][e] = exp2_approx(S[n][e] - m_new);
-                l[i] += S[n][e];
-            }
-#pragma unroll
-        for (int n = 0; n < NO; n++)
-#pragma unroll
-            for (int e = 2 * i; e < 2 * i + 2; e++) O[n][e] *= rescale;
-    }
-}
 
 template <int D, class T>
 static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const T *Q, // (heads, N_q, d)
@@ -104,13 +39,15 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
                                                                            float *L,   // (heads, N_q)
                                                                            problem p,
                                                                            int group) { // heads per head of K and V
+    constexpr int ROWS = TILE, PARTS = WARPS, KEYS = Bc / PARTS; // per block; of the keys; per warp
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem;                // (STAGES, Bc, D)
     T *V_smem = K_smem + STAGES * Bc * D; // (STAGES, Bc, D)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     size_t head = blockIdx.y, head_kv = head / group;
-    int rows = p.N_q;
-    Q += head * rows * p.d;
+    int rows = p.N_q, my_row = lane / 4; // and 8 rows below
+    size_t row0 = head * p.N_q;
+    Q += row0 * p.d;
     K += head_kv * p.N_kv * p.d;
     V += head_kv * p.N_kv * p.d;
     int first = 0, last = (p.N_kv + Bc - 1) / Bc; // tiles of this block
@@ -118,8 +55,8 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     auto copy = [&](int tile) {
         if (tile < last) {
             int stage = tile % STAGES * Bc * D;
-            copy_rows<D>(K_smem + stage, K, tile * Bc, p.N_kv, p.d);
-            copy_rows<D>(V_smem + stage, V, tile * Bc, p.N_kv, p.d);
+            copy_rows<D, Bc, THREADS>(K_smem + stage, K, tile * Bc, p.N_kv, p.d);
+            copy_rows<D, Bc, THREADS>(V_smem + stage, V, tile * Bc, p.N_kv, p.d);
         }
         __pipeline_commit(); // an empty one past the last tile, so that the count of the waits below holds
     };
@@ -128,7 +65,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     uint32_t Q_reg[D / 16][4];
     load_A<D>(Q_reg, Q, rows, p.d);
     int limit[2];
-    for (int i = 0; i < 2; i++) limit[i] = attended_keys(p, lane / 4 + 8 * i);
+    for (int i = 0; i < 2; i++) limit[i] = attended_keys(p, my_row + 8 * i);
     // Lane l names row l % 8 of the quadrant for register l / 8 (tensor.cuh).
     int K_lane = place<D>(warp * KEYS + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
     int V_lane = place<D>(warp * KEYS + lane % 16, lane / 16 * 8);
@@ -165,13 +102,13 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     }
 
     // Merge the warps' keys: O = sum of 2^(m_w - m) O_w over sum of 2^(m_w - m) l_w, with m the largest m_w.
-    float *O_smem = (float *)smem;                    // (WARPS, ROWS, PITCH)
-    float *m_smem = O_smem + WARPS * ROWS * PITCH<D>; // (WARPS, ROWS)
-    float *l_smem = m_smem + WARPS * ROWS;            // (WARPS, ROWS)
+    float *O_smem = (float *)smem;                    // (PARTS, ROWS, PITCH)
+    float *m_smem = O_smem + WARPS * TILE * PITCH<D>; // (PARTS, ROWS)
+    float *l_smem = m_smem + WARPS * TILE;            // (PARTS, ROWS)
     __syncthreads();                                  // no warp still reads a tile
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        int row = warp * ROWS + lane / 4 + 8 * i;
+        int row = warp * ROWS + my_row + 8 * i;
         float sum = quad_sum(l_reg[i]);
         if (lane % 4 == 0) m_smem[row] = m_reg[i], l_smem[row] = sum;
 #pragma unroll
@@ -183,8 +120,8 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     for (int i = threadIdx.x; i < rows * D / 4; i += THREADS) {
         int row = i / (D / 4), col = i % (D / 4) * 4;
         float m = NONE, l = 0.0f, sum[4] = {};
-        for (int w = 0; w < WARPS; w++) m = fmaxf(m, m_smem[w * ROWS + row]);
-        for (int w = 0; w < WARPS; w++) {
+        for (int w = 0; w < PARTS; w++) m = fmaxf(m, m_smem[w * ROWS + row]);
+        for (int w = 0; w < PARTS; w++) {
             float weight = exp2_approx(m_smem[w * ROWS + row] - m), part[4];
             l += weight * l_smem[w * ROWS + row];
             load4(part, O_smem + (w * ROWS + row) * PITCH<D> + col);
@@ -192,7 +129,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
         }
         bool any = m > NONE; // the row attends to at least one key
         float inverse = any ? 1.0f / l : 0.0f;
-        size_t to = head * rows + row;
+        size_t to = row0 + row;
         if (col < p.d)
             *(uint2 *)(O + to * p.d + col) =
                 make_uint2(pack<T>(sum[0] * inverse, sum[1] * inverse), pack<T>(sum[2] * inverse, sum[3] * inverse));
