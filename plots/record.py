@@ -57,10 +57,14 @@ def options(B, H, N, d, more=""):
 TRUTH = [options(1, 2, 256, 64), options(1, 2, 200, 40), options(1, 3, 320, 48, "--seq-kv 192 --causal"),
          options(1, 2, 160, 128), options(1, 2, 130, 59)]
 TRUTH += [f"{size} --deterministic" for size in TRUTH[:2]]
+# Of steps for few queries, with groups of heads: one split and many, every number of row tiles.
+DECODED = [options(1, 8, 1, 128, "--heads-kv 2 --seq-kv 1000"), options(2, 6, 5, 72, "--heads-kv 2 --seq-kv 450 --causal"),
+           options(1, 4, 8, 64, "--heads-kv 1 --seq-kv 300 --dtype fp16"), options(1, 24, 4, 128, "--heads-kv 1 --seq-kv 200 --causal"),
+           options(4, 16, 2, 64, "--heads-kv 8 --seq-kv 130")]
 # By the simulated device alone: tilings of other d, a mask whose corner lies on no tile's.
 METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
                    *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),
-                   *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic"))]
+                   *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic")), *DECODED]
 # Of rungs as well: all counts, without the lines, and the work, which depends on the compiler a little.
 # The last widths of tilings, causal and not, for much and for little shared memory.
 WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1, 1, 97, 64), options(1, 1, 97, 64, "--causal"),
@@ -69,7 +73,7 @@ WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1
           *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)} --deterministic" for KiB, d in ((99, 32), (163, 64), (163, 128))),
           options(1, 1, 97, 128, "--dtype fp16"),
           # One block, the first: under a mask it should be one of the longest.
-          *(options(1, 1, 300, 64, f"--causal --meter-blocks 1000{more}") for more in ("", " --deterministic"))]
+          *(options(1, 1, 300, 64, f"--causal --meter-blocks 1000{more}") for more in ("", " --deterministic")), *DECODED]
 WORK = ("basic_blocks", "accesses_during_async_copies", *instructions.NAMES)
 WORK_SHARE = 0.03
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]

@@ -376,7 +376,10 @@ def inline_value(book, page, key):
         book.kernel_file(step)
         return percent(book, rec.find(book.records("peers"), step, *parse_size(rest[1])), backend)
     if kind == "stands" and len(rest) == 1:
+        book.kernel_file(rest[0])
         lines = [rung_line(book, rest[0], dim) for dim in (64, 128)]
+        if not any(lines):
+            return DASH
         need(all(lines), f"no times of {rest[0]} are recorded at both d")
         library = BEST[lines[0].details["dtype"]][0].replace("cudnn", "cuDNN").replace("efficient", "'efficient'")
         return f"{percent(book, lines[0])} ({percent(book, lines[1])}) of {library}; {causes.busy(book, rest[0])}"

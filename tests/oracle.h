@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 
+#include "grouped.h"
 #include "reference.h"
 #include "run.h"
 
@@ -33,7 +34,8 @@ static inline struct oracle ask_oracle(const struct run *run) {
         oracle.size[tensor] = doubles(tensor_elements(p, tensor));
     }
     const double *L = oracle.values[TENSOR_L], *D = oracle.D;
-    reference_forward(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], oracle.values[TENSOR_O], oracle.values[TENSOR_L]);
+    grouped_forward_rows(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], NULL, tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_O],
+                         oracle.values[TENSOR_L]);
     if (!run->backward) return oracle;
     reference_D(p, in[TENSOR_dO], oracle.values[TENSOR_O], oracle.D);
     reference_backward_rows(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,

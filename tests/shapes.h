@@ -10,7 +10,8 @@
 struct shape {
     int batch, heads, N_q, N_kv, d;
     bool causal;
-    float scale; /* in units of 1 / sqrt(d); 0 is 1 */
+    float scale;  /* in units of 1 / sqrt(d); 0 is 1 */
+    int heads_kv; /* 0: as many as heads */
 };
 
 /* Sizes around the edges of warps and tiles, alone and against each other. */
@@ -123,6 +124,41 @@ static const struct shape rung_shapes[] = {
 };
 enum { RUNG_SHAPE_COUNT = sizeof rung_shapes / sizeof *rung_shapes };
 
+/* For steps that take grouped heads: few queries, groups of 1 to 16, around the edges of tiles of 64 keys and 16 rows. */
+static const struct shape grouped_shapes[] = {
+    {1, 1, 1, 1, 64, false, 0.0f, 1},      {1, 2, 1, 2, 64, true, 0.0f, 1},       {1, 4, 1, 63, 128, false, 0.0f, 2},
+    {2, 6, 1, 64, 128, true, 0.0f, 3},     {1, 8, 1, 65, 128, false, 0.0f, 1},    {3, 3, 1, 127, 40, true, 0.0f, 1},
+    {1, 16, 1, 129, 64, true, 0.0f, 1},    {2, 17, 1, 191, 64, false, 0.0f, 1},   {1, 4, 2, 2, 128, true, 0.0f, 1},
+    {1, 6, 2, 192, 128, true, 0.0f, 2},    {2, 8, 2, 1, 96, true, 0.0f, 1},       {1, 16, 2, 257, 128, true, 2.0f, 1},
+    {1, 3, 3, 1, 64, true, 0.0f, 1},       {2, 6, 3, 130, 72, true, 0.0f, 3},     {1, 9, 3, 448, 64, false, 0.5f, 3},
+    {1, 12, 4, 65, 128, true, 0.0f, 3},    {1, 8, 4, 640, 128, true, 0.0f, 2},    {2, 4, 5, 64, 8, true, 0.0f, 1},
+    {1, 13, 5, 129, 64, true, 0.0f, 1},    {3, 4, 6, 66, 112, true, 0.0f, 2},     {1, 6, 7, 5, 64, true, 0.0f, 2},
+    {1, 10, 7, 321, 128, true, 0.0f, 2},   {1, 2, 8, 3, 128, true, 0.0f, 1},      {2, 4, 8, 64, 64, true, 0.0f, 2},
+    {1, 4, 8, 65, 128, true, 0.0f, 1},     {1, 8, 8, 71, 128, true, 0.0f, 2},     {1, 16, 8, 1000, 40, true, 0.0f, 2},
+    {2, 9, 8, 200, 64, false, -1.0f, 1},   {1, 8, 8, 1, 64, true, 0.0f, 4},       {1, 6, 1, 4200, 128, false, 0.0f, 2},
+    {1, 4, 4, 4200, 64, true, 0.0f, 1},    {1, 32, 1, 512, 128, false, 0.0f, 8},
+};
+enum { GROUPED_SHAPE_COUNT = sizeof grouped_shapes / sizeof *grouped_shapes };
+
+/* Shape number `index` of another endless list: 1 to 8 queries, up to 900 keys, 1 to 4 heads of K and V and groups of 1 to 12. */
+static inline uint64_t drawn_bits(uint64_t *state) { /* splitmix64 */
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+static inline struct shape drawn_grouped_shape(uint64_t seed, unsigned index) {
+    uint64_t state = seed * 1000003u + index;
+    struct shape shape = {.batch = 1 + (int)(drawn_bits(&state) % 3), .heads_kv = 1 + (int)(drawn_bits(&state) % 4)};
+    shape.heads = shape.heads_kv * (1 + (int)(drawn_bits(&state) % 12));
+    shape.N_q = 1 + (int)(drawn_bits(&state) % 8);
+    shape.N_kv = 1 + (int)(drawn_bits(&state) % 900);
+    shape.d = 1 + (int)(drawn_bits(&state) % MAX_HEAD_DIM);
+    shape.causal = drawn_bits(&state) % 2 == 0;
+    shape.scale = 0.25f * (float)(1 + drawn_bits(&state) % 8);
+    return shape;
+}
+
 static inline struct problem problem_of(const struct shape *shape) {
     float scale = (shape->scale != 0.0f ? shape->scale : 1.0f) / sqrtf((float)shape->d);
     return (struct problem){.batch = shape->batch,
@@ -131,7 +167,8 @@ static inline struct problem problem_of(const struct shape *shape) {
                             .N_kv = shape->N_kv,
                             .d = shape->d,
                             .causal = shape->causal,
-                            .scale = scale};
+                            .scale = scale,
+                            .heads_kv = shape->heads_kv};
 }
 
 /* Shape number `index` of the endless list that `seed` begins: up to 320 queries and keys, any d, masks and scales of
@@ -139,12 +176,7 @@ static inline struct problem problem_of(const struct shape *shape) {
 static inline struct shape drawn_shape(uint64_t seed, unsigned index) {
     uint64_t state = seed * 1000003u + index;
     uint64_t bits[8];
-    for (int i = 0; i < 8; i++) { /* splitmix64 */
-        uint64_t z = (state += 0x9e3779b97f4a7c15u);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        bits[i] = z ^ (z >> 31);
-    }
+    for (int i = 0; i < 8; i++) bits[i] = drawn_bits(&state);
     /* One batch with up to 3 heads, or 2 with one: the list above has more, and here the time goes to queries and keys. */
     int batch = 1 + (int)(bits[0] % 2), heads = batch == 1 ? 1 + (int)(bits[1] % 3) : 1;
     return (struct shape){batch,

@@ -29,19 +29,35 @@ static inline void needs_backward(void) {
     if (step_under_test->backward == NULL) cr_skip_test("no backward pass");
 }
 
-/* The problem of a shape, its d rounded up to what the step takes, in the type that its program runs. */
+static inline struct passes passes_of(const struct step *step) {
+    return (struct passes){step->forward != NULL, step->backward != NULL, step->backward_deterministic != NULL};
+}
+static inline struct passes all_passes(void) { return passes_of(step_under_test); }
+
+/* The problem with as many queries as the step takes: some take few, but those. */
+enum { FEW_QUERIES = 8 };
+static inline void lower_queries(const struct step *step, struct problem *problem) {
+    struct problem few = *problem;
+    few.N_q = FEW_QUERIES;
+    if (problem->N_q > FEW_QUERIES && step_refuses(step, problem, passes_of(step)) != NULL &&
+        step_refuses(step, &few, passes_of(step)) == NULL)
+        *problem = few;
+}
+
+/* The problem of a shape, its d rounded up and its queries lowered to what the step takes, in the type that its program runs. */
 static inline struct problem problem_for(const struct step *step, const struct shape *shape) {
     struct problem problem = problem_of(shape);
     int multiple = step->d_multiple > 1 ? step->d_multiple : 1;
     problem.d = ceil_div(problem.d, multiple) * multiple;
     problem.dtype = usual_dtype(step);
+    lower_queries(step, &problem);
     return problem;
 }
 
 static inline const char *describe(const struct problem *p) {
     static char text[160];
-    snprintf(text, sizeof text, "batch %d, heads %d, %d queries, %d keys, d %d, scale %g%s", p->batch, p->heads, p->N_q,
-             p->N_kv, p->d, (double)p->scale, p->causal ? ", causal" : "");
+    snprintf(text, sizeof text, "batch %d, heads %d on %d, %d queries, %d keys, d %d, scale %g%s", p->batch, p->heads, kv_heads(p),
+             p->N_q, p->N_kv, p->d, (double)p->scale, p->causal ? ", causal" : "");
     return text;
 }
 
@@ -100,12 +116,8 @@ static inline void expect_right(const struct run *run, const struct step *step, 
 
 static inline struct run small_run(int batch, int heads, int N_q, int N_kv, int d, bool causal, enum input_kind input) {
     struct problem problem = problem_for(step_under_test, &(struct shape){batch, heads, N_q, N_kv, d, causal, 0.0f});
+    if (problem.N_q != N_q) cr_skip_test("the step takes fewer queries: tests/test_few_queries.c");
     return new_run(step_under_test, &problem, input);
-}
-
-static inline struct passes all_passes(void) {
-    return (struct passes){step_under_test->forward != NULL, step_under_test->backward != NULL,
-                           step_under_test->backward_deterministic != NULL};
 }
 
 /* All passes of the step on one problem, each against the reference. */

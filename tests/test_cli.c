@@ -59,6 +59,8 @@ static const char *const bad_usage[] = {
     "--batch 0", "--batch -1", "--batch two", "--batch 1.5", "--batch ''", "--batch 99999999999999999999", "--batch",
     "--heads 0", "--heads -3", "--heads x", "--heads 1e3", "--heads 2147483648", "--heads",
     "--seq 0", "--seq -5", "--seq abc", "--seq 12x", "--seq 99999999999", "--seq",
+    "--heads-kv 0", "--heads-kv -1", "--heads-kv two", "--heads-kv", "--heads-kv 1", "--heads 4 --heads-kv 3", "--heads 2 --heads-kv 4",
+    "--input example --heads-kv 1",
     "--seq-kv 0", "--seq-kv -1", "--seq-kv nan", "--seq-kv",
     "--dim 0", "--dim -64", "--dim 129", "--dim 1000000", "--dim d", "--dim",
     "--scale nan", "--scale inf", "--scale big", "--scale",
@@ -106,7 +108,7 @@ Test(cli, a_forward_step_refuses_the_backward_pass) {
 }
 
 Test(cli, help_lists_every_option) {
-    static const char *const options[] = {"--batch",    "--heads",   "--seq",   "--seq-kv", "--dim",    "--causal",
+    static const char *const options[] = {"--batch",    "--heads",   "--heads-kv", "--seq",   "--seq-kv", "--dim",    "--causal",
                                           "--scale",    "--dtype",   "--seed",  "--input",  "--pass",   "--deterministic",
                                           "--warmup",   "--repeat",  "--json",  "--stamp",  "--print",  "--no-check",
                                           "--no-time",  "--meter",   "--meter-blocks",      "--trace",  "--trace-blocks",
@@ -123,6 +125,10 @@ Test(cli, steps_state_what_they_do) {
     static const struct {
         const char *step, *arguments, *says;
     } refused[] = {{"96_multiple_of_16", "--dim 40", "multiple of 16"},
+                   {"01_naive", "--heads 6 --heads-kv 3", "grouped heads are not supported"},
+                   {"01_naive", "--heads 6 --heads-kv 4", "4 heads of K and V"},
+                   {"14_decode", "--heads 6 --heads-kv 4 --seq 1", "4 heads of K and V"},
+                   {"14_decode", "--seq 9", "8 queries"},
                    {"96_multiple_of_16", "--dim 32 --pass bwd", "backward"},
                    {"96_multiple_of_16", "--dim 32 --deterministic", "deterministic"},
                    {"97_both_passes", "--deterministic --pass both", "deterministic"},
@@ -139,15 +145,20 @@ Test(cli, steps_state_what_they_do) {
     cr_assert_not_null(strstr(result.out, "\"pass\":\"both\""));
     cr_assert_eq(run_program("96_multiple_of_16", "--seq 20 --dim 16 --no-time").status, 0);
     cr_assert_eq(run_program("01_naive", "--input example --no-time").status, 0);
+    cr_assert_eq(run_program("01_naive", "--heads 3 --heads-kv 3 --seq 20 --no-time").status, 0);
+    result = run_program("14_decode", "--heads 6 --heads-kv 2 --seq 3 --seq-kv 70 --no-time");
+    cr_assert_eq(result.status, 0, "%s", result.err);
+    cr_assert_not_null(strstr(result.out, "heads 6 on 2 of K and V"));
 }
 
 Test(cli, describes_a_step) {
     static const struct {
         const char *step, *says;
     } expected[] = {
-        {"01_naive", "\"passes\":[\"fwd\"],\"deterministic\":false,\"dtypes\":[\"fp32\"],\"d_multiple\":1,\"compute_capability\":0}\n"},
+        {"01_naive", "\"passes\":[\"fwd\"],\"deterministic\":false,\"dtypes\":[\"fp32\"],\"d_multiple\":1,\"grouped_heads\":false,\"compute_capability\":0}\n"},
         {"09_fa2_bwd_warps", "\"passes\":[\"bwd\"],\"deterministic\":true,"},
         {"96_multiple_of_16", "\"passes\":[\"fwd\"],\"deterministic\":false,\"dtypes\":[\"fp32\"],\"d_multiple\":16,"},
+        {"14_decode", "\"d_multiple\":8,\"grouped_heads\":true,\"compute_capability\":80}\n"},
         {"97_both_passes", "\"passes\":[\"fwd\",\"bwd\"],"}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct result result = run_program(expected[i].step, "--describe");
@@ -163,7 +174,7 @@ Test(cli, describes_a_step) {
 
 Test(cli, json_line_holds_the_contract) {
     if (!has_device()) cr_skip_test("no CUDA device");
-    static const char *const numbers[] = {"batch", "heads", "seq", "seq_kv", "dim", "seed", "workspace_bytes"};
+    static const char *const numbers[] = {"batch", "heads", "heads_kv", "seq", "seq_kv", "dim", "seed", "workspace_bytes"};
     struct result result = run_program(
         "02_tiled_matmul", "--batch 2 --heads 3 --seq 20 --seq-kv 30 --dim 8 --causal --seed 5 --repeat 2 --json - "
                            "--stamp commit=abc --stamp 'clocks=1 MHz'");
@@ -171,7 +182,7 @@ Test(cli, json_line_holds_the_contract) {
     cr_assert_eq(count_lines(result.out), 1, "standard output carries the JSON alone: %s", result.out);
     cJSON *line = cJSON_Parse(result.out);
     cr_assert_not_null(line);
-    static const double expected[] = {2, 3, 20, 30, 8, 5, 2.0 * 6 * 20 * 30 * 4};
+    static const double expected[] = {2, 3, 3, 20, 30, 8, 5, 2.0 * 6 * 20 * 30 * 4};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const cJSON *item = cJSON_GetObjectItem(line, numbers[i]);
         cr_assert(cJSON_IsNumber(item), "%s", numbers[i]);
@@ -195,6 +206,20 @@ Test(cli, json_line_holds_the_contract) {
         cr_assert(cJSON_IsNull(ms) && cJSON_IsNull(cJSON_GetObjectItem(line, "tflops")));
     else
         cr_assert(cJSON_IsNumber(ms) && ms->valuedouble > 0.0);
+    cJSON_Delete(line);
+}
+
+/* K and V are smaller, and so are the bytes of all tensors. */
+Test(cli, json_line_of_grouped_heads) {
+    if (!has_device()) cr_skip_test("no CUDA device");
+    struct result result = run_program("14_decode", "--batch 2 --heads 6 --heads-kv 2 --seq 3 --seq-kv 70 --dim 64 --no-time --json -");
+    cr_assert_eq(result.status, 0, "%s", result.err);
+    cJSON *line = cJSON_Parse(result.out);
+    cr_assert_not_null(line);
+    cr_assert_eq(cJSON_GetObjectItem(line, "heads")->valuedouble, 6);
+    cr_assert_eq(cJSON_GetObjectItem(line, "heads_kv")->valuedouble, 2);
+    cr_assert_eq(cJSON_GetObjectItem(line, "tensor_bytes")->valuedouble, 2 * (2.0 * 12 * 3 * 64 + 2.0 * 4 * 70 * 64) + 4.0 * 12 * 3);
+    cr_assert_eq(cJSON_GetObjectItem(line, "flops")->valuedouble, 4.0 * 12 * 3 * 70 * 64);
     cJSON_Delete(line);
 }
 

@@ -42,20 +42,20 @@ Test(interface, fields_describe_the_struct) {
         cr_assert_geq(f->offset, end, "%s", f->name);
         end = f->offset + bytes;
     }
-    cr_assert_eq(count, 22);
+    cr_assert_eq(count, 23);
     cr_assert_leq(end, attention_call_bytes());
     cr_assert_eq(attention_call_bytes(), sizeof(struct attention_call));
 }
 
 Test(interface, steps_are_found_by_name_and_by_number) {
-    cr_assert_eq(attention_step_count(), 4);
+    cr_assert_eq(attention_step_count(), 5);
     cr_assert_str_eq(attention_step_name(0), "01_naive");
     cr_assert_eq(attention_step_find("01"), 0);
     cr_assert_eq(attention_step_find("97_both_passes"), 3);
     cr_assert_eq(attention_step_find("0"), -1);
     cr_assert_eq(attention_step_find(""), -1);
     cr_assert_eq(attention_step_find(NULL), -1);
-    cr_assert_null(attention_step_name(4));
+    cr_assert_null(attention_step_name(5));
     cr_assert_null(attention_step_name(-1));
     cr_assert(attention_step_has(3, ATTENTION_FORWARD) && attention_step_has(3, ATTENTION_BACKWARD));
     cr_assert(!attention_step_has(0, ATTENTION_BACKWARD) && !attention_step_has(1, ATTENTION_FORWARD));
@@ -79,6 +79,17 @@ Test(interface, what_a_step_does_not_do_is_refused_with_a_reason) {
     cr_assert_eq(attention_workspace_bytes(&call), 0);
     call.batch = 1;
     cr_assert_eq(attention_workspace_bytes(&call), 2 * 16 * sizeof(float));
+    call.heads = 6, call.heads_kv = 2;
+    cr_assert_not_null(strstr(attention_refuses(&call), "grouped heads"));
+    call = example("14", ATTENTION_FORWARD);
+    call.dtype = 2, call.d = 8, call.heads = 6;
+    cr_assert_null(attention_refuses(&call));
+    call.heads_kv = 2;
+    cr_assert_null(attention_refuses(&call));
+    call.heads_kv = 4;
+    cr_assert_not_null(strstr(attention_refuses(&call), "4 heads of K and V"));
+    call.heads_kv = -1;
+    cr_assert_not_null(attention_refuses(&call));
 }
 
 Test(interface, another_layout_is_refused) {

@@ -1,6 +1,7 @@
 /* The oracle against things that are not the oracle: a case worked by hand (docs/math.md), finite differences, and
  * identities that hold for attention whatever the input. */
 #include "inputs.h"
+#include "grouped.h"
 #include "reference.h"
 
 #include <criterion/criterion.h>
@@ -598,6 +599,37 @@ Test(reference, heads_are_independent) {
         bench_free(&one);
     }
     bench_free(&b);
+}
+
+/* Heads that share K and V, as the oracle's border sees them, beside K and V repeated for each head; any rows, one of them twice. */
+Test(reference, grouped_heads_equal_repeated_ones) {
+    static const int groups[][3] = {{2, 6, 2}, {1, 4, 1}, {3, 3, 3}, {2, 8, 4}}; /* batch, heads, heads_kv */
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        struct problem problem = {.batch = groups[g][0], .heads = groups[g][1], .N_q = 3, .N_kv = 5, .d = 4, .causal = true, .scale = 0.5f};
+        struct bench b = bench_new(problem, 900 + g);
+        size_t head = 5 * 4, H = (size_t)problem.heads, H_kv = (size_t)groups[g][2], heads = (size_t)problem.batch * H, group = H / H_kv;
+        float *K = malloc(heads * head * sizeof *K), *V = malloc(heads * head * sizeof *V); /* (batch, heads_kv, 5, 4) */
+        for (size_t batch = 0; batch < (size_t)problem.batch; batch++)
+            for (size_t h = 0; h < H; h++) {
+                size_t shared = (batch * H + h / group * group) * head, own = (batch * H + h) * head;
+                memcpy(b.K + own, b.K + shared, head * sizeof *K);
+                memcpy(b.V + own, b.V + shared, head * sizeof *V);
+                memcpy(K + (batch * H_kv + h / group) * head, b.K + own, head * sizeof *K);
+                memcpy(V + (batch * H_kv + h / group) * head, b.V + own, head * sizeof *V);
+            }
+        forward(&b);
+        problem.heads_kv = (int)H_kv;
+        const size_t rows[] = {0, heads * 3 - 1, 4, 4, 7};
+        double O[5 * 4], L[5], *O_all = malloc(heads * 3 * 4 * sizeof *O_all), *L_all = malloc(heads * 3 * sizeof *L_all);
+        double terms = grouped_forward_rows(&problem, b.Q, K, V, rows, 5, O, L);
+        cr_expect(terms > 0 && terms <= b.terms, "terms %g of the sample, %g of all", terms, b.terms);
+        cr_expect_eq(grouped_forward_rows(&problem, b.Q, K, V, NULL, heads * 3, O_all, L_all), b.terms);
+        cr_expect(same_bits(O_all, b.O, heads * 3 * 4) && same_bits(L_all, b.L, heads * 3), "groups of case %zu", g);
+        for (size_t r = 0; r < 5; r++)
+            cr_expect(same_bits(O + r * 4, b.O + rows[r] * 4, 4) && same_bits(L + r, b.L + rows[r], 1), "row %zu", rows[r]);
+        free(K), free(V), free(O_all), free(L_all);
+        bench_free(&b);
+    }
 }
 
 /* Any rows, in any order, one of them twice. */

@@ -73,6 +73,7 @@ Test(step, rounds_no_more, .init = skip_without_device) {
             struct problem problem = problems[i];
             problem.scale = 1.0f / sqrtf((float)problem.d);
             problem.dtype = dtype;
+            lower_queries(step_under_test, &problem);
             struct passes passes = {step_under_test->forward != NULL, step_under_test->backward != NULL, false};
             if (step_refuses(step_under_test, &problem, passes) != NULL) continue;
             for (int deterministic = 0; deterministic <= (step_under_test->backward_deterministic != NULL);

@@ -13,10 +13,9 @@
 
 /* ---- against the reference -------------------------------------------------------------------------------------------- */
 
-/* Every stride-th shape of the list that the step does not refuse. */
-static void compare_shapes(enum input_kind input, int stride) {
-    const struct shape *list = is_last_rung ? shapes : rung_shapes;
-    int count = is_last_rung ? SHAPE_COUNT : RUNG_SHAPE_COUNT, tried = 0, possible = 0;
+/* Every stride-th shape of a list that the step does not refuse. */
+static void compare_list(const struct shape *list, int count, enum input_kind input, int stride) {
+    int tried = 0, possible = 0;
     for (int i = 0; i < count; i += stride, possible++) {
         struct problem problem = problem_for(step, &list[i]);
         const char *reason = step_refuses(step, &problem, all_passes());
@@ -29,8 +28,14 @@ static void compare_shapes(enum input_kind input, int stride) {
     }
     cr_expect_geq(2 * tried, possible, "%s refuses more than half of the shapes: %d of %d tried", step->name, tried,
                   possible);
+}
+
+static void compare_shapes(enum input_kind input, int stride) {
+    compare_list(is_last_rung ? shapes : rung_shapes, is_last_rung ? SHAPE_COUNT : RUNG_SHAPE_COUNT, input, stride);
+    if (step->grouped_heads) compare_list(grouped_shapes, GROUPED_SHAPE_COUNT, input, is_last_rung ? stride : 2 * stride);
     cr_expect_geq(SHAPE_COUNT, 75);
     cr_expect_geq(RUNG_SHAPE_COUNT, 10);
+    cr_expect_geq(GROUPED_SHAPE_COUNT, 30);
 }
 
 /* All shapes; of a last rung's, where ./run.sh test says so, each second one. */
@@ -75,6 +80,10 @@ Test(step, drawn_shapes, .init = skip_without_device) {
     for (unsigned i = 0; i < (is_last_rung ? 12 : 1); i++) {
         struct shape shape = drawn_shape(seed, i);
         struct problem problem = problem_for(step, &shape);
+        if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);
+        if (!step->grouped_heads) continue;
+        shape = drawn_grouped_shape(seed, i);
+        problem = problem_for(step, &shape);
         if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);
     }
 }
@@ -121,16 +130,16 @@ Test(forward, masked_rows, .init = needs_forward) {
 Test(forward, growing_maximum, .init = needs_forward) {
     static const float growths[] = {1e-5f, -1e-5f, 6e-5f, -6e-5f, 1e-3f, -1e-3f, 0.1f, -0.1f,
                                     0.7f,  -0.7f,  1.4f,  -1.4f,  2.9f,  -2.9f,  11.0f, -11.0f};
-    const int N_q = 33, N_kv = 320;
+    const int N_kv = 320;
     for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
         for (size_t g = 0; g < sizeof growths / sizeof *growths; g++) {
-            struct problem problem = problem_for(step, &(struct shape){1, 1, N_q, N_kv, 64, false, 0.0f});
+            struct problem problem = problem_for(step, &(struct shape){1, 1, 33, N_kv, 64, false, 0.0f});
             problem.dtype = dtype;
             problem.scale = 1.0f;
             if (step_refuses(step, &problem, all_passes()) != NULL) continue;
             struct run run = new_run(step, &problem, INPUT_RANDOM);
-            size_t d = (size_t)problem.d;
-            for (size_t i = 0; i < (size_t)N_q * d; i++) run.host[TENSOR_Q][i] = i % d == 0 ? 1.0f + (float)(i / d % 8) / 128.0f : 0.0f;
+            size_t d = (size_t)problem.d, queries = (size_t)problem.N_q * d;
+            for (size_t i = 0; i < queries; i++) run.host[TENSOR_Q][i] = i % d == 0 ? 1.0f + (float)(i / d % 8) / 128.0f : 0.0f;
             for (size_t i = 0; i < (size_t)N_kv * d; i++)
                 run.host[TENSOR_K][i] = i % d == 0 ? rounded_to(growths[g] * (float)(i / d / 16), dtype) : 0.0f;
             cr_assert_eq(run_upload(&run), cudaSuccess);
@@ -410,17 +419,17 @@ Test(backward, sparse_dO, .init = needs_backward) {
 /* One key has nearly all the weight, but its row of V is 0: O is what all other keys add, however small their weights are. */
 Test(forward, small_weights_add_up, .init = needs_forward) {
     static const float below[] = {8.0f, 10.2f, 12.0f, 18.0f, 24.0f}; /* the largest score: weights down to 4e-11 */
-    const int N_q = 33, N_kv = 150;
+    const int N_kv = 150;
     for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
         for (size_t b = 0; b < 2 * sizeof below / sizeof *below; b++) {
-            struct problem problem = problem_for(step, &(struct shape){1, 1, N_q, N_kv, 32, false, 0.0f});
+            struct problem problem = problem_for(step, &(struct shape){1, 1, 33, N_kv, 32, false, 0.0f});
             problem.dtype = dtype;
             problem.scale = 1.0f;
             if (dtype == FP16 && below[b / 2] > 11.0f) continue; /* weights below 2^-16 lose too many bits */
             if (step_refuses(step, &problem, all_passes()) != NULL) continue;
             struct run run = new_run(step, &problem, INPUT_RANDOM);
             size_t d = (size_t)problem.d, largest = b % 2 == 0 ? 0 : (size_t)N_kv - 1;
-            for (size_t i = 0; i < (size_t)N_q * d; i++) run.host[TENSOR_Q][i] = i % d == 0 ? 1.0f : 0.0f;
+            for (size_t i = 0; i < (size_t)problem.N_q * d; i++) run.host[TENSOR_Q][i] = i % d == 0 ? 1.0f : 0.0f;
             for (size_t i = 0; i < (size_t)N_kv * d; i++) {
                 bool here = i / d == largest;
                 run.host[TENSOR_K][i] = i % d == 0 && !here ? rounded_to(-below[b / 2], dtype) : 0.0f;
@@ -439,11 +448,11 @@ Test(forward, small_weights_add_up, .init = needs_forward) {
  * sum of dO. The score is a power of 2, so that it is exact; what L loses where it is multiplied by log2(e), 2^-24 of 2^17, is
  * 1 % of P. */
 static void one_key_of_large_negative_scores(int half, bool is_backward) {
-    enum { N_q = 70, N_kv = 150, KEY = 131 };
-    struct problem problem = problem_for(step, &(struct shape){1, 2, N_q, N_kv, 16, false, 1.0f});
+    enum { N_kv = 150, KEY = 131 };
+    struct problem problem = problem_for(step, &(struct shape){1, 2, 70, N_kv, 16, false, 1.0f});
     problem.scale = 1.0f;
     struct run run = new_run(step, &problem, INPUT_RANDOM);
-    size_t d = (size_t)problem.d;
+    size_t d = (size_t)problem.d, N_q = (size_t)problem.N_q;
     double score = -ldexp(1.0, 2 * half + 1);
     float *Q = run.host[TENSOR_Q], *K = run.host[TENSOR_K];
     for (size_t i = 0; i < 2 * N_q * d; i++) Q[i] = i % d == 0 ? ldexpf(1.0f, half + 1) : 0.0f;

@@ -39,10 +39,17 @@ struct problem {
     bool causal;
 
     float scale; /* usually 1 / sqrt(d) */
+
+    /* Heads of K and V: query head h reads K and V of head h / (heads / heads_kv). Divides `heads`; 0: as many as `heads`. */
+    int heads_kv;
 };
 
+static inline int kv_heads(const struct problem *problem) {
+    return problem->heads_kv > 0 ? problem->heads_kv : problem->heads;
+}
+
 /* Device pointers, to 16-bit numbers where problem.dtype says so. Shapes: Q, O, dO, dQ (batch, heads, N_q, d);
- * K, V, dK, dV (batch, heads, N_kv, d); L (batch, heads, N_q). The forward pass reads Q K V and writes O L; the backward
+ * K, V, dK, dV (batch, kv_heads(), N_kv, d); L (batch, heads, N_q). The forward pass reads Q K V and writes O L; the backward
  * pass reads Q K V O L dO and writes dQ dK dV. */
 struct tensors {
     const float *Q, *K, *V;
@@ -74,6 +81,7 @@ struct step {
 
     unsigned dtypes;        /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
     int d_multiple;         /* d must be a multiple of this; 0 when the step takes any d */
+    bool grouped_heads;     /* takes fewer heads of K and V than of Q */
     int compute_capability; /* the least that its instructions need, as 80 for 8.0; 0 when any card will do */
 
     /* Why the step cannot do this problem, in words for its user; NULL when it can. Only for what no member above says:

@@ -133,7 +133,7 @@ static void describe_indices(const struct dimension *dimension, char *text, size
 
 void describe_wrong(struct check *check, const struct problem *problem, enum tensor tensor, const size_t *rows, size_t count,
                     const float *out, const double *ref) {
-    size_t columns = tensor_columns(problem, tensor), H = (size_t)problem->heads, heads = (size_t)problem->batch * H;
+    size_t columns = tensor_columns(problem, tensor), H = tensor_heads(problem, tensor), heads = (size_t)problem->batch * H;
     size_t N = tensor_rows(problem, tensor) / heads, total = 0;
     const char *those = count == heads * N ? "" : " compared";
     if (check->wrong == 0) return;

@@ -95,12 +95,14 @@ static void print_heading(const struct step *step, const struct options *options
     if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) properties.name[0] = '\0';
     const struct problem *p = &run->problem;
     struct passes passes = options->passes;
-    fprintf(report, "%s %s%s on %s: batch %d, heads %d, %d queries, %d keys, d %d%s, %s\n", step->name,
+    char grouped[40] = "";
+    if (kv_heads(p) < p->heads) snprintf(grouped, sizeof grouped, " on %d of K and V", kv_heads(p));
+    fprintf(report, "%s %s%s on %s: batch %d, heads %d%s, %d queries, %d keys, d %d%s, %s\n", step->name,
             !passes.backward ? "forward"
             : passes.forward ? "forward and backward"
                              : "backward",
             passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name, p->batch,
-            p->heads, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", dtype_names[p->dtype]);
+            p->heads, grouped, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", dtype_names[p->dtype]);
     if (step->forward == NULL) fprintf(report, "  O and L by the harness\n");
 }
 
@@ -128,7 +130,7 @@ static void print_element(const struct run *run, enum tensor tensor, size_t inde
     size_t N = (size_t)(tensor_table[tensor].per_key ? p->N_kv : p->N_q), head = row / N;
     float got = run->host[tensor][index];
     fprintf(report, "      %s at (batch %zu, head %zu, row %zu, column %zu): got ", tensor_table[tensor].name,
-            head / (size_t)p->heads, head % (size_t)p->heads, row % N, index % columns);
+            head / tensor_heads(p, tensor), head % tensor_heads(p, tensor), row % N, index % columns);
     if (isnan(got))
         fprintf(report, "NaN, expected %s\n", expected);
     else

@@ -21,11 +21,11 @@ enum {
 #define FIELD(member, type)                                                                                                    \
     { #member, type, offsetof(struct attention_call, member) }
 static const struct attention_field fields[] = {
-    FIELD(bytes, "size_t"),      FIELD(step, "int"),       FIELD(pass, "int"),   FIELD(dtype, "int"),  FIELD(batch, "int"),
-    FIELD(heads, "int"),         FIELD(N_q, "int"),        FIELD(N_kv, "int"),   FIELD(d, "int"),      FIELD(causal, "int"),
-    FIELD(scale, "float"),       FIELD(Q, "pointer"),      FIELD(K, "pointer"),  FIELD(V, "pointer"),  FIELD(O, "pointer"),
-    FIELD(L, "pointer"),         FIELD(dO, "pointer"),     FIELD(dQ, "pointer"), FIELD(dK, "pointer"), FIELD(dV, "pointer"),
-    FIELD(workspace, "pointer"), FIELD(stream, "pointer"), {NULL, NULL, 0},
+    FIELD(bytes, "size_t"), FIELD(step, "int"),          FIELD(pass, "int"),       FIELD(dtype, "int"),  FIELD(batch, "int"),
+    FIELD(heads, "int"),    FIELD(N_q, "int"),           FIELD(N_kv, "int"),       FIELD(d, "int"),      FIELD(heads_kv, "int"),
+    FIELD(causal, "int"),   FIELD(scale, "float"),       FIELD(Q, "pointer"),      FIELD(K, "pointer"),  FIELD(V, "pointer"),
+    FIELD(O, "pointer"),    FIELD(L, "pointer"),         FIELD(dO, "pointer"),     FIELD(dQ, "pointer"), FIELD(dK, "pointer"),
+    FIELD(dV, "pointer"),   FIELD(workspace, "pointer"), FIELD(stream, "pointer"), {NULL, NULL, 0},
 };
 const struct attention_field *attention_fields(void) { return fields; }
 size_t attention_call_bytes(void) { return sizeof(struct attention_call); }
@@ -74,6 +74,7 @@ static struct problem problem_of(const struct attention_call *call) {
                             .N_q = call->N_q,
                             .N_kv = call->N_kv,
                             .d = call->d,
+                            .heads_kv = call->heads_kv,
                             .causal = call->causal != 0,
                             .scale = call->scale};
 }

@@ -24,9 +24,10 @@ struct attention_call {
     int pass;     /* an attention_pass_kind */
     int dtype;    /* 0 fp32, 1 fp16, 2 bf16: of all tensors but L, which is fp32 */
     int batch, heads, N_q, N_kv, d;
+    int heads_kv;          /* heads of K and V, which divide `heads`; 0: as many. Shapes below say heads_kv for this number */
     int causal;            /* 0 or 1: query i attends to key j where j <= i + N_kv - N_q */
     float scale;           /* what scores are multiplied by, usually 1 / sqrt(d) */
-    const void *Q, *K, *V; /* (batch, heads, N_q, d), (batch, heads, N_kv, d) twice */
+    const void *Q, *K, *V; /* (batch, heads, N_q, d), (batch, heads_kv, N_kv, d) twice */
     void *O, *L;           /* (batch, heads, N_q, d), (batch, heads, N_q): the logsumexp of each row of scores */
     const void *dO;        /* (batch, heads, N_q, d) */
     void *dQ, *dK, *dV;    /* shapes of Q, K, V */

@@ -121,6 +121,8 @@ static const struct option_row rows[] = {
     {.help = "The problem (docs/math.md, eq. 1-3):"},
     {"batch", "B", "batch size (1)", set_size, AT(problem.batch), 1, INT_MAX},
     {"heads", "H", "heads (2)", set_size, AT(problem.heads), 1, INT_MAX},
+    {"heads-kv", "G", "heads of K and V, which divide H; head h reads those of h / (H / G) (H)", set_size, AT(problem.heads_kv),
+     1, INT_MAX},
     {"seq", "N", "queries, and keys unless --seq-kv is given (256)", set_size, AT(problem.N_q), 1, MAX_LENGTH},
     {"seq-kv", "M", "keys and values", set_size, AT(problem.N_kv), 1, MAX_LENGTH},
     {"dim", "D", "head dimension, 1 to 128 (64)", set_size, AT(problem.d), 1, INT_MAX},

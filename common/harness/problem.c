@@ -15,9 +15,13 @@ const struct tensor_info tensor_table[TENSOR_COUNT] = {
     [TENSOR_dV] = {"dV", "dv", true, false, BACKWARD_OUTPUT, offsetof(struct tensors, dV)},
 };
 
+size_t tensor_heads(const struct problem *problem, enum tensor tensor) {
+    return (size_t)(tensor_table[tensor].per_key ? kv_heads(problem) : problem->heads);
+}
+
 size_t tensor_rows(const struct problem *problem, enum tensor tensor) {
     int N = tensor_table[tensor].per_key ? problem->N_kv : problem->N_q;
-    return (size_t)problem->batch * (size_t)problem->heads * (size_t)N;
+    return (size_t)problem->batch * tensor_heads(problem, tensor) * (size_t)N;
 }
 
 size_t tensor_columns(const struct problem *problem, enum tensor tensor) {
@@ -86,6 +90,16 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
     double batch_heads = (double)problem->batch * problem->heads;
     if (batch_heads > MAX_BATCH_HEADS) {
         snprintf(text, sizeof text, "batch x heads = %.0f is not supported: the largest is %d", batch_heads, MAX_BATCH_HEADS);
+        return text;
+    }
+    if (problem->heads_kv < 0 || problem->heads % kv_heads(problem) != 0) {
+        snprintf(text, sizeof text, "%d heads of K and V are not supported: the number must divide the %d heads of Q",
+                 problem->heads_kv, problem->heads);
+        return text;
+    }
+    if (kv_heads(problem) < problem->heads && !step->grouped_heads) {
+        snprintf(text, sizeof text, "grouped heads are not supported: this step needs as many heads of K and V as of Q, %d",
+                 problem->heads);
         return text;
     }
     /* Before a backward pass anyone's forward pass will do: the harness has one. */

@@ -14,7 +14,7 @@ enum tensor_role { FORWARD_INPUT, FORWARD_OUTPUT, BACKWARD_INPUT, BACKWARD_OUTPU
 struct tensor_info {
     const char *name;      /* "dQ" */
     const char *json_name; /* "dq" */
-    bool per_key;          /* rows are keys: (batch, heads, N_kv, ...); else queries */
+    bool per_key;          /* rows are keys: (batch, kv_heads(), N_kv, ...); else queries: (batch, heads, N_q, ...) */
     bool is_vector;        /* one number per row, as L; else d of them */
     enum tensor_role role;
     size_t offset; /* of its pointer in struct tensors */
@@ -26,7 +26,8 @@ static inline bool is_output(enum tensor tensor) {
 }
 static inline bool is_backward(enum tensor tensor) { return tensor_table[tensor].role >= BACKWARD_INPUT; }
 
-/* Over all heads: rows, numbers in a row, elements. */
+/* Heads of one batch; over all heads: rows, numbers in a row, elements. */
+size_t tensor_heads(const struct problem *problem, enum tensor tensor);
 size_t tensor_rows(const struct problem *problem, enum tensor tensor);
 size_t tensor_columns(const struct problem *problem, enum tensor tensor);
 size_t tensor_elements(const struct problem *problem, enum tensor tensor);

@@ -84,6 +84,7 @@ char *describe_step(const struct step *step, const char *kernel) {
     for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
         if (takes_dtype(step, dtype)) cJSON_AddItemToArray(dtypes, cJSON_CreateString(dtype_names[dtype]));
     cJSON_AddNumberToObject(line, "d_multiple", step->d_multiple > 1 ? step->d_multiple : 1);
+    cJSON_AddBoolToObject(line, "grouped_heads", step->grouped_heads);
     cJSON_AddNumberToObject(line, "compute_capability", step->compute_capability);
     return end_line(line);
 }
@@ -101,6 +102,7 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     if (passes.backward) cJSON_AddBoolToObject(line, "deterministic", passes.deterministic);
     cJSON_AddNumberToObject(line, "batch", problem->batch);
     cJSON_AddNumberToObject(line, "heads", problem->heads);
+    cJSON_AddNumberToObject(line, "heads_kv", kv_heads(problem));
     cJSON_AddNumberToObject(line, "seq", problem->N_q);
     cJSON_AddNumberToObject(line, "seq_kv", problem->N_kv);
     cJSON_AddNumberToObject(line, "dim", problem->d);

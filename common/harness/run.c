@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "dtype.h"
+#include "grouped.h"
 #include "reference.h"
 #include "simulated.h"
 
@@ -219,8 +220,8 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     const struct problem *p = &run->problem;
     size_t count = verdict->checked_queries, elements = count * (size_t)p->d;
     double *O_ref = host_doubles(elements), *L_ref = host_doubles(count);
-    double term_size = reference_forward_rows(p, run->host[TENSOR_Q], run->host[TENSOR_K], run->host[TENSOR_V],
-                                              verdict->queries, count, O_ref, L_ref);
+    double term_size = grouped_forward_rows(p, run->host[TENSOR_Q], run->host[TENSOR_K], run->host[TENSOR_V], verdict->queries,
+                                            count, O_ref, L_ref);
     float *O_rows = gather_rows(run, TENSOR_O, verdict->queries, count);
     float *L_rows = gather_rows(run, TENSOR_L, verdict->queries, count);
     double bound = rounding_bound(term_size, p->N_kv);

@@ -31,6 +31,12 @@ problems=(
     "--seq 640 --seq-kv 90 --dim 33"
     "--heads 2 --seq 130 --seq-kv 270 --dim 72 --causal" # several tiles for steps that take multiples of 8 only
     "--seq 330 --seq-kv 280 --dim 24 --causal"           # the same below d 64
+    # For steps that take grouped heads, and few queries.
+    "--batch 2 --heads 6 --heads-kv 2 --seq 5 --seq-kv 270 --dim 72 --causal"
+    "--heads 8 --heads-kv 1 --seq 8 --seq-kv 67 --dim 64 --causal"
+    "--heads 4 --heads-kv 2 --seq 1 --seq-kv 1000 --dim 128 --input large"
+    "--heads 16 --heads-kv 1 --seq 6 --seq-kv 450 --dim 40 --causal --scale 0.3"
+    "--heads 3 --heads-kv 1 --seq 8 --seq-kv 5 --dim 128 --causal"
 )
 
 source_of() { # STEP, or the number that its name begins with
@@ -167,8 +173,9 @@ is_caught() { # DETECTORS STATUS OUTPUT PROBLEM
 
 # Right results, and other counts than the recorded ones of the step.
 has_other_traffic() { # PROGRAM STEP
-    local folder found=1 output
-    output=$("$1" --heads 2 --seq 113 --seq-kv 203 --dim 56 --causal --no-time 2>&1) || {
+    local folder found=1 output queries=(--seq 113)
+    "$1" "${queries[@]}" --no-time --no-check >/dev/null 2>&1 || (($? != 2)) || queries=(--seq 5 --heads-kv 1)
+    output=$("$1" --heads 2 "${queries[@]}" --seq-kv 203 --dim 56 --causal --no-time 2>&1) || {
         printf 'not right, or stopped:\n%s\n' "$output"
         return 1
     }

@@ -3,8 +3,9 @@
     from attention_steps import load
 
     step = load().step("05_fa2_fwd")           # or "05"
-    O, L = step.forward(Q, K, V, causal=True)  # Q (batch, heads, N_q, d), K and V (batch, heads, N_kv, d)
+    O, L = step.forward(Q, K, V, causal=True)  # Q (batch, heads, N_q, d), K and V (batch, heads_kv, N_kv, d)
 
+heads_kv is heads, or fewer where the step takes grouped heads: then query head h uses head h / (heads / heads_kv) of K and V.
 Tensors are contiguous, on one CUDA device and of a type that the step takes: float32, or for steps on tensor cores
 float16 and bfloat16 (L is always float32). What is not is refused with a TypeError or a ValueError that
 names the argument, before anything is launched: the library gets bare pointers and could not tell.
@@ -138,7 +139,7 @@ class Step:
             pass_ = FORWARD if self.has_forward else BACKWARD
         return self.library.Call(
             bytes=ctypes.sizeof(self.library.Call), step=self.index, dtype=DTYPES.index(Q.dtype), batch=batch, heads=heads,
-            N_q=N_q, N_kv=K.shape[2], d=d, causal=int(causal), scale=chosen_scale(scale, d), **{"pass": pass_}, **(pointers or {}),
+            N_q=N_q, N_kv=K.shape[2], d=d, heads_kv=K.shape[1], causal=int(causal), scale=chosen_scale(scale, d), **{"pass": pass_}, **(pointers or {}),
         )
 
     def refuses(self, Q, K, causal=False, scale=None):
@@ -230,9 +231,10 @@ def chosen_scale(scale, d):
 def check_inputs(Q, K, V, dtypes):
     """Q decides: K and V must fit it."""
     check_tensor("Q", Q, dtypes, dimensions="batch, heads, N_q, d")
-    check_tensor("K", K, (Q.dtype,), dimensions="batch, heads, N_kv, d")
+    check_tensor("K", K, (Q.dtype,), dimensions="batch, heads_kv, N_kv, d")
     batch, heads, _, d = Q.shape
-    checked("K", K, (batch, heads, K.shape[2], d), Q)
+    heads_kv = K.shape[1] if K.shape[1] > 0 and heads % K.shape[1] == 0 else heads
+    checked("K", K, (batch, heads_kv, K.shape[2], d), Q)
     checked("V", V, K.shape, Q)
 
 

@@ -219,9 +219,12 @@ class Stopwatch:
         l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
         self.flush = torch.empty(2 * l2_bytes, dtype=torch.uint8, device="cuda")
 
+    def fill_cache(self):
+        self.flush.zero_()
+
     def time(self, run):
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.flush.zero_()
+        self.fill_cache()
         # The card spins until all that is timed is enqueued: Python's own time must not count as a short kernel's.
         torch.cuda._sleep(HEAD_START_CYCLES)
         start.record()

@@ -122,7 +122,7 @@ struct cudaDeviceProp {
     int maxThreadsDim[3];
     int maxGridSize[3];
     size_t totalConstMem, textureAlignment, texturePitchAlignment, surfaceAlignment;
-    int multiProcessorCount; /* CPU threads that run blocks */
+    int multiProcessorCount; /* 8, however many CPU threads run blocks */
     int major, minor;
     int l2CacheSize, persistingL2CacheMaxSize;
     int clockRate, memoryClockRate, memoryBusWidth;

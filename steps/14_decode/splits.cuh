@@ -1,0 +1,62 @@
+// Split keys: how many splits, and the kernel that combines their parts of O.
+#ifndef SPLITS_CUH
+#define SPLITS_CUH
+
+#include <math.h>
+
+#include "device.cuh"
+#include "tensor.cuh"
+
+// In units of the time of one tile in every block that runs at once, estimates: till a block's first tile arrives; to
+// start the second kernel; for each split in it.
+constexpr float FILL = 1.0f, START = 2.0f, VISIT = 1.0f / 64;
+constexpr int MOST_SPLITS = 512;
+
+// The number of splits with the least time: waves of blocks, each as long as the tiles of a split, and what the parts of O
+// cost. One split has `blocks` blocks with `rows` rows each; `slots` blocks run at once.
+inline int best_splits(int blocks, int rows, int N_kv, int Bc, int slots) {
+    int tiles = ceil_div(N_kv, Bc), best = 1;
+    float least = INFINITY;
+    for (int s = 1; s <= tiles && s <= MOST_SPLITS; s++) {
+        double waves = ceil((double)blocks * s / slots), parts = 2.0 * s * blocks * rows / ((double)slots * Bc);
+        float time = (float)(waves * (ceil_div(tiles, s) + FILL) + (s > 1 ? START + VISIT * s + parts : 0.0));
+        if (time < least) least = time, best = s;
+    }
+    return best;
+}
+
+// O = sum over the splits of 2^(L_s - L) O_s, with 2^L = sum of 2^L_s. One block per row: each warp takes every
+// WARPS-th split, each lane 4 columns.
+template <int WARPS, class T>
+static __global__ __launch_bounds__(WARPS *WARP) void combine_kernel(const float *O_part, // (splits, rows, d)
+                                                                     const float *L_part, // (splits, rows)
+                                                                     T *O,                // (rows, d)
+                                                                     float *L,            // (rows)
+                                                                     int splits, int d) {
+    __shared__ float4 sum_smem[WARPS][WARP];
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, col = 4 * lane;
+    size_t row = blockIdx.x, rows = gridDim.x;
+    float m = -INFINITY, l = 0.0f, sum[4] = {};
+    for (int s = lane; s < splits; s += WARP) m = fmaxf(m, L_part[s * rows + row]);
+    m = warp_reduce_max(m);
+    bool any = m > -INFINITY; // the row attends to a key in some split
+    for (int s = lane; s < splits && any; s += WARP) l += exp2_approx(L_part[s * rows + row] - m);
+    l = warp_reduce_sum(l);
+    if (col < d && any)
+#pragma unroll 8
+        for (int s = warp; s < splits; s += WARPS) {
+            float weight = exp2_approx(L_part[s * rows + row] - m), part[4];
+            load4(part, O_part + (s * rows + row) * d + col);
+            for (int c = 0; c < 4; c++) sum[c] += weight * part[c];
+        }
+    sum_smem[warp][lane] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+    __syncthreads(); // every warp's sum is there
+    if ((int)threadIdx.x < d) {
+        float total = 0.0f;
+        for (int w = 0; w < WARPS; w++) total += ((const float *)sum_smem[w])[threadIdx.x];
+        O[row * d + threadIdx.x] = (T)(any ? total / l : 0.0f);
+    }
+    if (threadIdx.x == 0) L[row] = any ? (m + log2f(l)) * LN_2 : -INFINITY;
+}
+
+#endif

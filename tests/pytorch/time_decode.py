@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Times decoding beside a copy of the same bytes and beside PyTorch's attention, in one process and taking turns, on one card.
+
+    time_decode.py [--dtype fp16|bf16] [--steps 14a_one_block,14b_split,14_decode] [--batch 8,32] [--heads 32] [--heads-kv 32,8,1]
+                   [--queries 1,2,4,8] [--keys 4096,16384,65536] [--dim 128] [--most-gb 40] [--repeat 25] [--json FILE]
+
+Each combination is a size, but for those whose K and V have more than --most-gb gigabytes together. `copy` copies a tensor of the size
+of K: it reads and writes as many bytes as K and V have. GB/s are, of the copy, what it reads and writes, and of the others Q, K, V, O
+and L. Between runs the L2 cache is filled by reads. No mask: PyTorch's is aligned to the top left. A JSON line has the fields of a
+step's own lines (--json of its program), and is appended: gb_per_s, share_of_copy, and ratio_to_flash and ratio_to_cudnn, the time of
+PyTorch's backend divided by this time.
+
+Exit status: 0 all was timed; 1 a result is wrong; 2 bad usage; 3 PyTorch, a card or the library is not there.
+"""
+
+# flake8: noqa: E741
+# O is the papers' letter.
+
+import argparse
+import contextlib
+import itertools
+import json
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import time_peers as peers  # ends the program where there is no PyTorch
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import sdpa_kernel
+
+import compare
+
+STEPS = "14a_one_block,14b_split,14_decode"
+
+
+@dataclass(frozen=True)
+class Size:
+    dtype: str
+    batch: int
+    heads: int
+    heads_kv: int
+    N_q: int
+    N_kv: int
+    d: int
+
+    def __str__(self):
+        return f"B {self.batch}, H {self.heads} on {self.heads_kv}, {self.N_q} queries, {self.N_kv} keys, d {self.d}, {self.dtype}"
+
+    def bytes_of_K(self):
+        return 2 * self.batch * self.heads_kv * self.N_kv * self.d
+
+    def bytes(self):
+        rows = self.batch * self.heads * self.N_q
+        return 2 * self.bytes_of_K() + rows * (2 * 2 * self.d + 4)
+
+
+class Stopwatch(peers.Stopwatch):
+    """With lines in the L2 cache that need not be written back while the next kernel runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.flush.zero_()
+
+    def fill_cache(self):
+        self.flush.view(torch.int32).sum()
+
+
+# ---- who takes part --------------------------------------------------------------------------------------------------
+
+
+def our_contestant(step, Q, K, V, O_ref):
+    (O, L), extra = peers.peak_beyond(partial(step.forward, Q, K, V))
+    workspace = torch.empty(step.workspace_bytes(Q, K), dtype=torch.uint8, device=Q.device)
+
+    def run():
+        return step.forward(Q, K, V, O=O, L=L, workspace=workspace)
+
+    return peers.Contestant(step.name, step.idea, step.library.cuda_version(), run, extra, {"o": peers.last_head_error(O, O_ref)})
+
+
+def pytorch_contestant(backend, Q, K, V, O_ref):
+    def run():
+        with sdpa_kernel(peers.BACKENDS[backend]):
+            return F.scaled_dot_product_attention(Q, K, V, enable_gqa=K.shape[1] != Q.shape[1])
+
+    (O,), extra = peers.peak_beyond(lambda: (run(),))
+    idea = f"PyTorch {torch.__version__}, backend '{backend}'"
+    return peers.Contestant(f"pytorch_{backend}", idea, torch.version.cuda, run, extra, {"o": peers.last_head_error(O, O_ref)})
+
+
+def copy_contestant(K):
+    to = torch.empty_like(K)
+    return peers.Contestant("copy", "a copy of as many bytes", torch.version.cuda, lambda: to.copy_(K), 0, {})
+
+
+def contestants_for(size, steps):
+    generator = torch.Generator(device="cuda").manual_seed(1)
+
+    def tensor(heads, N):
+        shape = (size.batch, heads, N, size.d)
+        return torch.randn(shape, generator=generator, device="cuda", dtype=peers.DTYPES[size.dtype])
+
+    Q, K, V = tensor(size.heads, size.N_q), tensor(size.heads_kv, size.N_kv), tensor(size.heads_kv, size.N_kv)
+    O_ref = peers.last_head_reference(Q, K, V, False)
+    makers = {"copy": lambda: copy_contestant(K)}
+    makers |= {f"pytorch_{backend}": partial(pytorch_contestant, backend, Q, K, V, O_ref) for backend in peers.BACKENDS_OF_16_BITS}
+    makers |= {step.name: partial(our_contestant, step, Q, K, V, O_ref) for step in steps}
+    contestants = []
+    for name, make in makers.items():
+        try:
+            contestants.append(make())
+        except (torch.cuda.OutOfMemoryError, RuntimeError, ValueError) as error:
+            print(f"  {name}: left out: {str(error).splitlines()[0]}", flush=True)
+            torch.cuda.empty_cache()
+    return contestants
+
+
+# ---- report ----------------------------------------------------------------------------------------------------------
+
+
+def json_line(contestant, contestants, size, clocks, same):
+    p25, median, p75 = contestant.quantiles()
+    medians = {other.name: other.quantiles()[1] for other in contestants}
+    rate = lambda name, ms: (2 * size.bytes_of_K() if name == "copy" else size.bytes()) / ms * 1e-6
+    ratio = lambda name: medians[name] / median if name in medians else None
+    copied = rate("copy", medians["copy"]) if "copy" in medians else None
+    own = rate(contestant.name, median)
+    return {
+        "step": contestant.name, "idea": contestant.idea, "device": torch.cuda.get_device_name(), "dtype": size.dtype, "pass": "fwd",
+        "batch": size.batch, "heads": size.heads, "heads_kv": size.heads_kv, "seq": size.N_q, "seq_kv": size.N_kv, "dim": size.d,
+        "causal": False, "scale": size.d**-0.5, "seed": 1, "input": "random", "repeat": len(contestant.samples), "ms_median": median,
+        "ms_p25": p25, "ms_p75": p75, "tflops": 4.0 * size.batch * size.heads * size.N_q * size.N_kv * size.d / median * 1e-9,
+        "bytes": size.bytes(), "gb_per_s": own, "share_of_copy": own / copied if copied else None,
+        "ratio_to_flash": ratio("pytorch_flash"), "ratio_to_cudnn": ratio("pytorch_cudnn"), "err_rel": contestant.errors,
+        "ok": all(error <= peers.LARGEST_ERRORS[peers.DTYPES[size.dtype]] for error in contestant.errors.values()),
+        "workspace_bytes": contestant.extra_bytes, "toolkit": contestant.toolkit, **same, "clocks": clocks,
+    }
+
+
+def print_line(line):
+    part = lambda key: f"{line[key]:.3f}" if line[key] else "-"
+    wrong = "" if line["ok"] else f"  WRONG: errors {line['err_rel']}"
+    print(f"  {line['step']:16} {line['ms_median']:9.4f} ms ({line['ms_p25']:.4f} to {line['ms_p75']:.4f}) {line['gb_per_s']:7.0f} GB/s  "
+          f"of copy {part('share_of_copy')}  flash {part('ratio_to_flash')}  cudnn {part('ratio_to_cudnn')}{wrong}", flush=True)
+
+
+def time_size(size, steps, repeat, clocks, same):
+    """The lines of a size. All its memory is free again when this returns."""
+    print(size, flush=True)
+    contestants = contestants_for(size, steps)
+    stopwatch = Stopwatch()
+    clocks.forget()
+    peers.race(contestants, stopwatch, repeat)
+    highest = clocks.highest()
+    lines = [json_line(contestant, contestants, size, highest, same) for contestant in contestants]
+    for line in lines:
+        print_line(line)
+    return lines
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def numbers(text):
+    values = [int(word) for word in text.split(",")]
+    if min(values) < 1:
+        raise ValueError
+    return values
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Times decoding beside a copy and beside PyTorch.")
+    parser.add_argument("--dtype", choices=("fp16", "bf16"), default="bf16")
+    parser.add_argument("--steps", default=STEPS, help=f"names or numbers, separated by commas (default: {STEPS})")
+    for name, default in (("batch", "8,32"), ("heads-kv", "32,8,1"), ("queries", "1,2,4,8"), ("keys", "4096,16384,65536")):
+        parser.add_argument(f"--{name}", type=numbers, default=numbers(default), help=f"default: {default}")
+    parser.add_argument("--heads", type=int, default=32)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--most-gb", type=float, default=40.0, help="of K and V together (default: 40)")
+    parser.add_argument("--repeat", type=int, default=25, help="timed runs of each, fewer of slow ones (default: 25)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="append JSON lines to FILE")
+    parser.add_argument("--library", help="default: build/cuda/lib/libattention_steps.so")
+    arguments = parser.parse_args()
+    if arguments.repeat < 2:
+        parser.error("--repeat: quartiles need at least 2")
+    crossed = itertools.product(arguments.batch, arguments.heads_kv, arguments.keys, arguments.queries)
+    sizes = [Size(arguments.dtype, B, arguments.heads, G, N_q, N_kv, arguments.dim) for B, G, N_kv, N_q in crossed]
+    arguments.sizes = [size for size in sizes if 2 * size.bytes_of_K() <= arguments.most_gb * 1e9]
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    _, steps = compare.prepare("time_decode.py", arguments.library, arguments.steps)
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; flash, cudnn: time of PyTorch's backend / time")
+    same, wrong = peers.stamps(), []
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        if arguments.json:
+            arguments.json.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(arguments.json.open("a", encoding="utf-8"))
+        clocks = stack.enter_context(peers.Clocks())
+        for size in arguments.sizes:
+            lines = time_size(size, steps, arguments.repeat, clocks, same)
+            torch.cuda.empty_cache()
+            wrong += [f"{line['step']} at {size}" for line in lines if not line["ok"]]
+            if arguments.json:
+                file.write("".join(json.dumps(line) + "\n" for line in lines))
+                file.flush()
+    for what in wrong:
+        print(f"WRONG: {what}", file=sys.stderr)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
