@@ -1,5 +1,7 @@
 """Tables and numbers of what was tried by hand: other tilings, other ways, a kernel without one of its parts. Standard library only."""
 
+import re
+
 import probes
 import records as rec
 from records import BEST, DASH, need, number
@@ -73,3 +75,33 @@ def knockout(book, file, step, dim, name, what):
               "alone": f"{100 * scores / (probes.SMS * 16 * cycles) / whole:.0f} %"}
     need(what in values, f'a knockout\'s "{what}" is not one of {", ".join(values)}')
     return values[what]
+
+
+DECODED = ("14a_one_block", "14b_split", "14_decode")
+
+
+def decoded(book, size):
+    """The lines of time_decode.py at a size like B8,H32,G8,N1,M4096, by their steps."""
+    keys = dict(zip(("batch", "heads", "heads_kv", "seq", "seq_kv"), re.findall(r"[A-Z](\d+)", size), strict=True))
+    return {line["step"]: line for line in book.lines("trials", "decode") if all(str(line[key]) == value for key, value in keys.items())}
+
+
+def decode(book, page, *sizes):
+    """Decoding: milliseconds of the rungs, and of the last one what part of a copy's bytes per second it reaches, and of PyTorch's kernels."""
+    rows = []
+    for size in sizes:
+        lines = decoded(book, size)
+        need(lines, f"nothing is recorded at {size}")
+        B, H, G, N, M = re.findall(r"\d+", size)
+        last = lines[DECODED[-1]]
+        rows.append([B, f"{H} on {G}", N, M, *(number(lines[step]["ms_median"], " ms") for step in DECODED), number(last["share_of_copy"]),
+                     number(last["ratio_to_cudnn"]), number(last["ratio_to_flash"])])
+    heads = ["sequences", "heads", "queries", "keys", *(f"`{step}`" for step in DECODED), "of a copy", "of cuDNN", "of FlashAttention-2"]
+    return heads, "l" * 4 + "r" * 6, rows
+
+
+def decode_value(book, step, size, beside):
+    """What part of a copy's rate a step reaches, or of cuDNN's or FlashAttention-2's: `beside` is copy, cudnn or flash."""
+    lines = decoded(book, size)
+    need(step in lines, f"no {step} is recorded at {size}")
+    return number(lines[step]["share_of_copy" if beside == "copy" else f"ratio_to_{beside}"])
