@@ -148,6 +148,15 @@ sizes_to_run() { # a line of options for each size; what the user gave replaces 
     esac
 }
 
+few_queries() { # STEP OPTIONS...: where they ask for more queries than the step takes, as many as it takes on as many keys
+    local most queries='' keys=''
+    most=$("build/$preset/bin/$1" --describe 2>/dev/null | sed -nE 's/.*"most_queries":([1-9][0-9]*).*/\1/p') || true
+    while shift && (($# > 0)); do
+        case $1 in --seq) queries=$2 ;; --seq-kv) keys=$2 ;; esac
+    done
+    ((${queries:-0} <= ${most:-1000000000})) || say "--seq $most --seq-kv ${keys:-$queries}"
+}
+
 run_once() { # STEP RESULTS OPTIONS...: the JSON line is kept only when the program lived to write all of it
     local step=$1 results=$2 program=build/$preset/bin/$1 line=$2.line log=$2.log status=0
     shift 2
@@ -188,8 +197,9 @@ main_job() {
     say "Running (preset $preset), each result checked against the reference"
     for step in "${steps[@]}"; do
         for options in "${size_list[@]}"; do
-            progress "[$((++done))/$((${#steps[@]} * ${#size_list[@]}))] $step $options" keep
-            read -ra option_list <<<"$options"
+            # shellcheck disable=SC2086 # a list of options
+            read -ra option_list <<<"$options $(few_queries "$step" $options)"
+            progress "[$((++done))/$((${#steps[@]} * ${#size_list[@]}))] $step ${option_list[*]}" keep
             run_once "$step" "$results.part" "${option_list[@]}"
         done
     done

@@ -25,7 +25,7 @@ show_on_card() { # LABEL STEP SIZES...: its time and registers
 }
 
 try_job() { # STEP [--against STEP] [--watch] [SIZES]
-    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0 ragged=1
+    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0 ragged=1 most
     choose_one "${1-}"
     step=${steps[0]} file=$(step_file "$step")
     shift
@@ -46,6 +46,8 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
         esac
         shift
     done
+    most=$(sed -nE 's/.*\.most_queries = ([0-9]+).*/\1/p' "$file")
+    ((seq <= ${most:-$seq})) || seq_kv=${seq_kv:-$seq} seq=$most ragged=0 # a step for few queries takes as many keys
     other_file=$(step_file "$other") label=$other
     if [[ -z $other ]]; then # the committed version, where that is another one; what it was copied from; or the rung before with the same pass
         other_file=build/committed.cu label=committed

@@ -25,7 +25,8 @@ check() { # STEP TOOL PROBLEM: one run; its report goes to a file, so that those
 for step in "$@"; do
     [[ -x $programs/$step ]] || skip "$programs/$step is not built (cmake --preset cuda && cmake --build --preset cuda)"
     problems=("--heads 2 --seq 113 --seq-kv 203 --dim 59 --causal" "--heads 2 --seq 113 --seq-kv 203 --dim 56 --causal"
-        "--heads 2 --seq 256 --dim 64" "--seq 160 --dim 128")
+        "--heads 2 --seq 256 --dim 64" "--seq 160 --dim 128"
+        "--heads 6 --heads-kv 2 --seq 5 --seq-kv 500 --dim 56 --causal" "--heads 20 --heads-kv 1 --seq 8 --seq-kv 900 --dim 128")
     # What a step does not do, it refuses; a deterministic pass is another kernel.
     for problem in "${problems[@]}" "${problems[@]/%/ --deterministic}"; do
         # shellcheck disable=SC2086

@@ -29,19 +29,9 @@ static inline void needs_backward(void) {
     if (step_under_test->backward == NULL) cr_skip_test("no backward pass");
 }
 
-static inline struct passes passes_of(const struct step *step) {
-    return (struct passes){step->forward != NULL, step->backward != NULL, step->backward_deterministic != NULL};
-}
-static inline struct passes all_passes(void) { return passes_of(step_under_test); }
-
-/* The problem with as many queries as the step takes: some take few, but those. */
-enum { FEW_QUERIES = 8 };
+/* The problem with as many queries as the step takes. */
 static inline void lower_queries(const struct step *step, struct problem *problem) {
-    struct problem few = *problem;
-    few.N_q = FEW_QUERIES;
-    if (problem->N_q > FEW_QUERIES && step_refuses(step, problem, passes_of(step)) != NULL &&
-        step_refuses(step, &few, passes_of(step)) == NULL)
-        *problem = few;
+    if (step->most_queries > 0 && problem->N_q > step->most_queries) problem->N_q = step->most_queries;
 }
 
 /* The problem of a shape, its d rounded up and its queries lowered to what the step takes, in the type that its program runs. */
@@ -118,6 +108,11 @@ static inline struct run small_run(int batch, int heads, int N_q, int N_kv, int 
     struct problem problem = problem_for(step_under_test, &(struct shape){batch, heads, N_q, N_kv, d, causal, 0.0f});
     if (problem.N_q != N_q) cr_skip_test("the step takes fewer queries: tests/test_few_queries.c");
     return new_run(step_under_test, &problem, input);
+}
+
+static inline struct passes all_passes(void) {
+    return (struct passes){step_under_test->forward != NULL, step_under_test->backward != NULL,
+                           step_under_test->backward_deterministic != NULL};
 }
 
 /* All passes of the step on one problem, each against the reference. */

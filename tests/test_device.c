@@ -227,7 +227,7 @@ static void take_up_to_limit(const char *what, struct problem *problem, int *siz
     const char *reason = step_refuses(step, problem, all_passes());
     cr_expect_not_null(strstr(reason, number), "%s takes %s %s, and refuses more by \"%s\"", step->name, number, what,
                        reason);
-    if (!is_length || taken == FEW_QUERIES) return; /* few queries are what the step is for, and not what it can launch */
+    if (!is_length || taken == step->most_queries) return; /* few queries are what the step is for, and not what it can launch */
     capture_stderr();
     cr_expect_not(launches(problem), "%s could launch %s, which it refuses", step->name, describe(problem));
     expect_reports();
@@ -257,7 +257,7 @@ Test(step, limits_with_163_KiB, .init = with_163_KiB) { keep_limits(); }
  * of 1 %: also beyond what 32 bits hold. */
 Test(step, workspace_of_large_problems, .init = skip_without_device) {
     struct problem problem = problem_for(step, &(struct shape){1, 1, 50000, 50000, MAX_HEAD_DIM, false, 1.0f});
-    if (problem.N_q == FEW_QUERIES) cr_skip_test("a step for few queries splits its keys the more, the fewer heads there are");
+    if (step->most_queries > 0) cr_skip_test("a step for few queries splits its keys the more, the fewer heads there are");
     if (step_refuses(step, &problem, all_passes()) != NULL) problem.d = 64;
     size_t before = workspace_bytes_of(step, &problem);
     for (; problem.N_q <= 800000 && step_refuses(step, &problem, all_passes()) == NULL; problem.N_kv = problem.N_q *= 2) {

@@ -82,6 +82,7 @@ struct step {
     unsigned dtypes;        /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
     int d_multiple;         /* d must be a multiple of this; 0 when the step takes any d */
     bool grouped_heads;     /* takes fewer heads of K and V than of Q */
+    int most_queries;       /* N_q may be at most this; 0 when the step takes any number */
     int compute_capability; /* the least that its instructions need, as 80 for 8.0; 0 when any card will do */
 
     /* Why the step cannot do this problem, in words for its user; NULL when it can. Only for what no member above says:

@@ -118,5 +118,10 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
                  step->d_multiple);
         return text;
     }
+    if (step->most_queries > 0 && problem->N_q > step->most_queries) {
+        snprintf(text, sizeof text, "%d queries are not supported: this step takes at most %d, and any number of keys",
+                 problem->N_q, step->most_queries);
+        return text;
+    }
     return step->refuses != NULL ? step->refuses(problem) : NULL;
 }

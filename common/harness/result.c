@@ -85,6 +85,7 @@ char *describe_step(const struct step *step, const char *kernel) {
         if (takes_dtype(step, dtype)) cJSON_AddItemToArray(dtypes, cJSON_CreateString(dtype_names[dtype]));
     cJSON_AddNumberToObject(line, "d_multiple", step->d_multiple > 1 ? step->d_multiple : 1);
     cJSON_AddBoolToObject(line, "grouped_heads", step->grouped_heads);
+    cJSON_AddNumberToObject(line, "most_queries", step->most_queries); /* 0: any number */
     cJSON_AddNumberToObject(line, "compute_capability", step->compute_capability);
     return end_line(line);
 }

@@ -17,7 +17,6 @@
 #include "tiles.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP; // per block
-constexpr int MOST_QUERIES = 8;
 constexpr int TILE = 16;  // rows of the row tile of one mma; rows past the last one are computed and not stored
 constexpr int Bc = 64;    // keys per tile
 constexpr int STAGES = 3; // tiles of K and of V in shared memory
@@ -182,12 +181,6 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
     });
 }
 
-static const char *refuses(const problem *p) {
-    return p->N_q > MOST_QUERIES
-               ? "more than 8 queries are not supported: this step decodes, and chapter 12 takes any number"
-               : NULL;
-}
-
 extern "C" const step step_14b_split = {
     .name = "14b_split",
     .idea = "split-KV: each block a range of keys, and a kernel that combines",
@@ -196,6 +189,6 @@ extern "C" const step step_14b_split = {
     .dtypes = 1 << BF16 | 1 << FP16,
     .d_multiple = 8,
     .grouped_heads = true,
+    .most_queries = 8,
     .compute_capability = 80,
-    .refuses = refuses,
 };

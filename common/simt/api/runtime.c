@@ -70,7 +70,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .memoryBusWidth = 5120,
         .asyncEngineCount = 1,
         .cooperativeLaunch = 1,
-        .multiProcessorCount = 8, /* the same on every machine: a program may divide its work by it, and its counts are compared */
+        .multiProcessorCount = 8, /* on every machine: what a program does with it is compared */
         .major = 9,
         .minor = 0,
         .l2CacheSize = 1 << 20,
