@@ -183,7 +183,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
 
 extern "C" const step step_14b_split = {
     .name = "14b_split",
-    .idea = "split-KV: each block a range of keys, and a kernel that combines",
+    .idea = "split-KV: each block takes a range of keys, a second kernel combines them",
     .forward = forward,
     .workspace_bytes = workspace_bytes,
     .dtypes = 1 << BF16 | 1 << FP16,

@@ -17,10 +17,7 @@ Exit status: 0 all was timed; 1 a result is wrong; 2 bad usage; 3 PyTorch, a car
 # O is the papers' letter.
 
 import argparse
-import contextlib
 import itertools
-import json
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -195,22 +192,7 @@ def main():
     arguments = parse_arguments()
     _, steps = compare.prepare("time_decode.py", arguments.library, arguments.steps)
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; flash, cudnn: time of PyTorch's backend / time")
-    same, wrong = peers.stamps(), []
-    with contextlib.ExitStack() as stack, torch.no_grad():
-        if arguments.json:
-            arguments.json.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(arguments.json.open("a", encoding="utf-8"))
-        clocks = stack.enter_context(peers.Clocks())
-        for size in arguments.sizes:
-            lines = time_size(size, steps, arguments.repeat, clocks, same)
-            torch.cuda.empty_cache()
-            wrong += [f"{line['step']} at {size}" for line in lines if not line["ok"]]
-            if arguments.json:
-                file.write("".join(json.dumps(line) + "\n" for line in lines))
-                file.flush()
-    for what in wrong:
-        print(f"WRONG: {what}", file=sys.stderr)
-    sys.exit(1 if wrong else 0)
+    peers.time_all(time_size, steps, arguments)
 
 
 if __name__ == "__main__":

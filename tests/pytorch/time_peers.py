@@ -407,13 +407,8 @@ def parse_arguments():
     return arguments
 
 
-def main():
-    arguments = parse_arguments()
-    _, steps = compare.prepare("time_peers.py", arguments.library, arguments.steps)
-    ability = "has_forward" if arguments.pass_ == "fwd" else "has_backward"
-    steps = [step for step in steps if getattr(step, ability) and DTYPES[arguments.dtype] in step.dtypes]
-    torch.backends.cuda.matmul.allow_tf32 = False
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; ratio: time of PyTorch's first backend / time")
+def time_all(time_size, steps, arguments):
+    """Times and reports each size. Ends the program: 1 when a result is wrong."""
     same, wrong = stamps(), []
     with contextlib.ExitStack() as stack, torch.no_grad():
         if arguments.json:
@@ -430,6 +425,16 @@ def main():
     for what in wrong:
         print(f"WRONG: {what}", file=sys.stderr)
     sys.exit(1 if wrong else 0)
+
+
+def main():
+    arguments = parse_arguments()
+    _, steps = compare.prepare("time_peers.py", arguments.library, arguments.steps)
+    ability = "has_forward" if arguments.pass_ == "fwd" else "has_backward"
+    steps = [step for step in steps if getattr(step, ability) and DTYPES[arguments.dtype] in step.dtypes]
+    torch.backends.cuda.matmul.allow_tf32 = False
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; ratio: time of PyTorch's first backend / time")
+    time_all(time_size, steps, arguments)
 
 
 if __name__ == "__main__":
