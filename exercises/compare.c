@@ -140,7 +140,8 @@ int compare(const struct compared *before, const struct compared *yours, struct 
     if (other > 0) waitpid(other, NULL, 0);
     struct side a = build_side(before);
     bool backward = false;
-    if (b.program != NULL) describe_submission(b.program, &backward, &problem.dtype);
+    const char *described = b.program != NULL ? b.program : a.program;
+    if (described != NULL) describe_submission(described, &backward, &problem.dtype);
     run_side(&b, &problem, backward, METERED);
     run_side(&a, &problem, backward, METERED);
     for (int i = 0; i < 2 && with_ragged; i++) run_ragged(i == 0 ? &b : &a, problem.dtype, backward);
