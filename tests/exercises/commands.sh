@@ -96,6 +96,10 @@ sed -i 's/float m_new = /float m_new = = /' steps/05_fa2_fwd/fa2_fwd.cu
 run try 05
 ((status == 1)) && grep -qE 'fa2_fwd.cu:[0-9]+:.*error' "$work/out" && [[ $(wc -l <"$work/out") -lt 20 ]]
 check "try 05 with a wrong edit: the error and its line; exit status $status"
+sed -i 's/softmax(S_reg/softmaks(S_reg/' steps/14_decode/decode.cu
+run try 14
+((status == 1)) && grep -qE '^ *result +right +no build$' "$work/out" && grep -q softmaks "$work/out"
+check "try 14, of 16 bits, with a typing error: the committed kernel is right; exit status $status"
 git checkout -q steps
 run new 90_mine --from 01
 run try 90
