@@ -42,7 +42,48 @@ struct problem {
 
     /* Heads of K and V: query head h reads K and V of head h / (heads / heads_kv). Divides `heads`; 0: as many as `heads`. */
     int heads_kv;
+
+    /* Variants (chapters 14 and 15): zero where nobody asks for them, and a step takes those that its struct step names.
+     *
+     * In what follows, query i stands at the position of key i + N_kv - N_q, as under the causal mask; with packed sequences and
+     * with lengths, i, j, N_q and N_kv are those within the sequence. Pointers lead to memory of whoever solves the problem: the
+     * device's for a step, the host's for the oracle. */
+
+    /* Query i at position x attends only to keys with x - left <= j <= x + right, both ends included (window_size of FlashAttention
+     * since 2.3). Both from 0 to N_q + N_kv; larger numbers would say no more. */
+    bool windowed;
+    int left, right;
+
+    float softcap; /* > 0: a score s becomes softcap tanh(s / softcap) (Gemma 2; FlashAttention since 2.6), before ALiBi */
+
+    /* The score of a query at position x and key j of head h falls by slope |x - j|, with slope = 2^(-8 (h + 1) / heads), h from 0
+     * (Press et al. 2022, "Train short, test long"; the distance as in FlashAttention since 2.4). */
+    bool alibi;
+
+    /* 0 <= dropout < 1: each weight is dropped with this probability, and the others are divided by 1 - dropout; L is that of all
+     * weights. Which ones: dropped() in variants.cuh. */
+    float dropout;
+    unsigned long long dropout_seed;
+
+    /* Q and K are rotated by their positions before the product, and rounded to their type (Su et al. 2021, "RoFormer"). Pair c of
+     * the d / 2 pairs turns by position * 10000^(-2 c / d); it has columns 2 c and 2 c + 1, or c and c + d / 2. d must be even. */
+    enum rotary { NOT_ROTARY, INTERLEAVED, HALVED } rotary;
+
+    /* Packed sequences: sequence s has rows starts[s] to starts[s + 1] - 1 of each head, queries and keys alike, and attends to
+     * itself only. batch is 1, N_q and N_kv are starts[sequences]. */
+    const int *starts; /* (sequences + 1), from 0 on, not falling; NULL: no packed sequences */
+    int sequences;
+    int longest; /* rows of the longest sequence */
+
+    /* A cache in pages: K and V are (page_count, kv_heads(), page_size, d), and key j of sequence b lies in row j % page_size of page
+     * pages[b * pages_per_sequence() + j / page_size]. Sequence b has lengths[b] keys, at most N_kv. */
+    const int *lengths; /* (batch) */
+    const int *pages;   /* (batch, pages_per_sequence()); NULL: no pages */
+    int page_size;      /* keys, a power of 2 from 16 to 256 */
+    int page_count;
 };
+
+static inline int pages_per_sequence(const struct problem *problem) { return ceil_div(problem->N_kv, problem->page_size); }
 
 static inline int kv_heads(const struct problem *problem) {
     return problem->heads_kv > 0 ? problem->heads_kv : problem->heads;
@@ -63,6 +104,9 @@ struct tensors {
 typedef cudaError_t attention_pass(const struct problem *problem, const struct tensors *tensors, void *workspace,
                                    cudaStream_t stream);
 
+/* What a step may take beyond the plain problem: members of struct problem. */
+enum variant { WINDOW = 1, SOFTCAP = 2, ALIBI = 4, DROPOUT = 8, ROTARY = 16, PACKED = 32, PAGES = 64 };
+
 /* What a rung fills in: the harness, the tests and the C interface know a kernel only through this. Everything that a step
  * can do stands here; members that are left out are zero. */
 struct step {
@@ -82,6 +126,7 @@ struct step {
     unsigned dtypes;        /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
     int d_multiple;         /* d must be a multiple of this; 0 when the step takes any d */
     bool grouped_heads;     /* takes fewer heads of K and V than of Q */
+    unsigned variants;      /* what else it takes, as WINDOW | SOFTCAP; 0: nothing */
     int most_queries;       /* N_q may be at most this; 0 when the step takes any number */
     int compute_capability; /* the least that its instructions need, as 80 for 8.0; 0 when any card will do */
 
