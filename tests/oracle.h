@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "grouped.h"
+#include "border.h"
 #include "reference.h"
 #include "run.h"
 
@@ -34,15 +34,26 @@ static inline struct oracle ask_oracle(const struct run *run) {
         oracle.size[tensor] = doubles(tensor_elements(p, tensor));
     }
     const double *L = oracle.values[TENSOR_L], *D = oracle.D;
-    grouped_forward_rows(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], NULL, tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_O],
+    float *own_Q = rotated(p, TENSOR_Q, in[TENSOR_Q]), *own_K = rotated(p, TENSOR_K, in[TENSOR_K]);
+    const float *Q = own_Q != NULL ? own_Q : in[TENSOR_Q], *K = own_K != NULL ? own_K : in[TENSOR_K];
+    reference_forward_rows(p, Q, K, in[TENSOR_V], NULL, tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_O],
                          oracle.values[TENSOR_L]);
-    if (!run->backward) return oracle;
+    if (!run->backward) {
+        free(own_Q), free(own_K);
+        return oracle;
+    }
     reference_D(p, in[TENSOR_dO], oracle.values[TENSOR_O], oracle.D);
-    reference_backward_rows(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
+    reference_backward_rows(p, Q, K, in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
                             tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_dQ], oracle.size[TENSOR_dQ]);
-    reference_backward_keys(p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
+    reference_backward_keys(p, Q, K, in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
                             tensor_rows(p, TENSOR_K), oracle.values[TENSOR_dK], oracle.values[TENSOR_dV],
                             oracle.size[TENSOR_dK], oracle.size[TENSOR_dV]);
+    free(own_Q), free(own_K);
+    if (p->rotary == NOT_ROTARY) return oracle;
+    for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dK; tensor++) {
+        rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), oracle.values[tensor], true, false);
+        rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), oracle.size[tensor], true, true);
+    }
     return oracle;
 }
 

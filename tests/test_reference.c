@@ -1,7 +1,7 @@
 /* The oracle against things that are not the oracle: a case worked by hand (docs/math.md), finite differences, and
  * identities that hold for attention whatever the input. */
 #include "inputs.h"
-#include "grouped.h"
+#include "problem.h"
 #include "reference.h"
 
 #include <criterion/criterion.h>
@@ -61,7 +61,7 @@ static struct bench bench_new(struct problem problem, uint64_t seed) {
                       .d = (size_t)problem.d, .heads = (size_t)problem.batch * (size_t)problem.heads};
     b.rows = b.heads * b.N_q;
     b.size_q = b.rows * b.d;
-    b.size_kv = b.heads * b.N_kv * b.d;
+    b.size_kv = tensor_rows(&problem, TENSOR_K) * b.d;
     b.Q = random_floats(b.size_q, &seed);
     b.K = random_floats(b.size_kv, &seed);
     b.V = random_floats(b.size_kv, &seed);
@@ -405,9 +405,25 @@ static double slope(struct bench *b, float *x) {
  * of size d or less, good to some 1e-14, and 1e-14 / h = 6.6e-10. */
 static const double SLOPE_TOLERANCE = 2e-8;
 
+static const int starts[] = {0, 3, 3, 4, 11};
+static const struct problem VARIANTS[] = {
+    {.batch = 1, .heads = 2, .N_q = 7, .N_kv = 9, .d = 4, .scale = 0.5f, .windowed = true, .left = 2, .right = 1},
+    {.batch = 1, .heads = 1, .N_q = 9, .N_kv = 6, .d = 4, .scale = 0.5f, .windowed = true, .left = 1, .right = 3, .causal = true},
+    {.batch = 1, .heads = 2, .N_q = 5, .N_kv = 6, .d = 3, .scale = 0.5f, .softcap = 0.75f},
+    {.batch = 2, .heads = 3, .N_q = 5, .N_kv = 8, .d = 3, .scale = 0.5f, .alibi = true},
+    {.batch = 1, .heads = 4, .N_q = 6, .N_kv = 6, .d = 3, .scale = 0.5f, .alibi = true, .softcap = 0.5f, .causal = true},
+    {.batch = 2, .heads = 6, .N_q = 4, .N_kv = 5, .d = 3, .scale = 0.5f, .heads_kv = 2, .causal = true},
+    {.batch = 1, .heads = 2, .N_q = 9, .N_kv = 17, .d = 4, .scale = 0.5f, .dropout = 0.3f, .dropout_seed = 5},
+    {.batch = 1, .heads = 2, .N_q = 11, .N_kv = 11, .d = 4, .scale = 0.5f, .starts = starts, .sequences = 4, .longest = 7},
+    {.batch = 1, .heads = 4, .N_q = 11, .N_kv = 11, .d = 4, .scale = 0.5f, .starts = starts, .sequences = 4, .longest = 7, .heads_kv = 2,
+     .causal = true, .windowed = true, .left = 3, .dropout = 0.5f, .dropout_seed = 1, .softcap = 1.0f, .alibi = true},
+};
+enum { VARIANT_COUNT = sizeof VARIANTS / sizeof VARIANTS[0] };
+
+/* Of the variants, softcap makes no derivative of a score larger, and dropout makes a term 1 / (1 - p) times as large. */
 Test(reference, gradients_match_finite_differences) {
-    for (size_t shape = 0; shape < SHAPE_COUNT; shape++) {
-        struct bench b = bench_new(SHAPES[shape], 100 + shape);
+    for (size_t shape = 0; shape < SHAPE_COUNT + VARIANT_COUNT; shape++) {
+        struct bench b = bench_new(shape < SHAPE_COUNT ? SHAPES[shape] : VARIANTS[shape - SHAPE_COUNT], 100 + shape);
         backward(&b);
         for (size_t n = 0; n < b.size_q; n++) {
             EXPECT_NEAR(b.dQ[n], slope(&b, &b.Q[n]), SLOPE_TOLERANCE, "dQ", n);
@@ -601,7 +617,7 @@ Test(reference, heads_are_independent) {
     bench_free(&b);
 }
 
-/* Heads that share K and V, as the oracle's border sees them, beside K and V repeated for each head; any rows, one of them twice. */
+/* Heads that share K and V, beside K and V repeated for each head; any rows, one of them twice. */
 Test(reference, grouped_heads_equal_repeated_ones) {
     static const int groups[][3] = {{2, 6, 2}, {1, 4, 1}, {3, 3, 3}, {2, 8, 4}}; /* batch, heads, heads_kv */
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
@@ -621,9 +637,9 @@ Test(reference, grouped_heads_equal_repeated_ones) {
         problem.heads_kv = (int)H_kv;
         const size_t rows[] = {0, heads * 3 - 1, 4, 4, 7};
         double O[5 * 4], L[5], *O_all = malloc(heads * 3 * 4 * sizeof *O_all), *L_all = malloc(heads * 3 * sizeof *L_all);
-        double terms = grouped_forward_rows(&problem, b.Q, K, V, rows, 5, O, L);
+        double terms = reference_forward_rows(&problem, b.Q, K, V, rows, 5, O, L);
         cr_expect(terms > 0 && terms <= b.terms, "terms %g of the sample, %g of all", terms, b.terms);
-        cr_expect_eq(grouped_forward_rows(&problem, b.Q, K, V, NULL, heads * 3, O_all, L_all), b.terms);
+        cr_expect_eq(reference_forward_rows(&problem, b.Q, K, V, NULL, heads * 3, O_all, L_all), b.terms);
         cr_expect(same_bits(O_all, b.O, heads * 3 * 4) && same_bits(L_all, b.L, heads * 3), "groups of case %zu", g);
         for (size_t r = 0; r < 5; r++)
             cr_expect(same_bits(O + r * 4, b.O + rows[r] * 4, 4) && same_bits(L + r, b.L + rows[r], 1), "row %zu", rows[r]);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "mask.cuh"
+#include "variants.cuh"
 
 constexpr int ROWS = 64; /* query rows, and threads, per block */
 
@@ -36,33 +37,69 @@ template <int D, class T> static __device__ float score(const float (&Q_reg)[D],
     return p.scale * s;
 }
 
+/* What a row attends to and how its scores change, where the problem has variants. Rotary embedding is not among them: the harness hands
+ * over Q and K rotated. */
+struct row_of {
+    rows_of of;
+    int head, row, sequence; /* row: within the sequence */
+};
+static __device__ row_of find_row(const problem &p, int head, int row) {
+    row_of found = {{0, p.N_q, p.N_kv}, head, row, 0};
+    if (p.starts == NULL) return found;
+    while (row >= p.starts[found.sequence + 1]) found.sequence++;
+    found.of = sequence_rows(p, found.sequence);
+    found.row -= found.of.first;
+    return found;
+}
+static __device__ float changed_score(float s, const problem &p, const row_of &r, int key) {
+    if (p.softcap > 0.0f) s = p.softcap * tanhf(s / p.softcap);
+    return s - alibi_slope(p, r.head % p.heads) * fabsf((float)(r.row + r.of.N_kv - r.of.N_q - key));
+}
+static __device__ float kept_factor(const problem &p, const row_of &r, int key) {
+    if (!(p.dropout > 0.0f)) return 1.0f;
+    uint4 words = dropout_words(p, r.row, key, r.head, r.sequence);
+    uint32_t upper = key / 8 % 2 == 0 ? words.x : words.y, lower = key / 8 % 2 == 0 ? words.z : words.w;
+    return (r.row / 8 % 2 == 0 ? upper : lower) < dropout_threshold(p) ? 0.0f : 1.0f / (1.0f - p.dropout);
+}
+
 /* D >= d: a thread keeps its rows of Q and O, padded with zeros to D columns, in registers. */
-template <int D, class T>
+template <int D, bool VARIANTS, class T>
 static __global__ void two_passes(const T *Q, // (heads, N_q, d)
-                                  const T *K, // (heads, N_kv, d)
-                                  const T *V, // (heads, N_kv, d)
+                                  const T *K, // (kv heads, N_kv, d)
+                                  const T *V, // (kv heads, N_kv, d)
                                   T *O,       // (heads, N_q, d)
                                   float *L,   // (heads, N_q)
                                   problem p) {
     int row = blockIdx.x * ROWS + threadIdx.x;
     if (row >= p.N_q) return;
-    size_t head = blockIdx.y;
+    size_t head = blockIdx.y, head_kv = head;
+    row_of r = {};
+    int first = 0, end = VARIANTS ? 0 : attended_keys(p, row);
+    if constexpr (VARIANTS) {
+        r = find_row(p, (int)head, row);
+        first = first_key(p, r.of, r.row), end = end_key(p, r.of, r.row);
+        if (p.heads_kv > 0) head_kv = head / p.heads * p.heads_kv + head % p.heads / (p.heads / p.heads_kv);
+    }
     Q += (head * p.N_q + row) * p.d;
-    K += head * p.N_kv * p.d;
-    V += head * p.N_kv * p.d;
+    K += (head_kv * p.N_kv + r.of.first) * p.d;
+    V += (head_kv * p.N_kv + r.of.first) * p.d;
     O += (head * p.N_q + row) * p.d;
     float Q_reg[D], O_reg[D] = {}, m = -INFINITY;
     float l = 0.0f,
           lost = 0.0f; // compensated summation (Kahan 1965): P = exp(S - L) has the error of L in every element
 #pragma unroll
     for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? (float)Q[c] : 0.0f;
-    int keys = attended_keys(p, row);
-    for (int key = 0; key < keys; key++) m = fmaxf(m, score<D>(Q_reg, K + (size_t)key * p.d, p));
-    for (int key = 0; key < keys; key++) {
-        float weight = expf(score<D>(Q_reg, K + (size_t)key * p.d, p) - m);
+    auto score_of = [&](int key) {
+        float s = score<D>(Q_reg, K + (size_t)key * p.d, p);
+        return VARIANTS ? changed_score(s, p, r, key) : s;
+    };
+    for (int key = first; key < end; key++) m = fmaxf(m, score_of(key));
+    for (int key = first; key < end; key++) {
+        float weight = expf(score_of(key) - m);
         float term = weight - lost, sum = l + term;
         lost = (sum - l) - term;
         l = sum;
+        if (VARIANTS) weight *= kept_factor(p, r, key);
 #pragma unroll
         for (int c = 0; c < D; c += 4) {
             float4 v = load_columns(V + (size_t)key * p.d, c, p.d);
@@ -74,21 +111,26 @@ static __global__ void two_passes(const T *Q, // (heads, N_q, d)
     }
 #pragma unroll
     for (int c = 0; c < D; c++)
-        if (c < p.d) O[c] = (T)(keys > 0 ? O_reg[c] / l : 0.0f);
-    L[head * p.N_q + row] = keys > 0 ? m + logf(l) : -INFINITY;
+        if (c < p.d) O[c] = (T)(end > first ? O_reg[c] / l : 0.0f);
+    L[head * p.N_q + row] = end > first ? m + logf(l) : -INFINITY;
 }
 
-template <class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
+template <bool VARIANTS, class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
     dim3 blocks(ceil_div(p->N_q, ROWS), p->batch * p->heads);
-    auto kernel = p->d <= 32 ? two_passes<32, T> : p->d <= 64 ? two_passes<64, T> : two_passes<128, T>;
+    auto kernel = p->d <= 32 ? two_passes<32, VARIANTS, T> : p->d <= 64 ? two_passes<64, VARIANTS, T> : two_passes<128, VARIANTS, T>;
     kernel<<<blocks, ROWS, 0, stream>>>((const T *)t->Q, (const T *)t->K, (const T *)t->V, (T *)t->O, t->L, *p);
     return cudaGetLastError();
 }
 
+template <bool VARIANTS> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
+    return p->dtype == FP32   ? run<VARIANTS, float>(p, t, stream)
+           : p->dtype == FP16 ? run<VARIANTS, __half>(p, t, stream)
+                              : run<VARIANTS, __nv_bfloat16>(p, t, stream);
+}
+
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
-    return p->dtype == FP32   ? run<float>(p, t, stream)
-           : p->dtype == FP16 ? run<__half>(p, t, stream)
-                              : run<__nv_bfloat16>(p, t, stream);
+    bool variants = p->windowed || p->softcap > 0.0f || p->alibi || p->dropout > 0.0f || p->starts != NULL || p->heads_kv > 0;
+    return variants ? run<true>(p, t, stream) : run<false>(p, t, stream);
 }
 
 extern "C" const step harness_forward = {
@@ -96,4 +138,6 @@ extern "C" const step harness_forward = {
     .idea = "O and L for a backward pass",
     .forward = forward,
     .dtypes = 1 << FP32 | 1 << FP16 | 1 << BF16,
+    .grouped_heads = true,
+    .variants = WINDOW | SOFTCAP | ALIBI | DROPOUT | ROTARY | PACKED,
 };

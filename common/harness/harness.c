@@ -1,5 +1,6 @@
 #include "harness.h"
 
+#include "border.h"
 #include "options.h"
 #include "output.h"
 #include "result.h"
@@ -97,12 +98,13 @@ static void print_heading(const struct step *step, const struct options *options
     struct passes passes = options->passes;
     char grouped[40] = "";
     if (kv_heads(p) < p->heads) snprintf(grouped, sizeof grouped, " on %d of K and V", kv_heads(p));
-    fprintf(report, "%s %s%s on %s: batch %d, heads %d%s, %d queries, %d keys, d %d%s, %s\n", step->name,
+    fprintf(report, "%s %s%s on %s: batch %d, heads %d%s, %d queries, %d keys, d %d%s%s, %s\n", step->name,
             !passes.backward ? "forward"
             : passes.forward ? "forward and backward"
                              : "backward",
             passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name, p->batch,
-            p->heads, grouped, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", dtype_names[p->dtype]);
+            p->heads, grouped, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "",
+            variants_text(p), dtype_names[p->dtype]);
     if (step->forward == NULL) fprintf(report, "  O and L by the harness\n");
 }
 

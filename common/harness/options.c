@@ -26,8 +26,12 @@ _Noreturn void usage_error(const char *program, const char *format, ...) {
 struct parser {
     const char *program;
     struct options options;
-    bool scale_given, size_given;
+    bool scale_given, size_given, length_given;
+    int sequences; /* numbers of --lengths */
 };
+enum { MAX_SEQUENCES = 1024 };
+static int lengths[MAX_SEQUENCES], starts[MAX_SEQUENCES + 1]; /* what struct problem points to */
+
 struct option_row;
 typedef void set_option(struct parser *parser, const struct option_row *row, const char *text);
 struct option_row {
@@ -55,6 +59,7 @@ static void set_int(struct parser *parser, const struct option_row *row, const c
 static void set_size(struct parser *parser, const struct option_row *row, const char *text) {
     set_int(parser, row, text);
     parser->size_given = true;
+    parser->length_given |= row->offset == offsetof(struct options, problem.N_q) || row->offset == offsetof(struct options, problem.N_kv);
 }
 static void set_flag(struct parser *parser, const struct option_row *row, const char *text) {
     (void)text;
@@ -75,6 +80,48 @@ static void set_scale(struct parser *parser, const struct option_row *row, const
         usage_error(parser->program, "--%s: '%s' is not a finite number", row->name, text);
     parser->options.problem.scale = value;
     parser->scale_given = true;
+}
+
+static void set_fraction(struct parser *parser, const struct option_row *row, const char *text) {
+    char *end;
+    float value = strtof(text, &end);
+    if (end == text || *end != '\0' || !(value >= 0.0f && value < (float)row->high) || (value == 0.0f && row->low > 0))
+        usage_error(parser->program, "--%s: '%s' is not a number %s 0%s", row->name, text, row->low > 0 ? "above" : "from",
+                    row->high == 1 ? " to just below 1" : "");
+    *(float *)field(parser, row) = value;
+}
+
+/* Numbers with commas between them into the caller's array of `room`; returns how many. */
+static int set_numbers(struct parser *parser, const struct option_row *row, const char *text, int *numbers, int room) {
+    for (int count = 0;;) {
+        char piece[24];
+        size_t length = strcspn(text, ",");
+        if (count == room) usage_error(parser->program, "--%s: more than %d numbers", row->name, room);
+        if (length >= sizeof piece) usage_error(parser->program, "--%s: '%s' is not a list of numbers", row->name, text);
+        snprintf(piece, sizeof piece, "%.*s", (int)length, text);
+        numbers[count++] = (int)whole_number(parser, row, piece);
+        if (text[length] == '\0') return count;
+        text += length + 1;
+    }
+}
+
+static void set_window(struct parser *parser, const struct option_row *row, const char *text) {
+    int numbers[2];
+    struct problem *problem = &parser->options.problem;
+    if (set_numbers(parser, row, text, numbers, 2) != 2) usage_error(parser->program, "--window needs two numbers, LEFT,RIGHT");
+    problem->windowed = true;
+    problem->left = numbers[0], problem->right = numbers[1];
+}
+
+static void set_lengths(struct parser *parser, const struct option_row *row, const char *text) {
+    parser->sequences = set_numbers(parser, row, text, lengths, MAX_SEQUENCES);
+    parser->size_given = true;
+}
+
+static void set_rotary(struct parser *parser, const struct option_row *row, const char *text) {
+    enum rotary rotary = strcmp(text, "interleaved") == 0 ? INTERLEAVED : strcmp(text, "halved") == 0 ? HALVED : NOT_ROTARY;
+    if (rotary == NOT_ROTARY) usage_error(parser->program, "--%s: '%s' is none of interleaved, halved", row->name, text);
+    parser->options.problem.rotary = rotary;
 }
 
 static void set_dtype(struct parser *parser, const struct option_row *row, const char *text) {
@@ -127,6 +174,14 @@ static const struct option_row rows[] = {
     {"seq-kv", "M", "keys and values", set_size, AT(problem.N_kv), 1, MAX_LENGTH},
     {"dim", "D", "head dimension, 1 to 128 (64)", set_size, AT(problem.d), 1, INT_MAX},
     {"causal", NULL, "query i attends to key j where j <= i + M - N", set_flag, AT(problem.causal), true, 0},
+    {"window", "L,R", "query i attends to key j where -L <= j - (i + M - N) <= R; -1: all on this side", set_window, 0, -1, MAX_LENGTH},
+    {"softcap", "C", "a score s becomes C tanh(s / C)", set_fraction, AT(problem.softcap), 1, LLONG_MAX},
+    {"alibi", NULL, "a score falls by 2^(-8 (h + 1) / H) per key of distance in head h", set_flag, AT(problem.alibi), true, 0},
+    {"dropout", "P", "each weight is dropped with this probability; --seed draws which", set_fraction, AT(problem.dropout), 0, 1},
+    {"rotary", "KIND", "rotate Q and K by their positions: pairs interleaved or halved", set_rotary, 0, 0, 0},
+    {"lengths", "LIST", "packed sequences of these lengths, as in 5,0,37; with --page-size, keys of each sequence", set_lengths, 0, 0,
+     MAX_LENGTH},
+    {"page-size", "K", "keys per page of K and V, 16 to 256: a cache in pages (none)", set_size, AT(problem.page_size), 1, 1 << 20},
     {"scale", "S", "what scores are multiplied by (1/sqrt(D))", set_scale, 0, 0, 0},
     {"dtype", "TYPE", "fp32, fp16 or bf16, as far as the step takes them", set_dtype, 0, 0, 0},
     {"input", "KIND", "random, identity, large or example, the 4 x 4 case of docs/math.md (random)", set_input, 0, 0, 0},
@@ -196,6 +251,41 @@ static void read_arguments(int argc, char **argv, const struct step *step, struc
     if (optind < argc) usage_error(step->name, "'%s' is not an option (see --help)", argv[optind]);
 }
 
+/* --lengths and --page-size: packed sequences, or a cache of which each sequence of the batch uses a part. */
+static void make_sequences(struct parser *parser) {
+    struct problem *problem = &parser->options.problem;
+    int longest = 0;
+    long long total = 0;
+    if (problem->page_size > 0 && parser->sequences == 0) {
+        if (problem->batch > MAX_SEQUENCES) usage_error(parser->program, "--page-size: at most %d sequences", MAX_SEQUENCES);
+        if (problem->N_kv == 0) problem->N_kv = problem->N_q;
+        for (parser->sequences = 0; parser->sequences < problem->batch; parser->sequences++) lengths[parser->sequences] = problem->N_kv;
+    }
+    for (int s = 0; s < parser->sequences; s++) {
+        total += lengths[s];
+        if (lengths[s] > longest) longest = lengths[s];
+    }
+    if (problem->page_size > 0) {
+        if (problem->batch != 1 && problem->batch != parser->sequences)
+            usage_error(parser->program, "--lengths has %d numbers, and --batch is %d", parser->sequences, problem->batch);
+        problem->batch = parser->sequences;
+        if (problem->N_kv == 0) problem->N_kv = longest > 0 ? longest : 1;
+        if (longest > problem->N_kv)
+            usage_error(parser->program, "--lengths: %d keys do not fit into --seq-kv %d", longest, problem->N_kv);
+        problem->lengths = lengths;
+        return;
+    }
+    if (problem->batch != 1 || parser->length_given)
+        usage_error(parser->program, "--lengths says how many queries and keys there are: not with --batch, --seq or --seq-kv");
+    if (total < 1 || total > MAX_LENGTH)
+        usage_error(parser->program, "--lengths adds up to %lld: it must be from 1 to %d", total, MAX_LENGTH);
+    problem->N_q = problem->N_kv = (int)total;
+    problem->sequences = parser->sequences;
+    problem->longest = longest;
+    for (int s = 0; s < parser->sequences; s++) starts[s + 1] = starts[s] + lengths[s];
+    problem->starts = starts;
+}
+
 struct options parse_options(int argc, char **argv, const struct step *step) {
     struct parser parser = {
         .program = step->name,
@@ -212,16 +302,19 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
     struct problem *problem = &options->problem;
     if (options->input == INPUT_EXAMPLE) {
         if (parser.size_given) usage_error(step->name, "--input example has a size of its own: 1 head, 4 x 4, d 4");
-        float scale = parser.scale_given ? problem->scale : example_problem.scale;
-        bool causal = problem->causal;
-        enum dtype dtype = problem->dtype;
-        *problem = example_problem;
-        problem->dtype = dtype;
-        problem->causal = causal;
-        problem->scale = scale;
-        return *options;
+        if (!parser.scale_given) problem->scale = example_problem.scale;
+        parser.scale_given = true;
+        problem->heads = 1;
+        problem->N_q = problem->N_kv = problem->d = 4;
     }
+    if (parser.sequences > 0 || problem->page_size > 0) make_sequences(&parser);
     if (problem->N_kv == 0) problem->N_kv = problem->N_q;
+    if (problem->windowed) { /* -1, and what is beyond all keys */
+        int all = problem->N_q <= MAX_LENGTH && problem->N_kv <= MAX_LENGTH ? problem->N_q + problem->N_kv : MAX_LENGTH;
+        if (problem->left < 0 || problem->left > all) problem->left = all;
+        if (problem->right < 0 || problem->right > all) problem->right = all;
+    }
+    problem->dropout_seed = options->seed;
     if (!parser.scale_given) problem->scale = 1.0f / sqrtf((float)problem->d);
     return *options;
 }

@@ -24,7 +24,7 @@ struct options {
     int stamp_count;
 };
 
-/* Read the command line. Does not return when it is wrong (one line on standard error, exit status 2) or has --help in it
+/* Read the command line; lists lie in memory that lasts, of which a program has one. Does not return when it is wrong (one line on standard error, exit status 2) or has --help in it
  * (exit status 0). */
 struct options parse_options(int argc, char **argv, const struct step *step);
 

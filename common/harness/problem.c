@@ -1,5 +1,8 @@
 #include "problem.h"
 
+#include "border.h"
+#include "reference.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +50,13 @@ enum dtype usual_dtype(const struct step *step) { return takes_dtype(step, FP32)
 const char *passes_name(struct passes passes) { return !passes.backward ? "fwd" : passes.forward ? "both" : "bwd"; }
 
 double unmasked_pairs(const struct problem *problem) {
-    double heads = (double)problem->batch * problem->heads;
+    double heads = (double)problem->batch * problem->heads, pairs = 0.0;
+    if ((variants_of(problem) & (WINDOW | PACKED | PAGES)) != 0) {
+        for (int b = 0; b < problem->batch; b++)
+            for (int i = 0; i < problem->N_q; i++)
+                pairs += (double)sight_of_query(problem, (size_t)b * (size_t)problem->heads * (size_t)problem->N_q + (size_t)i).keys;
+        return pairs * problem->heads;
+    }
     if (!problem->causal) return heads * problem->N_q * problem->N_kv;
     /* Query i attends to i + N_kv - N_q + 1 keys, at least 0: docs/math.md, "The causal mask". */
     double rows = problem->N_q < problem->N_kv ? problem->N_q : problem->N_kv;
@@ -102,6 +111,8 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
                  problem->heads);
         return text;
     }
+    const char *reason = variants_refuse(step, problem);
+    if (reason != NULL) return reason;
     /* Before a backward pass anyone's forward pass will do: the harness has one. */
     if (passes.forward && !passes.backward && step->forward == NULL) return "this step has no forward pass";
     if (passes.backward && step->backward == NULL) return "this step has no backward pass";

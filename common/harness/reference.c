@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Without OpenMP its pragmas are unknown ones, which -Werror would refuse. */
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
@@ -22,11 +23,45 @@ static double *allocate(size_t count) {
     return values;
 }
 
-/* Keys 0 .. n-1 of its head are the ones that query i attends to; returns n, which may be 0. Eq. 7. */
-static size_t visible_keys(const struct problem *problem, size_t i) {
-    if (!problem->causal) return (size_t)problem->N_kv;
-    long long n = (long long)i + 1 + problem->N_kv - problem->N_q;
-    return n > 0 ? (size_t)n : 0;
+struct sight sight_of_query(const struct problem *problem, size_t row) {
+    size_t heads = (size_t)problem->heads, head = row / (size_t)problem->N_q, batch = head / heads;
+    size_t head_kv = batch * (size_t)kv_heads(problem) + head % heads / (heads / (size_t)kv_heads(problem));
+    long long i = (long long)(row % (size_t)problem->N_q), N_q = problem->N_q, N_kv = problem->N_kv, start = 0;
+    struct sight sight = {.head = head};
+    if (problem->lengths != NULL) N_kv = problem->lengths[batch];
+    if (problem->starts != NULL) {
+        while (i >= problem->starts[sight.sequence + 1]) sight.sequence++;
+        start = problem->starts[sight.sequence];
+        N_q = N_kv = problem->starts[sight.sequence + 1] - start;
+    }
+    sight.query = i - start;
+    sight.position = sight.query + N_kv - N_q;
+    long long first = 0, end = N_kv; /* eq. 7, and the window */
+    if (problem->causal && end > sight.position + 1) end = sight.position + 1;
+    if (problem->windowed && end > sight.position + problem->right + 1) end = sight.position + problem->right + 1;
+    if (problem->windowed && first < sight.position - problem->left) first = sight.position - problem->left;
+    sight.first = first;
+    sight.keys = end > first ? (size_t)(end - first) : 0;
+    sight.first_row = head_kv * (size_t)problem->N_kv + (size_t)(start + first);
+    return sight;
+}
+
+void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
+    for (uint32_t round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)0xD2511F53u * counter[0], b = (uint64_t)0xCD9E8D57u * counter[2];
+        uint32_t next[4] = {(uint32_t)(b >> 32) ^ counter[1] ^ (key0 + round * 0x9E3779B9u), (uint32_t)b,
+                            (uint32_t)(a >> 32) ^ counter[3] ^ (key1 + round * 0xBB67AE85u), (uint32_t)a};
+        memcpy(counter, next, sizeof next);
+    }
+}
+
+double kept_weight(const struct problem *problem, const struct sight *sight, long long j) {
+    if (!(problem->dropout > 0.0f)) return 1;
+    long long i = sight->query;
+    uint32_t words[4] = {(uint32_t)(i / 16 * 8 + i % 8), (uint32_t)(j / 16 * 8 + j % 8), (uint32_t)sight->head, sight->sequence};
+    reference_philox(words, (uint32_t)problem->dropout_seed, (uint32_t)(problem->dropout_seed >> 32));
+    uint32_t word = words[i / 8 % 2 * 2 + j / 8 % 2];
+    return word < (uint32_t)ldexp((double)problem->dropout, 32) ? 0 : 1 / (1 - (double)problem->dropout);
 }
 
 /* x, y (d) -> x . y */
@@ -37,8 +72,20 @@ static double dot(const float *x, const float *y, size_t d) {
 }
 
 /* q, k (d) -> one element of S. Eq. 1. */
-static double score(const struct problem *problem, const float *q, const float *k) {
+static double product(const struct problem *problem, const float *q, const float *k) {
     return (double)problem->scale * dot(q, k, (size_t)problem->d);
+}
+
+/* What ALiBi adds to the score of key j. */
+static double bias(const struct problem *problem, const struct sight *sight, long long j) {
+    double h = (double)(sight->head % (size_t)problem->heads);
+    return problem->alibi ? -exp2(-8 * (h + 1) / problem->heads) * fabs((double)(sight->position - j)) : 0;
+}
+
+/* A product as the softmax takes it. */
+static double score(const struct problem *problem, const struct sight *sight, long long j, double s) {
+    double cap = (double)problem->softcap;
+    return (cap > 0 ? cap * tanh(s / cap) : s) + bias(problem, sight, j);
 }
 
 /* q, k (d) -> the size of the terms that a score is the sum of. Eq. 19. */
@@ -64,22 +111,24 @@ static double softmax(double *P, size_t n) {
 /* One query row of the forward pass: O_row (d) and *L; P (N_kv) is scratch. Eq. 1-3. Returns the largest term size. */
 static double forward_row(const struct problem *problem, const float *Q, const float *K, const float *V, size_t row, double *P,
                           double *O_row, double *L) {
-    size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
-    size_t head = row / N_q, n = visible_keys(problem, row % N_q);
-    const float *q = Q + row * d;              /* (d) */
-    const float *K_head = K + head * N_kv * d; /* (N_kv, d) */
-    const float *V_head = V + head * N_kv * d; /* (N_kv, d) */
+    size_t d = (size_t)problem->d;
+    struct sight sight = sight_of_query(problem, row);
+    const float *q = Q + row * d;                                                    /* (d) */
+    const float *K_seen = K + sight.first_row * d, *V_seen = V + sight.first_row * d; /* (keys, d) */
 
     double terms = 0;
-    for (size_t j = 0; j < n; j++) {
-        P[j] = score(problem, q, K_head + j * d);
-        terms = fmax(terms, term_size(problem, q, K_head + j * d));
+    for (size_t j = 0; j < sight.keys; j++) {
+        P[j] = score(problem, &sight, sight.first + (long long)j, product(problem, q, K_seen + j * d));
+        terms = fmax(terms, term_size(problem, q, K_seen + j * d));
     }
-    *L = softmax(P, n);
+    *L = softmax(P, sight.keys);
 
     for (size_t c = 0; c < d; c++) O_row[c] = 0;
-    for (size_t j = 0; j < n; j++) {
-        for (size_t c = 0; c < d; c++) O_row[c] += P[j] * (double)V_head[j * d + c];
+    for (size_t j = 0; j < sight.keys; j++) {
+        long long key = sight.first + (long long)j;
+        double weight = P[j] * kept_weight(problem, &sight, key);
+        for (size_t c = 0; c < d; c++) O_row[c] += weight * (double)V_seen[j * d + c];
+        if (P[j] > 1e-7) terms = fmax(terms, fabs(bias(problem, &sight, key))); /* others' errors weigh nothing */
     }
     return terms;
 }
@@ -107,33 +156,43 @@ double reference_forward(const struct problem *problem, const float *Q, const fl
 
 /* What the backward pass knows of one unmasked pair (query row i, key row j of the same head). */
 struct pair {
-    double P;       /* exp(S_ij - L_i), eq. 9 */
-    double dS;      /* P_ij (dP_ij - D_i), with dP_ij = dO_i . v_j */
+    double P;       /* exp(S_ij - L_i), eq. 9, times what dropout leaves of it: the factor of dO_i in dV_j */
+    double dS;      /* P_ij (dP_ij - D_i), with dP_ij = dO_i . v_j, times the derivative of softcap */
     double dS_size; /* P_ij times the sizes of dP, of its terms, and of D, none of which cancel */
 };
 
 /* q, k, v, dO (d): the rows of this pair. L and D: the query row's logsumexp and its D_i = dO_i . O_i. */
-static struct pair backward_pair(const struct problem *problem, const float *q, const float *k, const float *v, const float *dO,
-                                 double L, double D) {
-    double P = exp(score(problem, q, k) - L), dP = 0, squares = 0;
+static struct pair backward_pair(const struct problem *problem, const struct sight *sight, long long j, const float *q, const float *k,
+                                 const float *v, const float *dO, double L, double D) {
+    double s = product(problem, q, k), P = exp(score(problem, sight, j, s) - L), dP = 0, squares = 0;
+    double kept = kept_weight(problem, sight, j), slope = 1, slope_size = 1;
     for (int c = 0; c < problem->d; c++) {
         double term = (double)dO[c] * (double)v[c];
         dP += term;
         squares += term * term;
     }
-    return (struct pair){.P = P, .dS = P * (dP - D), .dS_size = P * (fabs(dP) + sqrt(squares) + fabs(D))};
+    if (problem->softcap > 0) {
+        double t = tanh(s / (double)problem->softcap);
+        slope = 1 - t * t;
+        slope_size = fmax(slope, 1e-3); /* 1 and t^2 cancel */
+    }
+    return (struct pair){.P = P * kept,
+                         .dS = P * (kept * dP - D) * slope,
+                         .dS_size = P * (kept * fabs(dP) + kept * sqrt(squares) + fabs(D)) * slope_size};
 }
 
 /* dQ_row (d) = scale * sum over keys j of dS_ij k_j. A row that attends to no key keeps its zeros. */
 static void backward_query_row(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                                const double *L, const double *D, size_t row, double *dQ_row, double *size) {
-    size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
-    size_t first_key = row / N_q * N_kv, n = visible_keys(problem, row % N_q);
+    size_t d = (size_t)problem->d;
+    struct sight sight = sight_of_query(problem, row);
     double scale = (double)problem->scale;
 
     for (size_t c = 0; c < d; c++) dQ_row[c] = size[c] = 0;
-    for (size_t j = first_key; j < first_key + n; j++) {
-        struct pair pair = backward_pair(problem, Q + row * d, K + j * d, V + j * d, dO + row * d, L[row], D[row]);
+    for (size_t n = 0; n < sight.keys; n++) {
+        size_t j = sight.first_row + n;
+        struct pair pair = backward_pair(problem, &sight, sight.first + (long long)n, Q + row * d, K + j * d, V + j * d, dO + row * d,
+                                         L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
             double k = scale * (double)K[j * d + c];
             dQ_row[c] += pair.dS * k;
@@ -144,20 +203,21 @@ static void backward_query_row(const struct problem *problem, const float *Q, co
 }
 
 /* dK_row (d) = scale * sum over queries i of dS_ij q_i;  dV_row (d) = sum over queries i of P_ij dO_i.
- * Only the queries that see this key take part. */
+ * Only the queries that see this key take part, those of every head that reads it. */
 static void backward_key_row(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                              const double *L, const double *D, size_t key_row, double *dK_row, double *dV_row, double *dK_size,
                              double *dV_size) {
-    size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, N_kv = (size_t)problem->N_kv;
-    size_t first_query = key_row / N_kv * N_q, j = key_row % N_kv;
-    const float *k = K + key_row * d, *v = V + key_row * d; /* (d) each */
+    size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, head_kv = key_row / (size_t)problem->N_kv;
+    size_t group = (size_t)(problem->heads / kv_heads(problem)); /* query heads, whose rows follow each other */
+    const float *k = K + key_row * d, *v = V + key_row * d;      /* (d) each */
     double scale = (double)problem->scale;
 
     for (size_t c = 0; c < d; c++) dK_row[c] = dV_row[c] = dK_size[c] = dV_size[c] = 0;
-    for (size_t i = 0; i < N_q; i++) {
-        if (j >= visible_keys(problem, i)) continue;
-        size_t row = first_query + i;
-        struct pair pair = backward_pair(problem, Q + row * d, k, v, dO + row * d, L[row], D[row]);
+    for (size_t row = head_kv * group * N_q; row < (head_kv + 1) * group * N_q; row++) {
+        struct sight sight = sight_of_query(problem, row);
+        if (key_row < sight.first_row || key_row >= sight.first_row + sight.keys) continue;
+        struct pair pair = backward_pair(problem, &sight, sight.first + (long long)(key_row - sight.first_row), Q + row * d, k, v,
+                                         dO + row * d, L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
             double q = scale * (double)Q[row * d + c], dV_term = pair.P * (double)dO[row * d + c];
             dK_row[c] += pair.dS * q;

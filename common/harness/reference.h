@@ -1,14 +1,32 @@
 /* The oracle: attention forward and backward on the CPU, in double precision, written to be obviously right.
  * Shapes as in attention.h. Rows are counted over all heads: row r is query r % N_q of head r / N_q; key rows likewise
- * with N_kv. */
+ * with N_kv. Windows, softcap, ALiBi, dropout, packed sequences, lengths and grouped heads are terms of its mask and of its scores;
+ * 16-bit types, pages and rotary embedding are not its concern (border.h). Pointers in struct problem are the host's here. */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
 #include "attention.h"
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What one query row attends to: keys `first` to first + keys - 1 of its sequence, which are the rows from first_row on of K and V.
+ * query and position: within the sequence; head: over the batch. */
+struct sight {
+    size_t head, first_row, keys;
+    long long query, position, first;
+    uint32_t sequence; /* of packed sequences, else 0 */
+};
+struct sight sight_of_query(const struct problem *problem, size_t row);
+
+/* Philox 4x32-10 (attention.h); the counter becomes four random words. */
+void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1);
+
+/* What dropout multiplies the weight of key j of the sequence by: 0 or 1 / (1 - dropout). */
+double kept_weight(const struct problem *problem, const struct sight *sight, long long j);
 
 /* Forward for the query rows listed in rows[0..count), the first ones where rows is NULL: O_rows (count, d), L_rows (count).
  * Each row depends on no other, so a large problem can be checked on a sample of its rows. Returns the largest
@@ -21,7 +39,7 @@ double reference_forward_rows(const struct problem *problem, const float *Q, con
 double reference_forward(const struct problem *problem, const float *Q, const float *K, const float *V, double *O, double *L);
 
 /* Backward for every row, from the inputs and dO alone (O and L are computed again in double):
- * dQ (batch, heads, N_q, d), dK and dV (batch, heads, N_kv, d). docs/math.md, backward. */
+ * dQ (batch, heads, N_q, d), dK and dV (batch, kv_heads(), N_kv, d). docs/math.md, backward. */
 void reference_backward(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                         double *dQ, double *dK, double *dV);
 

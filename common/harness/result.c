@@ -59,6 +59,18 @@ static void add_toolkit(cJSON *line) {
     cJSON_AddStringToObject(line, "toolkit", text);
 }
 
+/* What the problem asks for beyond the plain one; nothing where it asks for nothing. */
+static void add_variants(cJSON *line, const struct problem *p) {
+    if (p->windowed) cJSON_AddItemToObject(line, "window", cJSON_CreateIntArray((const int[]){p->left, p->right}, 2));
+    if (p->softcap > 0.0f) cJSON_AddNumberToObject(line, "softcap", (double)p->softcap);
+    if (p->alibi) cJSON_AddTrueToObject(line, "alibi");
+    if (p->dropout > 0.0f) cJSON_AddNumberToObject(line, "dropout", (double)p->dropout);
+    if (p->rotary != NOT_ROTARY) cJSON_AddStringToObject(line, "rotary", p->rotary == HALVED ? "halved" : "interleaved");
+    if (p->starts != NULL) cJSON_AddItemToObject(line, "starts", cJSON_CreateIntArray(p->starts, p->sequences + 1));
+    if (p->lengths != NULL) cJSON_AddItemToObject(line, "lengths", cJSON_CreateIntArray(p->lengths, p->batch));
+    if (p->page_size > 0) cJSON_AddNumberToObject(line, "page_size", p->page_size);
+}
+
 static cJSON *begin_line(const struct step *step, const char *kernel) {
     cJSON *line = cJSON_CreateObject();
     cJSON_AddStringToObject(line, "step", step->name);
@@ -85,6 +97,10 @@ char *describe_step(const struct step *step, const char *kernel) {
         if (takes_dtype(step, dtype)) cJSON_AddItemToArray(dtypes, cJSON_CreateString(dtype_names[dtype]));
     cJSON_AddNumberToObject(line, "d_multiple", step->d_multiple > 1 ? step->d_multiple : 1);
     cJSON_AddBoolToObject(line, "grouped_heads", step->grouped_heads);
+    cJSON *variants = cJSON_AddArrayToObject(line, "variants");
+    static const char *const names[] = {"window", "softcap", "alibi", "dropout", "rotary", "lengths", "page-size"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((step->variants >> i & 1u) != 0) cJSON_AddItemToArray(variants, cJSON_CreateString(names[i]));
     cJSON_AddNumberToObject(line, "most_queries", step->most_queries); /* 0: any number */
     cJSON_AddNumberToObject(line, "compute_capability", step->compute_capability);
     return end_line(line);
@@ -108,6 +124,7 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     cJSON_AddNumberToObject(line, "seq_kv", problem->N_kv);
     cJSON_AddNumberToObject(line, "dim", problem->d);
     cJSON_AddBoolToObject(line, "causal", problem->causal);
+    add_variants(line, problem);
     cJSON_AddNumberToObject(line, "scale", (double)problem->scale);
     cJSON_AddNumberToObject(line, "seed", (double)options->seed);
     cJSON_AddStringToObject(line, "input", input_names[options->input]);

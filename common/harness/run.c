@@ -1,7 +1,7 @@
 #include "run.h"
 
+#include "border.h"
 #include "dtype.h"
-#include "grouped.h"
 #include "reference.h"
 #include "simulated.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 1024, GUARD_VALUE = 0xa5, WORKSPACE = TENSOR_COUNT };
+enum { GUARD_BYTES = 1024, GUARD_VALUE = 0xa5, WORKSPACE = TENSOR_COUNT, TABLE_BUFFER, BUFFERS = TABLE_BUFFER + TABLES };
 
 bool device_is_simulated(void) {
     struct cudaDeviceProp properties;
@@ -37,7 +37,7 @@ static void **device_pointer(struct run *run, enum tensor tensor) {
 
 /* In the messages of the simulated device. The workspace has no type of its own. */
 static void name_buffer(const struct run *run, int index, bool read_only) {
-    size_t bytes = index == WORKSPACE ? sizeof(float) : element_bytes(&run->problem, (enum tensor)index);
+    size_t bytes = index >= WORKSPACE ? sizeof(float) : element_bytes(&run->problem, (enum tensor)index);
     if (simt_name_memory != NULL) simt_name_memory(run->buffers[index].base, run->buffers[index].name, bytes, read_only);
 }
 
@@ -56,18 +56,68 @@ static cudaError_t allocate(struct run *run, int index, const char *name, size_t
     return cudaMemset((unsigned char *)base + guard + rounded, GUARD_VALUE, guard);
 }
 
+/* K and V of a cache in pages lie on the device as pages. */
+static bool is_paged(const struct problem *problem, enum tensor tensor) {
+    return problem->pages != NULL && (tensor == TENSOR_K || tensor == TENSOR_V);
+}
+static size_t device_elements(const struct problem *problem, enum tensor tensor) {
+    if (!is_paged(problem, tensor)) return tensor_elements(problem, tensor);
+    return (size_t)problem->page_count * (size_t)kv_heads(problem) * (size_t)problem->page_size * (size_t)problem->d;
+}
+
+/* The tables of a problem: where it keeps the pointer to each, how many numbers they have, what they are called. */
+static const int **table_pointer(struct problem *problem, enum table table) {
+    return table == TABLE_STARTS ? &problem->starts : table == TABLE_LENGTHS ? &problem->lengths : &problem->pages;
+}
+static size_t table_numbers(const struct problem *problem, enum table table) {
+    if (table == TABLE_STARTS) return (size_t)problem->sequences + 1;
+    return (size_t)problem->batch * (table == TABLE_LENGTHS ? 1 : (size_t)pages_per_sequence(problem));
+}
+static const char *const table_names[TABLES] = {"starts", "lengths", "pages"};
+
+struct problem device_problem(const struct run *run) {
+    struct problem problem = run->problem;
+    for (enum table table = 0; table < TABLES; table++) *table_pointer(&problem, table) = run->tables[table];
+    return problem;
+}
+
+/* What stands in the tables on the device, which a kernel believes: on a card an index past a tensor may read what another wrote. The
+ * simulated device finds the access itself. */
+static cudaError_t check_tables(struct run *run) {
+    struct problem problem = run->problem;
+    int *copies[TABLES] = {NULL};
+    cudaError_t error = cudaSuccess;
+    for (enum table table = 0; table < TABLES && error == cudaSuccess; table++) {
+        if (run->tables[table] == NULL) continue;
+        size_t numbers = table_numbers(&problem, table);
+        copies[table] = host_memory(numbers, sizeof(int));
+        error = cudaMemcpy(copies[table], run->tables[table], numbers * sizeof(int), cudaMemcpyDeviceToHost);
+        *table_pointer(&problem, table) = copies[table];
+    }
+    const char *reason = error == cudaSuccess ? tables_refuse(&problem) : NULL;
+    if (reason != NULL) fprintf(stderr, "%s\n", reason);
+    for (enum table table = 0; table < TABLES; table++) free(copies[table]);
+    return reason != NULL ? cudaErrorInvalidValue : error;
+}
+
 cudaError_t run_create(struct run *run, const struct step *step, const struct problem *problem, enum input_kind kind,
                        uint64_t seed) {
     *run = (struct run){
         .problem = *problem, .input = kind, .backward = step->backward != NULL, .simulated = device_is_simulated()};
     cudaError_t error = cudaSuccess;
+    if (problem->page_size > 0) run->own_pages = make_pages(&run->problem, seed);
+    problem = &run->problem;
+    for (enum table table = 0; table < TABLES && error == cudaSuccess; table++)
+        if (*table_pointer(&run->problem, table) != NULL)
+            error = allocate(run, TABLE_BUFFER + (int)table, table_names[table], table_numbers(problem, table) * sizeof(int), true,
+                             &run->tables[table]);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
         if (is_backward(tensor) && !run->backward) continue;
         size_t elements = tensor_elements(problem, tensor);
         run->host[tensor] = host_floats(elements);
         if (!is_output(tensor)) fill_input(run->host[tensor], problem, tensor, kind, seed);
-        error = allocate(run, (int)tensor, tensor_table[tensor].name, elements * element_bytes(problem, tensor),
-                         !is_output(tensor), device_pointer(run, tensor));
+        error = allocate(run, (int)tensor, tensor_table[tensor].name,
+                         device_elements(problem, tensor) * element_bytes(problem, tensor), !is_output(tensor), device_pointer(run, tensor));
     }
     run->workspace_bytes = workspace_bytes_of(step, problem);
     if (error == cudaSuccess && run->workspace_bytes > 0)
@@ -80,29 +130,35 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
 /* The host keeps floats; 16-bit numbers are packed on the way to the device and unpacked on the way back. */
 static cudaError_t copy_tensor(const struct run *run, enum tensor tensor, enum cudaMemcpyKind kind) {
     void *device = *device_pointer((struct run *)(uintptr_t)run, tensor);
-    float *host = run->host[tensor];
-    size_t elements = tensor_elements(&run->problem, tensor), bytes = elements * element_bytes(&run->problem, tensor);
-    bool to_device = kind == cudaMemcpyHostToDevice;
-    if (element_bytes(&run->problem, tensor) == sizeof *host)
-        return cudaMemcpy(to_device ? device : host, to_device ? host : device, bytes, kind);
-    uint16_t *packed = host_memory(elements, sizeof *packed);
-    for (size_t i = 0; i < elements && to_device; i++) packed[i] = packed_as(host[i], run->problem.dtype);
-    cudaError_t error = cudaMemcpy(to_device ? device : packed, to_device ? packed : device, bytes, kind);
-    for (size_t i = 0; i < elements && !to_device && error == cudaSuccess; i++)
+    float *host = run->host[tensor], *pool = is_paged(&run->problem, tensor) ? in_pages(&run->problem, host) : NULL;
+    size_t elements = device_elements(&run->problem, tensor), bytes = elements * element_bytes(&run->problem, tensor);
+    bool to_device = kind == cudaMemcpyHostToDevice, as_it_is = element_bytes(&run->problem, tensor) == sizeof *host;
+    uint16_t *packed = as_it_is ? NULL : host_memory(elements, sizeof *packed);
+    if (pool != NULL) host = pool;
+    for (size_t i = 0; i < elements && to_device && packed != NULL; i++) packed[i] = packed_as(host[i], run->problem.dtype);
+    void *from_host = packed != NULL ? (void *)packed : host;
+    cudaError_t error = cudaMemcpy(to_device ? device : from_host, to_device ? from_host : device, bytes, kind);
+    for (size_t i = 0; i < elements && !to_device && packed != NULL && error == cudaSuccess; i++)
         host[i] = unpacked(packed[i], run->problem.dtype);
-    free(packed);
+    free(packed), free(pool);
     return error;
 }
 
 cudaError_t run_upload(const struct run *run) {
     cudaError_t error = cudaSuccess;
+    struct problem problem = run->problem;
+    for (enum table table = 0; table < TABLES && error == cudaSuccess; table++)
+        if (run->tables[table] != NULL)
+            error = cudaMemcpy(run->tables[table], *table_pointer(&problem, table), table_numbers(&problem, table) * sizeof(int),
+                               cudaMemcpyHostToDevice);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
         if (!is_output(tensor) && run->host[tensor] != NULL) error = copy_tensor(run, tensor, cudaMemcpyHostToDevice);
     return error;
 }
 
 void run_destroy(struct run *run) {
-    for (int i = 0; i <= WORKSPACE; i++) cudaFree(run->buffers[i].base);
+    for (int i = 0; i < BUFFERS; i++) cudaFree(run->buffers[i].base);
+    free(run->own_pages);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) free(run->host[tensor]);
     *run = (struct run){0};
 }
@@ -133,14 +189,31 @@ static cudaError_t run_pass(struct run *run, attention_pass *pass, enum tensor_r
     cudaError_t error = poison(run, WORKSPACE, &run->workspace);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
         if (tensor_table[tensor].role == role) error = poison(run, (int)tensor, device_pointer(run, tensor));
-    if (error == cudaSuccess) error = pass(&run->problem, &run->device, run->workspace, NULL);
+    struct problem problem = device_problem(run);
+    if (error == cudaSuccess && !run->simulated) error = check_tables(run);
+    if (error == cudaSuccess) error = pass(&problem, &run->device, run->workspace, NULL);
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
         if (tensor_table[tensor].role == role) error = copy_tensor(run, tensor, cudaMemcpyDeviceToHost);
     return error;
 }
 
-cudaError_t run_forward(struct run *run, const struct step *step) { return run_pass(run, forward_pass(step), FORWARD_OUTPUT); }
+/* The harness's own forward pass knows no rotary embedding: Q and K are exchanged for rotated ones while it runs. */
+cudaError_t run_forward(struct run *run, const struct step *step) {
+    float *const plain[2] = {run->host[TENSOR_Q], run->host[TENSOR_K]};
+    float *turned[2] = {NULL, NULL};
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < 2 && step->forward == NULL; i++) {
+        turned[i] = rotated(&run->problem, TENSOR_Q + (enum tensor)i, plain[i]);
+        if (turned[i] != NULL) run->host[TENSOR_Q + i] = turned[i];
+    }
+    if (turned[0] != NULL) error = run_upload(run);
+    if (error == cudaSuccess) error = run_pass(run, forward_pass(step), FORWARD_OUTPUT);
+    run->host[TENSOR_Q] = plain[0], run->host[TENSOR_K] = plain[1];
+    if (turned[0] != NULL && error == cudaSuccess) error = run_upload(run);
+    free(turned[0]), free(turned[1]);
+    return error;
+}
 
 cudaError_t run_backward(struct run *run, const struct step *step, bool deterministic) {
     name_buffer(run, TENSOR_O, true), name_buffer(run, TENSOR_L, true); /* inputs from here on */
@@ -155,7 +228,7 @@ static bool all_guard(const unsigned char *band) {
 
 cudaError_t find_broken_guard(const struct run *run, const char **name) {
     *name = NULL;
-    for (int i = 0; i <= WORKSPACE && !run->simulated; i++) {
+    for (int i = 0; i < BUFFERS && !run->simulated; i++) {
         const struct guarded_buffer *buffer = &run->buffers[i];
         if (buffer->base == NULL) continue;
         unsigned char before[GUARD_BYTES], after[GUARD_BYTES];
@@ -206,7 +279,7 @@ static bool choose_sample(const struct problem *p, bool backward, double budget,
         verdict->checked_queries = affordable_rows(budget, forward_cost, queries);
     } else {
         /* Of a pair: S and dP, then dQ or dK and dV, each with its size; and the forward pass. */
-        double row_cost = 4.0 * p->N_kv * p->d, key_cost = 6.0 * p->N_q * p->d;
+        double row_cost = 4.0 * p->N_kv * p->d, key_cost = 6.0 * p->N_q * p->d * p->heads / kv_heads(p);
         bool all = (double)queries * (row_cost + forward_cost) + (double)keys * key_cost <= budget;
         verdict->checked_queries = all ? queries : affordable_rows(0.3 * budget, row_cost, queries);
         verdict->checked_keys = all ? keys : affordable_rows(0.5 * budget, key_cost, keys);
@@ -220,8 +293,10 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     const struct problem *p = &run->problem;
     size_t count = verdict->checked_queries, elements = count * (size_t)p->d;
     double *O_ref = host_doubles(elements), *L_ref = host_doubles(count);
-    double term_size = grouped_forward_rows(p, run->host[TENSOR_Q], run->host[TENSOR_K], run->host[TENSOR_V], verdict->queries,
-                                            count, O_ref, L_ref);
+    float *Q = rotated(p, TENSOR_Q, run->host[TENSOR_Q]), *K = rotated(p, TENSOR_K, run->host[TENSOR_K]);
+    double term_size = reference_forward_rows(p, Q != NULL ? Q : run->host[TENSOR_Q], K != NULL ? K : run->host[TENSOR_K],
+                                              run->host[TENSOR_V], verdict->queries, count, O_ref, L_ref);
+    free(Q), free(K);
     float *O_rows = gather_rows(run, TENSOR_O, verdict->queries, count);
     float *L_rows = gather_rows(run, TENSOR_L, verdict->queries, count);
     double bound = rounding_bound(term_size, p->N_kv);
@@ -255,7 +330,9 @@ static void check_gradient_of(const struct run *run, struct verdict *verdict, en
 /* term_size: of the scores of the rows compared, from check_forward(). */
 static void check_backward(const struct run *run, struct verdict *verdict, bool all, double term_size) {
     const struct problem *p = &run->problem;
-    const float *Q = run->host[TENSOR_Q], *K = run->host[TENSOR_K], *V = run->host[TENSOR_V], *dO = run->host[TENSOR_dO];
+    float *own_Q = rotated(p, TENSOR_Q, run->host[TENSOR_Q]), *own_K = rotated(p, TENSOR_K, run->host[TENSOR_K]);
+    const float *Q = own_Q != NULL ? own_Q : run->host[TENSOR_Q], *K = own_K != NULL ? own_K : run->host[TENSOR_K];
+    const float *V = run->host[TENSOR_V], *dO = run->host[TENSOR_dO];
     size_t d = (size_t)p->d, rows = tensor_rows(p, TENSOR_Q);
     double *O_ref = host_doubles(rows * d), *L_ref = host_doubles(rows), *D_ref = host_doubles(rows);
     if (all) {
@@ -272,6 +349,13 @@ static void check_backward(const struct run *run, struct verdict *verdict, bool 
     reference_backward_rows(p, Q, K, V, dO, L_ref, D_ref, verdict->queries, verdict->checked_queries, dQ_ref, dQ_size);
     reference_backward_keys(p, Q, K, V, dO, L_ref, D_ref, verdict->keys, verdict->checked_keys, dK_ref, dV_ref, dK_size,
                             dV_size);
+    if (p->rotary != NOT_ROTARY) {
+        rotate_rows(p, TENSOR_dQ, verdict->queries, verdict->checked_queries, dQ_ref, true, false);
+        rotate_rows(p, TENSOR_dQ, verdict->queries, verdict->checked_queries, dQ_size, true, true);
+        rotate_rows(p, TENSOR_dK, verdict->keys, verdict->checked_keys, dK_ref, true, false);
+        rotate_rows(p, TENSOR_dK, verdict->keys, verdict->checked_keys, dK_size, true, true);
+    }
+    free(own_Q), free(own_K);
     check_gradient_of(run, verdict, TENSOR_dQ, dQ_ref, dQ_size, rounding_bound(term_size, p->N_kv));
     check_gradient_of(run, verdict, TENSOR_dK, dK_ref, dK_size, rounding_bound(term_size, p->N_q));
     check_gradient_of(run, verdict, TENSOR_dV, dV_ref, dV_size, rounding_bound(term_size, p->N_q));

@@ -14,8 +14,9 @@ struct guarded_buffer {
     size_t bytes;
 };
 
+enum table { TABLE_STARTS, TABLE_LENGTHS, TABLE_PAGES, TABLES };
 struct run {
-    struct problem problem;
+    struct problem problem; /* its pointers are the host's */
     enum input_kind input;
     bool backward;             /* the tensors of the backward pass are there, too */
     bool simulated;            /* the device is the simulated one */
@@ -23,7 +24,9 @@ struct run {
     struct tensors device;
     void *workspace;
     size_t workspace_bytes;
-    struct guarded_buffer buffers[TENSOR_COUNT + 1]; /* the last one is the workspace */
+    void *tables[TABLES]; /* on the device; NULL where the problem has none */
+    int *own_pages;       /* the host's block table; NULL where there is none */
+    struct guarded_buffer buffers[TENSOR_COUNT + 1 + TABLES]; /* of the tensors, of the workspace, of the tables */
 };
 
 bool device_is_simulated(void);
@@ -33,6 +36,9 @@ bool device_is_simulated(void);
 cudaError_t run_create(struct run *run, const struct step *step, const struct problem *problem, enum input_kind kind,
                        uint64_t seed);
 void run_destroy(struct run *run);
+
+/* The problem as a step sees it: its tables are on the device. */
+struct problem device_problem(const struct run *run);
 
 /* Copy the inputs to the device again, after a change on the host. */
 cudaError_t run_upload(const struct run *run);

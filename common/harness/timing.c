@@ -30,10 +30,11 @@ static cudaError_t make_flush(struct flush *flush) {
 
 static cudaError_t time_once(struct run *run, attention_pass *const passes[2], const struct flush *flush, cudaEvent_t start,
                              cudaEvent_t stop, float *milliseconds) {
+    struct problem problem = device_problem(run);
     cudaError_t error = cudaMemsetAsync(flush->buffer, 0, flush->bytes, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(start, NULL);
     for (int i = 0; i < 2 && error == cudaSuccess; i++)
-        if (passes[i] != NULL) error = passes[i](&run->problem, &run->device, run->workspace, NULL);
+        if (passes[i] != NULL) error = passes[i](&problem, &run->device, run->workspace, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(stop, NULL);
     if (error == cudaSuccess) error = cudaEventSynchronize(stop);
     if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, start, stop);
