@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 
+#include "border.h"
 #include "run.h"
 #include "shapes.h"
 
@@ -45,9 +46,9 @@ static inline struct problem problem_for(const struct step *step, const struct s
 }
 
 static inline const char *describe(const struct problem *p) {
-    static char text[160];
-    snprintf(text, sizeof text, "batch %d, heads %d on %d, %d queries, %d keys, d %d, scale %g%s", p->batch, p->heads, kv_heads(p),
-             p->N_q, p->N_kv, p->d, (double)p->scale, p->causal ? ", causal" : "");
+    static char text[400];
+    snprintf(text, sizeof text, "batch %d, heads %d on %d, %d queries, %d keys, d %d, scale %g%s%s, %s", p->batch, p->heads, kv_heads(p),
+             p->N_q, p->N_kv, p->d, (double)p->scale, p->causal ? ", causal" : "", variants_text(p), dtype_names[p->dtype]);
     return text;
 }
 

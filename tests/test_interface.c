@@ -42,7 +42,7 @@ Test(interface, fields_describe_the_struct) {
         cr_assert_geq(f->offset, end, "%s", f->name);
         end = f->offset + bytes;
     }
-    cr_assert_eq(count, 23);
+    cr_assert_eq(count, 38);
     cr_assert_leq(end, attention_call_bytes());
     cr_assert_eq(attention_call_bytes(), sizeof(struct attention_call));
 }

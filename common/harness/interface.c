@@ -21,11 +21,16 @@ enum {
 #define FIELD(member, type)                                                                                                    \
     { #member, type, offsetof(struct attention_call, member) }
 static const struct attention_field fields[] = {
-    FIELD(bytes, "size_t"), FIELD(step, "int"),          FIELD(pass, "int"),       FIELD(dtype, "int"),  FIELD(batch, "int"),
-    FIELD(heads, "int"),    FIELD(N_q, "int"),           FIELD(N_kv, "int"),       FIELD(d, "int"),      FIELD(heads_kv, "int"),
-    FIELD(causal, "int"),   FIELD(scale, "float"),       FIELD(Q, "pointer"),      FIELD(K, "pointer"),  FIELD(V, "pointer"),
-    FIELD(O, "pointer"),    FIELD(L, "pointer"),         FIELD(dO, "pointer"),     FIELD(dQ, "pointer"), FIELD(dK, "pointer"),
-    FIELD(dV, "pointer"),   FIELD(workspace, "pointer"), FIELD(stream, "pointer"), {NULL, NULL, 0},
+    FIELD(bytes, "size_t"),   FIELD(step, "int"),           FIELD(pass, "int"),         FIELD(dtype, "int"),
+    FIELD(batch, "int"),      FIELD(heads, "int"),          FIELD(N_q, "int"),          FIELD(N_kv, "int"),
+    FIELD(d, "int"),          FIELD(heads_kv, "int"),       FIELD(causal, "int"),       FIELD(scale, "float"),
+    FIELD(Q, "pointer"),      FIELD(K, "pointer"),          FIELD(V, "pointer"),        FIELD(O, "pointer"),
+    FIELD(L, "pointer"),      FIELD(dO, "pointer"),         FIELD(dQ, "pointer"),       FIELD(dK, "pointer"),
+    FIELD(dV, "pointer"),     FIELD(workspace, "pointer"),  FIELD(stream, "pointer"),   FIELD(windowed, "int"),
+    FIELD(left, "int"),       FIELD(right, "int"),          FIELD(softcap, "float"),    FIELD(alibi, "int"),
+    FIELD(dropout, "float"),  FIELD(dropout_seed, "size_t"), FIELD(rotary, "int"),      FIELD(starts, "pointer"),
+    FIELD(sequences, "int"),  FIELD(longest, "int"),        FIELD(lengths, "pointer"),  FIELD(pages, "pointer"),
+    FIELD(page_size, "int"),  FIELD(page_count, "int"),     {NULL, NULL, 0},
 };
 const struct attention_field *attention_fields(void) { return fields; }
 size_t attention_call_bytes(void) { return sizeof(struct attention_call); }
@@ -55,6 +60,10 @@ unsigned attention_step_dtypes(int step) {
     return types;
 }
 
+unsigned attention_step_variants(int step) {
+    return step_at(step) != NULL ? step_at(step)->variants | (step_at(step)->grouped_heads ? 128u : 0u) : 0;
+}
+
 int attention_step_find(const char *name) {
     size_t length = name != NULL ? strlen(name) : 0;
     for (int i = 0; i < STEP_COUNT && name != NULL; i++) {
@@ -76,7 +85,22 @@ static struct problem problem_of(const struct attention_call *call) {
                             .d = call->d,
                             .heads_kv = call->heads_kv,
                             .causal = call->causal != 0,
-                            .scale = call->scale};
+                            .scale = call->scale,
+                            .windowed = call->windowed != 0,
+                            .left = call->left,
+                            .right = call->right,
+                            .softcap = call->softcap,
+                            .alibi = call->alibi != 0,
+                            .dropout = call->dropout,
+                            .dropout_seed = call->dropout_seed,
+                            .rotary = (enum rotary)call->rotary,
+                            .starts = call->starts,
+                            .sequences = call->sequences,
+                            .longest = call->longest,
+                            .lengths = call->lengths,
+                            .pages = call->pages,
+                            .page_size = call->page_size,
+                            .page_count = call->page_count};
 }
 
 const char *attention_refuses(const struct attention_call *call) {
@@ -85,6 +109,9 @@ const char *attention_refuses(const struct attention_call *call) {
     if (step == NULL) return "there is no such step";
     if (pass_of(step, call->pass) == NULL) return "this step has no such pass";
     if (call->dtype < 0 || call->dtype >= DTYPES) return "there is no such data type";
+    if (call->rotary < NOT_ROTARY || call->rotary > HALVED) return "there is no such rotary embedding";
+    if ((call->pages != NULL) != (call->lengths != NULL) || (call->pages != NULL && call->page_count < 1))
+        return "a cache in pages needs pages, lengths and page_count";
     struct problem problem = problem_of(call);
     struct passes passes = {.forward = call->pass == ATTENTION_FORWARD,
                             .backward = call->pass != ATTENTION_FORWARD,

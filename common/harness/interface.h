@@ -34,6 +34,18 @@ struct attention_call {
     void *workspace;       /* attention_workspace_bytes(), contents undefined; calls that may run at the same time need
                                 one each */
     void *stream;          /* a cudaStream_t; NULL is the default one */
+    /* Variants, as in struct problem of attention.h; all zero for the plain problem. */
+    int windowed, left, right; /* 0 or 1; both at most N_q + N_kv */
+    float softcap;
+    int alibi; /* 0 or 1 */
+    float dropout;
+    size_t dropout_seed;
+    int rotary;                   /* 0 none, 1 interleaved, 2 halved */
+    const void *starts;           /* (sequences + 1) ints on the device: packed sequences */
+    int sequences, longest;
+    const void *lengths, *pages;  /* (batch) and (batch, ceil(N_kv / page_size)) ints on the device; K and V are then pages,
+                                     (page_count, heads_kv, page_size, d) */
+    int page_size, page_count;
 };
 
 /* The members of struct attention_call, for callers without this header; the one after the last has no name. */
@@ -60,8 +72,13 @@ int attention_step_has(int step, int pass);
 /* The data types that the step takes, as a sum of 1 << dtype; 0 where there is no such step. */
 unsigned attention_step_dtypes(int step);
 
-/* Why this call cannot be done, as a sentence for its user; NULL when it can. Tensors are not looked at. The text lasts
- * until the next call of this library in the same thread. */
+/* What the step takes beyond the plain problem, as a sum: 1 window, 2 softcap, 4 ALiBi, 8 dropout, 16 rotary embedding, 32 packed
+ * sequences, 64 pages, 128 fewer heads of K and V than of Q; 0 where there is no such step. */
+unsigned attention_step_variants(int step);
+
+/* Why this call cannot be done, as a sentence for its user; NULL when it can. Tensors are not looked at. What
+ * stands in starts, lengths and pages is not looked at either: a number that leads outside of a tensor is an access outside of it. The
+ * text lasts until the next call of this library in the same thread. */
 const char *attention_refuses(const struct attention_call *call);
 
 /* Bytes of device memory that the call needs beyond its tensors; 0 when none, or when it is refused. */

@@ -4,6 +4,7 @@
 
     O = attention(Q, K, V, step="06", causal=True)                # backward by the last step that has one
     O = attention(Q, K, V, step="04", backward="08", causal=True)
+    O = attention(Q, K, V, step="15", causal=True, window=(1024, 0), dropout=0.1, dropout_seed=7)  # attention_steps.py
 
 Q is (batch, heads, N_q, d), K and V are (batch, heads, N_kv, d), float32 on one CUDA device; as with
 torch.nn.functional.scaled_dot_product_attention, except that a causal mask is aligned to the bottom right corner when
@@ -21,11 +22,11 @@ import attention_steps
 
 class StepAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, Q, K, V, step, backward, causal, scale, deterministic):
-        O, L = step.forward(Q, K, V, causal=causal, scale=scale)
+    def forward(ctx, Q, K, V, step, backward, causal, scale, deterministic, variants):
+        O, L = step.forward(Q, K, V, causal=causal, scale=scale, **variants)
         ctx.save_for_backward(Q, K, V, O, L)
         ctx.mark_non_differentiable(L)
-        ctx.step, ctx.causal, ctx.scale, ctx.deterministic = backward, causal, scale, deterministic
+        ctx.step, ctx.causal, ctx.scale, ctx.deterministic, ctx.variants = backward, causal, scale, deterministic, variants
         return O, L
 
     @staticmethod
@@ -38,8 +39,9 @@ class StepAttention(torch.autograd.Function):
             causal=ctx.causal,
             scale=ctx.scale,
             deterministic=ctx.deterministic,
+            **ctx.variants,
         )
-        return *gradients, None, None, None, None, None
+        return *gradients, None, None, None, None, None, None
 
 
 def as_steps_take_it(tensor):
@@ -48,22 +50,27 @@ def as_steps_take_it(tensor):
     return tensor if tensor.data_ptr() % attention_steps.ALIGNMENT == 0 else tensor.clone()
 
 
-def choose(library, step, ability, dtype):
-    """The step of that name, number or Step; the last one that can do it in this type when it is None."""
+def choose(library, step, ability, Q, K, causal, scale, variants):
+    """The step of that name, number or Step; the last one that does not refuse the problem when it is None."""
     if step is None:
-        return [other for other in library.steps() if getattr(other, ability) and dtype in other.dtypes][-1]
+        able = [other for other in library.steps() if getattr(other, ability) and Q.dtype in other.dtypes]
+        able = [other for other in able if other.refuses(Q, K, causal, scale, **variants) is None]
+        if not able:
+            raise ValueError("no step of the library takes this problem")
+        return able[-1]
     return step if isinstance(step, attention_steps.Step) else library.step(step)
 
 
-def attention(Q, K, V, step=None, backward=None, causal=False, scale=None, library=None, deterministic=False):
+def attention(Q, K, V, step=None, backward=None, causal=False, scale=None, library=None, deterministic=False, **variants):
     """softmax(scale Q K^T) V by one step, its gradients by another. Returns O."""
     if library is None:
         known = next((s for s in (step, backward) if isinstance(s, attention_steps.Step)), None)
         library = known.library if known else attention_steps.load()
     attention_steps.check_types(Q=Q, K=K, V=V)
-    step, backward = choose(library, step, "has_forward", Q.dtype), choose(library, backward, "has_backward", Q.dtype)
+    problem = Q, K, causal, scale, variants
+    step, backward = choose(library, step, "has_forward", *problem), choose(library, backward, "has_backward", *problem)
     if not backward.has_backward:
         raise NotImplementedError(f"{backward.name} has no backward pass")
     tensors = [as_steps_take_it(tensor) for tensor in (Q, K, V)]
-    O, _ = StepAttention.apply(*tensors, step, backward, causal, scale, deterministic)
+    O, _ = StepAttention.apply(*tensors, step, backward, causal, scale, deterministic, variants)
     return O
