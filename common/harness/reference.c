@@ -23,10 +23,9 @@ static double *allocate(size_t count) {
     return values;
 }
 
-struct sight sight_of_query(const struct problem *problem, size_t row) {
-    size_t heads = (size_t)problem->heads, head = row / (size_t)problem->N_q, batch = head / heads;
-    size_t head_kv = batch * (size_t)kv_heads(problem) + head % heads / (heads / (size_t)kv_heads(problem));
-    long long i = (long long)(row % (size_t)problem->N_q), N_q = problem->N_q, N_kv = problem->N_kv, start = 0;
+/* Query i of `head`, which reads head_kv of K and V. */
+static struct sight sight_within(const struct problem *problem, size_t batch, size_t head, size_t head_kv, long long i) {
+    long long N_q = problem->N_q, N_kv = problem->N_kv, start = 0;
     struct sight sight = {.head = head};
     if (problem->lengths != NULL) N_kv = problem->lengths[batch];
     if (problem->starts != NULL) {
@@ -44,6 +43,11 @@ struct sight sight_of_query(const struct problem *problem, size_t row) {
     sight.keys = end > first ? (size_t)(end - first) : 0;
     sight.first_row = head_kv * (size_t)problem->N_kv + (size_t)(start + first);
     return sight;
+}
+
+struct sight sight_of_query(const struct problem *problem, size_t row) {
+    size_t heads = (size_t)problem->heads, heads_kv = (size_t)kv_heads(problem), head = row / (size_t)problem->N_q, batch = head / heads;
+    return sight_within(problem, batch, head, batch * heads_kv + head % heads / (heads / heads_kv), (long long)(row % (size_t)problem->N_q));
 }
 
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
@@ -209,12 +213,14 @@ static void backward_key_row(const struct problem *problem, const float *Q, cons
                              double *dV_size) {
     size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, head_kv = key_row / (size_t)problem->N_kv;
     size_t group = (size_t)(problem->heads / kv_heads(problem)); /* query heads, whose rows follow each other */
+    size_t batch = head_kv / (size_t)kv_heads(problem), head = head_kv * group;
     const float *k = K + key_row * d, *v = V + key_row * d;      /* (d) each */
     double scale = (double)problem->scale;
 
     for (size_t c = 0; c < d; c++) dK_row[c] = dV_row[c] = dK_size[c] = dV_size[c] = 0;
     for (size_t row = head_kv * group * N_q; row < (head_kv + 1) * group * N_q; row++) {
-        struct sight sight = sight_of_query(problem, row);
+        if (row == (head + 1) * N_q) head++;
+        struct sight sight = sight_within(problem, batch, head, head_kv, (long long)(row - head * N_q));
         if (key_row < sight.first_row || key_row >= sight.first_row + sight.keys) continue;
         struct pair pair = backward_pair(problem, &sight, sight.first + (long long)(key_row - sight.first_row), Q + row * d, k, v,
                                          dO + row * d, L[row], D[row]);
