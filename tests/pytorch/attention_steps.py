@@ -211,20 +211,28 @@ class Step:
             raise ValueError(f"{self.name}: {reason}")
 
     def launch(self, pass_, tensors, causal, scale, workspace, variants):
-        Q, K = tensors["Q"], tensors["K"]
+        self.prepared(pass_, tensors, causal, scale, workspace, variants)()
+
+    def prepared(self, pass_, tensors, causal=False, scale=None, workspace=None, variants=None):
+        """A function that enqueues the pass on these tensors, by their names, and looks at nothing any more: for timing."""
+        Q, K, variants = tensors["Q"], tensors["K"], variants or {}
         bytes_needed = self.workspace_bytes(Q, K, causal, scale, **variants)
         if workspace is None:
             workspace = torch.empty(bytes_needed, dtype=torch.uint8, device=Q.device)
         else:
             check_workspace(workspace, bytes_needed, Q.device)
-        # The library launches on the thread's current device. Memory that is dropped here is handed out again only to
-        # work that follows on the same stream.
-        with torch.cuda.device(Q.device):
-            pointers = {name: tensor.data_ptr() for name, tensor in tensors.items()}
-            pointers |= {"workspace": workspace.data_ptr(), "stream": torch.cuda.current_stream(Q.device).cuda_stream}
-            call = self.call(Q, K, causal, scale, variants, pass_, pointers)
-            error = self.library.functions.attention_run(ctypes.byref(call))
-        self.library.check(error, f"{self.name} {('forward', 'backward', 'deterministic backward')[pass_]}")
+        pointers = {name: tensor.data_ptr() for name, tensor in tensors.items()} | {"workspace": workspace.data_ptr()}
+        call = self.call(Q, K, causal, scale, variants, pass_, pointers)
+
+        def run(kept=(tensors, workspace, variants)):
+            # The library launches on the thread's current device. Memory that is dropped here is handed out again only to
+            # work that follows on the same stream.
+            with torch.cuda.device(Q.device):
+                call.stream = torch.cuda.current_stream(Q.device).cuda_stream
+                error = self.library.functions.attention_run(ctypes.byref(call))
+            self.library.check(error, f"{self.name} {('forward', 'backward', 'deterministic backward')[pass_]}")
+
+        return run
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------

@@ -80,6 +80,63 @@ class Refusals(unittest.TestCase):
         self.assertIn(b"layout", functions.attention_refuses(ctypes.byref(call)))
 
 
+class Variants(unittest.TestCase):
+    """What a step that takes variants refuses: numbers that make no sense, and tables that lead outside of the tensors."""
+
+    def setUp(self):
+        able = [step for step in attention_steps.load().steps() if {"window", "starts"} <= set(step.variants)]
+        paged = [step for step in attention_steps.load().steps() if "pages" in step.variants]
+        if not able or not paged:
+            self.skipTest("no step takes variants")
+        self.step, self.paged = able[-1], paged[-1]
+        self.Q, self.K = tensor(1, 2, 10, 16, dtype=torch.bfloat16), tensor(1, 2, 10, 16, dtype=torch.bfloat16)
+
+    def refused(self, message, **variants):
+        with self.assertRaisesRegex(ValueError, message):
+            self.step.forward(self.Q, self.K, self.K, **variants)
+
+    def test_numbers(self):
+        self.refused("window -1,0 is not supported", window=(-1, 0))
+        self.refused("dropout 1 is not supported", dropout=1.0)
+        self.refused("softcap -2 is not supported", softcap=-2.0)
+        self.refused("^rotary must be", rotary="both")
+        self.refused("^lengths need pages", lengths=[1])
+
+    def test_starts(self):
+        ints = lambda *numbers: torch.tensor(numbers, dtype=torch.int32, device="cuda")
+        for wrong in (ints(0, 5), ints(1, 10), ints(0, 6, 5, 10), ints(0, 11), ints(10)):
+            self.refused("^starts must begin with 0", starts=wrong)
+        with self.assertRaisesRegex(TypeError, "^starts must be torch.int32"):
+            self.step.forward(self.Q, self.K, self.K, starts=ints(0, 10).long())
+        self.step.forward(self.Q, self.K, self.K, starts=ints(0, 4, 4, 10))
+
+    def test_pages(self):
+        ints = lambda *numbers: torch.tensor(numbers, dtype=torch.int32, device="cuda")
+        Q, pool = self.Q[:, :, :4].contiguous(), tensor(3, 2, 16, 16, dtype=torch.bfloat16)
+        good = dict(lengths=ints(20), pages=ints(2, 0).view(1, 2))
+        self.paged.forward(Q, pool, pool, **good)
+        self.paged.forward(Q, pool, pool, lengths=ints(16), pages=ints(2, -1).view(1, 2))
+        for wrong, message in ((dict(lengths=ints(33)), "^lengths must be"), (dict(lengths=ints(-1)), "^lengths must be"),
+                               (dict(pages=ints(2, 3).view(1, 2)), "^pages must be"), (dict(pages=ints(2, -1).view(1, 2)), "^pages must be")):
+            with self.assertRaisesRegex(ValueError, message):
+                self.paged.forward(Q, pool, pool, **(good | wrong))
+
+    def test_autograd(self):
+        """The gradients of a windowed attention with dropout are those of the step's own backward pass."""
+        variants = dict(window=(3, 0), dropout=0.25, dropout_seed=11, softcap=5.0)
+        steps = [s for s in attention_steps.load().steps() if s.has_forward and s.has_backward and {"window", "dropout"} <= set(s.variants)]
+        if not steps:
+            self.skipTest("no step takes them in both passes")
+        Q, K, V = (x.clone().requires_grad_() for x in (self.Q, self.K, self.K))
+        O = attention(Q, K, V, step=steps[-1], backward=steps[-1], causal=True, **variants)
+        dO = torch.ones_like(O)
+        dQ, dK, dV = torch.autograd.grad(O, (Q, K, V), dO)
+        own_O, L = steps[-1].forward(self.Q, self.K, self.K, causal=True, **variants)
+        own = steps[-1].backward(self.Q, self.K, self.K, own_O, L, dO, causal=True, **variants)
+        for got, expected in zip((dQ, dK, dV), own, strict=True):
+            torch.testing.assert_close(got, expected, rtol=1e-2, atol=1e-3)  # dQ is summed in any order
+
+
 class Autograd(unittest.TestCase):
     def setUp(self):
         self.Q, self.K, self.V = tensor(2, 3, 20, 32), tensor(2, 3, 30, 32), tensor(2, 3, 30, 32)

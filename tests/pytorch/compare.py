@@ -175,10 +175,10 @@ def gradients_of_products(Q, K, V, dO, causal, scale):
     return torch.autograd.grad(P @ of_each_head(Q, V), (Q, K, V), dO.double())
 
 
-def last_forward(step, Q, K):
+def last_forward(step, Q, K, causal=False, variants=None):
     """The last step that makes O and L of these."""
     able = [other for other in step.library.steps() if other.has_forward and Q.dtype in other.dtypes]
-    return [other for other in able if other.refuses(Q, K) is None][-1]
+    return [other for other in able if other.refuses(Q, K, causal, **(variants or {})) is None][-1]
 
 
 def gradients_on_nan(step, Q, K, V, O, L, dO, causal, scale, deterministic):

@@ -17,6 +17,7 @@ python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is No
 python3 -c 'import torch, sys; sys.exit(torch.version.cuda is None)' || skip "the torch of this python3 is without CUDA"
 status=0
 python3 compare.py || status=1
+python3 compare_variants.py || status=1
 python3 check_binding.py || status=1
 python3 train.py || status=1
 exit $status
