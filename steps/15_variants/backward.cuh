@@ -12,6 +12,8 @@
 #include "ptx.cuh"
 #include "tensor.cuh"
 
+namespace bwd { // chapter 15's forward pass has functions of the same names
+
 constexpr int ROW_PAD = 128; // dQ_sum, L2 and D have rows up to a multiple of this
 
 // D >= d: width of the tiles. Br query rows and Bc keys in a tile. The warps of a block divide each product into rows of
@@ -162,5 +164,7 @@ struct split_barrier {
         while (!__mbarrier_test_wait_parity(barrier, phase % 2 != 0)) continue;
     }
 };
+
+} // namespace bwd
 
 #endif

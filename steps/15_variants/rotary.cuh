@@ -42,20 +42,32 @@ static __global__ void fill_rotary_table(float2 *table, // (positions, d / 2)
     table[i] = make_float2(cospif(angle), sinpif(angle));
 }
 
-// x in column `col` after the turn; y: the other element of its pair.
-template <bool BACK = false>
-__device__ __forceinline__ float turned(const problem &p, float x, float y, int col, float2 turn) {
-    bool second = p.rotary == problem::INTERLEAVED ? col % 2 : col >= p.d / 2;
-    return x * turn.x + (second != BACK ? y : -y) * turn.y;
-}
-
-// The pair of a column, and the column of the pair's other element. Four columns from a multiple of 4 on have their others in four
-// neighbouring columns, as d is a multiple of 8.
+// For four columns from col on, a multiple of 4: the first one's pair, and where the other elements of their pairs begin. Those are
+// neighbours too, as d is a multiple of 8; where interleaved, they are the four themselves.
 __device__ __forceinline__ int pair_of(const problem &p, int col) {
     return p.rotary == problem::INTERLEAVED ? col / 2 : col < p.d / 2 ? col : col - p.d / 2;
 }
-__device__ __forceinline__ int partner_of(const problem &p, int col) {
-    return p.rotary == problem::INTERLEAVED ? col ^ 1 : col < p.d / 2 ? col + p.d / 2 : col - p.d / 2;
+__device__ __forceinline__ int partners_of(const problem &p, int col) {
+    return p.rotary == problem::INTERLEAVED ? col : col < p.d / 2 ? col + p.d / 2 : col - p.d / 2;
+}
+
+// x[0..3], columns col to col + 3 of a row, turned, or turned BACK. y: the columns from partners_of(col) on.
+template <bool BACK>
+__device__ __forceinline__ void turn_four(const problem &p, float (&x)[4], const float (&y)[4], int col,
+                                          const float2 *turns) {     // (d / 2), of the row's position
+    const float4 *pairs = (const float4 *)(turns + pair_of(p, col)); // each has two pairs
+    float4 a = pairs[0];
+    if (p.rotary == problem::INTERLEAVED) {
+        float2 low = make_float2(x[0], x[1]), high = make_float2(x[2], x[3]);
+        float sine0 = BACK ? -a.y : a.y, sine1 = BACK ? -a.w : a.w;
+        x[0] = low.x * a.x - low.y * sine0, x[1] = low.y * a.x + low.x * sine0;
+        x[2] = high.x * a.z - high.y * sine1, x[3] = high.y * a.z + high.x * sine1;
+    } else {
+        float4 b = pairs[1];
+        float sign = (col < p.d / 2) != BACK ? -1.0f : 1.0f; // the first of a pair takes sin from the second
+        x[0] = x[0] * a.x + sign * y[0] * a.y, x[1] = x[1] * a.z + sign * y[1] * a.w;
+        x[2] = x[2] * b.x + sign * y[2] * b.y, x[3] = x[3] * b.z + sign * y[3] * b.w;
+    }
 }
 
 // Columns col to col + 7 of a row, rotated and rounded to 16 bits. col is a multiple of 8.
@@ -63,25 +75,15 @@ template <class T>
 __device__ __forceinline__ uint4 rotated_chunk(const T *row,                 // (d)
                                                int col, const float2 *turns, // (d / 2), of the row's position
                                                const problem &p) {
-    bool interleaved = p.rotary == problem::INTERLEAVED;
-    uint4 chunk = *(const uint4 *)(row + col);
-    const T *x = (const T *)&chunk;
     uint32_t rounded[4];
 #pragma unroll
-    for (int i = 0; i < 8; i += 4) {
-        uint2 partners = *(const uint2 *)(row + (interleaved ? col + i : partner_of(p, col + i)));
-        const T *y = (const T *)&partners;
-        const float4 *pairs = (const float4 *)(turns + pair_of(p, col + i)); // two pairs; four where halved
-        float4 a = pairs[0], b = pairs[interleaved ? 0 : 1];
-        float2 low = make_float2(a.x, a.y), high = make_float2(a.z, a.w);
-        float2 turn[4] = {low, interleaved ? low : high, interleaved ? high : make_float2(b.x, b.y),
-                          make_float2(b.z, b.w)};
-        float z[4];
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            z[j] = turned(p, (float)x[i + j], interleaved ? (float)y[j ^ 1] : (float)y[j], col + i + j, turn[j]);
-        rounded[i / 2] = pack<T>(z[0], z[1]);
-        rounded[i / 2 + 1] = pack<T>(z[2], z[3]);
+    for (int i = 0; i < 8; i += 4) { // 8 bytes and their partners
+        uint2 own = *(const uint2 *)(row + col + i), other = *(const uint2 *)(row + partners_of(p, col + i));
+        const T *a = (const T *)&own, *b = (const T *)&other;
+        float x[4] = {(float)a[0], (float)a[1], (float)a[2], (float)a[3]};
+        float y[4] = {(float)b[0], (float)b[1], (float)b[2], (float)b[3]};
+        turn_four<false>(p, x, y, col + i, turns);
+        rounded[i / 2] = pack<T>(x[0], x[1]), rounded[i / 2 + 1] = pack<T>(x[2], x[3]);
     }
     return make_uint4(rounded[0], rounded[1], rounded[2], rounded[3]);
 }

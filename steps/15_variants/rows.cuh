@@ -2,6 +2,10 @@
 #ifndef ROWS_CUH
 #define ROWS_CUH
 
+#include "backward.cuh"
+
+namespace bwd {
+
 // D = rowsum(dO o O) and L2 = L log2(e), +inf for a row that attends to no key: its P is 2^(S - inf) = 0. D_MAX / 8 threads
 // per row, padded rows too; zeroes dQ_sum.
 template <class T, int D_MAX>
@@ -47,5 +51,7 @@ static __global__ void postprocess(const float *dQ_sum, T *dQ, int padded, probl
     *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
     if (row + 8 < p.N_q) *(uint4 *)(to + (size_t)8 * p.d) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
 }
+
+} // namespace bwd
 
 #endif
