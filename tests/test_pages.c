@@ -30,7 +30,7 @@ static struct run paged_run(struct shape shape, int page_size, const int *length
 }
 
 static const char *describe_pages(const struct problem *p) {
-    static char text[240];
+    static char text[480];
     snprintf(text, sizeof text, "%s, pages of %d, %d splits", describe(p), p->page_size, &decode_splits != NULL ? decode_splits : 0);
     return text;
 }
