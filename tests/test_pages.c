@@ -6,12 +6,6 @@
 
 #define step step_under_test
 
-extern int decode_splits __attribute__((weak)); /* steps/14_decode/splits.cuh */
-
-static void force_splits(int splits) {
-    if (&decode_splits != NULL) decode_splits = splits;
-}
-
 static void needs_pages(void) {
     needs_forward();
     if ((step->variants & PAGES) == 0) cr_skip_test("the step takes no pages");
@@ -63,13 +57,13 @@ static void expect_means(struct run *run) {
 }
 
 /* Every length from 0 on in one batch, so that each position is the last key of some sequence, a page's first or last one included. */
-enum { EVERY = 280 };
 Test(pages, every_length, .init = needs_pages) {
-    int lengths[EVERY];
-    for (int b = 0; b < EVERY; b++) lengths[b] = b;
     for (int i = 0; i < 5; i++) {
+        int page_size = 16 << i, sequences = page_size < 64 ? 80 : page_size + 8, lengths[256 + 8];
+        for (int b = 0; b < sequences; b++) lengths[b] = b;
         force_splits(i % 2 == 0 ? 0 : 3);
-        struct run run = paged_run((struct shape){EVERY, 2, 1 + 3 * i % 8, EVERY - 1, 64, i % 2 == 0, 0.0f, 2}, 16 << i, lengths);
+        struct shape shape = {sequences, 2, 1 + 3 * i % 8, sequences - 1, 64, i % 2 == 0, 0.0f, 2};
+        struct run run = paged_run(shape, page_size, lengths);
         expect_means(&run);
         run_destroy(&run);
     }
@@ -100,6 +94,28 @@ Test(pages, reference, .init = needs_pages) {
         expect_right(&run, step, false, describe_pages(&run.problem));
         run_destroy(&run);
     }
+}
+
+/* Each sequence divides its own tiles over the splits, not those that the table has room for: with the same number of splits O and L have
+ * the bits of the same keys one after the other. */
+Test(pages, own_tiles, .init = needs_pages) {
+    if (&decode_splits == NULL) cr_skip_test("the step has no number of splits to choose");
+    static const int lengths[] = {300};
+    force_splits(3);
+    struct run run = paged_run((struct shape){1, 4, 2, 2000, 64, true, 0.0f, 2}, 32, lengths);
+    struct problem contiguous = problem_for(step, &(struct shape){1, 4, 2, 300, 64, true, 0.0f, 2});
+    struct run same = new_run(step, &contiguous, INPUT_RANDOM);
+    for (enum tensor tensor = TENSOR_Q; tensor <= TENSOR_V; tensor++)
+        for (size_t c = 0; c < tensor_elements(&contiguous, tensor); c++) {
+            size_t head = c / (300 * 64), of_head = c % (300 * 64);
+            same.host[tensor][c] = run.host[tensor][tensor == TENSOR_Q ? c : head * 2000 * 64 + of_head];
+        }
+    cr_assert_eq(run_upload(&same), cudaSuccess);
+    forward(&run, step), forward(&same, step);
+    double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
+    cr_assert(same_bits(&same, TENSOR_O, O) && same_bits(&same, TENSOR_L, L));
+    free(O), free(L);
+    run_destroy(&same), run_destroy(&run);
 }
 
 /* What lies behind a sequence's last key changes nothing, not even the last bit; a key before it does. */
@@ -140,12 +156,12 @@ Test(splits, any_number, .init = needs_splits) {
 }
 
 /* With a split for each tile, and a maximum of its own in each, the parts differ by many orders of magnitude. */
-Test(splits, repeatable, .init = needs_splits) {
-    force_splits(16);
-    struct problem problem = problem_for(step, &(struct shape){1, 4, 2, 1000, 128, true, 20.0f, 2});
+Test(splits, many_splits, .init = needs_splits) {
+    force_splits(40);
+    struct problem problem = problem_for(step, &(struct shape){1, 4, 2, 2500, 128, true, 20.0f, 2});
     struct run run = new_run(step, &problem, INPUT_RANDOM);
     forward(&run, step);
-    expect_right(&run, step, false, "large scores in 16 splits");
+    expect_right(&run, step, false, "large scores in 40 splits");
     double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
     for (int i = 0; i < 3; i++) {
         forward(&run, step);
