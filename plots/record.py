@@ -57,10 +57,12 @@ def options(B, H, N, d, more=""):
 TRUTH = [options(1, 2, 256, 64), options(1, 2, 200, 40), options(1, 3, 320, 48, "--seq-kv 192 --causal"),
          options(1, 2, 160, 128), options(1, 2, 130, 59)]
 TRUTH += [f"{size} --deterministic" for size in TRUTH[:2]]
-# Of steps for few queries, with groups of heads: one split and many, every number of row tiles.
-DECODED = [options(1, 8, 1, 128, "--heads-kv 2 --seq-kv 1000"), options(2, 6, 5, 72, "--heads-kv 2 --seq-kv 450 --causal"),
-           options(1, 4, 8, 64, "--heads-kv 1 --seq-kv 300 --dtype fp16"), options(1, 24, 4, 128, "--heads-kv 1 --seq-kv 200 --causal"),
-           options(4, 16, 2, 64, "--heads-kv 8 --seq-kv 130")]
+# Of steps for few queries, with groups of heads: one split and many, every number of row tiles, pages.
+DECODED = [options(1, 8, 1, 128, "--heads-kv 2 --seq-kv 1000"), options(2, 6, 5, 72, "--heads-kv 2 --seq-kv 2500 --causal"),
+           options(1, 4, 8, 64, "--heads-kv 1 --seq-kv 3000 --dtype fp16"), options(1, 24, 4, 128, "--heads-kv 1 --seq-kv 200 --causal"),
+           options(4, 16, 2, 64, "--heads-kv 8 --seq-kv 130"),
+           options(3, 8, 2, 128, "--heads-kv 2 --seq-kv 2000 --page-size 16 --lengths 2000,0,65"),
+           options(1, 4, 4, 64, "--heads-kv 2 --seq-kv 300 --page-size 64 --lengths 200 --causal")]
 # By the simulated device alone: tilings of other d, a mask whose corner lies on no tile's.
 METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
                    *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),

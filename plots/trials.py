@@ -77,7 +77,7 @@ def knockout(book, file, step, dim, name, what):
     return values[what]
 
 
-DECODED = ("14a_one_block", "14b_split", "14_decode")
+DECODED = ("14a_one_block", "14b_split", "14c_group")
 
 
 def decoded(book, size):

@@ -15,6 +15,12 @@
 extern const struct step *const step_under_test;
 extern const bool is_last_rung; /* else a rung below it, or a failed idea: tested on fewer shapes */
 
+/* The number of splits that a step takes in place of its rule's; 0: the rule's. A step with splits has it (steps/14_decode/splits.cuh). */
+extern int decode_splits __attribute__((weak));
+static inline void force_splits(int splits) {
+    if (&decode_splits != NULL) decode_splits = splits;
+}
+
 /* For .init of a test that runs kernels. */
 static inline void skip_without_device(void) {
     int count = 0;

@@ -1,8 +1,8 @@
-// 14_decode: the query heads that share K and V are rows of one tile.
+// 14_decode: K and V lie in pages, each sequence has its own length.
 //
-// Idea      Q of the heads of a group is one matrix: its rows lie one after the other. A block reads a tile of K and V
-//           once for up to 64 of these rows, so that a key costs its bytes once per group and not once per head.
-// Costs     O(N) memory; a part of O and L per split.
+// Idea      A block looks up in the block table where its keys lie, one tile before it copies them: one lookup per 16 keys. The
+//           mask and the tiles of a split follow the sequence's length, the number of splits N_kv, which the host knows.
+// Costs     O(N) memory; a part of O and L per split; 4 bytes per page.
 // Limiter   The bytes of K and V.
 // Measured  README.md beside this file has the numbers.
 
@@ -20,6 +20,8 @@ constexpr int WARPS = 4, THREADS = WARPS * WARP; // per block
 constexpr int TILE = 16;  // rows of the row tile of one mma; rows past the last one are computed and not stored
 constexpr int Bc = 64;    // keys per tile
 constexpr int STAGES = 3; // tiles of K and of V in shared memory
+constexpr int RUN = 16;   // keys that surely share a page, whose size is a multiple
+static_assert(Bc % RUN == 0 && RUN % 8 == 0, "a tile begins with a run, and a thread knows which run a row is of");
 
 template <int D> constexpr int BLOCKS = D == 64 ? 4 : 2; // per multiprocessor
 
@@ -31,8 +33,28 @@ static_assert(BYTES<128> <= LEAST_SHARED_BYTES_8_0, "the tiles fit into the shar
 static_assert(4 * WARPS * TILE * (PITCH<64> + 2) <= BYTES<64>,
               "what the warps merge fits into the memory of the tiles");
 
+// Start to copy keys [first, first + Bc) of a head of K or V from their pages to a (Bc, D) tile, as copy_rows does from one
+// matrix. `page` has the page of each run. Keys from p.N_kv on become zeros, and their pages are not touched.
+template <int D, class T>
+__device__ __forceinline__ void copy_pages(T *tile,        // (Bc, D)
+                                           const T *pages, // (page_count, heads_kv, page_size, d)
+                                           const int (&page)[Bc / RUN], int first, const problem &p, int head,
+                                           int heads_kv) {
+    constexpr int STEP = 8 * THREADS / D;
+    static_assert(STEP <= RUN, "rows that all threads copy together are of one run");
+    int row = threadIdx.x / (D / 8), col = threadIdx.x % (D / 8) * 8;
+    T *to = tile + place<D>(row, col);
+#pragma unroll
+    for (int r = 0; r < Bc; r += STEP) {
+        int key = first + row + r;
+        size_t from = ((size_t)page[r / RUN] * heads_kv + head) * p.page_size + (key & (p.page_size - 1));
+        bool inside = key < p.N_kv && col < p.d;
+        __pipeline_memcpy_async(to + r * D, inside ? pages + from * p.d + col : pages, 16, inside ? 0 : 16);
+    }
+}
+
 // TILES row tiles per block, 1, 2 or 4: that many warps read the same keys, and the tile's keys are divided by the rest.
-template <int D, int TILES, class T>
+template <int D, int TILES, bool PAGED, class T>
 static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const T *Q,    // (heads, N_q, d)
                                                                            const T *K,    // (heads_kv, N_kv, d)
                                                                            const T *V,    // (heads_kv, N_kv, d)
@@ -53,16 +75,38 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     int rows = min(ROWS, group * p.N_q - of_group), my_row = warp % TILES * TILE + lane / 4; // and 8 rows below
     size_t row0 = head_kv * group * p.N_q + of_group;
     Q += row0 * p.d;
-    K += head_kv * p.N_kv * p.d;
-    V += head_kv * p.N_kv * p.d;
+    int heads_kv = p.heads / group, sequence = blockIdx.y / heads_kv;
+    const int *table = p.pages; // (pages of the sequence)
+    if constexpr (PAGED) {
+        table += (size_t)sequence * ((p.N_kv + p.page_size - 1) / p.page_size);
+        p.N_kv = p.lengths[sequence];
+    } else {
+        K += head_kv * p.N_kv * p.d;
+        V += head_kv * p.N_kv * p.d;
+    }
     int tiles = (p.N_kv + Bc - 1) / Bc, share = (tiles + splits - 1) / splits;
     int first = min(tiles, split * share), last = min(tiles, first + share); // tiles of this block, maybe none
 
+    int page[Bc / RUN], page_bits = __ffs(p.page_size) - 1; // pages of the next tile to copy; log2 of their size
+    auto look_up = [&](int tile) {
+#pragma unroll
+        for (int i = 0; i < Bc / RUN; i++) {
+            int key = tile * Bc + i * RUN;
+            page[i] = tile < last && key < p.N_kv ? table[key >> page_bits] : 0; // the table may end where the keys do
+        }
+    };
+    if constexpr (PAGED) look_up(first);
     auto copy = [&](int tile) {
         if (tile < last) {
             int stage = tile % STAGES * Bc * D;
-            copy_rows<D, Bc, THREADS>(K_smem + stage, K, tile * Bc, p.N_kv, p.d);
-            copy_rows<D, Bc, THREADS>(V_smem + stage, V, tile * Bc, p.N_kv, p.d);
+            if constexpr (PAGED) {
+                copy_pages<D>(K_smem + stage, K, page, tile * Bc, p, head_kv % heads_kv, heads_kv);
+                copy_pages<D>(V_smem + stage, V, page, tile * Bc, p, head_kv % heads_kv, heads_kv);
+                look_up(tile + 1); // arrives while this tile's keys do
+            } else {
+                copy_rows<D, Bc, THREADS>(K_smem + stage, K, tile * Bc, p.N_kv, p.d);
+                copy_rows<D, Bc, THREADS>(V_smem + stage, V, tile * Bc, p.N_kv, p.d);
+            }
         }
         __pipeline_commit(); // an empty one past the last tile, so that the count of the waits below holds
     };
@@ -168,6 +212,12 @@ static cudaError_t divide(const problem *p, division *by) {
     return cudaSuccess;
 }
 
+template <int D, bool PAGED, class T> static auto kernel_for(int rows) {
+    return rows == TILE       ? decode_kernel<D, 1, PAGED, T>
+           : rows == 2 * TILE ? decode_kernel<D, 2, PAGED, T>
+                              : decode_kernel<D, WARPS, PAGED, T>;
+}
+
 static size_t rows_of(const problem *p) { return (size_t)p->batch * p->heads * p->N_q; }
 
 static size_t workspace_bytes(const problem *p) {
@@ -182,9 +232,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
     float *O_part = (float *)workspace, *L_part = O_part + by.splits * rows_of(p) * p->d;
     dim3 blocks(by.splits * by.chunks, p->batch * kv_heads(p));
     return dispatch(p, [&]<int D, class T>() {
-        auto kernel = by.rows == TILE       ? decode_kernel<D, 1, T>
-                      : by.rows == 2 * TILE ? decode_kernel<D, 2, T>
-                                            : decode_kernel<D, WARPS, T>;
+        auto kernel = p->pages ? kernel_for<D, true, T>(by.rows) : kernel_for<D, false, T>(by.rows);
         error = launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K, (const T *)t->V,
                        (T *)t->O, t->L, O_part, L_part, *p, p->heads / kv_heads(p), by.chunks);
         if (by.splits == 1 || error != cudaSuccess) return error;
@@ -195,12 +243,13 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
 
 extern "C" const step step_14_decode = {
     .name = "14_decode",
-    .idea = "split-KV, with the heads of a group as rows of one tile",
+    .idea = "K and V in pages through a block table, a length per sequence",
     .forward = forward,
     .workspace_bytes = workspace_bytes,
     .dtypes = 1 << BF16 | 1 << FP16,
     .d_multiple = 8,
     .grouped_heads = true,
+    .variants = PAGES,
     .most_queries = 8,
     .compute_capability = 80,
 };

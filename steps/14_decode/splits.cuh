@@ -7,22 +7,31 @@
 #include "device.cuh"
 #include "tensor.cuh"
 
-// In units of the time of one tile in every block that runs at once, estimates: till a block's first tile arrives; to
-// start the second kernel; for each split in it.
-constexpr float FILL = 1.0f, START = 2.0f, VISIT = 1.0f / 64;
+// A number of splits to take in place of the rule's; 0: the rule's. Only programs that measure the rule set it, from outside.
+extern "C" {
+inline int decode_splits = 0;
+}
+
+// In units of the time in which each block of a full card receives a tile of K and V: for the first tile of a wave to arrive; for
+// a tile of a block that has the memory to itself; to start the second kernel; for each split in it; for a part of O as
+// large as a tile, to be written and read.
+constexpr float FILL = 1.0f, ALONE = 0.3f, START = 2.0f, VISIT = 1.0f / 64, PART = 2.0f;
 constexpr int MOST_SPLITS = 512;
 
-// The number of splits with the least time: waves of blocks, each as long as the tiles of a split, and what the parts of O
-// cost. One split has `blocks` blocks with `rows` rows each; `slots` blocks run at once.
+// The number of splits with the least time. Memory is what limits a wave that fills the card, latency what limits one of a few
+// blocks; then the parts of O. One split has `blocks` blocks with `rows` rows each; `slots` blocks run at once.
 inline int best_splits(int blocks, int rows, int N_kv, int Bc, int slots) {
     int tiles = ceil_div(N_kv, Bc), best = 1;
     float least = INFINITY;
     for (int s = 1; s <= tiles && s <= MOST_SPLITS; s++) {
-        double waves = ceil((double)blocks * s / slots), parts = 2.0 * s * blocks * rows / ((double)slots * Bc);
-        float time = (float)(waves * (ceil_div(tiles, s) + FILL) + (s > 1 ? START + VISIT * s + parts : 0.0));
+        int full = blocks * s / slots, rest = blocks * s % slots; // full waves, and the blocks of the last one
+        float last = rest > 0 ? fmaxf(ALONE, (float)rest / (float)slots) : 0.0f;
+        float parts = (float)(blocks * s) * (float)rows / ((float)slots * (float)Bc);
+        float time = (float)ceil_div(tiles, s) * ((float)full + last) + FILL * (float)ceil_div(blocks * s, slots);
+        if (s > 1) time += START + VISIT * (float)s + PART * parts;
         if (time < least) least = time, best = s;
     }
-    return best;
+    return decode_splits > 0 ? decode_splits : best;
 }
 
 // O = sum over the splits of 2^(L_s - L) O_s, with 2^L = sum of 2^L_s. One block per row: each warp takes every

@@ -137,6 +137,30 @@ class Variants(unittest.TestCase):
             torch.testing.assert_close(got, expected, rtol=1e-2, atol=1e-3)  # dQ is summed in any order
 
 
+class Pages(unittest.TestCase):
+    def setUp(self):
+        self.step = next((step for step in attention_steps.load().steps() if step.name == "14_decode"), None)
+        if self.step is None:
+            self.skipTest("the library has no chapter 14")
+        self.Q, self.K, self.V = (tensor(*shape, dtype=torch.bfloat16) for shape in ((2, 6, 3, 64), (9, 2, 16, 64), (9, 2, 16, 64)))
+        self.pages = torch.tensor([[3, 0, 8, 5], [7, 1, 2, 99]], dtype=torch.int32, device="cuda")
+        self.lengths = torch.tensor([50, 48], dtype=torch.int32, device="cuda")
+
+    def test_forward(self):
+        """The same keys and values one after the other, per sequence, whose lengths differ."""
+        O, L = self.step.forward(self.Q, self.K, self.V, causal=True, pages=self.pages, lengths=self.lengths)
+        for b, length in enumerate(self.lengths.tolist()):
+            pages = self.pages[b, :(length + 15) // 16].long()
+            K, V = (x[pages].transpose(0, 1).reshape(1, 2, -1, 64)[:, :, :length].contiguous() for x in (self.K, self.V))
+            O_ref, L_ref = self.step.forward(self.Q[b:b + 1], K, V, causal=True)
+            torch.testing.assert_close(O[b:b + 1], O_ref, rtol=2e-2, atol=2e-2)
+            torch.testing.assert_close(L[b:b + 1], L_ref, rtol=1e-5, atol=1e-5)
+
+    def test_step_without_pages(self):
+        with self.assertRaisesRegex(ValueError, "pages and lengths are not supported"):
+            attention_steps.load().step("14c_group").forward(self.Q, self.K, self.V, pages=self.pages, lengths=self.lengths)
+
+
 class Autograd(unittest.TestCase):
     def setUp(self):
         self.Q, self.K, self.V = tensor(2, 3, 20, 32), tensor(2, 3, 30, 32), tensor(2, 3, 30, 32)

@@ -1,0 +1,182 @@
+/* Steps that read K and V in pages through a block table: each sequence has its own length. Also the number of splits, where a step
+ * lets it be chosen: none of the tests may depend on what its rule would take. */
+#include "step_test.h"
+
+#include <math.h>
+
+#define step step_under_test
+
+static void needs_pages(void) {
+    needs_forward();
+    if ((step->variants & PAGES) == 0) cr_skip_test("the step takes no pages");
+}
+
+static void needs_splits(void) {
+    needs_forward();
+    if (&decode_splits == NULL) cr_skip_test("the step has no number of splits to choose");
+}
+
+static struct run paged_run(struct shape shape, int page_size, const int *lengths) {
+    struct problem problem = problem_for(step, &shape);
+    cr_assert_eq(problem.N_q, shape.N_q);
+    problem.page_size = page_size, problem.lengths = lengths;
+    return new_run(step, &problem, INPUT_RANDOM);
+}
+
+static const char *describe_pages(const struct problem *p) {
+    static char text[480];
+    snprintf(text, sizeof text, "%s, pages of %d, %d splits", describe(p), p->page_size, &decode_splits != NULL ? decode_splits : 0);
+    return text;
+}
+
+/* Of a row of Q, O, L: its sequence, and how many of its keys the row attends to. */
+static int sequence_of(const struct problem *p, size_t row) { return (int)(row / (size_t)(p->heads * p->N_q)); }
+static int attended(const struct problem *p, size_t row) {
+    int length = p->lengths[sequence_of(p, row)], keys = p->causal ? (int)(row % (size_t)p->N_q) + 1 + length - p->N_q : length;
+    return keys > 0 ? keys : 0;
+}
+
+/* Q = 0 and V of key j is j + 1: O is the mean over the keys that a row attends to, L the logarithm of their number. A key of padding,
+ * of another page or of another head moves both. Heads differ by an offset that their mean keeps. */
+static void expect_means(struct run *run) {
+    const struct problem *p = &run->problem;
+    size_t d = (size_t)p->d, N_kv = (size_t)p->N_kv, of_head = N_kv * d;
+    for (size_t c = 0; c < tensor_elements(p, TENSOR_Q); c++) run->host[TENSOR_Q][c] = 0.0f;
+    for (size_t c = 0; c < tensor_elements(p, TENSOR_V); c++)
+        run->host[TENSOR_V][c] = (float)(c / d % N_kv + 1) + 1000.0f * (float)(c / of_head % (size_t)kv_heads(p));
+    cr_assert_eq(run_upload(run), cudaSuccess);
+    forward(run, step);
+    for (size_t row = 0; row < tensor_rows(p, TENSOR_Q); row++) {
+        int keys = attended(p, row), head = (int)(row / (size_t)p->N_q) % p->heads;
+        double mean = keys > 0 ? (keys + 1.0) / 2.0 + 1000.0 * (head / (p->heads / kv_heads(p))) : 0.0, L = (double)run->host[TENSOR_L][row];
+        cr_assert(keys > 0 ? fabs(L - log(keys)) <= 1e-5 : isinf(L) && L < 0.0, "%s: L of row %zu, of %d keys, is %g", describe_pages(p), row, keys, L);
+        for (size_t c = 0; c < d; c++)
+            cr_assert(fabs((double)run->host[TENSOR_O][row * d + c] - mean) <= 1.0 / 128.0 * mean, "%s: O of row %zu, of %d keys, is %g, not %g",
+                      describe_pages(p), row, keys, (double)run->host[TENSOR_O][row * d + c], mean);
+    }
+}
+
+/* Every length from 0 on in one batch, so that each position is the last key of some sequence, a page's first or last one included. */
+Test(pages, every_length, .init = needs_pages) {
+    for (int i = 0; i < 5; i++) {
+        int page_size = 16 << i, sequences = page_size < 64 ? 80 : page_size + 8, lengths[256 + 8];
+        for (int b = 0; b < sequences; b++) lengths[b] = b;
+        force_splits(i % 2 == 0 ? 0 : 3);
+        struct shape shape = {sequences, 2, 1 + 3 * i % 8, sequences - 1, 64, i % 2 == 0, 0.0f, 2};
+        struct run run = paged_run(shape, page_size, lengths);
+        expect_means(&run);
+        run_destroy(&run);
+    }
+}
+
+/* Groups of 1, 3 and 8, 1 to 8 queries, all sizes of pages, with and without a mask, and a table that is longer than any sequence. More
+ * splits than tiles leave splits without a key: each sequence divides its own tiles. */
+Test(pages, groups_and_queries, .init = needs_pages) {
+    static const int groups[] = {1, 3, 8}, lengths[] = {0, 1, 65, 300, 15, 16, 17};
+    for (int i = 0; i < 3 * 8 * 2; i++) {
+        int heads_kv = 1 + i % 2, group = groups[i % 3], N_q = 1 + i / 3 % 8;
+        force_splits((const int[]){0, 1, 2, 5, 9}[i % 5]);
+        struct run run = paged_run((struct shape){7, heads_kv * group, N_q, 700, i % 4 < 2 ? 128 : 40, i >= 24, 0.0f, heads_kv}, 16 << i % 5, lengths);
+        expect_means(&run);
+        run_destroy(&run);
+    }
+}
+
+/* Random scores against the reference, which knows nothing of pages; two row tiles, four, and two blocks for a group. */
+Test(pages, reference, .init = needs_pages) {
+    static const struct shape shapes_of_groups[] = {{3, 4, 1, 500, 128, false, 0.0f, 2}, {3, 6, 7, 500, 72, true, 0.0f, 2},
+                                                    {3, 8, 8, 500, 64, true, 0.0f, 1},  {3, 12, 8, 500, 128, true, 2.0f, 1}};
+    static const int lengths[] = {499, 0, 130};
+    for (size_t i = 0; i < 4 * 5; i++) {
+        force_splits((int)i % 4);
+        struct run run = paged_run(shapes_of_groups[i % 4], 16 << i % 5, lengths);
+        forward(&run, step);
+        expect_right(&run, step, false, describe_pages(&run.problem));
+        run_destroy(&run);
+    }
+}
+
+/* Each sequence divides its own tiles over the splits, not those that the table has room for: with the same number of splits O and L have
+ * the bits of the same keys one after the other. */
+Test(pages, own_tiles, .init = needs_pages) {
+    if (&decode_splits == NULL) cr_skip_test("the step has no number of splits to choose");
+    static const int lengths[] = {300};
+    force_splits(3);
+    struct run run = paged_run((struct shape){1, 4, 2, 2000, 64, true, 0.0f, 2}, 32, lengths);
+    struct problem contiguous = problem_for(step, &(struct shape){1, 4, 2, 300, 64, true, 0.0f, 2});
+    struct run same = new_run(step, &contiguous, INPUT_RANDOM);
+    for (enum tensor tensor = TENSOR_Q; tensor <= TENSOR_V; tensor++)
+        for (size_t c = 0; c < tensor_elements(&contiguous, tensor); c++) {
+            size_t head = c / (300 * 64), of_head = c % (300 * 64);
+            same.host[tensor][c] = run.host[tensor][tensor == TENSOR_Q ? c : head * 2000 * 64 + of_head];
+        }
+    cr_assert_eq(run_upload(&same), cudaSuccess);
+    forward(&run, step), forward(&same, step);
+    double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
+    cr_assert(same_bits(&same, TENSOR_O, O) && same_bits(&same, TENSOR_L, L));
+    free(O), free(L);
+    run_destroy(&same), run_destroy(&run);
+}
+
+/* What lies behind a sequence's last key changes nothing, not even the last bit; a key before it does. */
+Test(pages, keys_beyond_the_length, .init = needs_pages) {
+    static const int lengths[] = {100, 33};
+    force_splits(2);
+    struct run run = paged_run((struct shape){2, 4, 3, 200, 64, true, 0.0f, 2}, 32, lengths);
+    size_t d = (size_t)run.problem.d;
+    forward(&run, step);
+    double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
+    for (int last = 0; last < 2; last++) {
+        for (size_t c = 0; c < tensor_elements(&run.problem, TENSOR_K); c++) {
+            int key = (int)(c / d % 200), length = lengths[c / d / 200 / 2];
+            if (key >= length - last) run.host[TENSOR_K][c] += 3.0f, run.host[TENSOR_V][c] -= 5.0f;
+        }
+        cr_assert_eq(run_upload(&run), cudaSuccess);
+        forward(&run, step);
+        cr_assert_eq(same_bits(&run, TENSOR_O, O) && same_bits(&run, TENSOR_L, L), last == 0);
+    }
+    free(O), free(L);
+    run_destroy(&run);
+}
+
+/* Every number of splits gives the same O and L, also where there are more splits than tiles. */
+Test(splits, any_number, .init = needs_splits) {
+    static const int numbers[] = {1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 33, 100};
+    for (size_t i = 0; i < 4 * sizeof numbers / sizeof *numbers; i++) {
+        force_splits(numbers[i / 4]);
+        struct shape shape = {1, 6, (const int[]){1, 3, 8, 6}[i % 4], (const int[]){1000, 64, 257, 1}[i % 4], i % 3 == 0 ? 64 : 128, i % 2 == 0, 0.0f,
+                              (const int[]){2, 6, 1, 3}[i % 4]};
+        if (!step->grouped_heads) shape.heads_kv = 0;
+        struct problem problem = problem_for(step, &shape);
+        struct run run = new_run(step, &problem, INPUT_RANDOM);
+        forward(&run, step);
+        expect_right(&run, step, false, describe_pages(&problem));
+        run_destroy(&run);
+    }
+}
+
+/* With a split for each tile, and a maximum of its own in each, the parts differ by many orders of magnitude. */
+Test(splits, many_splits, .init = needs_splits) {
+    force_splits(40);
+    struct problem problem = problem_for(step, &(struct shape){1, 4, 2, 2500, 128, true, 20.0f, 2});
+    struct run run = new_run(step, &problem, INPUT_RANDOM);
+    forward(&run, step);
+    expect_right(&run, step, false, "large scores in 40 splits");
+    double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
+    for (int i = 0; i < 3; i++) {
+        forward(&run, step);
+        cr_assert(same_bits(&run, TENSOR_O, O) && same_bits(&run, TENSOR_L, L));
+    }
+    free(O), free(L);
+    run_destroy(&run);
+}
+
+/* The rule asks how much memory the parts need, and the pass must ask the same. */
+Test(splits, workspace_follows_the_number, .init = needs_splits) {
+    struct problem problem = problem_for(step, &(struct shape){2, 4, 3, 1000, 64, false, 0.0f, 2});
+    for (int splits = 1; splits < 20; splits++) {
+        force_splits(splits);
+        size_t rows = 2 * 4 * 3, bytes = splits > 1 ? (size_t)splits * rows * (64 + 1) * sizeof(float) : 0;
+        cr_assert_eq(workspace_bytes_of(step, &problem), bytes, "%d splits: %zu bytes", splits, workspace_bytes_of(step, &problem));
+    }
+}
