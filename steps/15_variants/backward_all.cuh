@@ -1,7 +1,7 @@
 // All variants of the backward pass: rungs 15a to 15f together.
 //
-// What costs in the inner loop is a template switch: changed scores (15b) and dropout (15e). The rest costs per tile or per block, and
-// is decided when the program runs: windows (15a), grouped heads (15c), packed sequences (15d), rotary embedding (15f).
+// Template switches where an idea costs instructions in the inner loop, or registers in it: changed scores (15b), dropout (15e), and one
+// for windows (15a), grouped heads (15c), packed sequences (15d) and rotary embedding (15f), told apart when the program runs.
 #ifndef BACKWARD_ALL_CUH
 #define BACKWARD_ALL_CUH
 
@@ -15,7 +15,8 @@
 
 namespace bwd {
 
-enum { SCORES = 1, DROPS = 2 }; // MORE below: softcap or ALiBi; dropout
+// MORE below: softcap or ALiBi; dropout; windows, grouped heads, packed sequences or rotary embedding.
+enum { SCORES = 1, DROPS = 2, PLACES = 4, ALL = SCORES | DROPS | PLACES };
 
 // D = rowsum(dO o O) and L2 = L log2(e), +inf for a row that attends to no key: its P is 2^(S - inf) = 0. D_MAX / 8 threads
 // per row, padded rows of each sequence too; zeroes dQ_sum. Stores the rotated Q.
@@ -86,7 +87,8 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
                     T *dK, T *dV,                                    // (heads_kv, N_kv, d)
                     const float2 *table,                             // (positions, d / 2), of rotary embedding
                     int padded, int group, problem p) {
-    rows_of of = own_sequence(p);
+    rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
+    if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false;
     int sequence = blockIdx.x / blocks_of_one(p), key0 = own_block(p) * C::Bc;
     if (key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
@@ -125,7 +127,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     };
 
     float dV_reg[MT][C::D / 8][4] = {}, dK_reg[MT][C::D / 8][4] = {};
-    int first_row = first_query(p, of, key0) / Br * Br, end_row = end_query(p, of, min(key0 + Bc, of.N_kv) - 1);
+    int first_row = first_query(p, of, key0) / Br * Br, end_row = MORE & PLACES ? end_query(p, of, min(key0 + Bc, of.N_kv) - 1) : of.N_q;
     copy_rotated<Bc, C::D, C::THREADS>(K_smem, K, key0, of.N_kv, table, p);
     copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, of.N_kv, p.d);
     if (first_row < end_row) start_rows(0, first_row, 0); // other rows attend to none of these keys
@@ -176,7 +178,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
                         float less = e % 2 ? row_L2.y : row_L2.x;
                         if constexpr (MORE & DROPS)
                             dP[i][j][e] = kept >> (4 * (NT * i + j) + e) & 1 ? dP[i][j][e] * kept_factor : 0.0f;
-                        if constexpr (MORE) dP[i][j][e] -= e % 2 ? row_D.y : row_D.x;
+                        if constexpr (MORE & (SCORES | DROPS)) dP[i][j][e] -= e % 2 ? row_D.y : row_D.x;
                         if constexpr (MORE & SCORES) {
                             if (capped) dP[i][j][e] *= cap(S[i][j][e], cap_factor);
                             less += slope * fabsf((float)ahead + (16 * i + e / 2 * 8 - 8 * j - e % 2));
@@ -206,7 +208,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
                 for (int i = 0; i < MT; i++)
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
-                        if constexpr (MORE) dP[i][j][e] *= S[i][j][e]; // has D already
+                        if constexpr (MORE & (SCORES | DROPS)) dP[i][j][e] *= S[i][j][e]; // has D already
                         else dP[i][j][e] = S[i][j][e] * (dP[i][j][e] - (e % 2 ? row_D.y : row_D.x));
                         if constexpr (MORE & DROPS) S[i][j][e] = kept >> (4 * (NT * i + j) + e) & 1 ? S[i][j][e] : 0.0f;
                     }
@@ -246,7 +248,8 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
               T *dK, T *dV,                                    // (heads_kv, N_kv, d)
               const float2 *table,                             // (positions, d / 2), of rotary embedding
               int padded, int group, problem p) {
-    rows_of of = own_sequence(p);
+    rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
+    if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false;
     int sequence = blockIdx.x / blocks_of_one(p), key0 = own_block(p) * C::Bc;
     if (key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc;
@@ -294,7 +297,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         read.arrive();
         add_dQ<C::D>(dQ_sum, dQ_reg, row0 + q_row, q_col);
     };
-    int first_row = first_query(p, of, key0) / Br * Br, end_row = end_query(p, of, min(key0 + Bc, of.N_kv) - 1);
+    int first_row = first_query(p, of, key0) / Br * Br, end_row = MORE & PLACES ? end_query(p, of, min(key0 + Bc, of.N_kv) - 1) : of.N_q;
     copy_rotated<Bc, C::D, C::THREADS>(K_smem, K, key0, of.N_kv, table, p);
     copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, of.N_kv, p.d);
     if (first_row < end_row) start_rows(0, first_row, 0); // other rows attend to none of these keys
@@ -427,8 +430,9 @@ template <int D, class T> struct tilings {
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
     template <class C> static attention_pass *of(const problem *p) {
-        bool scores = p->softcap > 0.0f || p->alibi, drops = p->dropout > 0.0f;
-        return scores ? drops ? run<T, C, SCORES | DROPS> : run<T, C, SCORES> : drops ? run<T, C, DROPS> : run<T, C, 0>;
+        if (p->softcap > 0.0f || p->alibi) return p->dropout > 0.0f ? run<T, C, ALL> : run<T, C, SCORES | PLACES>;
+        if (p->dropout > 0.0f) return run<T, C, DROPS | PLACES>;
+        return p->windowed || p->starts || p->rotary || kv_heads(p) < p->heads ? run<T, C, PLACES> : run<T, C, 0>;
     }
     static attention_pass *fitting(const problem *p) { return shared_memory_fits(large::BYTES) ? of<large>(p) : of<small>(p); }
 };
