@@ -5,6 +5,10 @@
 // Limiter   As in chapter 11 where nothing is asked for.
 // Measured  README.md beside this file has the numbers.
 
+#include "packed.cuh"
+#include "rotary_bwd.cuh"
+#include "scores.cuh"
+
 #include "backward_all.cuh"
 
 extern "C" const step step_15x_all_bwd = {
