@@ -15,7 +15,7 @@
 extern const struct step *const step_under_test;
 extern const bool is_last_rung; /* else a rung below it, or a failed idea: tested on fewer shapes */
 
-/* The number of splits that a step takes in place of its rule's; 0: the rule's. A step with splits has it (steps/14_decode/splits.cuh). */
+/* The number of splits that a step takes in place of its rule's; 0: the rule's. The last rung of chapter 14 has it (steps/14_decode/decode.cu). */
 extern int decode_splits __attribute__((weak));
 static inline void force_splits(int splits) {
     if (&decode_splits != NULL) decode_splits = splits;

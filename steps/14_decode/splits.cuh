@@ -7,11 +7,6 @@
 #include "device.cuh"
 #include "tensor.cuh"
 
-// A number of splits to take in place of the rule's; 0: the rule's. Only programs that measure the rule set it, from outside.
-extern "C" {
-inline int decode_splits = 0;
-}
-
 // In units of the time in which each block of a full card receives a tile of K and V: for the first tile of a wave to arrive; for
 // a tile of a block that has the memory to itself; to start the second kernel; for each split in it; for a part of O as
 // large as a tile, to be written and read.
@@ -31,7 +26,7 @@ inline int best_splits(int blocks, int rows, int N_kv, int Bc, int slots) {
         if (s > 1) time += START + VISIT * (float)s + PART * parts;
         if (time < least) least = time, best = s;
     }
-    return decode_splits > 0 ? decode_splits : best;
+    return best;
 }
 
 // O = sum over the splits of 2^(L_s - L) O_s, with 2^L = sum of 2^L_s. One block per row: each warp takes every
