@@ -36,6 +36,15 @@ __device__ inline int end_query(const problem &p, const rows_of &of, int key) {
     return p.windowed ? max(0, min(of.N_q, key - (of.N_kv - of.N_q) + p.left + 1)) : of.N_q;
 }
 
+/* Each mask as a window, so that a kernel knows only `left` and `right`: without a window all keys lie inside, and a causal mask ends at
+ * the query's position. Called by the host. */
+inline problem as_window(problem p) {
+    if (!p.windowed) p.left = p.right = p.N_q + p.N_kv;
+    if (p.causal) p.right = 0;
+    p.windowed = true, p.causal = false;
+    return p;
+}
+
 /* Philox 4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): four random words from a counter and a key. */
 __device__ inline uint4 philox(uint4 counter, uint2 key) {
 #pragma unroll
