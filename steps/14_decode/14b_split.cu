@@ -153,8 +153,8 @@ static cudaError_t choose_splits(const problem *p, int *splits) {
     int device = 0, multiprocessors = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    int slots = multiprocessors * (p->d <= 64 ? BLOCKS<64> : BLOCKS<128>);
-    *splits = error == cudaSuccess ? best_splits(p->batch * p->heads, p->N_q, p->N_kv, Bc, slots) : 1;
+    int per = p->d <= 64 ? BLOCKS<64> : BLOCKS<128>; // blocks per multiprocessor
+    *splits = error == cudaSuccess ? best_splits(p->batch * p->heads, p->N_q, p->N_kv, Bc, multiprocessors, per) : 1;
     return error;
 }
 

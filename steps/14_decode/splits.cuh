@@ -7,22 +7,28 @@
 #include "device.cuh"
 #include "tensor.cuh"
 
-// In units of the time in which each block of a full card receives a tile of K and V: for the first tile of a wave to arrive; for
-// a tile of a block that has the memory to itself; to start the second kernel; for each split in it; for a part of O as
-// large as a tile, to be written and read.
-constexpr float FILL = 1.0f, ALONE = 0.3f, START = 2.0f, VISIT = 1.0f / 64, PART = 2.0f;
+// In units of the time in which each block of a full card receives a tile of K and V, fitted to 200 shapes on an H200: for
+// the first tile of a wave to arrive; for a tile of a block that has its multiprocessor to itself; how much more when two
+// blocks share it; how much more, as a factor, for each further row tile of the block; to start the second kernel; for
+// each split in it; for a part of O as large as a tile, to be written and read.
+constexpr float FILL = 1.2f, ALONE = 0.4f, SHARED = 0.36f, ROW_TILE = 0.26f, START = 3.1f, VISIT = 0.046f, PART = 9.0f;
 constexpr int MOST_SPLITS = 512;
 
-// The number of splits with the least time. Memory is what limits a wave that fills the card, latency what limits one of a few
-// blocks; then the parts of O. One split has `blocks` blocks with `rows` rows each; `slots` blocks run at once.
-inline int best_splits(int blocks, int rows, int N_kv, int Bc, int slots) {
-    int tiles = ceil_div(N_kv, Bc), best = 1;
-    float least = INFINITY;
+// The number of splits with the least time. One split has `blocks` blocks with `rows` rows each; `per` blocks run at once
+// on a multiprocessor. A tile of a wave takes as long as memory needs for the bytes of all its blocks, or as the
+// multiprocessor with the most blocks needs to compute, whichever is longer.
+inline int best_splits(int blocks, int rows, int N_kv, int Bc, int multiprocessors, int per) {
+    int slots = multiprocessors * per, tiles = ceil_div(N_kv, Bc), best = 1;
+    float least = INFINITY, row_tiles = rows <= 16 ? 1.0f : rows <= 32 ? 2.0f : 4.0f;
+    auto computing = [&](int n) { // n blocks on one multiprocessor; where four fit, a tile is half as large
+        return (ALONE + SHARED * (float)(n - 1) * 2.0f / (float)per) * (1.0f + ROW_TILE * (row_tiles - 1.0f));
+    };
     for (int s = 1; s <= tiles && s <= MOST_SPLITS; s++) {
         int full = blocks * s / slots, rest = blocks * s % slots; // full waves, and the blocks of the last one
-        float last = rest > 0 ? fmaxf(ALONE, (float)rest / (float)slots) : 0.0f;
+        float last = rest > 0 ? fmaxf(computing(ceil_div(rest, multiprocessors)), (float)rest / (float)slots) : 0.0f;
+        float time = (float)ceil_div(tiles, s) * ((float)full * fmaxf(computing(per), 1.0f) + last);
+        time += FILL * (float)ceil_div(blocks * s, slots);
         float parts = (float)(blocks * s) * (float)rows / ((float)slots * (float)Bc);
-        float time = (float)ceil_div(tiles, s) * ((float)full + last) + FILL * (float)ceil_div(blocks * s, slots);
         if (s > 1) time += START + VISIT * (float)s + PART * parts;
         if (time < least) least = time, best = s;
     }

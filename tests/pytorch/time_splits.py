@@ -2,7 +2,7 @@
 """How good is chapter 14's rule for the number of splits? Times many shapes with the rule's number and with others, on one card.
 
     time_splits.py --json FILE [--shapes 200] [--seed 1] [--seconds 240] [--most-gb 8] [--dtype bf16|fp16] [--library LIBRARY]
-    time_splits.py --regret FILE... [--constants FILL,ALONE,START,VISIT,PART]
+    time_splits.py --regret FILE... [--constants FILL,ALONE,SHARED,ROW_TILE,START,VISIT,PART]
     time_splits.py --fit FILE...
 
 The first form appends a JSON line per shape: the shape, the slots of the card, the rule's number, and the median of the milliseconds of
@@ -33,7 +33,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "steps" / "14_decode" / "splits.cuh"
 STEP = "14_decode"
-NAMES = ("FILL", "ALONE", "START", "VISIT", "PART")
+NAMES = ("FILL", "ALONE", "SHARED", "ROW_TILE", "START", "VISIT", "PART")
 MOST_SPLITS = 512
 Bc, TILE = 64, 16  # keys per tile, rows of a row tile
 LEAST_TURNS, MOST_TURNS = 7, 25
@@ -55,13 +55,19 @@ def division(shape):
     return shape["batch"] * shape["heads_kv"] * math.ceil(rows / of_block), min(rows, of_block)
 
 
+def per_multiprocessor(shape):
+    return 4 if shape["dim"] <= 64 else 2
+
+
 def model(constants, shape, splits):
     """The time of so many splits, in units of a tile's in each block of a full card."""
-    FILL, ALONE, START, VISIT, PART = constants
-    (blocks, rows), slots = division(shape), shape["slots"]
+    FILL, ALONE, SHARED, ROW_TILE, START, VISIT, PART = constants
+    (blocks, rows), slots, per = division(shape), shape["slots"], per_multiprocessor(shape)
+    row_tiles = 1 if rows <= TILE else 2 if rows <= 2 * TILE else 4
+    computing = lambda n: (ALONE + SHARED * (n - 1) * 2 / per) * (1 + ROW_TILE * (row_tiles - 1))
     full, rest = divmod(blocks * splits, slots)
-    last = max(ALONE, rest / slots) if rest else 0.0
-    time = math.ceil(shape["tiles"] / splits) * (full + last) + FILL * (full + (rest > 0))
+    last = max(computing(math.ceil(rest * per / slots)), rest / slots) if rest else 0.0
+    time = math.ceil(shape["tiles"] / splits) * (full * max(computing(per), 1.0) + last) + FILL * (full + (rest > 0))
     if splits > 1:
         time += START + VISIT * splits + PART * blocks * splits * rows / (slots * Bc)
     return time
@@ -143,7 +149,7 @@ class Timer:
         """The shape with the times of each number; ["ok"] says whether the results agree."""
         Q, K, V = self.tensors(shape)
         self.forced.value = 0
-        shape = {**shape, "slots": self.multiprocessors * (4 if shape["dim"] <= 64 else 2), "rule": self.splits_of(Q, K)}
+        shape = {**shape, "slots": self.multiprocessors * per_multiprocessor(shape), "rule": self.splits_of(Q, K)}
         O_ref = self.peers.last_head_reference(Q, K, V, False)
         runs, ok = {}, True
         for splits in numbers_to_try(shape, shape["rule"]):
