@@ -15,7 +15,7 @@ wrong() { echo "$*" && status=1; }
 
 # Records and mutants know the rungs of chapter 11 by lines, which their authors broke otherwise; version 14 spoils the
 # requires of C++20 in the headers of the simulated device.
-unformatted='^(steps/11_tensor_core_bwd/|common/simt/include/simt_device\.h$)'
+unformatted='^(steps/11_tensor_core_bwd/|steps/15_variants/([^/]*bwd|backward[^/]*|rows|packed)\.cuh?$|common/simt/include/simt_device\.h$)'
 
 languages=(c python shell cmake)
 declare -A files

@@ -1,6 +1,6 @@
 // 15c_groups_bwd: dK and dV of a KV head are sums over the query heads of its group.
 //
-// Idea      One block owns a tile of keys of one KV head. The rows of all query heads of the group pass by as one sequence of
+// Idea      One block owns a tile of keys of one KV head, and visits the rows of all query heads of the group as one sequence of
 //           tiles, so that dK and dV are summed in registers: K and V are loaded once, no atomics, one order of additions.
 // Costs     Fewer blocks: as many as the group has heads are now one, which runs as many times longer.
 // Limiter   Few KV heads and few keys leave multiprocessors idle.
@@ -15,7 +15,7 @@ using namespace bwd;
 
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
-// Adds dQ of the last tile to dQ_sum beside the products of this one.
+// Adds to dQ_sum: dQ of the last tile beside the products of this one.
 template <class T, class C>
 static __global__ __launch_bounds__(C::THREADS, 2) void
 backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads_kv, N_kv, d) twice, (heads, N_q, d)
@@ -130,8 +130,8 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     store_fragments(dK, dK_reg, p.scale, key0 + my_key, 0, p.N_kv, p.d);
 }
 
-// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last tile are
-// computed beside S and dP of this one.
+// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
+// tile are computed beside S and dP of this one.
 template <class T, class C>
 static __global__ __launch_bounds__(C::THREADS) void
 backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads_kv, N_kv, d) twice, (heads, N_q, d)

@@ -69,7 +69,7 @@ static __global__ void postprocess(const float *dQ_sum, const float2 *table, T *
 
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
-// Adds dQ of the last tile to dQ_sum beside the products of this one.
+// Adds to dQ_sum: dQ of the last tile beside the products of this one.
 template <class T, class C>
 static __global__ __launch_bounds__(C::THREADS, 2) void
 backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
@@ -179,8 +179,8 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, my_key, 0, key0, p.N_kv, table, p);
 }
 
-// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last tile are
-// computed beside S and dP of this one.
+// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
+// tile are computed beside S and dP of this one.
 template <class T, class C>
 static __global__ __launch_bounds__(C::THREADS) void
 backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)

@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 """Does each rung change at most 100 lines of the rung before it, added and removed lines together, as plots/tables.py --changes counts
-them? Rungs beside the chain, which have an x, are compared with nothing."""
+them? Rungs beside the chain, which have an x, are compared with nothing.
 
+A rung of VARIANTS changes the last rung of another chapter. What it shares with that rung stands in headers, word for word: such
+functions are taken out of the other chapter's text before the two are compared. Lines that only name headers do not count. The rung
+has at most 350 lines."""
+
+import difflib
+import re
 import subprocess
 import sys
+import tempfile
 
 from pages import ROOT, report
 
@@ -15,14 +22,68 @@ LIMITS = {  # of a rung that has one of its own, and why
     "11f_transposed": 162,  # a kernel of its own for d 64: like a first rung, its section lists what it keeps and what is new
 }
 
+MOST_LINES = 350
+VARIANTS = {  # a rung's folder and the end of its name: what it changes
+    ("15_variants", "_fwd"): "10_tensor_core_fwd/tensor_core_fwd.cu",
+    ("15_variants", "_bwd"): "11_tensor_core_bwd/tensor_core_bwd.cu",
+}
+DETERMINISTIC = (  # chapter 11's other pass, which no variant has
+    (r", bool ADD_DQ>", ">"),
+    (r"template <bool ADD_DQ> ", ""),
+    (r", ADD_DQ>", ">"),
+    (r" && ADD_DQ", ""),
+    (r" *if constexpr \(!ADD_DQ\) return;\n", ""),
+    (r"if constexpr \(ADD_DQ\) ", ""),
+    (r"template fitting<true>", "fitting"),
+    (r"\{\n *(return shared_memory_fits.*;)\n *\}", r"{ \1 }"),
+    (r" when ADD_DQ,", ":"),
+    (r" when ADD_DQ", ""),
+    (r".*deterministic.*\n", ""),
+)
+
+
+def without_shared(text, headers):
+    """The lines of `text` less what also stands in one of the headers, five lines or more in a row."""
+    lines = text.splitlines()
+    for header in headers:
+        matcher = difflib.SequenceMatcher(None, lines, header.read_text(encoding="utf-8").splitlines(), autojunk=False)
+        for block in reversed([block for block in matcher.get_matching_blocks() if block.size >= 5]):
+            del lines[block.a : block.a + block.size]
+    return "".join(line + "\n" for line in lines)
+
+
+def variants():
+    """Each rung of VARIANTS, how many lines it has, and how many it changes."""
+    for (folder, end), other in VARIANTS.items():
+        for rung in sorted((ROOT / "steps" / folder).glob(f"{folder[:2]}[a-wyz]_*{end}.cu")):
+            text = rung.read_text(encoding="utf-8")
+            base = (ROOT / "steps" / other).read_text(encoding="utf-8")
+            for pattern, replacement in DETERMINISTIC:
+                base = re.sub(pattern, replacement, base)
+            headers = [rung.with_name(name) for name in re.findall(r'^#include "(.*)"', text, re.M)]
+            base = without_shared(base, [header for header in headers if header.exists()])
+            with tempfile.NamedTemporaryFile("w", suffix=".cu", encoding="utf-8") as old:
+                old.write(base)
+                old.flush()
+                said = subprocess.run(["diff", old.name, rung], capture_output=True, text=True)
+            if said.returncode > 1:
+                sys.exit(said.stderr)
+            yield rung.stem, len(text.splitlines()), sum(bool(re.match(r"[<>] (?!#include|using )", line)) for line in said.stdout.splitlines())
+
 
 def problems():
+    other = dict.fromkeys(name for name, _, _ in variants())
     said = subprocess.run([sys.executable, "-B", ROOT / "plots" / "tables.py", "--changes"], check=True, capture_output=True, text=True)
     changes = {line.split()[3]: int(line.split()[0]) for line in said.stdout.splitlines()}
     yield from (f"{rung} has a limit of its own, and is no rung" for rung in LIMITS.keys() - changes.keys())
     for rung, lines in changes.items():
-        if rung[2] != "x" and lines > (most := LIMITS.get(rung, MOST)):
+        if rung[2] != "x" and rung not in other and lines > (most := LIMITS.get(rung, MOST)):
             yield f"{rung} changes {lines} lines of the rung before it; one idea takes at most {most}"
+    for rung, lines, changed in variants():
+        if changed > MOST:
+            yield f"{rung} changes {changed} lines of the chapter that it varies; one idea takes at most {MOST}"
+        if lines > MOST_LINES:
+            yield f"{rung} has {lines} lines; at most {MOST_LINES}"
 
 
 if __name__ == "__main__":
