@@ -88,9 +88,10 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
                     const float2 *table,                             // (positions, d / 2), of rotary embedding
                     int padded, int group, problem p) {
     rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
-    if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false;
-    int sequence = blockIdx.x / blocks_of_one(p), key0 = own_block(p) * C::Bc;
-    if (key0 >= of.N_kv) return; // another sequence is longer
+    if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false, p.starts = NULL;
+    int sequence = MORE & PLACES ? blockIdx.x / blocks_of_one(p) : 0;
+    int key0 = (MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
+    if (MORE & PLACES && key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
@@ -249,9 +250,10 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
               const float2 *table,                             // (positions, d / 2), of rotary embedding
               int padded, int group, problem p) {
     rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
-    if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false;
-    int sequence = blockIdx.x / blocks_of_one(p), key0 = own_block(p) * C::Bc;
-    if (key0 >= of.N_kv) return; // another sequence is longer
+    if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false, p.starts = NULL;
+    int sequence = MORE & PLACES ? blockIdx.x / blocks_of_one(p) : 0;
+    int key0 = (MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
+    if (MORE & PLACES && key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
