@@ -39,10 +39,11 @@ problems=(
     "--heads 3 --heads-kv 1 --seq 8 --seq-kv 5 --dim 128 --causal"
 )
 
-source_of() { # STEP, or the number that its name begins with
-    local path
+source_of() { # STEP, or the number that its name begins with; [MUTANT]: 15a_fwd_NAME is of 15a's file for the forward pass
+    local path pass=''
+    [[ ! ${2-} =~ ^[^_]+(_fwd|_bwd)_ ]] || pass=${BASH_REMATCH[1]}
     for path in "$root"/steps/"${1:0:2}"_*/; do
-        if [[ $1 =~ ^[0-9]{2}[a-z] ]]; then path=$(compgen -G "$path$1*.cu"); else path+=$(basename "${path:0:-1}" | cut -c 4-).cu; fi
+        if [[ $1 =~ ^[0-9]{2}[a-z] ]]; then path=$(compgen -G "$path$1*$pass.cu"); else path+=$(basename "${path:0:-1}" | cut -c 4-).cu; fi
     done
     echo "$path"
 }
@@ -52,7 +53,7 @@ look_up() {
     local section=${1#*_}
     if [[ $1 == mutant_* ]]; then
         header=$("$root/common/change" header "$changes/${section:0:2}.changes" "$section") || exit 1
-        kernels=$(source_of "${section%%_*}") file=$root/$(sed -n 's/^file: //p' <<<"$header")
+        kernels=$(source_of "${section%%_*}" "$section") file=$root/$(sed -n 's/^file: //p' <<<"$header")
     else
         local beside
         header='caught by: race or copy under way' line=${1##*_} section=${section%_*}
