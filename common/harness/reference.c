@@ -125,6 +125,7 @@ static double forward_row(const struct problem *problem, const float *Q, const f
         P[j] = score(problem, &sight, sight.first + (long long)j, product(problem, q, K_seen + j * d));
         terms = fmax(terms, term_size(problem, q, K_seen + j * d));
     }
+    terms = fmax(terms, sight.keys > 0 ? (double)problem->softcap : 0); /* tanh, up to 1, times softcap */
     *L = softmax(P, sight.keys);
 
     for (size_t c = 0; c < d; c++) O_row[c] = 0;

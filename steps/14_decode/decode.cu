@@ -70,12 +70,12 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     T *K_smem = (T *)smem;                // (STAGES, Bc, D)
     T *V_smem = K_smem + STAGES * Bc * D; // (STAGES, Bc, D)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    size_t head_kv = blockIdx.y;
-    int split = blockIdx.x / chunks, splits = gridDim.x / chunks, of_group = blockIdx.x % chunks * ROWS;
+    size_t head_kv = blockIdx.x / chunks; // neighbouring blocks: neighbouring heads, whose pages are the same
+    int split = blockIdx.y, splits = gridDim.y, of_group = blockIdx.x % chunks * ROWS;
     int rows = min(ROWS, group * p.N_q - of_group), my_row = warp % TILES * TILE + lane / 4; // and 8 rows below
     size_t row0 = head_kv * group * p.N_q + of_group;
     Q += row0 * p.d;
-    int heads_kv = p.heads / group, sequence = blockIdx.y / heads_kv;
+    int heads_kv = p.heads / group, sequence = head_kv / heads_kv;
     const int *table = p.pages; // (pages of the sequence)
     if constexpr (PAGED) {
         table += (size_t)sequence * ((p.N_kv + p.page_size - 1) / p.page_size);
@@ -181,7 +181,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
         float inverse = any ? 1.0f / l : 0.0f;
         size_t to = row0 + row;
         if (splits > 1) {
-            to += (size_t)split * gridDim.y * group * p.N_q;
+            to += (size_t)split * (gridDim.x / chunks) * group * p.N_q;
             if (col < p.d)
                 *(float4 *)(O_part + to * p.d + col) =
                     make_float4(sum[0] * inverse, sum[1] * inverse, sum[2] * inverse, sum[3] * inverse);
@@ -237,7 +237,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
     cudaError_t error = divide(p, &by);
     if (error != cudaSuccess) return error;
     float *O_part = (float *)workspace, *L_part = O_part + by.splits * rows_of(p) * p->d;
-    dim3 blocks(by.splits * by.chunks, p->batch * kv_heads(p));
+    dim3 blocks(by.chunks * p->batch * kv_heads(p), by.splits);
     return dispatch(p, [&]<int D, class T>() {
         auto kernel = p->pages ? kernel_for<D, true, T>(by.rows) : kernel_for<D, false, T>(by.rows);
         error = launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K, (const T *)t->V,
