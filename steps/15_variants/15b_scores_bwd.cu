@@ -17,7 +17,7 @@ using namespace bwd;
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
 // Adds to dQ_sum: dQ of the last tile beside the products of this one.
-template <class T, class C>
+template <class T, class C, bool CHANGES>
 static __global__ __launch_bounds__(C::THREADS, 2) void
 backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
                     const float *L2, const float *D,                 // (heads, padded)
@@ -38,7 +38,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     Q += head * p.N_q * p.d, dO += head * p.N_q * p.d, K += head * p.N_kv * p.d, V += head * p.N_kv * p.d;
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
-    bool capped = p.softcap > 0.0f;
+    bool capped = CHANGES && p.softcap > 0.0f;
     float cap_factor = capped ? p.scale / p.softcap : 0.0f, factor = (capped ? p.softcap : p.scale) * LOG2_E;
     float slope = alibi_slope(p, head % p.heads) * LOG2_E;
 
@@ -88,7 +88,8 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
                         dP[i][j][e] -= e % 2 ? row_D.y : row_D.x;
                         if (capped) dP[i][j][e] *= cap(S[i][j][e], cap_factor);
                         float bias = slope * fabsf(ahead + (16 * i + e / 2 * 8 - 8 * j - e % 2));
-                        S[i][j][e] = exp2_approx(S[i][j][e] * factor - ((e % 2 ? row_L2.y : row_L2.x) + bias));
+                        float L2 = e % 2 ? row_L2.y : row_L2.x;
+                        S[i][j][e] = exp2_approx(S[i][j][e] * factor - (CHANGES ? L2 + bias : L2));
                     }
             }
             if (masked) {
@@ -135,7 +136,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
 
 // dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
 // tile are computed beside S and dP of this one.
-template <class T, class C>
+template <class T, class C, bool CHANGES>
 static __global__ __launch_bounds__(C::THREADS) void
 backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
               const float *L2, const float *D,                 // (heads, padded)
@@ -162,7 +163,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     Q += head * p.N_q * p.d, dO += head * p.N_q * p.d, K += head * p.N_kv * p.d, V += head * p.N_kv * p.d;
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
-    bool capped = p.softcap > 0.0f;
+    bool capped = CHANGES && p.softcap > 0.0f;
     float cap_factor = capped ? p.scale / p.softcap : 0.0f, factor = (capped ? p.softcap : p.scale) * LOG2_E;
     float slope = alibi_slope(p, head % p.heads) * LOG2_E;
 
@@ -218,8 +219,8 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
                     dp[0] -= row_D, dp[1] -= row_D;
                     if (capped) dp[0] *= cap(s[0], cap_factor), dp[1] *= cap(s[1], cap_factor);
                     float ahead = key0 + key - (row0 + row + p.N_kv - p.N_q); // distance from the row's position
-                    float P0 = exp2_approx(s[0] * factor - (row_L2 + slope * fabsf(ahead)));
-                    float P1 = exp2_approx(s[1] * factor - (row_L2 + slope * fabsf(ahead + 1.0f)));
+                    float P0 = exp2_approx(s[0] * factor - (CHANGES ? row_L2 + slope * fabsf(ahead) : row_L2));
+                    float P1 = exp2_approx(s[1] * factor - (CHANGES ? row_L2 + slope * fabsf(ahead + 1.0f) : row_L2));
                     if (masked) {
                         P0 = key < attended ? P0 : 0.0f;
                         P1 = key + 1 < attended ? P1 : 0.0f;
@@ -253,12 +254,12 @@ static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
     return sizeof(float) * p->batch * p->heads * padded_rows(p) * (size_t)((p->d <= 64 ? 64 : 128) + 2);
 }
 
-template <class T, class C> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C>;
-    else return backward_keys<T, C>;
+template <class T, class C, bool CHANGES> static constexpr auto kernel_of() {
+    if constexpr (C::TRANSPOSED) return backward_transposed<T, C, CHANGES>;
+    else return backward_keys<T, C, CHANGES>;
 }
 
-template <class T, class C>
+template <class T, class C, bool CHANGES>
 static cudaError_t run(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     int heads = p->batch * p->heads, padded = padded_rows(p);
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
@@ -267,7 +268,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
                                padded, *p);
     if (error == cudaSuccess)
-        error = launch(kernel_of<T, C>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
+        error = launch(kernel_of<T, C, CHANGES>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p);
     blocks.x /= 2; // one thread: two rows
     if (error == cudaSuccess)
@@ -275,16 +276,17 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     return error;
 }
 
-// The larger tiles where a block may have that much shared memory.
+// The larger tiles where a block may have that much shared memory; for the plain problem the plain kernel.
 template <int D, class T> struct tilings {
     using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
-    static attention_pass *fitting() { return shared_memory_fits(large::BYTES) ? run<T, large> : run<T, small>; }
+    template <class C> static attention_pass *of(bool changes) { return changes ? run<T, C, true> : run<T, C, false>; }
+    static attention_pass *fitting(bool changes) { return shared_memory_fits(large::BYTES) ? of<large>(changes) : of<small>(changes); }
 };
 
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting()(p, t, workspace, stream); });
+    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting(p->softcap > 0.0f || p->alibi)(p, t, workspace, stream); });
 }
 
 extern "C" const step step_15b_scores_bwd = {

@@ -68,7 +68,7 @@ static __global__ void postprocess(const float *dQ_sum, T *dQ, int padded, probl
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
 // Adds to dQ_sum: dQ of the last tile beside the products of this one.
-template <class T, class C>
+template <class T, class C, bool PACKS>
 static __global__ __launch_bounds__(C::THREADS, 2) void
 backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
                     const float *L2, const float *D,                 // (heads, padded)
@@ -84,11 +84,11 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int my_key = warp * C::KEYS;
     int q_row = warp / (C::D / C::Q_COLS) * C::Q_ROWS, q_col = warp % (C::D / C::Q_COLS) * C::Q_COLS;
-    rows_of of = own_sequence(p);
+    rows_of of = PACKS ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
     size_t head = blockIdx.y, q_first = (head * p.N_q + of.first) * p.d, k_first = (head * p.N_kv + of.first) * p.d;
-    size_t own = head * padded + padded_first(p, of); // in L2, D and dQ_sum
-    int key0 = own_block(p) * Bc;
-    if (key0 >= of.N_kv) return; // another sequence is longer
+    size_t own = head * padded + (PACKS ? padded_first(p, of) : 0); // in L2, D and dQ_sum
+    int key0 = (PACKS ? own_block(p) : blockIdx.x) * Bc;
+    if (PACKS && key0 >= of.N_kv) return; // another sequence is longer
     Q += q_first, dO += q_first, K += k_first, V += k_first, dK += k_first, dV += k_first;
     L2 += own, D += own, dQ_sum += own * C::D;
     p.N_q = of.N_q, p.N_kv = of.N_kv;
@@ -182,7 +182,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
 
 // dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
 // tile are computed beside S and dP of this one.
-template <class T, class C>
+template <class T, class C, bool PACKS>
 static __global__ __launch_bounds__(C::THREADS) void
 backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
               const float *L2, const float *D,                 // (heads, padded)
@@ -204,11 +204,11 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     int s_row = warp / (Bc / C::S_KEYS) * C::S_ROWS, s_key = warp % (Bc / C::S_KEYS) * C::S_KEYS;
     int k_key = warp / (C::D / C::K_COLS) * C::K_KEYS, k_col = warp % (C::D / C::K_COLS) * C::K_COLS;
     int q_row = warp / (C::D / C::Q_COLS) * C::Q_ROWS, q_col = warp % (C::D / C::Q_COLS) * C::Q_COLS;
-    rows_of of = own_sequence(p);
+    rows_of of = PACKS ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
     size_t head = blockIdx.y, q_first = (head * p.N_q + of.first) * p.d, k_first = (head * p.N_kv + of.first) * p.d;
-    size_t own = head * padded + padded_first(p, of); // in L2, D and dQ_sum
-    int key0 = own_block(p) * Bc;
-    if (key0 >= of.N_kv) return; // another sequence is longer
+    size_t own = head * padded + (PACKS ? padded_first(p, of) : 0); // in L2, D and dQ_sum
+    int key0 = (PACKS ? own_block(p) : blockIdx.x) * Bc;
+    if (PACKS && key0 >= of.N_kv) return; // another sequence is longer
     Q += q_first, dO += q_first, K += k_first, V += k_first, dK += k_first, dV += k_first;
     L2 += own, D += own, dQ_sum += own * C::D;
     p.N_q = of.N_q, p.N_kv = of.N_kv;
@@ -299,12 +299,12 @@ static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
     return sizeof(float) * p->batch * p->heads * padded_rows(p) * (size_t)((p->d <= 64 ? 64 : 128) + 2);
 }
 
-template <class T, class C> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C>;
-    else return backward_keys<T, C>;
+template <class T, class C, bool PACKS> static constexpr auto kernel_of() {
+    if constexpr (C::TRANSPOSED) return backward_transposed<T, C, PACKS>;
+    else return backward_keys<T, C, PACKS>;
 }
 
-template <class T, class C>
+template <class T, class C, bool PACKS>
 static cudaError_t run(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     int heads = p->batch * p->heads, padded = padded_rows(p), sequences = p->starts ? p->sequences : 1;
     int most_rows = ceil_div(p->starts ? p->longest : p->N_q, ROW_PAD) * ROW_PAD, most_keys = p->starts ? p->longest : p->N_kv;
@@ -315,7 +315,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
                                padded, *p);
     if (error == cudaSuccess)
-        error = launch(kernel_of<T, C>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
+        error = launch(kernel_of<T, C, PACKS>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p);
     blocks.x /= 2; // one thread: two rows
     if (error == cudaSuccess)
@@ -323,16 +323,17 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     return error;
 }
 
-// The larger tiles where a block may have that much shared memory.
+// The larger tiles where a block may have that much shared memory; for the plain problem the plain kernel.
 template <int D, class T> struct tilings {
     using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
-    static attention_pass *fitting() { return shared_memory_fits(large::BYTES) ? run<T, large> : run<T, small>; }
+    template <class C> static attention_pass *of(bool packed) { return packed ? run<T, C, true> : run<T, C, false>; }
+    static attention_pass *fitting(bool packed) { return shared_memory_fits(large::BYTES) ? of<large>(packed) : of<small>(packed); }
 };
 
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting()(p, t, workspace, stream); });
+    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting(p->starts)(p, t, workspace, stream); });
 }
 
 extern "C" const step step_15d_packed_bwd = {

@@ -16,7 +16,7 @@ using namespace bwd;
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
 // Adds to dQ_sum: dQ of the last tile beside the products of this one.
-template <class T, class C>
+template <class T, class C, bool DROPS>
 static __global__ __launch_bounds__(C::THREADS, 2) void
 backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
                     const float *L2, const float *D,                 // (heads, padded)
@@ -37,7 +37,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     Q += head * p.N_q * p.d, dO += head * p.N_q * p.d, K += head * p.N_kv * p.d, V += head * p.N_kv * p.d;
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
-    float factor = p.scale * LOG2_E, kept_factor = 1.0f / (1.0f - p.dropout);
+    float factor = p.scale * LOG2_E, kept_factor = DROPS ? 1.0f / (1.0f - p.dropout) : 1.0f;
     uint32_t threshold = dropout_threshold(p);
 
     auto start_rows = [&](int row0, int stage) {
@@ -94,9 +94,9 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
                     }
             }
             static_assert(4 * MT * NT <= 32);
-            uint32_t kept = 0; // bit 4 (NT i + j) + e: whether the weight of S[i][j][e] is kept
+            uint32_t kept = DROPS ? 0 : ~0u; // bit 4 (NT i + j) + e: whether the weight of S[i][j][e] is kept
 #pragma unroll
-            for (int i = 0; i < MT; i++)
+            for (int i = 0; i < MT && DROPS; i++)
 #pragma unroll
                 for (int j = 0; j < NT; j += 2)
 #pragma unroll
@@ -145,7 +145,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
 
 // dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
 // tile are computed beside S and dP of this one.
-template <class T, class C>
+template <class T, class C, bool DROPS>
 static __global__ __launch_bounds__(C::THREADS) void
 backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
               const float *L2, const float *D,                 // (heads, padded)
@@ -172,7 +172,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     Q += head * p.N_q * p.d, dO += head * p.N_q * p.d, K += head * p.N_kv * p.d, V += head * p.N_kv * p.d;
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
-    float factor = p.scale * LOG2_E, kept_factor = 1.0f / (1.0f - p.dropout);
+    float factor = p.scale * LOG2_E, kept_factor = DROPS ? 1.0f / (1.0f - p.dropout) : 1.0f;
     uint32_t threshold = dropout_threshold(p);
 
     auto start_rows = [&](int row0, int stage) {
@@ -215,9 +215,9 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         bool masked = key0 + Bc > attended_keys(p, row0); // the tile's first row attends to the fewest keys
 #pragma unroll
         for (int i = 0; i < C::S_ROWS / 16; i++) {
-            uint32_t kept = 0; // bit 16 half + 2 j + e, for the keys of 8 columns at j
+            uint32_t kept = DROPS ? 0 : ~0u; // bit 16 half + 2 j + e, for the keys of 8 columns at j
 #pragma unroll
-            for (int j = 0; j < C::S_KEYS / 8; j += 2)
+            for (int j = 0; j < C::S_KEYS / 8 && DROPS; j += 2)
 #pragma unroll
                 for (int e = 0; e < 2; e++) { // rows g and g + 8, keys 8 j and 8 (j + 1) + 2 t + e
                     int row = row0 + s_row + 16 * i + g, key = key0 + s_key + 8 * j + 2 * t + e;
@@ -271,12 +271,12 @@ static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
     return sizeof(float) * p->batch * p->heads * padded_rows(p) * (size_t)((p->d <= 64 ? 64 : 128) + 2);
 }
 
-template <class T, class C> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C>;
-    else return backward_keys<T, C>;
+template <class T, class C, bool DROPS> static constexpr auto kernel_of() {
+    if constexpr (C::TRANSPOSED) return backward_transposed<T, C, DROPS>;
+    else return backward_keys<T, C, DROPS>;
 }
 
-template <class T, class C>
+template <class T, class C, bool DROPS>
 static cudaError_t run(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     int heads = p->batch * p->heads, padded = padded_rows(p);
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
@@ -285,7 +285,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
                                padded, *p);
     if (error == cudaSuccess)
-        error = launch(kernel_of<T, C>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
+        error = launch(kernel_of<T, C, DROPS>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p);
     blocks.x /= 2; // one thread: two rows
     if (error == cudaSuccess)
@@ -293,16 +293,17 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     return error;
 }
 
-// The larger tiles where a block may have that much shared memory.
+// The larger tiles where a block may have that much shared memory; for the plain problem the plain kernel.
 template <int D, class T> struct tilings {
     using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
-    static attention_pass *fitting() { return shared_memory_fits(large::BYTES) ? run<T, large> : run<T, small>; }
+    template <class C> static attention_pass *of(bool drops) { return drops ? run<T, C, true> : run<T, C, false>; }
+    static attention_pass *fitting(bool drops) { return shared_memory_fits(large::BYTES) ? of<large>(drops) : of<small>(drops); }
 };
 
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting()(p, t, workspace, stream); });
+    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting(p->dropout > 0.0f)(p, t, workspace, stream); });
 }
 
 extern "C" const step step_15e_dropout_bwd = {

@@ -70,13 +70,14 @@ static __global__ void postprocess(const float *dQ_sum, const float2 *table, T *
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
 // Adds to dQ_sum: dQ of the last tile beside the products of this one.
-template <class T, class C>
+template <class T, class C, bool TURNS>
 static __global__ __launch_bounds__(C::THREADS, 2) void
 backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
                     const float *L2, const float *D,                 // (heads, padded)
                     float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
                     T *dK, T *dV,                                    // (heads, N_kv, d)
                     const float2 *table, int padded, problem p) {
+    if constexpr (!TURNS) p.rotary = problem::NOT_ROTARY; // so that the compiler knows
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
@@ -181,13 +182,14 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
 
 // dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
 // tile are computed beside S and dP of this one.
-template <class T, class C>
+template <class T, class C, bool TURNS>
 static __global__ __launch_bounds__(C::THREADS) void
 backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
               const float *L2, const float *D,                 // (heads, padded)
               float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
               T *dK, T *dV,                                    // (heads, N_kv, d)
               const float2 *table, int padded, problem p) {
+    if constexpr (!TURNS) p.rotary = problem::NOT_ROTARY; // so that the compiler knows
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
@@ -294,12 +296,12 @@ static size_t workspace_bytes(const problem *p) { // dQ_sum, L2, D, the table an
            (p->rotary ? (size_t)2 * p->batch * p->heads * p->N_q * p->d : 0);
 }
 
-template <class T, class C> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C>;
-    else return backward_keys<T, C>;
+template <class T, class C, bool TURNS> static constexpr auto kernel_of() {
+    if constexpr (C::TRANSPOSED) return backward_transposed<T, C, TURNS>;
+    else return backward_keys<T, C, TURNS>;
 }
 
-template <class T, class C>
+template <class T, class C, bool TURNS>
 static cudaError_t run(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     int heads = p->batch * p->heads, padded = padded_rows(p);
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
@@ -314,25 +316,25 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
                        dQ_sum, padded, *p);
     if (p->rotary) Q = rotated;
     if (error == cudaSuccess)
-        error = launch(kernel_of<T, C>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
+        error = launch(kernel_of<T, C, TURNS>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, table, padded, *p);
     blocks.x /= 2; // one thread: two rows
     if (error == cudaSuccess)
-        error = launch(postprocess<T, C::D>, blocks, threads, 0, stream, (const float *)dQ_sum, table, (T *)t->dQ, padded,
-                       *p);
+        error = launch(postprocess<T, C::D>, blocks, threads, 0, stream, (float *)dQ_sum, table, (T *)t->dQ, padded, *p);
     return error;
 }
 
-// The larger tiles where a block may have that much shared memory.
+// The larger tiles where a block may have that much shared memory; for the plain problem the plain kernel.
 template <int D, class T> struct tilings {
     using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
-    static attention_pass *fitting() { return shared_memory_fits(large::BYTES) ? run<T, large> : run<T, small>; }
+    template <class C> static attention_pass *of(bool turns) { return turns ? run<T, C, true> : run<T, C, false>; }
+    static attention_pass *fitting(bool turns) { return shared_memory_fits(large::BYTES) ? of<large>(turns) : of<small>(turns); }
 };
 
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting()(p, t, workspace, stream); });
+    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting(p->rotary)(p, t, workspace, stream); });
 }
 
 extern "C" const step step_15f_rotary_bwd = {
