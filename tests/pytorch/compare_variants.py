@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares the steps that take variants (windows, softcap, ALiBi, dropout, rotary embedding, packed sequences, pages, grouped heads)
 with attention written down in plain products on the same card: in double precision, and in the step's own type. A step's error may be
-twice that of the products in its type.
+twice that of the products in its type: by autograd, or by FlashAttention's formula, which takes D from the rounded O. With one key, or
+one weight near 1, dP and D cancel, in autograd exactly, and no fused kernel can do that.
 
     compare_variants.py [--steps 15] [--library FILE] [--random N] [--seed S]
 
@@ -162,8 +163,24 @@ class Plan:
             P = torch.softmax(torch.where(any_key, S, 0.0), dim=3) * self.seen
             O = (P if self.kept is None else P * self.kept.to(dtype)) @ of_each_head(Q, V_leaf)
             gradients = torch.autograd.grad(O, leaves, dO.to(dtype))
-        back = [self.rotate(X.double(), positions, back=True).to(dtype) for X, positions in zip(gradients, self.positions)]
-        return O.detach(), L, [*back, gradients[2]]
+            fused = self.fused_gradients(leaves, S.detach(), P.detach(), O.detach(), dO.to(dtype))
+        back = lambda three: [self.rotate(X.double(), at, back=True).to(dtype) for X, at in zip(three, self.positions)] + [three[2]]
+        return O.detach(), L, back(gradients), back(fused)
+
+    def fused_gradients(self, leaves, S, P, O, dO):
+        """dQ, dK and dV by FlashAttention's formula: D from O as it is stored; P and dS are rounded before the products."""
+        Q, K, V = (x.detach() for x in leaves)
+        group = Q.shape[1] // K.shape[1]
+        kept = 1.0 if self.kept is None else self.kept
+        D = (dO.double() * O.double()).sum(dim=3, keepdim=True)
+        dS = P.double() * (kept * (dO.double() @ of_each_head(Q, V).double().transpose(2, 3)) - D)
+        if self.softcap:
+            capped = (S if self.bias is None else S - self.bias.to(S.dtype)) / self.softcap
+            dS = dS * torch.where(self.seen, 1.0 - capped.double() ** 2, 0.0)
+        dS, P = dS.to(Q.dtype), (P.double() * kept).to(Q.dtype)
+        scale = attention_steps.chosen_scale(None, Q.shape[3])
+        of_group = lambda X: X.unflatten(1, (-1, group)).sum(dim=2)
+        return scale * (dS @ of_each_head(Q, K)), scale * of_group(dS.transpose(2, 3) @ Q), of_group(P.transpose(2, 3) @ dO)
 
 
 # ---- a step on it ----
@@ -202,8 +219,8 @@ def compare(step, p, draw):
     if reason is not None:
         return 0, []
     plan = Plan(p)
-    O_ref, L_ref, grad_refs = plan.results(Q, K, V, dO, torch.float64)
-    O_own, _, grad_own = plan.results(Q, K, V, dO, p.dtype)
+    O_ref, L_ref, grad_refs, _ = plan.results(Q, K, V, dO, torch.float64)
+    O_own, _, *grads_own = plan.results(Q, K, V, dO, p.dtype)
     forward = step if step.has_forward else last_forward(step, Q, ours[0], p.causal, arguments)
     O, L = (torch.full_like(x, math.nan) for x in (Q, L_ref.float()))
     forward.forward(Q, *ours, causal=p.causal, O=O, L=L, **arguments)
@@ -217,7 +234,8 @@ def compare(step, p, draw):
     step.backward(Q, K, V, O, L, dO, causal=p.causal, gradients=got, **arguments)
     kept = 1.0 / (1.0 - p.variants.get("dropout", 0.0))
     sizes = [kept * size for size in gradient_sizes(Q, dO, None)]
-    return 2, wrong + wrong_beside(("dQ", "dK", "dV"), got, grad_refs, grad_own, sizes, 2.0)
+    beside = [wrong_beside(("dQ", "dK", "dV"), got, grad_refs, own, sizes, 2.0) for own in grads_own]
+    return 2, wrong + (beside[0] and beside[1])
 
 
 def main():
