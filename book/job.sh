@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# ./run.sh book. Sourced by run.sh, which defines die, say, build, install_missing and the steps.
+# shellcheck disable=SC2154,SC2034
+
+book_job() { # [--serve [PORT]]
+    local serve='' sphinx
+    while (($# > 0)); do
+        case $1 in
+        --serve)
+            serve=8000
+            if [[ ${2-} =~ ^[0-9]{1,5}$ ]]; then serve=$2 && shift; fi
+            ;;
+        *) die "$exit_usage" "unknown option \"$1\"; book takes --serve [PORT]" ;;
+        esac
+        shift
+    done
+    ! in_handout || die "$exit_usage" 'a handout has no sources of its steps: the site is built from the whole book'
+    install_missing
+    sphinx=$(find_sphinx) || die "$exit_missing" 'no python3 here can import sphinx, myst_parser and PIL, though they are installed'
+    preset=sim
+    for name in "${all_steps[@]}"; do [[ ! ${name:0:2} =~ ^(0[3-9]|1[01])$ ]] || steps+=("$name"); done
+    build sim "${steps[@]}"
+    say 'Building the site: about two minutes'
+    "$sphinx" -B book/build.py --bin build/sim/bin --out build/book "${steps[@]}" || exit "$exit_wrong"
+    say "The book: file://$PWD/build/book/index.html"
+    ((${#failed[@]} == 0)) || say "Without a tile walk, since they do not compile: ${failed[*]}"
+    if [[ $serve ]]; then
+        say "Showing it at http://127.0.0.1:$serve/ until you press Ctrl-C"
+        exec "$sphinx" -m http.server --bind 127.0.0.1 --directory build/book "$serve"
+    fi
+    ((${#failed[@]} == 0)) || return "$exit_wrong"
+}
