@@ -32,6 +32,9 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
+EXPLORERS = [  # page, explorer, the section behind which it stands, its heading, a sentence
+    ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
+     "bank conflicts change.")]
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
@@ -122,18 +125,21 @@ class Site:
                         + "</details>\n")
         return "\n## The rungs beside each other\n\nEach shows the lines that change, and three around them.\n\n" + "\n".join(made) if made else ""
 
-    def frame(self, page, text):
-        """The explorer of the chapter's traces, before the section that follows \"Run it\"."""
+    def frames(self, page, text):
+        """The page with its explorers, each behind the section of a heading; without that heading at the end."""
         chapter = page.parent.name
-        if chapter not in self.walked or page != ROOT / "steps" / chapter / "README.md":
-            return text
-        address = f"{os.path.relpath(ROOT, page.parent)}/explorers/tile-walk.html#step={chapter}"
-        made = (f"## Watch it run\n\nThe explorer replays what one block of the kernel did on the simulated device. "
-                f"<a href=\"{address}\">Open it at full width</a>.\n\n"
-                f"<iframe class=\"explorer\" title=\"Tile walk of {chapter}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
-        head, run, rest = text.partition("\n## Run it\n")
-        before, heading, after = rest.partition("\n## ")
-        return f"{head}{run}{before}\n{made}{heading.lstrip()}{after}" if run and heading else text + "\n" + made
+        wanted = [(name, "", *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
+        if chapter in self.walked and page == ROOT / "steps" / chapter / "README.md":
+            wanted.append(("tile-walk", f"#step={chapter}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
+                           "simulated device."))
+        for name, state, behind, title, words in wanted:
+            address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{state}"
+            made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
+                    f"<iframe class=\"explorer\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
+            head, heading, rest = text.partition(f"\n## {behind}\n")
+            before, after = re.split(r"\n(?=## )|\Z", rest, maxsplit=1)
+            text = f"{head}{heading}{before}\n\n{made}{after}" if heading else f"{text}\n\n{made}"
+        return text
 
     def write(self, path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -148,7 +154,7 @@ class Site:
             for page in rest:
                 texts[page] = self.translate(page)
         for page, text in texts.items():
-            self.write(self.name_of(page), self.frame(page, text) + self.rungs(page) + self.contents(page))
+            self.write(self.name_of(page), self.frames(page, text) + self.rungs(page) + self.contents(page))
         done = set()
         while rest := [file for file in self.files if file not in done]:
             for file in rest:

@@ -50,6 +50,7 @@ function colours(hue, state) {
 const hueOf = (array) => array === COMPUTED ? 340 : HUES[launch.arrays[array][0]] ?? 60;
 
 function paint(canvas, width, cellOf, count) {
+    if (count === 0) return; // a kernel without shared memory
     canvas.width = width;
     canvas.height = Math.ceil(count / width);
     const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);

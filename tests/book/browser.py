@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""browser.py SITE PROGRAMS [--pages GLOB] [--walks STEP,...] [--without PART,...]: the site in headless Chromium, from file://.
+"""browser.py SITE PROGRAMS [--pages GLOB] [--walks STEP,...] [--no-warp-map]: the site in headless Chromium, from file://.
 
 Every page: nothing on the console, no request outside of the site, no scrolling sideways at 360 and 1280 pixels, contrast of at
 least 4.5 : 1 in both themes, a name for each control. The explorers: each control is operated and what it shows is compared with a
@@ -39,7 +39,8 @@ while (walker.nextNode()) {
 }
 for (const control of document.querySelectorAll("button, input, select, a[href], iframe, canvas, summary")) {
     const label = control.labels && control.labels[0];
-    const name = control.getAttribute("aria-label") || (label && label.textContent) || control.title || control.textContent || (control.querySelector("img") || {}).alt;
+    const by = document.getElementById(control.getAttribute("aria-labelledby"));
+    const name = control.getAttribute("aria-label") || (by && by.textContent) || (control.type === "submit" && control.value) || (label && label.textContent) || control.title || control.textContent || (control.querySelector("img") || {}).alt;
     if (!name || !name.trim()) problems.push(`no name: ${control.outerHTML.slice(0, 80)}`);
 }
 const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
@@ -311,6 +312,52 @@ def check_walk_controls(browser, step, mask, keys):
     same(f"{step}: the state of its address", [after[name] for name in ("mask", "launch", "warp", "at")], [mask, everybody["launch"], "all", number])
 
 
+# ---- the warp map ---------------------------------------------------------------------------------------------------------
+
+def check_warp_map(browser, programs):
+    from selenium.webdriver.common.keys import Keys
+
+    state = lambda: browser.js("return window.state()")
+    browser.open("explorers/warp-map.html")
+    browser.until("the warp map", "window.state().wavefronts === 1")
+    patterns = json.loads(subprocess.run([f"{programs}/../tests/request_patterns", "7", "10000"], check=True, capture_output=True, text=True).stdout)
+    same("patterns", len(patterns), 10000)
+    counted = browser.js("return arguments[0].map(([addresses, bytes, access]) => window.count(addresses, bytes, access))", [p[:3] for p in patterns])
+    odd = [(pattern, count) for pattern, count in zip(patterns, counted) if pattern[3:] != count]
+    if odd:
+        wrong(f"warp map: {len(odd)} of 10000 patterns differ from the meter; the first, with sectors and wavefronts: {odd[0][0]}, the map says {odd[0][1]}")
+    # What a control does, against the address as the page's words define it.
+    for control, value, expected in (("lanes", 1, [256 * k for k in range(32)]), ("padding", 1, [260 * k for k in range(32)]), ("columns", 32, [132 * k for k in range(32)]),
+                                     ("padding", 0, [128 * k for k in range(32)]), ("start", 64, [64 + 128 * k for k in range(32)]),
+                                     ("lanes", 32, [64 + 4 * k for k in range(32)]), ("stride", 3, [64 + 12 * k for k in range(32)])):
+        browser.js("const c = document.getElementById(arguments[0]); c.value = arguments[1]; c.dispatchEvent(new Event('change'))", control, value)
+        same(f"warp map: addresses after {control} {value}", state()["addresses"], expected)
+    for example, wavefronts, sectors in (("a column of a matrix", 32, 32), ("a column, rows padded by one word", 1, 32), ("16 bytes of each row", 32, 32),
+                                         ("16 bytes of each row, padded by four words", 4, 32), ("16 bytes of each row, swizzled", 4, 32), ("one address", 1, 1)):
+        browser.choose("example", example)
+        same(f"warp map: {example}", [state()["wavefronts"], len(state()["sectors"])], [wavefronts, sectors])
+        same(f"warp map: rows of the table for {example}", browser.js("return document.querySelectorAll('#banks tbody tr').length"), wavefronts)
+    browser.choose("example", "16 bytes of each row, swizzled")
+    browser.choose("swizzle", "1")
+    same("warp map: without the swizzle", state()["wavefronts"], 32)
+    browser.choose("bytes", "4")
+    same("warp map: 4 bytes", state()["bytes"], 4)
+    browser.choose("access", "store")
+    same("warp map: a store", state()["access"], "store")
+    browser.element("lane0").click()
+    for key, lane in ((Keys.ARROW_RIGHT, 1), (Keys.ARROW_DOWN, 9), (Keys.ARROW_LEFT, 8), (Keys.ARROW_UP, 0)):
+        browser.driver.switch_to.active_element.send_keys(key)
+        same("warp map: the lane after a key", state()["lane"], lane)
+    browser.element("lane5").click()
+    if "Lane 5: bytes 640 to 643, sector 20, bank 0, wavefront 6" not in browser.element("lane").text:
+        wrong(f"warp map: of lane 5 it says {browser.element('lane').text}")
+    before, address = state(), browser.driver.current_url
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("warp map: the state of its address", state(), before)
+    browser.noise("warp map")
+
+
 def go(browser, at):
     browser.js("const s = document.getElementById('at'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))", at)
     return browser.js("return window.state().at") == at
@@ -322,6 +369,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
+    parser.add_argument("--warp-map", action=argparse.BooleanOptionalAction, default=True)
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
     try:
@@ -337,6 +385,8 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
+        if arguments.warp_map:
+            check_warp_map(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):
             check_walk(browser, arguments.programs, step)
     finally:
