@@ -34,7 +34,9 @@ UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, w
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
 EXPLORERS = [  # page, explorer, the section behind which it stands, its heading, a sentence
     ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
-     "bank conflicts change.")]
+     "bank conflicts change."),
+    ("docs/math/online-softmax.md", "example", "Row 3 of the example, key by key", "Try it: your own numbers", "Change the inputs, and go through the keys."),
+    ("docs/math/backward.md", "example", "", "Try it: your own numbers", "Change the inputs, and choose an element to see how it is computed.")]
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
@@ -133,7 +135,8 @@ class Site:
             wanted.append(("tile-walk", f"#step={chapter}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
                            "simulated device."))
         for name, state, behind, title, words in wanted:
-            address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{state}"
+            state = state or ("#pass=backward&at=dS 3 0" if page.stem == "backward" else "")
+            address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape(state)}".replace(" ", "%20")
             made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
                     f"<iframe class=\"explorer\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
             head, heading, rest = text.partition(f"\n## {behind}\n")
@@ -235,6 +238,17 @@ def trace(job):
     return step, book.says(step, "idea"), None
 
 
+def write_example(data):
+    """The inputs of the 4 x 4 example, as the programs have them."""
+    text = (ROOT / "common/harness/inputs.c").read_text(encoding="utf-8")
+    body = text[text.index("example[TENSOR_COUNT]") :].partition(";")[0]
+    found = {name: json.loads("[" + re.sub(r"[{}]", lambda brace: "[" if brace[0] == "{" else "]", rows).strip().rstrip(",") + "]")[0]
+             for name, rows in re.findall(r"\[TENSOR_(\w+)\] = (\{\{.*?\}\})", body, re.DOTALL)}
+    example = {"dO" if name.lower() == "do" else name: rows for name, rows in found.items()}
+    example["scale"] = float(re.search(r"\.scale = ([\d.]+)", text)[1])
+    (data / "example.js").write_text(f"window.EXAMPLE = {json.dumps(example)};\n", encoding="utf-8")
+
+
 def fewer_colours(picture):
     """A picture of at most 128 colours takes a third of the bytes."""
     made = picture.with_suffix(".part")
@@ -273,6 +287,7 @@ def main():
     shutil.copytree(HERE / "theme", source / "theme/site")
     Site(source, arguments.steps).write_pages()
     data.mkdir()
+    write_example(data)
     command = [sys.executable, "-B", "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-d", str(work / "trees"), str(source), str(site)]
     with multiprocessing.Pool(max(1, min(4, os.cpu_count() - 1))) as pool:  # Sphinx takes one processor, the traces the others
         traced = pool.map_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)

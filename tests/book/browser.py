@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""browser.py SITE PROGRAMS [--pages GLOB] [--walks STEP,...] [--no-warp-map]: the site in headless Chromium, from file://.
+"""browser.py SITE PROGRAMS [--pages GLOB] [--walks STEP,...] [--no-small]: the site in headless Chromium, from file://.
 
 Every page: nothing on the console, no request outside of the site, no scrolling sideways at 360 and 1280 pixels, contrast of at
 least 4.5 : 1 in both themes, a name for each control. The explorers: each control is operated and what it shows is compared with a
@@ -7,7 +7,9 @@ trace that the program writes again here. Exit status 77 where there is no brows
 
 import argparse
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -358,6 +360,56 @@ def check_warp_map(browser, programs):
     browser.noise("warp map")
 
 
+# ---- the example ----------------------------------------------------------------------------------------------------------
+
+def check_example(browser, programs):
+    """The book's 4 x 4 example beside the corner that the programs print of it, then each control."""
+    state = lambda: browser.js("return window.state()")
+    change = lambda name, value: browser.js("const c = document.getElementById(arguments[0]); c[c.type === 'checkbox' ? 'checked' : 'value'] = arguments[1];"
+                                            "for (const e of ['input', 'change']) c.dispatchEvent(new Event(e))", name, value)
+    browser.open("explorers/example.html")
+    browser.until("the example", "window.state().O.length === 4")
+    for causal in ("", "--causal"):
+        change("causal", bool(causal))
+        for step, names in (("03_online_softmax", ("O",)), ("07_naive_bwd", ("dQ", "dK", "dV"))):
+            command = f"{programs}/{step} --input example --no-time --print {causal}".split()
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            for name in names:
+                corner = re.search(rf"^\s*{name}\b[^\n]*\n((?:[^\n]*\n){{3}})", said, re.MULTILINE)
+                expected = corner and [[float(x) for x in line.split()[:3]] for line in corner[1].strip().split("\n")]
+                if not expected or any(abs(expected[i][j] - state()[name][i][j]) > 1e-4 for i in range(3) for j in range(3)):
+                    wrong(f"the example, {step} {causal}: {name} is {state()[name]}, the program prints {said}")
+    change("causal", False)
+    same("the example: L of query 3", round(state()["L"][3][0], 9), round(math.log(15), 9))
+    for keys, l in ((1, 1), (2, 1.5), (3, 1.75), (4, 1.875)):  # docs/math/online-softmax.md
+        change("keys", keys)
+        same(f"the example: l after {keys} keys", round(state()["online"]["rows"][-1]["l"], 9), l)
+        same("the example: rows key by key", browser.js("return document.querySelectorAll('#online tbody tr').length"), keys)
+    change("forget", True)
+    same("the example without the rescale", round(state()["online"]["rows"][-1]["l"], 9), 3.25)
+    change("forget", False)
+    change("row", "0")
+    same("the example: query 0", [round(x, 6) for x in state()["online"]["o"]], [round(x, 6) for x in state()["O"][0]])
+    change("scale", 0)
+    same("the example: scale 0 weighs all alike", state()["P"][2], [0.25] * 4)
+    change("V00", 9)
+    same("the example: an input of the reader's", state()["V"][0][0], 9)
+    browser.choose("pass", "backward")
+    same("the example: pictures of the backward pass", browser.js("return [...document.querySelectorAll('#outputs figure')].filter((f) => !f.hidden).map((f) => f.dataset.name)"),
+         ["dP", "D", "dS", "dQ", "dK", "dV"])
+    browser.element("dS21").click()
+    same("the example: the element", state()["chosen"], ["dS", 2, 1])
+    if not browser.element("element").text.startswith("dS[2][1] = P[i][j] (dP[i][j] - D[i]) = "):
+        wrong(f"the example says of dS: {browser.element('element').text}")
+    before, address = state(), browser.driver.current_url
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("the example: the state of its address", state(), before)
+    browser.element("reset").click()
+    same("the example: reset", [state()["V"][0][0], round(state()["online"]["rows"][-1]["l"], 9)], [1, 1.875])
+    browser.noise("the example")
+
+
 def go(browser, at):
     browser.js("const s = document.getElementById('at'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))", at)
     return browser.js("return window.state().at") == at
@@ -369,7 +421,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
-    parser.add_argument("--warp-map", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--small", action=argparse.BooleanOptionalAction, default=True)
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
     try:
@@ -385,8 +437,9 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
-        if arguments.warp_map:
+        if arguments.small:
             check_warp_map(browser, arguments.programs)
+            check_example(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):
             check_walk(browser, arguments.programs, step)
     finally:

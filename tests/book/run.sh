@@ -38,8 +38,8 @@ must_fail() { # WHAT SAID FILE SED COMMAND...: with FILE so edited the command f
 }
 page=docs/gpu.html
 links=(python3 -B "$here/links.py" "$work/site")
-pages=(browser "$work/site" --no-warp-map --walks '' --pages "$page")
-walks=(browser "$work/site" --no-warp-map --pages '' --walks 05_fa2_fwd)
+pages=(browser "$work/site" --no-small --walks '' --pages "$page")
+walks=(browser "$work/site" --no-small --pages '' --walks 05_fa2_fwd)
 map=(browser "$work/site" --pages '' --walks '')
 must_fail 'a link to no file' 'leads to no file' $page '0,/href="glossary.html/s//href="glosary.html/' "${links[@]}"
 must_fail 'a link to no place' 'leads to no such place' $page '0,/glossary.html#[a-z-]+/s//glossary.html#nowhere/' "${links[@]}"
@@ -50,6 +50,7 @@ must_fail 'pale text' 'contrast' _static/site.css 's/--text: #1d2129/--text: #88
 must_fail 'a button without a name' 'no name' $page 's|</main>|<button></button></main>|' "${pages[@]}"
 must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"rectangles":\[\[\["0",/"rectangles":[[["1",/' "${walks[@]}"
 must_fail 'a wrong bank' 'differ from the meter' explorers/warp-map.js 's/word % BANKS\]\+\+/(word + 1) % BANKS]++/' "${map[@]}"
+must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' "${map[@]}"
 must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' "${map[@]}"
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
