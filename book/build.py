@@ -33,6 +33,7 @@ LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", 
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
 EXPLORERS = [  # page, explorer, the section behind which it stands, its heading, a sentence
+    ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", "Choose a card, a pass and a size."),
     ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
      "bank conflicts change."),
     ("docs/math/online-softmax.md", "example", "Row 3 of the example, key by key", "Try it: your own numbers", "Change the inputs, and go through the keys."),
@@ -249,6 +250,21 @@ def write_example(data):
     (data / "example.js").write_text(f"window.EXAMPLE = {json.dumps(example)};\n", encoding="utf-8")
 
 
+def write_ladder(data):
+    """The recorded times: of each program at a size the last record."""
+    found = {}
+    for source in ("latency", "rungs", "peers"):
+        for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")):
+            for record in tables.rec.read([path]):
+                fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
+                size = str(record.shape)
+                if record.ms and record.tflops:
+                    ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
+                    found[source, name, record.pass_, size, record.step, fields["dtype"]] = [record.ms, record.tflops, ratios]
+    rows = sorted(([*key, *values] for key, values in found.items()), key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3:6]))
+    (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
+
+
 def fewer_colours(picture):
     """A picture of at most 128 colours takes a third of the bytes."""
     made = picture.with_suffix(".part")
@@ -288,6 +304,7 @@ def main():
     Site(source, arguments.steps).write_pages()
     data.mkdir()
     write_example(data)
+    write_ladder(data)
     command = [sys.executable, "-B", "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-d", str(work / "trees"), str(source), str(site)]
     with multiprocessing.Pool(max(1, min(4, os.cpu_count() - 1))) as pool:  # Sphinx takes one processor, the traces the others
         traced = pool.map_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)

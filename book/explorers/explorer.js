@@ -30,9 +30,13 @@ if (framed) {
     addEventListener("load", () => new ResizeObserver(tell).observe(document.body));
 }
 
-// The state lives in the address, behind its #: name=value&name=value.
+// The state lives in the address, behind its #: name=value&name=value. A browser refuses many changes in a short time: the last counts.
 const readAddress = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-const writeAddress = (state) => history.replaceState(null, "", "#" + new URLSearchParams(state));
+let waiting = null;
+const writeAddress = (state) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => history.replaceState(null, "", "#" + new URLSearchParams(state)), 100);
+};
 
 // A table of rows of texts, the first of which is its head.
 function fillTable(table, [head, ...rows]) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""browser.py SITE PROGRAMS [--pages GLOB] [--walks STEP,...] [--no-small]: the site in headless Chromium, from file://.
+"""browser.py SITE PROGRAMS [--pages GLOB] [--walks STEP,...] [--others NAME,...]: the site in headless Chromium, from file://.
 
 Every page: nothing on the console, no request outside of the site, no scrolling sideways at 360 and 1280 pixels, contrast of at
 least 4.5 : 1 in both themes, a name for each control. The explorers: each control is operated and what it shows is compared with a
@@ -108,6 +108,10 @@ class Browser:
                 address = message["params"]["request"]["url"]
                 if not address.startswith((f"file://{self.site}/", "data:", "about:")):
                     wrong(f"{where}: it asks for {address}")
+
+    def address(self):
+        time.sleep(0.4)  # it is written when nothing has changed for a while
+        return self.driver.current_url
 
     def element(self, name):
         return self.driver.find_element("id", name)
@@ -306,7 +310,7 @@ def check_walk_controls(browser, step, mask, keys):
     same(f"{step}: all warps again", state()["touches"], everybody["touches"])
     if browser.js("return document.querySelectorAll('#table tbody tr').length") < len(everybody["touches"]):
         wrong(f"{step}: the table has fewer rows than the figure has parts")
-    address = browser.driver.current_url
+    address = browser.address()
     browser.driver.get("about:blank")
     browser.driver.get(address)
     browser.until("the state of the address", f"window.state().step === '{step}'")
@@ -353,7 +357,7 @@ def check_warp_map(browser, programs):
     browser.element("lane5").click()
     if "Lane 5: bytes 640 to 643, sector 20, bank 0, wavefront 6" not in browser.element("lane").text:
         wrong(f"warp map: of lane 5 it says {browser.element('lane').text}")
-    before, address = state(), browser.driver.current_url
+    before, address = state(), browser.address()
     browser.driver.get("about:blank")
     browser.driver.get(address)
     same("warp map: the state of its address", state(), before)
@@ -401,13 +405,60 @@ def check_example(browser, programs):
     same("the example: the element", state()["chosen"], ["dS", 2, 1])
     if not browser.element("element").text.startswith("dS[2][1] = P[i][j] (dP[i][j] - D[i]) = "):
         wrong(f"the example says of dS: {browser.element('element').text}")
-    before, address = state(), browser.driver.current_url
+    before, address = state(), browser.address()
     browser.driver.get("about:blank")
     browser.driver.get(address)
     same("the example: the state of its address", state(), before)
     browser.element("reset").click()
     same("the example: reset", [state()["V"][0][0], round(state()["online"]["rows"][-1]["l"], 9)], [1, 1.875])
     browser.noise("the example")
+
+
+# ---- the ladder -----------------------------------------------------------------------------------------------------------
+
+def check_ladder(browser, _):
+    """Every choice of every list, what it shows beside the records."""
+    root = Path(__file__).resolve().parent.parent.parent
+    records = {source: [json.loads(line) for path in sorted((root / "plots/data" / source).glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
+               for source in ("latency", "rungs", "peers")}
+    state = lambda: browser.js("return window.state()")
+    browser.open("explorers/ladder.html")
+    same("the ladder: lists of records", browser.js("return [...document.getElementById('source').options].map((option) => option.value).sort()"), sorted(records))
+    shown = browser.js("""
+        const lists = ["source", "card", "pass", "size", "metric"], found = [];
+        const each = (k) => {
+            const list = document.getElementById(lists[k]);
+            if (!list) return found.push(window.state());
+            for (const value of [...list.options].map((option) => option.value)) {
+                list.value = value;
+                list.dispatchEvent(new Event("change"));
+                each(k + 1);
+            }
+        };
+        each(0);
+        return found;""")
+    for now in shown:
+        source, card, pass_, size, metric = (now[name] for name in ("source", "card", "pass", "size", "metric"))
+        B, H, N, d = (int(re.search(rf"\b{letter} ?(\d+)", size)[1]) for letter in "BHNd")
+        keys = int(found[1]) if (found := re.search(r" x (\d+)", size)) else N
+        here = [r for r in records[source] if r["device"].startswith(card) and (r["batch"], r["heads"], r["seq"], r["seq_kv"], r["dim"], r["causal"]) ==
+                (B, H, N, keys, d, "causal" in size) and ("det" if r.get("deterministic") else r["pass"]) == pass_ and r.get("ms_median")]
+        field, factor = {"ms": ("ms_median", 1), "tflops": ("tflops", 1)}.get(metric, (f"ratio_to_{metric}", 100))
+        expected = {(r["step"], r["dtype"]): r[field] * factor if field in r else None for r in here if r.get("tflops")}
+        what = f"the ladder, {source}, {card}, {pass_}, {size}, {metric}"
+        same(what, {(step, dtype): value for step, dtype, value in now["rows"]}, expected)
+        most = max(value or 0 for value in expected.values())
+        if any(abs(width - 16 * (row[2] or 0) / most) > 0.01 for width, row in zip(now["widths"], now["rows"])):
+            wrong(f"{what}: bars are not as long as the values")
+    browser.choose("source", "peers")
+    same("the ladder: records chosen by hand", state()["source"], "peers")
+    if len(shown) < 60:
+        wrong(f"the ladder shows {len(shown)} selections only")
+    before, address = state(), browser.address()
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("the ladder: the state of its address", state(), before)
+    browser.noise("the ladder")
 
 
 def go(browser, at):
@@ -421,7 +472,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
-    parser.add_argument("--small", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--others", default="warp-map,example,ladder")
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
     try:
@@ -437,9 +488,9 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
-        if arguments.small:
-            check_warp_map(browser, arguments.programs)
-            check_example(browser, arguments.programs)
+        for name, check in {"warp-map": check_warp_map, "example": check_example, "ladder": check_ladder}.items():
+            if name in arguments.others.split(","):
+                check(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):
             check_walk(browser, arguments.programs, step)
     finally:

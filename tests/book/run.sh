@@ -38,9 +38,9 @@ must_fail() { # WHAT SAID FILE SED COMMAND...: with FILE so edited the command f
 }
 page=docs/gpu.html
 links=(python3 -B "$here/links.py" "$work/site")
-pages=(browser "$work/site" --no-small --walks '' --pages "$page")
-walks=(browser "$work/site" --no-small --pages '' --walks 05_fa2_fwd)
-map=(browser "$work/site" --pages '' --walks '')
+pages=(browser "$work/site" --others '' --walks '' --pages "$page")
+walks=(browser "$work/site" --others '' --pages '' --walks 05_fa2_fwd)
+other=(browser "$work/site" --pages '' --walks '' --others)
 must_fail 'a link to no file' 'leads to no file' $page '0,/href="glossary.html/s//href="glosary.html/' "${links[@]}"
 must_fail 'a link to no place' 'leads to no such place' $page '0,/glossary.html#[a-z-]+/s//glossary.html#nowhere/' "${links[@]}"
 must_fail 'an error on the console' 'the console says' $page 's|</body>|<script>nothing();</script></body>|' "${pages[@]}"
@@ -49,9 +49,10 @@ must_fail 'a page that is too wide' 'wider than the window' $page 's|</main>|<di
 must_fail 'pale text' 'contrast' _static/site.css 's/--text: #1d2129/--text: #888/' "${pages[@]}"
 must_fail 'a button without a name' 'no name' $page 's|</main>|<button></button></main>|' "${pages[@]}"
 must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"rectangles":\[\[\["0",/"rectangles":[[["1",/' "${walks[@]}"
-must_fail 'a wrong bank' 'differ from the meter' explorers/warp-map.js 's/word % BANKS\]\+\+/(word + 1) % BANKS]++/' "${map[@]}"
-must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' "${map[@]}"
-must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' "${map[@]}"
+must_fail 'a wrong bank' 'differ from the meter' explorers/warp-map.js 's/word % BANKS\]\+\+/(word + 1) % BANKS]++/' "${other[@]}" warp-map
+must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' "${other[@]}" example
+must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' "${other[@]}" warp-map
+must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hopper_fwd","bf16",[0-9.]+,)[0-9.]+/\11.5/' "${other[@]}" ladder
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
