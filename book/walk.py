@@ -4,7 +4,7 @@ one. Standard library only.
 
     walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "sites", "steps"}], "sources"}
 
-An array is [name, rows, columns], in words of 4 bytes. Of a step: "epoch" and "sites"; "events", how many requests of the trace it
+Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes. Of a step: "epoch" and "sites"; "events", how many requests of the trace it
 holds; "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8"; "content", what lies in
 shared memory from then on, [array or -1 (computed), places]; "came" and "gone", which words of the arrays this stored there and
 which it overwrote; "counts" by collective.
@@ -139,14 +139,14 @@ def step_of(events, numbers, launch, content):
 
 def shapes_of(launch, raw, shape):
     """[name, rows, columns in words] of what the launch touches; the first, without a name, is shared memory by banks."""
-    last = defaultdict(int)
+    last, shape = defaultdict(int), shape or {"dim": 64, "bytes": 4}
     for event in launch.events():
         if event.space == "global":
             last[event.array] = max([last[event.array], *(offset for offset in event.offsets if offset is not None)])
     found = [["", -(-(raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]) // (BANKS * traces.WORD)), BANKS]]
     for name in dict.fromkeys(event.array for event in launch.events() if event.space == "global"):
         row = shape["dim"] * shape["bytes"] // traces.WORD
-        rows = {"rows": shape["seq"], "keys": shape["seq_kv"]}.get(MATRICES.get(name))
+        rows = shape.get({"rows": "seq", "keys": "seq_kv"}.get(MATRICES.get(name)))
         if not rows or last[name] >= rows * row * traces.WORD:  # a vector, or memory whose order is the kernel's own affair
             row = 1 if name in ("L", "D") else 64
             rows = last[name] // traces.WORD // row + 1
@@ -158,6 +158,8 @@ def read(path, shape):
     made, sources = [], defaultdict(dict)
     raw_launches = json.loads(Path(path).read_text(encoding="utf-8"))["launches"]
     for raw, launch in zip(raw_launches, traces.read(path)):
+        if not raw["blocks"] or not raw["blocks"][0]["events"]:
+            continue
         events, blocks = launch.events(), raw["blocks"]
         for event, row in zip(events, blocks[0]["events"]):
             event.site = row[0]
