@@ -35,7 +35,7 @@
         });
         if (matchMedia("(max-width: 56rem)").matches) document.querySelector(".pages").open = false;
         const current = document.querySelector(".pages a.current");
-        if (current) current.closest("nav").scrollTop = current.offsetTop - 200;
+        if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;
         for (const wide of document.querySelectorAll("main pre, .wide, main .math")) // reached by the keyboard where it scrolls
             if (wide.scrollWidth > wide.clientWidth) { wide.tabIndex = 0; wide.setAttribute("role", "region"); wide.setAttribute("aria-label", "scrolls sideways"); }
         addEventListener("beforeprint", () => document.querySelectorAll("main details").forEach((each) => { each.open = !each.matches(".rungs"); }));
