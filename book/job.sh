@@ -20,7 +20,6 @@ book_job() { # [--serve [PORT]] [--trace FILE]
         esac
         shift
     done
-    ! in_handout || die "$exit_usage" 'a handout has no sources of its steps: the site is built from the whole book'
     install_missing
     sphinx=$(find_sphinx) || die "$exit_missing" 'no python3 here can import sphinx, myst_parser and PIL, though they are installed'
     preset=sim

@@ -310,12 +310,14 @@ def check_walk_controls(browser, step, mask, keys):
     same(f"{step}: all warps again", state()["touches"], everybody["touches"])
     if browser.js("return document.querySelectorAll('#table tbody tr').length") < len(everybody["touches"]):
         wrong(f"{step}: the table has fewer rows than the figure has parts")
+    go(browser, last)
+    browser.choose("warp", "1")
     address = browser.address()
     browser.driver.get("about:blank")
     browser.driver.get(address)
     browser.until("the state of the address", f"window.state().step === '{step}'")
     after = state()
-    same(f"{step}: the state of its address", [after[name] for name in ("mask", "launch", "warp", "at")], [mask, everybody["launch"], "all", number])
+    same(f"{step}: the state of its address", [after[name] for name in ("mask", "launch", "warp", "at")], [mask, everybody["launch"], "1", last])
 
 
 # ---- the warp map ---------------------------------------------------------------------------------------------------------
