@@ -292,9 +292,13 @@ cu_job() { # FILE.cu [-- ARGS]: simt-nvcc takes more
 }
 
 job=main
-# shellcheck source=exercises/jobs.sh disable=SC1091
+# shellcheck source=exercises/jobs.sh source=book/job.sh disable=SC1091
 case ${1-} in
 test | profile | sanitize | cu) job=$1 && shift ;;
+book)
+    [[ -e book/job.sh ]] || die $exit_usage 'book: a handout has no site, it is built from the whole book'
+    job=$1 && shift && source book/job.sh
+    ;;
 try | start | grade | handout | new) job=$1 && shift && source exercises/jobs.sh ;;
 esac
 exec 3>&2 # for `interrupted`, which may be called while standard error goes to a log

@@ -13,12 +13,31 @@ find_python() {
 # A library counts as there when the compiler finds it, wherever it came from.
 have_library() { have gcc && [[ $(gcc -print-file-name="$1") == /* ]]; }
 
+find_sphinx() { # the python3 that can build the site
+    local python
+    for python in python3 /usr/bin/python3; do
+        if have "$python" && "$python" -c 'import sphinx, myst_parser, PIL' 2>/dev/null; then say "$python" && return; fi
+    done
+    return 1
+}
+
 missing_packages() {
     local pair
     { have gcc && have g++ && have make; } || say build-essential
     for pair in cmake:cmake objcopy:binutils; do have "${pair%:*}" || say "${pair#*:}"; done
     for pair in cjson boost_context:boost-context dw; do have_library "lib${pair%:*}.so" || say "lib${pair#*:}-dev"; done
     have bwrap || [[ ! $job =~ ^(start|grade|test)$ ]] || say bubblewrap
+    if [[ $job == book || ($job == test && ${CI-}) ]]; then
+        find_sphinx >/dev/null || printf '%s\n' python3-sphinx python3-myst-parser python3-pil
+        have node || say nodejs
+        [[ -e /usr/share/nodejs/katex ]] || say katex
+        [[ -e /usr/share/javascript/katex/fonts ]] || printf '%s\n' libjs-katex fonts-katex
+    fi
+    if [[ $job == test && ${CI-} ]]; then # tests/book/browser.py
+        have chromium || say chromium
+        have chromedriver || say chromium-driver
+        /usr/bin/python3 -c 'import selenium' 2>/dev/null || say python3-selenium
+    fi
     [[ $job == main || $job == test ]] || return 0
     have_library libcriterion.so || say libcriterion-dev
     if [[ $job == test && ${CI-} ]]; then for pair in clang-tidy clang-format; do have "$pair" || say "$pair"; done; fi # tests/sizes.sh

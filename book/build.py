@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+"""build.py --bin PROGRAMS --out FOLDER [STEP...]: the book as a site, with an explorer of these steps' traces. The pages stay plain
+Markdown: what Sphinx and MyST need beside them (an order, pages of linked files, differences between rungs, frames of
+explorers) is made here of what the pages already have."""
+
+import argparse
+import difflib
+import html
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from pygments.formatters import HtmlFormatter
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT / "plots"))
+import tables  # noqa: E402: of the rungs, their order
+import walk  # noqa: E402
+
+FENCE = re.compile(r"^( *)(```+|~~~+)\s*([\w-]*)\s*$")
+CODE = re.compile(r"`[^`]*`")
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
+UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
+UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
+EXPLORERS = [  # page, explorer, the section behind which it stands, its heading, a sentence
+    ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", "Choose a card, a pass and a size."),
+    ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
+     "bank conflicts change."),
+    ("docs/math/online-softmax.md", "example", "Row 3 of the example, key by key", "Try it: your own numbers", "Change the inputs, and go through the keys."),
+    ("docs/math/backward.md", "example", "", "Try it: your own numbers", "Change the inputs, and choose an element to see how it is computed.")]
+LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
+    name: Path("/usr/share/doc") / package / "copyright"
+    for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
+                          "Pygments: the colours of code": "python3-pygments"}.items()}
+
+
+def pieces(text):
+    """The page in turns: prose, fenced block, prose, ...; of a block (language, its lines), of prose its text."""
+    found, prose, lines, at = [], [], text.split("\n"), 0
+    while at < len(lines):
+        if not (match := FENCE.match(lines[at])):
+            prose.append(lines[at])
+        else:
+            end = next((k for k in range(at + 1, len(lines)) if lines[k].strip() == match[2]), len(lines))
+            found += ["\n".join(prose), (match[3], lines[at : end + 1])]
+            prose, at = [], end
+        at += 1
+    return [*found, "\n".join(prose)]
+
+
+def boxes(lines):
+    """A mermaid block as boxes: of a flowchart its nodes in their order, of a class diagram the classes."""
+    if lines[0].startswith("flowchart"):
+        found = [re.split(r"<br>", label) for label in re.findall(r'\["([^"]*)"\]', "\n".join(lines))]
+        arrow = "<span aria-hidden=true>↓</span>"
+    elif lines[0] == "classDiagram":
+        found = [[match[1], *match[2].strip().split("\n")] for match in re.finditer(r"class (\w+) \{\n(.*?)\n *\}", "\n".join(lines), re.DOTALL)]
+        arrow = "<span>is extended by ↓</span>"
+    else:
+        sys.exit(f"build.py: a mermaid block of a kind that is not known: {lines[0]}")
+    made = (f"<div><strong>{first}</strong>" + "".join(f"<br>{html.escape(html.unescape(line.strip()))}" for line in rest) + "</div>" for first, *rest in found)
+    return f'<div class="boxes">{arrow.join(made)}</div>'
+
+
+class Site:
+    def __init__(self, source, walked):
+        self.source, self.walked = source, walked  # walked: the steps that the explorer has traces of
+        self.pages, self.files, self.book = {}, {}, tables.Book(ROOT)
+
+    def name_of(self, path):
+        """Of a page or a file of the repository, its Markdown in the source folder."""
+        if path.suffix == ".md":
+            return self.source / ("index.md" if path == ROOT / "README.md" else path.relative_to(ROOT))
+        return self.source / "code" / (str(path.relative_to(ROOT)) + ("/index" if path.is_dir() else "") + ".md")
+
+    def target(self, page, written):
+        """What a link of a page leads to, from the page's place in the source folder."""
+        path, _, anchor = written.partition("#")
+        if re.match(r"[a-z]+:", written) or not path:
+            return written
+        file = (page.parent / path).resolve()
+        if not file.exists() or not file.is_relative_to(ROOT):
+            sys.exit(f"build.py: {page.relative_to(ROOT)}: {written} leads nowhere")
+        if file.is_dir() and (file / "README.md").exists():
+            file = file / "README.md"
+        if file.suffix == ".png":
+            to = self.source / file.relative_to(ROOT)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, to)
+        else:
+            (self.pages if file.suffix == ".md" else self.files).setdefault(file)
+            to = self.name_of(file)
+        return os.path.relpath(to, self.name_of(page).parent) + ("#" + anchor if anchor else "")
+
+    def translate(self, page):
+        """A page as MyST reads it: links lead to pages of the site; comments, which hold markers, are left out."""
+        def link(match):
+            return f"{match[1]}[{LINK.sub(link, match[2])}]({self.target(page, match[3])})"
+
+        made = []
+        for piece in pieces(page.read_text(encoding="utf-8")):
+            if isinstance(piece, tuple):
+                language, lines = piece
+                made.append(boxes(lines[1:-1]) if language == "mermaid" else "\n".join(lines))
+                continue
+            piece, kept = COMMENT.sub("", piece), []
+            piece = CODE.sub(lambda code: kept.append(code[0]) or f"\0{len(kept) - 1}\0", piece)
+            made.append(re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], LINK.sub(link, piece)))
+        return "\n".join(made)
+
+    def rungs(self, page):
+        """Of a chapter's page: its rungs, each beside the one before."""
+        chain, beside = self.book.chain(page.parent.name) if page.parent.name in self.chapters_with_rungs else ([], [])
+        made = []
+        for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
+            made.append(f"<details class=\"rungs\"><summary>{old} → {new}: {html.escape(self.book.says(new, 'idea'))}</summary>\n"
+                        + beside_each_other(*(self.book.kernel_file(rung).read_text(encoding="utf-8").splitlines() for rung in (old, new)))
+                        + "</details>\n")
+        return "\n## The rungs beside each other\n\nEach shows the lines that change, and three around them.\n\n" + "\n".join(made) if made else ""
+
+    def frames(self, page, text):
+        """The page with its explorers, each behind the section of a heading; without that heading at the end."""
+        chapter = page.parent.name
+        wanted = [(name, "", *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
+        if chapter in self.walked and page == ROOT / "steps" / chapter / "README.md":
+            wanted.append(("tile-walk", f"#step={chapter}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
+                           "simulated device."))
+        for name, state, behind, title, words in wanted:
+            state = state or ("#pass=backward&at=dS 3 0" if page.stem == "backward" else "")
+            address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape(state)}".replace(" ", "%20")
+            made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
+                    f"<iframe class=\"explorer\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
+            head, heading, rest = text.partition(f"\n## {behind}\n")
+            before, after = re.split(r"\n(?=## )|\Z", rest, maxsplit=1)
+            text = f"{head}{heading}{before}\n\n{made}{after}" if heading else f"{text}\n\n{made}"
+        return text
+
+    def write(self, path, text):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def write_pages(self):
+        """All pages that README.md leads to, in steps; then the files that they link to."""
+        self.chapters_with_rungs = {rung for rung in tables.rec.rungs(ROOT)}
+        self.pages[ROOT / "README.md"] = None
+        texts = {}
+        while rest := [page for page in self.pages if page not in texts]:
+            for page in rest:
+                texts[page] = self.translate(page)
+        for page, text in texts.items():
+            self.write(self.name_of(page), self.frames(page, text) + self.rungs(page) + self.contents(page))
+        done = set()
+        while rest := [file for file in self.files if file not in done]:
+            for file in rest:
+                done.add(file)
+                self.write(self.name_of(file), self.file_page(file))
+        licences = "".join(f"## {name}\n\n```text\n{path.read_text(encoding='utf-8').strip()}\n```\n\n" for name, path in LICENCES.items())
+        self.write(self.source / "licences.md", "# Licences of what this site contains\n\n" + licences)
+
+    def file_page(self, file):
+        name = file.relative_to(ROOT)
+        head = f"---\norphan: true\n---\n# `{name}`\n\n"
+        if file.is_dir():
+            inside = [path for path in sorted(file.iterdir()) if path.is_file() and path.suffix not in (".png", ".pyc")]
+            self.files.update(dict.fromkeys(path for path in inside if path.suffix != ".md"))
+            return head + "".join(f"- [{path.name}]({os.path.relpath(self.name_of(path), self.name_of(file).parent)})\n" for path in inside)
+        text = file.read_text(encoding="utf-8")
+        lexer = LEXERS.get(file.suffix) or ("bash" if text.startswith("#!") else "text")
+        return f"{head}``````{{code-block}} {lexer}\n:linenos:\n\n{text.rstrip()}\n``````\n"
+
+    def contents(self, page):
+        """The order of the pages, in a list that only the site's sidebar shows."""
+        def under(*patterns):
+            return [path for pattern in patterns for path in sorted(ROOT.glob(pattern)) if path in self.pages]
+
+        def tree(caption, paths):
+            names = (os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths)
+            return f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
+
+        if page == ROOT / "README.md":
+            chapters = under("steps/[0-8]*/README.md")
+            guides = [ROOT / "docs" / name for name in ("README.md", "gpu.md", "math.md", "study-plan.md", "glossary.md")]
+            docs = [*guides, *(path for path in under("docs/*.md") if path not in guides)]
+            said = tree("Chapters", chapters) + tree("Background", docs) + tree("Practice", under("exercises/README.md", "docs/answers/README.md"))
+            others = [path for path in self.pages if path not in (page, *chapters, *docs) and path.parts[len(ROOT.parts)] not in ("docs", "steps", "exercises")]
+            return said + tree("More", [*others, ROOT / "licences.md"])
+        children = {ROOT / "docs/math.md": under("docs/math/*.md"), ROOT / "exercises/README.md": under("exercises/*/README.md"),
+                    ROOT / "docs/answers/README.md": [path for path in under("docs/answers/*.md") if path.name != "README.md"]}
+        if page.name == "README.md" and page.parent.parent == ROOT / "steps":
+            children[page] = [path for path in under(f"steps/{page.parent.name}/*.md") if path != page]
+        return tree("", children[page]).replace(":caption: \n", "") if children.get(page) else ""
+
+
+def beside_each_other(old, new):
+    """Two texts as a table of four columns: line number and line, left and right; lines that are equal only near a change."""
+    def cells(text, at, end, k, kind):
+        number = at + k if at + k < end else None
+        return f"<td>{number + 1}</td><td{kind}>{html.escape(text[number])}</td>" if number is not None else "<td></td><td></td>"
+
+    rows = []
+    for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3):
+        rows.append("<tr><td colspan=4>…</td></tr>" if rows else "")
+        for kind, a, a_end, b, b_end in group:
+            left, right = ("", "") if kind == "equal" else (" class=del", " class=ins")
+            rows += [f"<tr>{cells(old, a, a_end, k, left)}{cells(new, b, b_end, k, right)}</tr>" for k in range(max(a_end - a, b_end - b))]
+    return '<div class="wide"><table class="beside">' + "".join(rows) + "</table></div>"
+
+
+# ---- the explorers' data, and pictures ---------------------------------------------------------------------------------------
+
+def trace(job):
+    """Writes the data of one step's walk; its title, or what went wrong."""
+    step, programs, out = job
+    book, masks = tables.Book(ROOT), {}
+    chapter = book.kernel_file(step).parent.name
+    runs = {"none": "--seq 128"} | ({"causal": "--seq 256 --causal"} if chapter[:2] in ("05", "06", "10") else {})
+    for mask, size in runs.items():
+        with tempfile.TemporaryDirectory() as folder:
+            options = f"--batch 1 --heads 1 {size} --dim 64 --no-check --no-time"
+            command = [str(Path(programs) / step), *options.split(), "--trace", f"{folder}/trace", "--trace-blocks", "0", "--json", f"{folder}/json"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                return step, None, f"{' '.join(command)} failed: {done.stderr.strip()}"
+            said = json.loads(Path(f"{folder}/json").read_text(encoding="utf-8"))
+            shape = {"seq": said["seq"], "seq_kv": said["seq_kv"], "dim": said["dim"], "bytes": 4 if said["dtype"] == "fp32" else 2}
+            masks[mask] = {"command": f"{step} {options} --trace FILE --trace-blocks 0"} | walk.read(f"{folder}/trace", shape)
+    write_walk(out / f"{step}.js", f"steps/{chapter}/README.html", masks)
+    return step, book.says(step, "idea"), None
+
+
+def show_trace(path, out):
+    """Adds a trace of the reader's own to a site that is there."""
+    try:
+        found = walk.read(path, None)
+        if not found["launches"]:
+            raise ValueError("no block of it did anything")
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        print(f"build.py: {path} is no trace of the simulated device, as a step's --trace FILE writes it: {error}", file=sys.stderr)
+        sys.exit(2)
+    data = out / "explorers/data"
+    write_walk(data / "your_trace.js", "index.html", {"none": {"command": path.name} | found})
+    steps = json.loads((data / "steps.js").read_text(encoding="utf-8").partition(" = ")[2].rstrip(";\n"))
+    steps = [["your_trace", path.name], *(step for step in steps if step[0] != "your_trace")]
+    (data / "steps.js").write_text(f"window.STEPS = {json.dumps(steps)};\n", encoding="utf-8")
+    print(f"Your trace: file://{out}/explorers/tile-walk.html#step=your_trace")
+
+
+def write_walk(file, page, masks):
+    data = walk.shared({"page": page, "masks": masks})
+    file.write_text("window.WALK = " + json.dumps(data, separators=(",", ":")) + ";\n", encoding="utf-8")
+
+
+def write_example(data):
+    """The inputs of the 4 x 4 example, as the programs have them."""
+    text = (ROOT / "common/harness/inputs.c").read_text(encoding="utf-8")
+    body = text[text.index("example[TENSOR_COUNT]") :].partition(";")[0]
+    found = {name: json.loads("[" + re.sub(r"[{}]", lambda brace: "[" if brace[0] == "{" else "]", rows).strip().rstrip(",") + "]")[0]
+             for name, rows in re.findall(r"\[TENSOR_(\w+)\] = (\{\{.*?\}\})", body, re.DOTALL)}
+    example = {"dO" if name.lower() == "do" else name: rows for name, rows in found.items()}
+    example["scale"] = float(re.search(r"\.scale = ([\d.]+)", text)[1])
+    (data / "example.js").write_text(f"window.EXAMPLE = {json.dumps(example)};\n", encoding="utf-8")
+
+
+def write_ladder(data):
+    """The recorded times: of each program at a size the last record."""
+    found = {}
+    for source in ("latency", "rungs", "peers"):
+        for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")):
+            for record in tables.rec.read([path]):
+                fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
+                size = str(record.shape)
+                if record.ms and record.tflops:
+                    ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
+                    found[source, name, record.pass_, size, record.step, fields["dtype"]] = [record.ms, record.tflops, ratios]
+    rows = sorted(([*key, *values] for key, values in found.items()), key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3:6]))
+    (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
+
+
+def fewer_colours(picture):
+    """A picture of at most 128 colours takes a third of the bytes."""
+    made = picture.with_suffix(".part")
+    Image.open(picture).convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    if made.stat().st_size < picture.stat().st_size:
+        made.rename(picture)
+    made.unlink(missing_ok=True)
+
+
+def write_static(static):
+    """What every page of the site loads: KaTeX's style and fonts, the colours of code."""
+    katex = Path("/usr/share/javascript/katex")
+    shutil.copytree(HERE / "static", static)
+    (static / "katex/fonts").mkdir(parents=True)
+    css = (katex / "katex.min.css").read_text(encoding="utf-8")
+    (static / "katex/katex.min.css").write_text(re.sub(r",url\(fonts/[^)]*\.(?:woff|ttf)\) format\(\"?\w+\"?\)", "", css), encoding="utf-8")
+    for font in (katex / "fonts").glob("*.woff2"):
+        shutil.copyfile(font, static / "katex/fonts" / font.name)
+    styles = (HtmlFormatter(style=style).get_style_defs(f"[data-theme={theme}] .highlight") for theme, style in (("light", "vs"), ("dark", "native")))
+    colours = (re.sub(r"^.*(line-height|linenos).*\n|background(-color)?: #\w+;?", "", style, flags=re.MULTILINE) for style in styles)
+    (static / "code.css").write_text("\n".join(colours), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Builds the book as a site.")
+    parser.add_argument("--bin", type=Path, help="where the programs are")
+    parser.add_argument("--trace", type=Path, help="instead: add this trace to the site that is there")
+    parser.add_argument("--out", type=Path, required=True, help="the site's folder; what is there is replaced")
+    parser.add_argument("steps", nargs="*", help="whose traces to show")
+    arguments = parser.parse_args()
+    out = arguments.out.resolve()
+    if arguments.trace:
+        return show_trace(arguments.trace, out)
+    work = out.with_name(out.name + ".work")
+    shutil.rmtree(work, ignore_errors=True)
+    source, site, data = work / "source", work / "site", work / "data"
+    write_static(source / "static")
+    shutil.copyfile(HERE / "conf.py", source / "conf.py")
+    shutil.copytree(HERE / "theme", source / "theme/site")
+    Site(source, arguments.steps).write_pages()
+    data.mkdir()
+    write_example(data)
+    write_ladder(data)
+    command = [sys.executable, "-B", "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-d", str(work / "trees"), str(source), str(site)]
+    with multiprocessing.Pool(max(1, min(4, os.cpu_count() - 1))) as pool:  # Sphinx takes one processor, the traces the others
+        traced = pool.map_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
+        pictures = pool.map_async(fewer_colours, list(source.glob("**/*.png")), chunksize=4)
+        pictures.get()
+        if subprocess.run(command, env=os.environ | {"BOOK_KATEX": str(HERE / "katex.js"), "SOURCE_DATE_EPOCH": "0"}).returncode:
+            sys.exit("build.py: Sphinx has warnings; see above")
+        traced = traced.get()
+    if wrong := [error for _, _, error in traced if error]:
+        sys.exit("\n".join(wrong))
+    (data / "steps.js").write_text("window.STEPS = " + json.dumps([[step, idea] for step, idea, _ in traced]) + ";\n", encoding="utf-8")
+    for name in (".buildinfo", "objects.inv", *(f"_static/{name}" for name in UNUSED)):
+        (site / name).unlink(missing_ok=True)
+    for page in site.glob("**/*.html"):
+        page.write_text(UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8")), encoding="utf-8")
+    shutil.copytree(HERE / "explorers", site / "explorers")
+    data.rename(site / "explorers/data")
+    shutil.rmtree(out, ignore_errors=True)
+    site.rename(out)
+    shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()

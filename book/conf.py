@@ -1,0 +1,115 @@
+"""Sphinx's configuration of the web edition. build.py writes the source folder; here are the two things that need Sphinx's tree:
+mathematics, rendered by KaTeX while the site is built, and links to the glossary at the first use of a term on each page."""
+
+import json
+import os
+import re
+import subprocess
+
+from docutils import nodes
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
+
+project = html_title = "Attention, step by step"
+author = "the authors"
+extensions = ["myst_parser"]
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_allow_labels = False
+myst_heading_anchors = 6  # as GitHub makes them
+root_doc, html_theme, html_theme_path = "index", "site", ["theme"]
+html_static_path = ["static"]
+html_math_renderer = "katex"
+html_copy_source = html_show_sourcelink = html_use_index = html_show_search_summary = False  # a summary would be fetched
+suppress_warnings = ["misc.highlighting_failure"]  # a quoted output is no program
+highlight_language = "text"
+
+log = logging.getLogger(__name__)
+renderers = {}  # by process: Sphinx forks
+
+
+def katex(formula, displayed):
+    if os.getpid() not in renderers:
+        environment = os.environ | {"NODE_PATH": "/usr/share/nodejs"}
+        renderers[os.getpid()] = subprocess.Popen(["node", os.environ["BOOK_KATEX"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                                  env=environment)
+    process = renderers[os.getpid()]
+    process.stdin.write(json.dumps([formula, displayed]) + "\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+def visit_math(displayed):
+    def visit(self, node):
+        answer = katex(node.astext(), displayed)
+        if isinstance(answer, dict):
+            log.warning("KaTeX: %s in %s", answer["error"], node.astext(), location=node)
+        else:
+            self.body.append(f'<div class="math">{answer}</div>' if displayed else answer)
+        raise nodes.SkipNode
+
+    return visit
+
+
+# ---- the glossary -----------------------------------------------------------------------------------------------------------
+
+GLOSSARY = "docs/glossary"
+terms = {}  # in lower case: anchor and hover text
+
+
+def read_glossary(env):
+    for section in env.get_doctree(GLOSSARY).findall(nodes.section):
+        title, text = section.next_node(nodes.title).astext(), section.next_node(nodes.paragraph)
+        if section.parent and isinstance(section.parent, nodes.section):
+            said = "".join(child.astext() for child in text.children if not isinstance(child, nodes.reference) and "addnodes" not in str(type(child)))
+            for term in title.split(", "):
+                terms[term.lower()] = section["ids"][0], re.sub(r"\s+", " ", said).strip(" ,")
+    words = "|".join(re.escape(term) for term in sorted(terms, key=len, reverse=True))
+    return re.compile(rf"(?<![\w.`-])({words})(e?s)?(?![\w-]|\.\w)", re.IGNORECASE)
+
+
+NOT_IN = (nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.raw, nodes.math, nodes.math_block, nodes.comment)
+
+
+def link_terms(app, doctree, page):
+    if page == GLOSSARY or page.startswith("code/") or page == "licences":
+        return
+    if "pattern" not in terms_pattern:
+        terms_pattern["pattern"] = read_glossary(app.env)
+    seen, glossary = set(), app.builder.get_relative_uri(page, GLOSSARY)
+    for text in list(doctree.findall(nodes.Text)):
+        above = text.parent
+        while above is not None and not isinstance(above, NOT_IN):
+            above = above.parent
+        if above is not None:
+            continue
+        parts, at = [], 0
+        for match in terms_pattern["pattern"].finditer(text.astext()):
+            anchor, said = terms[match[1].lower()]
+            if anchor in seen:
+                continue
+            seen.add(anchor)
+            parts += [nodes.Text(text[at : match.start()]), nodes.reference("", match[0], internal=True, refuri=f"{glossary}#{anchor}", classes=["term"],
+                                                                            reftitle=said)]
+            at = match.end()
+        if parts:
+            text.parent.replace(text, [*parts, nodes.Text(text[at:])])
+
+
+terms_pattern = {}
+
+
+class Translator(HTML5Translator):
+    def visit_table(self, node):  # wider than a phone, it scrolls by itself
+        self.body.append('<div class="wide">')
+        super().visit_table(node)
+
+    def depart_table(self, node):
+        super().depart_table(node)
+        self.body.append("</div>\n")
+
+
+def setup(app):
+    app.add_html_math_renderer("katex", (visit_math(False), None), (visit_math(True), None))
+    app.set_translator("html", Translator)
+    app.connect("doctree-resolved", link_terms)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,109 @@
+// Attention by hand: the example of docs/math, with the reader's own numbers, computed here in double precision as the book's
+// equations have it. window.EXAMPLE holds the book's inputs, from common/harness/inputs.c; window.state() says what is shown.
+"use strict";
+const N = 4, RANGE = [...Array(N).keys()], INPUTS = ["Q", "K", "V", "dO"];
+const PASSES = { forward: ["S", "P", "O", "L"], backward: ["dP", "D", "dS", "dQ", "dK", "dV"] };
+const shownNumber = (x) => x === -Infinity ? "-inf" : String(Math.round(x * 10000) / 10000);
+const input = {};
+let made = {}, chosen = ["O", 0, 0];
+
+const matrix = (of) => RANGE.map((i) => RANGE.map((j) => of(i, j)));
+const sum = (of) => RANGE.reduce((total, k) => total + of(k), 0);
+
+function compute(causal, scale) {
+    const { Q, K, V, dO } = input;
+    const S = matrix((i, j) => causal && j > i ? -Infinity : scale * sum((c) => Q[i][c] * K[j][c]));
+    const m = S.map((row) => Math.max(...row)), L = RANGE.map((i) => [m[i] + Math.log(sum((j) => Math.exp(S[i][j] - m[i])))]);
+    const P = matrix((i, j) => Math.exp(S[i][j] - L[i][0])), O = matrix((i, c) => sum((j) => P[i][j] * V[j][c]));
+    const dP = matrix((i, j) => sum((c) => dO[i][c] * V[j][c])), D = RANGE.map((i) => [sum((c) => dO[i][c] * O[i][c])]);
+    const dS = matrix((i, j) => P[i][j] * (dP[i][j] - D[i][0]));
+    return { ...input, S, P, O, L, dP, D, dS, dQ: matrix((i, c) => scale * sum((j) => dS[i][j] * K[j][c])),
+        dK: matrix((j, c) => scale * sum((i) => dS[i][j] * Q[i][c])), dV: matrix((j, c) => sum((i) => P[i][j] * dO[i][c])) };
+}
+
+// The rows of the online softmax of one query: key by key s, m, the rescale, the weight, l and the weighted sum.
+function online(row, keys, forget) {
+    let m = -Infinity, l = 0, o = [0, 0, 0, 0];
+    const rows = [];
+    for (let j = 0; j < keys; j++) {
+        const s = made.S[row][j], next = Math.max(m, s), masked = next === -Infinity;
+        const rescale = masked ? 1 : Math.exp(m - next), weight = masked ? 0 : Math.exp(s - next), used = forget ? 1 : rescale;
+        l = used * l + weight;
+        o = o.map((x, c) => used * x + weight * input.V[j][c]);
+        m = next;
+        rows.push({ j, s, m, rescale, weight, l, o });
+    }
+    return { rows, o: o.map((x) => x / l), L: m + Math.log(l) };
+}
+
+// How an element is computed, with its numbers: its equation, and the elements that enter it.
+const FORMULAS = {
+    S: (i, j) => ["scale x sum over c of Q[i][c] K[j][c]", RANGE.flatMap((c) => [["Q", i, c], ["K", j, c]])],
+    L: (i) => ["the logarithm of the sum over j of exp(S[i][j])", RANGE.map((j) => ["S", i, j])],
+    P: (i, j) => ["exp(S[i][j] - L[i])", [["S", i, j], ["L", i, 0]]],
+    O: (i, c) => ["sum over j of P[i][j] V[j][c]", RANGE.flatMap((j) => [["P", i, j], ["V", j, c]])],
+    dP: (i, j) => ["sum over c of dO[i][c] V[j][c]", RANGE.flatMap((c) => [["dO", i, c], ["V", j, c]])],
+    D: (i) => ["sum over c of dO[i][c] O[i][c]", RANGE.flatMap((c) => [["dO", i, c], ["O", i, c]])],
+    dS: (i, j) => ["P[i][j] (dP[i][j] - D[i])", [["P", i, j], ["dP", i, j], ["D", i, 0]]],
+    dQ: (i, c) => ["scale x sum over j of dS[i][j] K[j][c]", RANGE.flatMap((j) => [["dS", i, j], ["K", j, c]])],
+    dK: (j, c) => ["scale x sum over i of dS[i][j] Q[i][c]", RANGE.flatMap((i) => [["dS", i, j], ["Q", i, c]])],
+    dV: (j, c) => ["sum over i of P[i][j] dO[i][c]", RANGE.flatMap((i) => [["P", i, j], ["dO", i, c]])],
+};
+
+function show() {
+    const scale = +byId("scale").value, causal = byId("causal").checked, row = +byId("row").value, keys = +byId("keys").value, forget = byId("forget").checked;
+    for (const name of INPUTS) input[name] = matrix((i, j) => +byId(`${name}${i}${j}`).value || 0);
+    made = compute(causal, scale);
+    const steps = online(row, keys, forget), last = steps.rows[keys - 1];
+    byId("keysShown").textContent = `${keys} of ${N}`;
+    fillTable(byId("online"), [["key", "s", "new maximum m", "rescale", "weight exp(s - m)", "l", "weighted sum of V"],
+        ...steps.rows.map(({ j, s, m, rescale, weight, l, o }) => [j, ...[s, m, rescale, weight, l].map(shownNumber), o.map(shownNumber).join(", ")])]);
+    byId("said").textContent = !last ? "No key yet: m = -inf, l = 0, and the weighted sum is 0." :
+        (last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` : `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}` +
+            (forget ? ", but here this is omitted." : ".")) +
+        (keys === N ? ` The end: O = (${steps.o.map(shownNumber).join(", ")}), L = ${shownNumber(steps.L)}.` + (forget ? ` Right is O = (${made.O[row].map(shownNumber).join(", ")}).` : "") : "");
+    const [name, i, j] = chosen, [formula, parts] = FORMULAS[name](i, j), used = new Set(parts.map((part) => part.join()));
+    const vector = ["L", "D"].includes(name);
+    byId("element").textContent = `${name}[${i}]${vector ? "" : `[${j}]`} = ${formula} = ${shownNumber(made[name][i][j])}` +
+        `, from ${parts.map(([of, a, b]) => `${of}[${a}]${["L", "D"].includes(of) ? "" : `[${b}]`} = ${shownNumber(made[of][a][b])}`).join(", ")}.`;
+    for (const of of [...PASSES.forward, ...PASSES.backward]) made[of].forEach((cells, a) => cells.forEach((x, b) => {
+        const button = byId(`${of}${a}${b}`);
+        button.textContent = shownNumber(x);
+        button.setAttribute("aria-pressed", String(of === name && a === i && b === j));
+        button.setAttribute("aria-label", `${of}, row ${a}, column ${b}: ${shownNumber(x)}`);
+        button.className = used.has([of, a, b].join()) ? "mine" : "";
+    }));
+    for (const of of INPUTS) for (const a of RANGE) for (const b of RANGE) byId(`${of}${a}${b}`).className = used.has([of, a, b].join()) ? "mine" : "";
+    for (const figure of byId("outputs").children) figure.hidden = !PASSES[byId("pass").value].includes(figure.dataset.name);
+    writeAddress({ ...Object.fromEntries(INPUTS.map((of) => [of, input[of].flat().join(" ")])), scale, causal: +causal, row, keys, forget: +forget, pass: byId("pass").value, at: chosen.join(" ") });
+}
+
+function figure(name, columns, cell) {
+    const rows = RANGE.map((i) => element("tr", {}, ...[...Array(columns).keys()].map((j) => element("td", {}, cell(i, j)))));
+    const made = element("figure", {}, element("figcaption", {}, element("strong", {}, name)), element("table", {}, ...rows));
+    made.dataset.name = name;
+    return made;
+}
+function set(state) {
+    for (const name of INPUTS) {
+        const numbers = state[name] ? state[name].split(" ").map(Number) : EXAMPLE[name].flat();
+        for (const i of RANGE) for (const j of RANGE) byId(`${name}${i}${j}`).value = numbers[N * i + j] || 0;
+    }
+    byId("scale").value = state.scale ?? EXAMPLE.scale;
+    byId("causal").checked = state.causal === "1";
+    byId("forget").checked = state.forget === "1";
+    byId("row").value = /^[0-3]$/.test(state.row) ? state.row : "3";
+    byId("keys").value = state.keys ?? N;
+    byId("pass").value = state.pass in PASSES ? state.pass : "forward";
+    const [name, i, j] = (state.at || "O 3 0").split(" ");
+    chosen = name in FORMULAS && /^[0-3]$/.test(i) && /^[0-3]$/.test(j) ? [name, +i, ["L", "D"].includes(name) ? 0 : +j] : ["O", 3, 0];
+    show();
+}
+window.state = () => ({ ...made, chosen, scale: +byId("scale").value, online: online(+byId("row").value, +byId("keys").value, byId("forget").checked) });
+
+byId("inputs").append(...INPUTS.map((name) => figure(name, N, (i, j) => element("input", { type: "number", step: "any", id: `${name}${i}${j}`, ariaLabel: `${name}, row ${i}, column ${j}`, oninput: show }))));
+byId("outputs").append(...[...PASSES.forward, ...PASSES.backward].map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>
+    element("button", { type: "button", id: `${name}${i}${j}`, onclick: () => { chosen = [name, i, j]; show(); } }))));
+for (const id of ["scale", "causal", "row", "keys", "forget", "pass"]) byId(id).addEventListener(byId(id).tagName === "SELECT" ? "change" : "input", show);
+byId("reset").addEventListener("click", () => set({}));
+set(readAddress());

@@ -1,0 +1,48 @@
+// What the explorers share: the theme, which the page around a frame decides; the state in the address; small helpers. Classic
+// scripts, without fetch and modules: a browser refuses both from file://.
+"use strict";
+const byId = (id) => document.getElementById(id);
+function element(name, properties = {}, ...children) {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+}
+
+const framed = window.parent !== window, dark = matchMedia("(prefers-color-scheme: dark)");
+const themed = []; // functions to call when the theme has changed
+function setTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    for (const each of themed) each();
+}
+const chosenTheme = () => {
+    let stored = null;
+    try { stored = localStorage.getItem("theme"); } catch (error) { /* not from a file, in this browser */ }
+    return stored === "light" || stored === "dark" ? stored : dark.matches ? "dark" : "light";
+};
+document.documentElement.dataset.theme = chosenTheme();
+dark.addEventListener("change", () => setTheme(chosenTheme()));
+addEventListener("message", (event) => {
+    if (framed && event.source === window.parent && event.data && /^(light|dark)$/.test(event.data.theme)) setTheme(event.data.theme);
+});
+if (framed) {
+    document.documentElement.classList.add("frame");
+    const tell = () => parent.postMessage({ height: document.documentElement.getBoundingClientRect().height + 8 }, "*");
+    addEventListener("load", () => new ResizeObserver(tell).observe(document.body));
+}
+
+// The state lives in the address, behind its #: name=value&name=value. A browser refuses many changes in a short time: the last counts.
+const readAddress = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+let waiting = null;
+const writeAddress = (state) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => history.replaceState(null, "", "#" + new URLSearchParams(state)), 100);
+};
+
+// A table of rows of texts, the first of which is its head.
+function fillTable(table, [head, ...rows]) {
+    const row = (cells, kind) => element("tr", {}, ...cells.map((cell) => element(kind, kind === "th" ? { scope: "col" } : {}, String(cell))));
+    table.replaceChildren(element("thead", {}, row(head, "th")), element("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
+}
+// "0-3,8" as [[0, 3], [8, 8]].
+const spans = (text) => text.split(",").map((part) => part.split("-").map(Number)).map(([from, to = from]) => [from, to]);
+const options = (select, pairs) => select.replaceChildren(...pairs.map(([value, text]) => element("option", { value }, text)));

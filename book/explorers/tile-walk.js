@@ -1,0 +1,212 @@
+// Tile walk: replays the steps that walk.py made of a trace. window.STEPS lists the kernel files, window.WALK is one file's data,
+// {page, rectangles, masks: {none: {command, launches, sources}, causal: ...}}; window.state() says what is shown, for the tests.
+"use strict";
+const ACTIONS = ["load", "copy", "store", "add", "read from shared memory", "load", "store"];
+const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "store #", "add to #", "read # from shared memory"];
+const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE] = ACTIONS.keys();
+const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 }, WIDE = 128; // words of shared memory per line
+const NEVER = 0, LATER = 1, BEFORE = 2, HELD = 3, NOW = 4, WRITTEN = 5, COMPUTED = -1;
+const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [HELD]: "in shared memory", [BEFORE]: "touched before", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
+let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null;
+
+function* words(rectangles, columns) {
+    for (const [rows, cols] of rectangles)
+        for (const [row, lastRow] of spans(rows)) for (let r = row; r <= lastRow; r++)
+            for (const [col, lastCol] of spans(cols)) for (let c = col; c <= lastCol; c++) yield r * columns + c;
+}
+const inWarp = (warps) => warp === "all" || spans(warps).some(([from, to]) => from <= +warp && +warp <= to);
+
+// What each word of each array is after step `at`: its state, and of shared memory whose words lie there.
+function compute() {
+    const arrays = launch.arrays, cells = arrays.map(([, rows, columns]) => new Int8Array(rows * columns).fill(NEVER));
+    const holds = new Int16Array(cells[0].length).fill(-2), held = arrays.map(() => new Set());
+    launch.steps.forEach((step, k) => {
+        for (const [array, action, warps, rectangles] of step.touches) {
+            const writes = [STORE, ADD, SHARED_STORE].includes(action);
+            if (array === 0 && k !== at) continue;
+            if (k === at && !inWarp(warps)) continue;
+            for (const word of words(rectangles, arrays[array][2])) {
+                if (k === at) cells[array][word] = writes ? WRITTEN : cells[array][word] === WRITTEN ? WRITTEN : NOW;
+                else if (k < at || cells[array][word] === NEVER) cells[array][word] = k < at ? BEFORE : LATER;
+            }
+        }
+        if (k > at) return;
+        for (const [array, places] of step.content) for (const place of words(places, 32)) holds[place] = array;
+        for (const [array, rectangles] of step.gone) for (const word of words(rectangles, arrays[array][2])) held[array].delete(word);
+        for (const [array, rectangles] of step.came) for (const word of words(rectangles, arrays[array][2])) held[array].add(word);
+    });
+    held.forEach((set, array) => set.forEach((word) => { if (cells[array][word] < NOW) cells[array][word] = HELD; }));
+    return { cells, holds, held };
+}
+
+function colours(hue, state) {
+    const dark = document.documentElement.dataset.theme === "dark";
+    const light = { [NEVER]: dark ? 22 : 82, [LATER]: dark ? 12 : 98, [BEFORE]: dark ? 32 : 88, [HELD]: dark ? 45 : 70, [NOW]: dark ? 65 : 40 }[state];
+    if (state === WRITTEN) return dark ? [255, 110, 110] : [200, 0, 30];
+    const strength = state === NEVER || state === LATER ? 0 : state === BEFORE ? 40 : 85, l = light / 100, a = (strength / 100) * Math.min(l, 1 - l);
+    const part = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
+    return [part(0), part(8), part(4)];
+}
+const hueOf = (array) => array === COMPUTED ? 340 : HUES[launch.arrays[array][0]] ?? 60;
+
+function paint(canvas, width, cellOf, count) {
+    if (count === 0) return; // a kernel without shared memory
+    canvas.width = width;
+    canvas.height = Math.ceil(count / width);
+    const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);
+    for (let k = 0; k < count; k++) image.data.set([...cellOf(k), 255], 4 * k);
+    context.putImageData(image, 0, 0);
+}
+
+function draw() {
+    const figures = byId("figures");
+    launch.arrays.forEach(([name, rows, columns], array) => {
+        const figure = figures.children[array], canvas = figure.querySelector("canvas"), cells = shown.cells[array];
+        if (array === 0) {
+            paint(canvas, WIDE, (k) => cells[k] >= NOW ? colours(shown.holds[k] === -2 ? 60 : hueOf(shown.holds[k]), cells[k]) :
+                shown.holds[k] === -2 ? colours(0, LATER) : colours(hueOf(shown.holds[k]), HELD), cells.length);
+            canvas.style.cssText = `width: 320px; height: ${Math.min(420, 2 * Math.ceil(cells.length / WIDE) + 2)}px`;
+        } else {
+            paint(canvas, columns, (k) => colours(hueOf(array), cells[k]), rows * columns);
+            canvas.style.cssText = `width: ${columns === 1 ? 14 : 128}px; height: ${Math.max(16, Math.min(320, 2 * rows))}px`;
+        }
+    });
+    byId("key").replaceChildren(...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) =>
+        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(210, +state)})` }), text)),
+        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(340, HELD)})` }), "computed by the block, in shared memory"));
+}
+
+// "K (rows 64-127, columns 0-63)": the rows and columns between the first and the last of what is touched.
+function extent(array, lists) {
+    const [rows, cols] = [0, 1].map((axis) => lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flat());
+    const range = (found) => { const [from, to] = [Math.min(...found), Math.max(...found)]; return from === to ? from : `${from}-${to}`; };
+    return `${launch.arrays[array][0]} (rows ${range(rows)}` + (launch.arrays[array][2] > 1 ? `, columns ${range(cols)})` : ")");
+}
+function sentence(step) {
+    if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${step.epoch + 1} of the block.`;
+    const byAction = new Map(), multiplies = Object.keys(step.counts).some((kind) => kind.includes("mma"));
+    for (const [array, action, warps, rectangles] of step.touches) {
+        if (array === 0 || !inWarp(warps)) continue;
+        const found = byAction.get(action) || byAction.set(action, new Map()).get(action);
+        found.set(array, [...(found.get(array) || []), rectangles]);
+    }
+    const parts = [...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].map(([array, lists]) => extent(array, lists)).join(" and ")));
+    if (step.content.some(([array]) => array === COMPUTED)) parts.push("store what they have computed in shared memory");
+    for (const [kind, count] of Object.entries(step.counts)) parts.push(`${kind} (${count} ${count === 1 ? "time" : "times"})`);
+    if (step.touches.every(([array]) => array === 0) && !multiplies && step.touches.some(([, action, warps]) => action === SHARED_LOAD && inWarp(warps)))
+        parts.push("read from shared memory");
+    if (step.gone.length) parts.push(`overwrite in shared memory ${step.gone.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ")}`);
+    return (warp === "all" ? `Warps ${step.warps}: ` : inWarp(step.warps) ? `Warp ${warp}: ` : `Warp ${warp} takes no part; warps ${step.warps} do. `) + parts.join("; ") + ".";
+}
+
+function showSource(step) {
+    const lines = new Map(), sites = step.sites.map((site) => launch.sites[site]);
+    for (const [file, line] of sites) lines.set(file, (lines.get(file) || new Set()).add(line));
+    const parts = [];
+    for (const [file, marked] of lines) {
+        parts.push(`${file}\n`);
+        for (const [number, text] of Object.entries(run.sources[file] || {})) {
+            if (![...marked].some((line) => Math.abs(line - number) <= 5)) continue;
+            const row = `${String(number).padStart(4)}  ${text}`;
+            parts.push(marked.has(+number) ? element("mark", {}, row) : row, "\n");
+        }
+    }
+    byId("source").replaceChildren(...parts);
+    byId("where").textContent = "Source: " + [...new Set(sites.map(([file, line]) => `${file.split("/").pop()}:${line}`))].join(", ");
+}
+
+function show() {
+    const step = launch.steps[at];
+    shown = compute();
+    byId("at").max = launch.steps.length - 1;
+    byId("at").value = at;
+    byId("at").setAttribute("aria-valuetext", `step ${at + 1} of ${launch.steps.length}`);
+    byId("count").textContent = `${at + 1} of ${launch.steps.length}`;
+    byId("said").textContent = sentence(step);
+    for (const [id, end] of [["first", 0], ["back", 0], ["next", launch.steps.length - 1], ["last", launch.steps.length - 1]]) byId(id).disabled = at === end;
+    showSource(step);
+    const name = (array) => array === 0 ? "shared memory, lines of 32 banks" : launch.arrays[array][0];
+    fillTable(byId("table"), [["what", "array", "warps", "rows", "columns"],
+        ...step.touches.flatMap(([array, action, warps, rectangles]) => rectangles.map(([rows, cols]) => [ACTIONS[action], name(array), warps, rows, cols])),
+        ...step.came.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is now in shared memory", name(array), "", rows, cols])),
+        ...step.gone.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is overwritten", name(array), "", rows, cols]))]);
+    draw();
+    writeAddress({ step: byId("rung").value, mask: byId("mask").value, launch: byId("launch").value, warp, at });
+}
+
+function go(to) {
+    at = Math.max(0, Math.min(launch.steps.length - 1, to));
+    show();
+}
+function play(on) {
+    clearInterval(timer);
+    timer = on ? setInterval(() => at === launch.steps.length - 1 ? play(false) : go(at + 1), matchMedia("(prefers-reduced-motion: reduce)").matches ? 2000 : 700) : null;
+    byId("play").setAttribute("aria-pressed", String(on));
+    byId("play").textContent = on ? "Pause" : "Play";
+}
+
+function chooseLaunch(index, where) {
+    launch = run.launches[index] || run.launches[0];
+    byId("launch").value = run.launches.indexOf(launch);
+    const warps = launch.block.reduce((a, b) => a * b) / 32;
+    options(byId("warp"), [["all", "all warps"], ...Array.from({ length: warps }, (_, k) => [k, `warp ${k}`])]);
+    if (warp !== "all" && !(warp < warps)) warp = "all";
+    byId("warp").value = warp;
+    byId("figures").replaceChildren(...launch.arrays.map(([name, rows, columns], array) => {
+        const text = array === 0 ? `shared memory, ${rows * columns * 4} bytes; a line is 4 x 32 banks` : `${name}: ${rows} x ${columns} words`;
+        return element("figure", { hidden: array === 0 && rows === 0 }, element("canvas", { role: "img", ariaLabel: text + "; the table below says the same" }),
+            element("figcaption", {}, element("i", { className: "swatch", style: `background: rgb(${array ? colours(hueOf(array), NOW) : [128, 128, 128]})` }), text));
+    }));
+    go(where);
+}
+function chooseMask(mask, index, where) {
+    run = walk.masks[mask] || Object.values(walk.masks)[0];
+    byId("mask").value = Object.keys(walk.masks).find((name) => walk.masks[name] === run);
+    byId("command").textContent = run.command;
+    options(byId("launch"), run.launches.map(({ kernel, grid, index }, k) => [k, `${k + 1}: ${kernel.replace(/<.*/, "")}, block (${index}) of (${grid})`]));
+    chooseLaunch(index, where);
+}
+function chooseRung(name, state = {}) {
+    const known = STEPS.find(([step]) => step === name) || STEPS[0], script = element("script", { src: `data/${known[0]}.js` });
+    play(false);
+    script.onload = () => {
+        walk = window.WALK;
+        for (const { launches } of Object.values(walk.masks)) for (const { steps } of launches) for (const step of steps) // kept once each
+            for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(walk.rectangles[found.pop()]);
+        byId("rung").value = known[0];
+        byId("page").href = "../" + walk.page;
+        options(byId("mask"), Object.keys(walk.masks).map((mask) => [mask, mask === "none" ? "no mask" : mask]));
+        warp = state.warp || "all";
+        // Without a wish, the kernel with the most steps: the others prepare and clean up.
+        const most = (launches) => launches.reduce((best, each, k) => each.steps.length > launches[best].steps.length ? k : best, 0);
+        const mask = state.mask in walk.masks ? state.mask : Object.keys(walk.masks)[0];
+        chooseMask(mask, state.launch ?? most(walk.masks[mask].launches), +state.at || 0);
+    };
+    document.head.append(script);
+}
+
+window.state = () => ({ step: byId("rung").value, mask: byId("mask").value, launch: run.launches.indexOf(launch), warp, at, steps: launch.steps.length, playing: timer !== null,
+    epoch: launch.steps[at].epoch, sites: launch.steps[at].sites.map((site) => launch.sites[site]), said: byId("said").textContent,
+    touches: launch.steps[at].touches.filter(([, , warps]) => inWarp(warps)).map(([array, action, warps, rectangles]) =>
+        [launch.arrays[array][0], action, warps, [...words(rectangles, launch.arrays[array][2])]]),
+    cells: Object.fromEntries(launch.arrays.map(([name], array) => [name || "shared", [...shown.cells[array]]])),
+    held: Object.fromEntries(launch.arrays.slice(1).map(([name], k) => [name, [...shown.held[k + 1]].sort((a, b) => a - b)])),
+    marked: [...document.querySelectorAll("#source mark")].map((mark) => parseInt(mark.textContent, 10)) });
+
+options(byId("rung"), STEPS.map(([name, idea]) => [name, `${name}: ${idea}`]));
+byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
+byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value, 0));
+byId("launch").addEventListener("change", (event) => chooseLaunch(event.target.value, 0));
+byId("warp").addEventListener("change", (event) => { warp = event.target.value; show(); });
+byId("at").addEventListener("input", (event) => go(+event.target.value));
+const moves = { first: () => go(0), back: () => go(at - 1), next: () => go(at + 1), last: () => go(Infinity), play: () => play(timer === null) };
+for (const [id, move] of Object.entries(moves)) byId(id).addEventListener("click", move);
+addEventListener("keydown", (event) => {
+    const move = { Home: "first", ArrowLeft: "back", ArrowRight: "next", End: "last", p: "play" }[event.key];
+    if (!move || event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT|PRE)$/.test(event.target.tagName)) return;
+    event.preventDefault();
+    moves[move]();
+});
+themed.push(() => launch && draw());
+addEventListener("hashchange", () => { const state = readAddress(); if (state.step && state.step !== byId("rung").value || state.at !== String(at)) chooseRung(state.step, state); });
+chooseRung(readAddress().step, readAddress());

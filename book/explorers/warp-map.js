@@ -1,0 +1,93 @@
+// Warp map: the addresses of one request, and by the meter's rule (common/simt/meter/counts.c) its sectors and wavefronts.
+// window.state() says what is shown; window.count() is what the tests compare with the meter.
+"use strict";
+const FIELDS = ["access", "bytes", "lanes", "stride", "columns", "padding", "swizzle", "start"], BANKS = 32, SECTOR = 32;
+const EXAMPLES = { // access, bytes, lanes, stride, columns, padding, swizzle, start
+    "neighbouring words": ["load", 4, 32, 1, 64, 0, 1, 0], "every second word": ["load", 4, 32, 2, 64, 0, 1, 0],
+    "a column of a matrix": ["load", 4, 1, 1, 64, 0, 1, 0], "a column, rows padded by one word": ["load", 4, 1, 1, 64, 1, 1, 0],
+    "one address": ["load", 4, 32, 0, 64, 0, 1, 0], "16 bytes of each row": ["load", 16, 1, 1, 32, 0, 1, 0],
+    "16 bytes of each row, padded by four words": ["load", 16, 1, 1, 32, 4, 1, 0], "16 bytes of each row, swizzled": ["load", 16, 1, 1, 32, 0, 8, 0],
+    "a start that is no multiple of 32": ["load", 4, 32, 1, 64, 0, 1, 16] };
+let lane = 0, shown = null;
+
+// addresses: per lane, null for a lane that takes no part.
+const agree = (addresses, bit) => addresses.every((at, k) => at === null || addresses[k ^ bit] === null || at === addresses[k ^ bit]);
+function counts(addresses, bytes, access) {
+    const sectors = new Set(), turns = []; // turns: per wavefront {bank: [word, lanes]}
+    for (const at of addresses) if (at !== null) for (let s = Math.floor(at / SECTOR); s <= Math.floor((at + bytes - 1) / SECTOR); s++) sectors.add(s);
+    let group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+    if (group < 32 && access === "load" && (agree(addresses, 1) || agree(addresses, 2))) group *= 2;
+    for (let first = 0; first < 32; first += group) {
+        const before = turns.length, depth = new Array(BANKS).fill(0), places = new Map();
+        for (let k = first; k < first + group; k++) {
+            if (addresses[k] === null) continue;
+            for (let word = Math.floor(addresses[k] / 4); word <= Math.floor((addresses[k] + bytes - 1) / 4); word++) {
+                if (!places.has(word)) {
+                    const turn = before + depth[word % BANKS]++;
+                    (turns[turn] ||= {})[word % BANKS] = [word, []];
+                    places.set(word, turns[turn][word % BANKS]);
+                }
+                places.get(word)[1].push(k);
+            }
+        }
+    }
+    return { sectors: [...sectors].sort((a, b) => a - b), turns, wavefronts: turns.length };
+}
+
+const value = (id) => ["access"].includes(id) ? byId(id).value : Math.max(+byId(id).min || 0, Math.min(+byId(id).max || Infinity, Math.floor(+byId(id).value) || 0));
+function addressOf(k, set) {
+    const row = Math.floor(k / set.lanes), inRow = (k % set.lanes) * set.stride * set.bytes;
+    const unit = Math.floor(inRow / 16) ^ (row % set.swizzle);
+    return set.start + row * (set.columns + set.padding) * 4 + unit * 16 + inRow % 16;
+}
+
+function show() {
+    const set = Object.fromEntries(FIELDS.map((id) => [id, value(id)]));
+    const addresses = Array.from({ length: 32 }, (_, k) => addressOf(k, set)), counted = counts(addresses, set.bytes, set.access);
+    const misaligned = addresses.some((at) => at % set.bytes);
+    shown = { ...set, lane, addresses, sectors: counted.sectors, wavefronts: counted.wavefronts, misaligned };
+    const least = counts(addresses.map((_, k) => k * set.bytes), set.bytes, "store").wavefronts;
+    byId("said").textContent = misaligned ? `An access of ${set.bytes} bytes must start at a multiple of ${set.bytes}: a card stops with an error here.` :
+        `In global memory ${counted.sectors.length} sectors, of which the lanes need ${new Set(addresses).size * set.bytes} bytes of ${counted.sectors.length * SECTOR}. ` +
+        `In shared memory ${counted.wavefronts} wavefront${counted.wavefronts === 1 ? "" : "s"}; 32 different addresses without bank conflicts take ${least}.`;
+    byId("said").classList.toggle("warning", misaligned);
+    const mine = (at) => at === addresses[lane];
+    addresses.forEach((at, k) => Object.assign(byId(`lane${k}`), { ariaPressed: String(k === lane), tabIndex: k === lane ? 0 : -1, ariaLabel: `lane ${k}, byte ${at}` }));
+    const words = Array.from({ length: Math.ceil(set.bytes / 4) }, (_, k) => Math.floor(addresses[lane] / 4) + k);
+    byId("lane").textContent = `Lane ${lane}: bytes ${addresses[lane]} to ${addresses[lane] + set.bytes - 1}, sector ${Math.floor(addresses[lane] / SECTOR)}, ` +
+        `bank${words.length > 1 ? "s" : ""} ${words.map((word) => word % BANKS).join(", ")}, wavefront ${counted.turns.findIndex((turn) => Object.values(turn).some(([, lanes]) => lanes.includes(lane))) + 1}.`;
+    fillTable(byId("banks"), [["bank", ...Array.from({ length: BANKS }, (_, k) => k)], ...counted.turns.map((turn, k) =>
+        [`wavefront ${k + 1}`, ...Array.from({ length: BANKS }, (_, bank) => turn[bank] ? turn[bank][1].join(" ") : "")])]);
+    [...byId("banks").querySelectorAll("tbody tr")].forEach((row, k) => [...row.children].slice(1).forEach((cell, bank) =>
+        cell.classList.toggle("mine", Boolean(counted.turns[k][bank] && counted.turns[k][bank][1].includes(lane)))));
+    byId("sectors").replaceChildren(...counted.sectors.map((sector) => element("span", { className: addresses.some((at) => mine(at) && Math.floor(at / SECTOR) <= sector &&
+        sector <= Math.floor((at + set.bytes - 1) / SECTOR)) ? "mine" : "" }, String(sector))));
+    fillTable(byId("table"), [["lane", "first byte", "sector", "bank"], ...addresses.map((at, k) => [k, at, Math.floor(at / SECTOR), Math.floor(at / 4) % BANKS])]);
+    byId("example").value = Object.keys(EXAMPLES).find((name) => EXAMPLES[name].every((each, k) => String(each) === String(set[FIELDS[k]]))) || "";
+    writeAddress({ ...set, lane });
+}
+function choose(k, focus) {
+    lane = (k + 32) % 32;
+    show();
+    if (focus) byId(`lane${lane}`).focus();
+}
+function setFields(values) {
+    FIELDS.forEach((id, k) => { byId(id).value = values[k]; });
+    show();
+}
+byId("lanesMap").append(...Array.from({ length: 32 }, (_, k) => element("button", { type: "button", id: `lane${k}`, onpointerenter: () => choose(k),
+    onclick: () => choose(k, true) }, String(k))));
+window.state = () => shown;
+window.count = (addresses, bytes, access) => { const { sectors, wavefronts } = counts(addresses, bytes, access); return [sectors.length, wavefronts]; };
+
+options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
+byId("example").addEventListener("change", (event) => EXAMPLES[event.target.value] && setFields(EXAMPLES[event.target.value]));
+for (const id of FIELDS) byId(id).addEventListener("change", show);
+byId("lanesMap").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 8, ArrowUp: -8 }[event.key];
+    if (step) { event.preventDefault(); choose(lane + step, true); }
+});
+const given = readAddress(), known = EXAMPLES["neighbouring words"];
+lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
+FIELDS.forEach((id, k) => { byId(id).value = given[id] ?? known[k]; if (byId(id).value === "") byId(id).value = known[k]; });
+show();

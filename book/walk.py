@@ -1,0 +1,185 @@
+"""What a step's program did on the simulated device, condensed for the explorer *Tile walk*: from its --trace, per traced block a list
+of steps. A step is what the warps of a block do between two barriers at source lines that take turns: one loop, or a part of
+one. Standard library only.
+
+    walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "sites", "steps"}], "sources"}
+
+Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes. Of a step: "epoch" and "sites"; "events", how many requests of the trace it
+holds; "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8"; "content", what lies in
+shared memory from then on, [array or -1 (computed), places]; "came" and "gone", which words of the arrays this stored there and
+which it overwrote; "counts" by collective.
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import traces
+
+ROOT = Path(__file__).resolve().parent.parent
+ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store"]
+MOST_STEPS, MOST_SLICES, BANKS, AROUND = 160, 8, 32, 6
+MATRICES = {"Q": "rows", "O": "rows", "dO": "rows", "dQ": "rows", "K": "keys", "V": "keys", "dK": "keys", "dV": "keys"}
+
+
+def rectangles(words, columns):
+    """A set of words as [rows, columns] with the same columns in each row, written as "0-3,8"."""
+    rows, alike = defaultdict(list), defaultdict(list)
+    for word in sorted(words):
+        rows[word // columns].append(word % columns)
+    for row, found in rows.items():
+        alike[tuple(found)].append(row)
+    return [[traces.runs(those), traces.runs(found)] for found, those in alike.items()]
+
+
+def steps_of(events):
+    """The events of a block in steps: lists of their numbers."""
+    by_epoch = defaultdict(list)
+    for k, event in enumerate(events):
+        by_epoch[event.epoch].append(k)
+    groups = []
+    for numbers in by_epoch.values():
+        barriers = [k for k in numbers if events[k].warp < 0]
+        groups += loops([k for k in numbers if events[k].warp >= 0], events) + [[k] for k in barriers]
+    slices = max(1, min(MOST_SLICES, MOST_STEPS // len(groups)))
+    return [part for group in groups for part in sliced(group, events, slices)]
+
+
+def loops(numbers, events):
+    """Numbers of events by sites that take turns: in some warp one of them comes again after the other."""
+    spans, count = {}, defaultdict(int)
+    for k in numbers:  # by warp and site, its first and last place in the warp's order
+        warp = events[k].warp
+        spans.setdefault((warp, events[k].site), [count[warp], 0])[1] = count[warp]
+        count[warp] += 1
+    leader = {site: site for _, site in spans}
+
+    def find(site):
+        return site if leader[site] == site else find(leader[site])
+
+    for warp in count:
+        mine = sorted((first, last, site) for (of, site), (first, last) in spans.items() if of == warp)
+        end, holder = -1, None
+        for first, last, site in mine:
+            if first < end:
+                leader[find(site)] = find(holder)
+            if last > end:
+                end, holder = last, site
+    groups = defaultdict(list)
+    for k in numbers:
+        groups[find(events[k].site)].append(k)
+    return sorted(groups.values(), key=lambda group: group[0])
+
+
+def sliced(group, events, slices):
+    """A loop in at most so many parts, cut where a warp begins another round: where its first site comes again after others."""
+    first, before, rounds, number = {}, {}, defaultdict(int), {}
+    for k in group:
+        warp, site = events[k].warp, events[k].site
+        first.setdefault(warp, site)
+        rounds[warp] += site == first[warp] and before.get(warp, site) != site
+        before[warp], number[k] = site, rounds[warp]
+    most = max(1, *rounds.values())
+    parts = defaultdict(list)
+    for k in group:
+        parts[max(0, number[k] - 1) * min(slices, most) // most].append(k)
+    return [parts[part] for part in sorted(parts)]
+
+
+def step_of(events, numbers, launch, content):
+    touched, counts, changed, gone = defaultdict(set), defaultdict(int), {}, defaultdict(set)
+    for k in numbers:
+        event = events[k]
+        if not event.space:
+            counts[event.kind] += 1
+            continue
+        wide = max(1, event.bytes // traces.WORD)
+        at = {None if offset is None else offset // traces.WORD for offset in event.offsets} - {None}
+        words = {word + more for word in at for more in range(wide)}
+        if event.space == "global":
+            touched[event.array, "add" if event.kind == "atomic" else event.kind, event.warp] |= words
+            places = [None if to is None else to // traces.WORD for to in event.to] if event.kind == "copy" else []
+        else:
+            start = launch.starts.get(event.array, 0)
+            places = [None if offset is None else (start + offset) // traces.WORD for offset in event.offsets]
+            inside = {place + more for place in places if place is not None for more in range(wide)}
+            touched["", "shared store" if event.kind == "store" else "shared load", event.warp] |= inside
+            if event.kind != "store":
+                for held in filter(None, event.holds):
+                    if held[0] in launch.arrays:
+                        touched[held[0], "use", event.warp].update(range(held[1], held[1] + wide))
+                continue
+        for place, held in zip(places, event.holds):
+            for more in range(wide if place is not None and held is not None else 0):
+                new, old = (held[0], held[1] + more), changed.get(place + more, content.get(place + more))
+                if old is not None and old != new and old[0] in launch.arrays:
+                    gone[old[0]].add(old[1])
+                changed[place + more] = new
+    content.update(changed)
+    came = defaultdict(set)
+    for held in changed.values():
+        if held[0] in launch.arrays:
+            came[held[0]].add(held[1])
+    together = defaultdict(list)  # what several warps touch alike is kept once
+    for (name, action, warp), words in sorted(touched.items()):
+        together[name, action, frozenset(words)].append(warp)
+    now = defaultdict(set)
+    for place, held in changed.items():
+        now[held[0]].add(place)
+    number = {name: k for k, (name, _, _) in enumerate(launch.shapes)}
+    columns = {name: wide for name, _, wide in launch.shapes}
+    return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}), "events": len(numbers),
+            "warps": traces.runs({events[k].warp for k in numbers} - {-1}),
+            "touches": [[number[name], ACTIONS.index(action), traces.runs(warps), rectangles(words, columns[name])]
+                        for (name, action, words), warps in together.items()],
+            "content": [[number.get(name, -1), rectangles(places, BANKS)] for name, places in sorted(now.items())],
+            "came": [[number[name], rectangles(words, columns[name])] for name, words in sorted(came.items())],
+            "gone": [[number[name], rectangles(words, columns[name])] for name, words in sorted(gone.items())], "counts": dict(counts)}
+
+
+def shapes_of(launch, raw, shape):
+    """[name, rows, columns in words] of what the launch touches; the first, without a name, is shared memory by banks."""
+    last, shape = defaultdict(int), shape or {"dim": 64, "bytes": 4}
+    for event in launch.events():
+        if event.space == "global":
+            last[event.array] = max([last[event.array], *(offset for offset in event.offsets if offset is not None)])
+    found = [["", -(-(raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]) // (BANKS * traces.WORD)), BANKS]]
+    for name in dict.fromkeys(event.array for event in launch.events() if event.space == "global"):
+        row = shape["dim"] * shape["bytes"] // traces.WORD
+        rows = shape.get({"rows": "seq", "keys": "seq_kv"}.get(MATRICES.get(name)))
+        if not rows or last[name] >= rows * row * traces.WORD:  # a vector, or memory whose order is the kernel's own affair
+            row = 1 if name in ("L", "D") else 64
+            rows = last[name] // traces.WORD // row + 1
+        found.append([name, rows, row])
+    return found
+
+
+def read(path, shape):
+    made, sources = [], defaultdict(dict)
+    raw_launches = json.loads(Path(path).read_text(encoding="utf-8"))["launches"]
+    for raw, launch in zip(raw_launches, traces.read(path)):
+        if not raw["blocks"] or not raw["blocks"][0]["events"]:
+            continue
+        events, blocks = launch.events(), raw["blocks"]
+        for event, row in zip(events, blocks[0]["events"]):
+            event.site = row[0]
+        launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
+        launch.shapes, content = shapes_of(launch, raw, shape), {}
+        for site in raw["sites"]:
+            lines = (ROOT / site["file"]).read_text(encoding="utf-8").splitlines() if (ROOT / site["file"]).is_file() else []
+            for k in range(max(1, site["line"] - AROUND), min(len(lines), site["line"] + AROUND) + 1):
+                sources[site["file"]][k] = lines[k - 1]
+        made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes,
+                     "sites": [[site["file"], site["line"], site["kind"], site["space"]] for site in raw["sites"]],
+                     "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)]})
+    return {"launches": made, "sources": sources}
+
+
+def shared(data):
+    """The same, each list of rectangles kept once in data["rectangles"] and named by its number: loops repeat themselves."""
+    numbers = {}
+    for walk in data["masks"].values():
+        for step in (step for launch in walk["launches"] for step in launch["steps"]):
+            for found in (found for kind in ("touches", "content", "came", "gone") for found in step[kind]):
+                found[-1] = numbers.setdefault(json.dumps(found[-1]), len(numbers))
+    return data | {"rectangles": [json.loads(text) for text in numbers]}

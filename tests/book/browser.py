@@ -1,0 +1,505 @@
+#!/usr/bin/env python3
+"""browser.py SITE PROGRAMS [--pages GLOB] [--walks STEP,...] [--others NAME,...]: the site in headless Chromium, from file://.
+
+Every page: nothing on the console, no request outside of the site, no scrolling sideways at 360 and 1280 pixels, contrast of at
+least 4.5 : 1 in both themes, a name for each control. The explorers: each control is operated and what it shows is compared with a
+trace that the program writes again here. Exit status 77 where there is no browser and CI is not set."""
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+CHECKS = """
+const problems = [], seen = new Set();
+const parse = (text) => { const n = text.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+const luminance = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
+                           return .2126 * r + .7152 * g + .0722 * b; };
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || ["SCRIPT", "STYLE", "NOSCRIPT"].includes(element.tagName)) continue;
+    const style = getComputedStyle(element);
+    let ground = [255, 255, 255], from = element;
+    for (; from; from = from.parentElement) {
+        const colour = parse(getComputedStyle(from).backgroundColor);
+        if (colour[3] === 1) { ground = colour; break; }
+    }
+    const key = style.color + ground;
+    if (seen.has(key) || element.disabled) continue;
+    seen.add(key);
+    const [a, b] = [luminance(parse(style.color).slice(0, 3)), luminance(ground.slice(0, 3))].sort((x, y) => y - x);
+    if ((a + .05) / (b + .05) < 4.5)
+        problems.push(`contrast ${((a + .05) / (b + .05)).toFixed(2)} of "${walker.currentNode.data.trim().slice(0, 30)}" in <${element.tagName} class=${element.className}>`);
+}
+for (const control of document.querySelectorAll("button, input, select, a[href], iframe, canvas, summary")) {
+    const label = control.labels && control.labels[0];
+    const by = document.getElementById(control.getAttribute("aria-labelledby"));
+    const name = control.getAttribute("aria-label") || (by && by.textContent) || (control.type === "submit" && control.value) || (label && label.textContent) || control.title || control.textContent || (control.querySelector("img") || {}).alt;
+    if (!name || !name.trim()) problems.push(`no name: ${control.outerHTML.slice(0, 80)}`);
+}
+const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+if (wide > 0) {
+    const far = [...document.querySelectorAll("body *")].find((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".wide, pre, .math, nav"));
+    problems.push(`wider than the window by ${wide} pixels${far ? ": " + far.outerHTML.slice(0, 80) : ""}`);
+}
+return problems;
+"""
+
+problems = []
+
+
+def wrong(text):
+    problems.append(text)
+    print(text, flush=True)
+
+
+def same(what, got, expected):
+    if got != expected:
+        wrong(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
+
+
+class Browser:
+    def __init__(self, site):
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        self.site = site
+        self.width(1280)
+
+    def width(self, width):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+
+    def open(self, path):
+        self.driver.get("about:blank")
+        self.driver.get(f"file://{self.site}/{path}")
+
+    def js(self, code, *arguments):
+        return self.driver.execute_script(code, *arguments)
+
+    def until(self, what, code, seconds=15):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if value := self.js("try { return " + code + "; } catch (error) { return null; }"):
+                return value
+            time.sleep(0.02)
+        wrong(f"{what} did not happen within {seconds} s")
+        return None
+
+    def noise(self, where):
+        """What stood on the console since the last call, and what was asked for outside of the site."""
+        for entry in self.driver.get_log("browser"):
+            wrong(f"{where}: the console says {entry['message']}")
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                address = message["params"]["request"]["url"]
+                if not address.startswith((f"file://{self.site}/", "data:", "about:")):
+                    wrong(f"{where}: it asks for {address}")
+
+    def address(self):
+        time.sleep(0.4)  # it is written when nothing has changed for a while
+        return self.driver.current_url
+
+    def element(self, name):
+        return self.driver.find_element("id", name)
+
+    def choose(self, name, value):
+        from selenium.webdriver.support.ui import Select
+
+        Select(self.element(name)).select_by_value(value)
+
+
+def check_pages(browser, pattern):
+    for path in sorted(browser.site.glob(pattern)):
+        name = path.relative_to(browser.site)
+        browser.open(name)
+        for theme in ("light", "dark"):
+            browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
+            for width in (360, 1280):
+                browser.width(width)
+                for problem in browser.js(CHECKS):
+                    wrong(f"{name}, {theme}, {width} pixels: {problem}")
+        browser.noise(name)
+
+
+def check_page_controls(browser):
+    """The theme, the list of pages on a phone, search, hover texts, folded answers, and a frame that hears of its page's theme."""
+    browser.width(1280)
+    browser.open("steps/06_vectorized/README.html")
+    for expected in ("light", "dark", "automatic"):
+        browser.element("theme").click()
+        same("the button of the theme", browser.element("theme").text, f"Theme: {expected}")
+        if expected != "automatic":
+            same("the theme", browser.js("return document.documentElement.dataset.theme"), expected)
+    browser.element("theme").click()
+    browser.element("theme").click()
+    browser.js("document.querySelector('iframe.explorer').scrollIntoView()")
+    browser.until("the frame's height", "document.querySelector('iframe.explorer').style.height !== ''")
+    browser.driver.switch_to.frame(browser.driver.find_element("css selector", "iframe.explorer"))
+    browser.until("the page's theme in its frame", "document.documentElement.dataset.theme === 'dark' && window.state().step === '06_vectorized'")
+    browser.driver.switch_to.default_content()
+    term = browser.js("const a = document.querySelector('a.term'); return [a.textContent, a.title, a.getAttribute('href')]")
+    if not term or len(term[1]) < 20 or "glossary.html#" not in term[2]:
+        wrong(f"the first term has no hover text or link: {term}")
+    terms = browser.js("return [...document.querySelectorAll('a.term')].map((a) => a.hash)")
+    same("terms that are linked twice", sorted({term for term in terms if terms.count(term) > 1}), [])
+    if browser.js("return document.querySelectorAll('details.rungs table.beside .ins').length") < 10:
+        wrong("the rungs of chapter 06 are not shown beside each other")
+    if browser.js("return document.querySelectorAll('.katex').length") < 5:
+        wrong("no mathematics on the page of chapter 06")
+    browser.width(360)
+    browser.open("docs/gpu.html")
+    same("the list of pages on a phone is open", browser.js("return document.querySelector('.pages').open"), False)
+    browser.driver.find_element("css selector", ".pages > summary").click()
+    same("the list of pages, opened", browser.js("return document.querySelector('.pages').open"), True)
+    browser.width(1280)
+    browser.element("theme").click()  # automatic again
+    browser.open("search.html?q=wavefront")
+    browser.until("results of a search", "document.querySelectorAll('#search-results li a').length > 3")
+    browser.noise("controls of pages")
+
+
+# ---- the tile walk --------------------------------------------------------------------------------------------------------
+
+WORD, WRITES = 4, ("store", "add", "shared store")
+ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store"]
+
+
+def spans(text):
+    return [range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1) for part in text.split(",")]
+
+
+def traced(programs, command):
+    """By launch the events that access memory: (epoch, site, array, action, warp, words); of shared memory the words of its array."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = command.replace("FILE", f"{folder}/trace").split()
+        subprocess.run([f"{programs}/{words[0]}", *words[1:]], check=True, capture_output=True)
+        launches = json.loads(Path(f"{folder}/trace").read_text(encoding="utf-8"))["launches"]
+    made = []
+    for launch in launches:
+        starts, found = {array["name"]: array["offset"] for array in launch["shared_arrays"]}, []
+        for number, warp, epoch, *rest in launch["blocks"][0]["events"]:
+            site = launch["sites"][number]
+            if not rest:
+                continue
+            array, offsets = launch["arrays"][rest[0]], rest[1] if isinstance(rest[1], list) else [rest[1]]
+            is_shared = site["space"] == "shared"
+            action = {"atomic": "add", "ldmatrix": "load"}.get(site["kind"], site["kind"])
+            start = starts.get(array, 0) if is_shared else 0
+            places = {(start + at) // WORD + k for at in offsets if at is not None for k in range(max(1, site["bytes"] // WORD))}
+            found.append((epoch, number, "shared" if is_shared else array, f"shared {action}" if is_shared else action, warp, places, rest))
+        made.append((launch, found))
+    return made
+
+
+def held_after(launch, events, epoch):
+    """What shared memory holds of each array by copies alone, for kernels that bring everything there by cp.async."""
+    places = {}
+    for when, number, array, action, _, _, rest in events:
+        if action != "copy" or when > epoch:
+            continue
+        for lane, to in zip(rest[1], rest[2]):
+            if lane is not None:
+                for k in range(launch["sites"][number]["bytes"] // WORD):
+                    places[to // WORD + k] = array, lane // WORD + k
+    held = defaultdict(set)
+    for array, word in places.values():
+        held[array].add(word)
+    return held
+
+
+def compare_walk(browser, launch, events, by_copies):
+    """Goes through all steps of what is shown by the button Next; compares with the trace by epoch, sites, array, action and warp."""
+    browser.element("first").click()
+    shown, sites_of, previous, before = defaultdict(set), {}, None, None
+    state = browser.js("return window.state()")
+    for at in range(state["steps"]):
+        if at:
+            browser.element("next").click()
+            state = browser.js("return window.state()")
+        what = f"{state['step']}, launch {state['launch']}, step {at + 1}"
+        same(f"{what}: its number", state["at"], at)
+        numbers = tuple(k for k, site in enumerate(launch["sites"]) if [site["file"], site["line"], site["kind"], site["space"]] in state["sites"])
+        same(f"{what}: the lines that are marked", sorted(set(state["marked"])), sorted({site[1] for site in state["sites"] if site[1]}))
+        for array, action, warps, words in state["touches"]:
+            if ACTIONS[action] != "use":
+                for warp in (warp for span in spans(warps) for warp in span):
+                    shown[state["epoch"], array or "shared", ACTIONS[action], warp].update(words)
+            cells = state["cells"][array or "shared"]
+            if any(cells[word] < 4 for word in words):
+                wrong(f"{what}: words that it touches are not drawn as touched")
+        sites_of[at] = numbers
+        if by_copies and before is not None and state["epoch"] != before["epoch"]:
+            for array, words in held_after(launch, events, before["epoch"]).items():
+                same(f"{what}: what shared memory held of {array} before", before["held"][array], sorted(words))
+        before = state
+    expected = defaultdict(set)
+    for epoch, number, array, action, warp, words, _ in events:
+        expected[epoch, array, action, warp] |= words
+    for key in sorted(shown.keys() | expected.keys()):
+        if shown[key] != expected[key]:
+            odd = sorted(shown[key] ^ expected[key])
+            wrong(f"{state['step']}: barrier {key[0]}, {key[2]} of {key[1]} by warp {key[3]}: words {odd[:8]} differ from the trace")
+
+
+def check_walk(browser, programs, step):
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(f"explorers/tile-walk.html#step={step}")
+    browser.until("the walk", f"window.state().step === '{step}'")
+    masks = browser.js("return [...document.querySelectorAll('#mask option')].map((option) => option.value)")
+    for mask in masks:
+        browser.choose("mask", mask)
+        same("the mask", browser.js("return window.state().mask"), mask)
+        launches = traced(programs, browser.element("command").text)
+        same(f"{step}: launches", browser.js("return document.querySelectorAll('#launch option').length"), len(launches))
+        for number, (launch, events) in enumerate(launches):
+            browser.choose("launch", str(number))
+            same("the launch", browser.js("return window.state().launch"), number)
+            compare_walk(browser, launch, events, step.startswith("06") and step >= "06b")
+    check_walk_controls(browser, step, masks[-1], Keys)
+    browser.noise(step)
+
+
+def check_walk_controls(browser, step, mask, keys):
+    state = lambda: browser.js("return window.state()")
+    at = lambda: state()["at"]
+    last = state()["steps"] - 1
+    body = browser.driver.find_element("tag name", "body")
+    for control, expected in (("first", 0), ("next", 1), ("next", 2), ("back", 1), ("last", last)):
+        browser.element(control).click()
+        same(f"{step}: after the button {control}", at(), expected)
+    for key, expected in ((keys.HOME, 0), (keys.ARROW_RIGHT, 1), (keys.ARROW_RIGHT, 2), (keys.ARROW_LEFT, 1), (keys.END, last), (keys.HOME, 0)):
+        browser.js("document.activeElement.blur()")
+        body.send_keys(key)
+        same(f"{step}: after a key", at(), expected)
+    browser.element("at").send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT)
+    same(f"{step}: after three arrows on the slider", at(), min(3, last))
+    browser.element("first").click()
+    for start in (lambda: browser.element("play").click(), lambda: (browser.js("document.activeElement.blur()"), body.send_keys("p"))):
+        start()
+        same(f"{step}: playing", state()["playing"], True)
+        browser.until(f"{step}: play moves on", "window.state().at >= 1")
+        start()
+        same(f"{step}: paused", state()["playing"], False)
+        browser.element("first").click()
+    everybody = state()
+    # A step that loads or copies: one warp's part is less than all, and only this warp's.
+    number = next((k for k in range(last + 1) if go(browser, k) and any(t[1] < 2 for t in state()["touches"])), 0)
+    everybody = go(browser, number) and state()
+    browser.choose("warp", "1")
+    alone = state()
+    if not all(any(1 in span for span in spans(touch[2])) for touch in alone["touches"]) or len(alone["touches"]) >= len(everybody["touches"]) > 1:
+        wrong(f"{step}: the choice of warp 1 has no effect")
+    if "1" not in alone["said"].split(":")[0]:
+        wrong(f"{step}: the sentence does not name warp 1: {alone['said']}")
+    browser.choose("warp", "all")
+    same(f"{step}: all warps again", state()["touches"], everybody["touches"])
+    if browser.js("return document.querySelectorAll('#table tbody tr').length") < len(everybody["touches"]):
+        wrong(f"{step}: the table has fewer rows than the figure has parts")
+    go(browser, last)
+    browser.choose("warp", "1")
+    address = browser.address()
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    browser.until("the state of the address", f"window.state().step === '{step}'")
+    after = state()
+    same(f"{step}: the state of its address", [after[name] for name in ("mask", "launch", "warp", "at")], [mask, everybody["launch"], "1", last])
+
+
+# ---- the warp map ---------------------------------------------------------------------------------------------------------
+
+def check_warp_map(browser, programs):
+    from selenium.webdriver.common.keys import Keys
+
+    state = lambda: browser.js("return window.state()")
+    browser.open("explorers/warp-map.html")
+    browser.until("the warp map", "window.state().wavefronts === 1")
+    patterns = json.loads(subprocess.run([f"{programs}/../tests/request_patterns", "7", "10000"], check=True, capture_output=True, text=True).stdout)
+    same("patterns", len(patterns), 10000)
+    counted = browser.js("return arguments[0].map(([addresses, bytes, access]) => window.count(addresses, bytes, access))", [p[:3] for p in patterns])
+    odd = [(pattern, count) for pattern, count in zip(patterns, counted) if pattern[3:] != count]
+    if odd:
+        wrong(f"warp map: {len(odd)} of 10000 patterns differ from the meter; the first, with sectors and wavefronts: {odd[0][0]}, the map says {odd[0][1]}")
+    # What a control does, against the address as the page's words define it.
+    for control, value, expected in (("lanes", 1, [256 * k for k in range(32)]), ("padding", 1, [260 * k for k in range(32)]), ("columns", 32, [132 * k for k in range(32)]),
+                                     ("padding", 0, [128 * k for k in range(32)]), ("start", 64, [64 + 128 * k for k in range(32)]),
+                                     ("lanes", 32, [64 + 4 * k for k in range(32)]), ("stride", 3, [64 + 12 * k for k in range(32)])):
+        browser.js("const c = document.getElementById(arguments[0]); c.value = arguments[1]; c.dispatchEvent(new Event('change'))", control, value)
+        same(f"warp map: addresses after {control} {value}", state()["addresses"], expected)
+    for example, wavefronts, sectors in (("a column of a matrix", 32, 32), ("a column, rows padded by one word", 1, 32), ("16 bytes of each row", 32, 32),
+                                         ("16 bytes of each row, padded by four words", 4, 32), ("16 bytes of each row, swizzled", 4, 32), ("one address", 1, 1)):
+        browser.choose("example", example)
+        same(f"warp map: {example}", [state()["wavefronts"], len(state()["sectors"])], [wavefronts, sectors])
+        same(f"warp map: rows of the table for {example}", browser.js("return document.querySelectorAll('#banks tbody tr').length"), wavefronts)
+    browser.choose("example", "16 bytes of each row, swizzled")
+    browser.choose("swizzle", "1")
+    same("warp map: without the swizzle", state()["wavefronts"], 32)
+    browser.choose("bytes", "4")
+    same("warp map: 4 bytes", state()["bytes"], 4)
+    browser.choose("access", "store")
+    same("warp map: a store", state()["access"], "store")
+    browser.element("lane0").click()
+    for key, lane in ((Keys.ARROW_RIGHT, 1), (Keys.ARROW_DOWN, 9), (Keys.ARROW_LEFT, 8), (Keys.ARROW_UP, 0)):
+        browser.driver.switch_to.active_element.send_keys(key)
+        same("warp map: the lane after a key", state()["lane"], lane)
+    browser.element("lane5").click()
+    if "Lane 5: bytes 640 to 643, sector 20, bank 0, wavefront 6" not in browser.element("lane").text:
+        wrong(f"warp map: of lane 5 it says {browser.element('lane').text}")
+    before, address = state(), browser.address()
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("warp map: the state of its address", state(), before)
+    browser.noise("warp map")
+
+
+# ---- the example ----------------------------------------------------------------------------------------------------------
+
+def check_example(browser, programs):
+    """The book's 4 x 4 example beside the corner that the programs print of it, then each control."""
+    state = lambda: browser.js("return window.state()")
+    change = lambda name, value: browser.js("const c = document.getElementById(arguments[0]); c[c.type === 'checkbox' ? 'checked' : 'value'] = arguments[1];"
+                                            "for (const e of ['input', 'change']) c.dispatchEvent(new Event(e))", name, value)
+    browser.open("explorers/example.html")
+    browser.until("the example", "window.state().O.length === 4")
+    for causal in ("", "--causal"):
+        change("causal", bool(causal))
+        for step, names in (("03_online_softmax", ("O",)), ("07_naive_bwd", ("dQ", "dK", "dV"))):
+            command = f"{programs}/{step} --input example --no-time --print {causal}".split()
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            for name in names:
+                corner = re.search(rf"^\s*{name}\b[^\n]*\n((?:[^\n]*\n){{3}})", said, re.MULTILINE)
+                expected = corner and [[float(x) for x in line.split()[:3]] for line in corner[1].strip().split("\n")]
+                if not expected or any(abs(expected[i][j] - state()[name][i][j]) > 1e-4 for i in range(3) for j in range(3)):
+                    wrong(f"the example, {step} {causal}: {name} is {state()[name]}, the program prints {said}")
+    change("causal", False)
+    same("the example: L of query 3", round(state()["L"][3][0], 9), round(math.log(15), 9))
+    for keys, l in ((1, 1), (2, 1.5), (3, 1.75), (4, 1.875)):  # docs/math/online-softmax.md
+        change("keys", keys)
+        same(f"the example: l after {keys} keys", round(state()["online"]["rows"][-1]["l"], 9), l)
+        same("the example: rows key by key", browser.js("return document.querySelectorAll('#online tbody tr').length"), keys)
+    change("forget", True)
+    same("the example without the rescale", round(state()["online"]["rows"][-1]["l"], 9), 3.25)
+    change("forget", False)
+    change("row", "0")
+    same("the example: query 0", [round(x, 6) for x in state()["online"]["o"]], [round(x, 6) for x in state()["O"][0]])
+    change("scale", 0)
+    same("the example: scale 0 weighs all alike", state()["P"][2], [0.25] * 4)
+    change("V00", 9)
+    same("the example: an input of the reader's", state()["V"][0][0], 9)
+    browser.choose("pass", "backward")
+    same("the example: pictures of the backward pass", browser.js("return [...document.querySelectorAll('#outputs figure')].filter((f) => !f.hidden).map((f) => f.dataset.name)"),
+         ["dP", "D", "dS", "dQ", "dK", "dV"])
+    browser.element("dS21").click()
+    same("the example: the element", state()["chosen"], ["dS", 2, 1])
+    if not browser.element("element").text.startswith("dS[2][1] = P[i][j] (dP[i][j] - D[i]) = "):
+        wrong(f"the example says of dS: {browser.element('element').text}")
+    before, address = state(), browser.address()
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("the example: the state of its address", state(), before)
+    browser.element("reset").click()
+    same("the example: reset", [state()["V"][0][0], round(state()["online"]["rows"][-1]["l"], 9)], [1, 1.875])
+    browser.noise("the example")
+
+
+# ---- the ladder -----------------------------------------------------------------------------------------------------------
+
+def check_ladder(browser, _):
+    """Every choice of every list, what it shows beside the records."""
+    root = Path(__file__).resolve().parent.parent.parent
+    records = {source: [json.loads(line) for path in sorted((root / "plots/data" / source).glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
+               for source in ("latency", "rungs", "peers")}
+    state = lambda: browser.js("return window.state()")
+    browser.open("explorers/ladder.html")
+    same("the ladder: lists of records", browser.js("return [...document.getElementById('source').options].map((option) => option.value).sort()"), sorted(records))
+    shown = browser.js("""
+        const lists = ["source", "card", "pass", "size", "metric"], found = [];
+        const each = (k) => {
+            const list = document.getElementById(lists[k]);
+            if (!list) return found.push(window.state());
+            for (const value of [...list.options].map((option) => option.value)) {
+                list.value = value;
+                list.dispatchEvent(new Event("change"));
+                each(k + 1);
+            }
+        };
+        each(0);
+        return found;""")
+    for now in shown:
+        source, card, pass_, size, metric = (now[name] for name in ("source", "card", "pass", "size", "metric"))
+        B, H, N, d = (int(re.search(rf"\b{letter} ?(\d+)", size)[1]) for letter in "BHNd")
+        keys = int(found[1]) if (found := re.search(r" x (\d+)", size)) else N
+        here = [r for r in records[source] if r["device"].startswith(card) and (r["batch"], r["heads"], r["seq"], r["seq_kv"], r["dim"], r["causal"]) ==
+                (B, H, N, keys, d, "causal" in size) and ("det" if r.get("deterministic") else r["pass"]) == pass_ and r.get("ms_median")]
+        field, factor = {"ms": ("ms_median", 1), "tflops": ("tflops", 1)}.get(metric, (f"ratio_to_{metric}", 100))
+        expected = {(r["step"], r["dtype"]): r[field] * factor if field in r else None for r in here if r.get("tflops")}
+        what = f"the ladder, {source}, {card}, {pass_}, {size}, {metric}"
+        same(what, {(step, dtype): value for step, dtype, value in now["rows"]}, expected)
+        most = max(value or 0 for value in expected.values())
+        if any(abs(width - 16 * (row[2] or 0) / most) > 0.01 for width, row in zip(now["widths"], now["rows"])):
+            wrong(f"{what}: bars are not as long as the values")
+    browser.choose("source", "peers")
+    same("the ladder: records chosen by hand", state()["source"], "peers")
+    if len(shown) < 60:
+        wrong(f"the ladder shows {len(shown)} selections only")
+    before, address = state(), browser.address()
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("the ladder: the state of its address", state(), before)
+    browser.noise("the ladder")
+
+
+def go(browser, at):
+    browser.js("const s = document.getElementById('at'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))", at)
+    return browser.js("return window.state().at") == at
+
+
+def main():
+    parser = argparse.ArgumentParser(description="The site in a browser.")
+    parser.add_argument("site", type=Path)
+    parser.add_argument("programs")
+    parser.add_argument("--pages", default="**/*.html")
+    parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
+    parser.add_argument("--others", default="warp-map,example,ladder")
+    arguments = parser.parse_args()
+    missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        missing.append("python3-selenium")
+    if missing:
+        print(f"{'wrong' if os.environ.get('CI') else 'skipped'}: missing: {' '.join(missing)}")
+        return 1 if os.environ.get("CI") else 77
+    browser = Browser(arguments.site.resolve())
+    try:
+        if arguments.pages:
+            check_pages(browser, arguments.pages)
+        if arguments.pages == "**/*.html":
+            check_page_controls(browser)
+        for name, check in {"warp-map": check_warp_map, "example": check_example, "ladder": check_ladder}.items():
+            if name in arguments.others.split(","):
+                check(browser, arguments.programs)
+        for step in filter(None, arguments.walks.split(",")):
+            check_walk(browser, arguments.programs, step)
+    finally:
+        browser.driver.quit()
+    print(f"{len(problems)} problems" if problems else "The site is as it should be in a browser.")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

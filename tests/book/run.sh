@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# run.sh PROGRAMS FOLDER STEP...: builds the site in FOLDER, follows its links, shows it in a browser, and shows that each of these
+# checks can fail. Exit status 77 where Sphinx or a browser is missing and CI is not set.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+readonly programs=$1 site=$2
+shift 2
+status=0
+for python in python3 /usr/bin/python3 ''; do
+    if "${python:-false}" -c 'import sphinx, myst_parser, PIL' 2>/dev/null; then break; fi
+done
+if [[ ! $python ]]; then
+    echo 'missing: Sphinx, MyST or Pillow' && [[ ! ${CI-} ]] && exit 77
+    exit 1
+fi
+"$python" -B book/build.py --bin "$programs" --out "$site" "$@" || exit 1
+here=tests/book
+python3 -B $here/links.py "$site" || status=1
+browser() { /usr/bin/python3 -B $here/browser.py "$1" "$programs" "${@:2}"; }
+browser "$site"
+case $? in 0) ;; 77) exit $((status ? 1 : 77)) ;; *) exit 1 ;; esac
+
+# ---- each fault by itself in a copy of the site ----
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+must_fail() { # WHAT SAID FILE SED COMMAND...: with FILE so edited the command fails and says SAID
+    local said
+    rm -rf "$work/site" && cp -r "$site" "$work/site"
+    sed -i -E "$4" "$work/site/$3"
+    if cmp -s "$site/$3" "$work/site/$3"; then echo "$1: the edit changes nothing" && status=1 && return; fi
+    if said=$("${@:5}" 2>&1); then
+        echo "$1 is not noticed" && status=1
+    elif [[ $said != *"$2"* ]]; then
+        echo "$1: not for this reason: $said" && status=1
+    else
+        echo "noticed: $1"
+    fi
+}
+page=docs/gpu.html
+links=(python3 -B "$here/links.py" "$work/site")
+pages=(browser "$work/site" --others '' --walks '' --pages "$page")
+walks=(browser "$work/site" --others '' --pages '' --walks 05_fa2_fwd)
+other=(browser "$work/site" --pages '' --walks '' --others)
+must_fail 'a link to no file' 'leads to no file' $page '0,/href="glossary.html/s//href="glosary.html/' "${links[@]}"
+must_fail 'a link to no place' 'leads to no such place' $page '0,/glossary.html#[a-z-]+/s//glossary.html#nowhere/' "${links[@]}"
+must_fail 'an error on the console' 'the console says' $page 's|</body>|<script>nothing();</script></body>|' "${pages[@]}"
+must_fail 'a request outside' 'it asks for' $page 's|</body>|<img alt="x" src="http://127.0.0.1:9/x.png"></body>|' "${pages[@]}"
+must_fail 'a page that is too wide' 'wider than the window' $page 's|</main>|<div style="width: 500px; height: 1px"></div></main>|' "${pages[@]}"
+must_fail 'pale text' 'contrast' _static/site.css 's/--text: #1d2129/--text: #888/' "${pages[@]}"
+must_fail 'a button without a name' 'no name' $page 's|</main>|<button></button></main>|' "${pages[@]}"
+must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"rectangles":\[\[\["[0-9,-]+"/"rectangles":[[["5"/' "${walks[@]}"
+must_fail 'a wrong bank' 'differ from the meter' explorers/warp-map.js 's/depth\[word % BANKS\]/depth[word % 31]/' "${other[@]}" warp-map
+must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' "${other[@]}" example
+must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' "${other[@]}" warp-map
+must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hopper_fwd","bf16",[0-9.]+,)[0-9.]+/\11.5/' "${other[@]}" ladder
+must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
+must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
+must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
+must_fail 'a state that the address loses' 'the state of its address' explorers/tile-walk.js 's/, warp, at \}\);/, warp });/' "${walks[@]}"
+exit "$status"
