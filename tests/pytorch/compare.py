@@ -280,12 +280,12 @@ def results_of(attention, Q, K, V, dO, causal, scale):
     return [torch.nan_to_num(x.detach()) for x in (O, *torch.autograd.grad(O, leaves, dO))]
 
 
-def wrong_beside(what, outputs, refs, rivals, sizes, times):
+def wrong_beside(what, outputs, refs, rivals, sizes, times, floor=FLOOR):
     """What is further from the reference than `times` the rival's distance, in words; NaN fails."""
     wrong = []
     for name, out, ref, rival, size in zip(what, outputs, refs, rivals, sizes, strict=True):
         distance = lambda values: (values.double() - ref).norm().item()
-        error, limit = distance(out), times * distance(rival) + FLOOR * max(ref.norm().item(), size)
+        error, limit = distance(out), times * distance(rival) + floor * max(ref.norm().item(), size)
         if not error <= limit:
             wrong.append(f"{name}: error {error:.2e}, limit {limit:.2e}")
     return wrong

@@ -224,7 +224,8 @@ def compare(step, p, draw):
     forward = step if step.has_forward else last_forward(step, Q, ours[0], p.causal, arguments)
     O, L = (torch.full_like(x, math.nan) for x in (Q, L_ref.float()))
     forward.forward(Q, *ours, causal=p.causal, O=O, L=L, **arguments)
-    wrong = wrong_beside(("O",), (O,), (O_ref,), (O_own,), (0.0,), 2.0)
+    noise = 0.25 * torch.finfo(p.dtype).eps / 2  # of the size of the terms: of few numbers, or terms that cancel, chance decides which is nearer
+    wrong = wrong_beside(("O",), (O,), (O_ref,), (O_own,), (0.0,), 2.0, noise)
     L_size = 1e-3 * max(1.0, torch.nan_to_num(L_ref, neginf=0.0).abs().max().item())
     if not largest_error(L, L_ref) <= L_size:
         wrong.append(f"L: largest error {largest_error(L, L_ref):.2e}")
@@ -234,7 +235,7 @@ def compare(step, p, draw):
     step.backward(Q, K, V, O, L, dO, causal=p.causal, gradients=got, **arguments)
     kept = 1.0 / (1.0 - p.variants.get("dropout", 0.0))
     sizes = [kept * size for size in gradient_sizes(Q, dO, None)]
-    beside = [wrong_beside(("dQ", "dK", "dV"), got, grad_refs, own, sizes, 2.0) for own in grads_own]
+    beside = [wrong_beside(("dQ", "dK", "dV"), got, grad_refs, own, sizes, 2.0, noise) for own in grads_own]
     return 2, wrong + (beside[0] and beside[1])
 
 
