@@ -32,6 +32,8 @@ backward pass), ,det (its deterministic variant) or ,both:
     knockout:STEP:DIM:NAME:less  what a kernel without one part saves, in % (knockouts.sh; NAME with hyphens); or its rate, in 1e12
                         FLOP/s; or alone: the time of the scores' exponentials, 16 per cycle of an SM, in % of the whole kernel's
     ablation:RUNG:DIM:NAME:more  how much longer a rung without one idea takes, in %
+    variants:STEP:WHAT:PASS:DIM:causal|full   the time of what a rung of chapter 15 is compared with, divided by its own
+    splits:mean|median|p95|max|within|shapes   the regret of chapter 14's rule for the number of splits
     decode:STEP:SIZE:copy|cudnn|flash   what part of that one's rate a decoding step reaches, at a SIZE like B8,H32,G8,N1,M4096
     asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks     of the recorded latencies; card:peers and so on of another kind
@@ -325,7 +327,7 @@ def gallery(book, page, folder="steps"):
 
 
 TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials.trials, trials.forms, trials.alternatives,
-                                                       trials.knockouts, trials.ablations, trials.decode, counters, limits, stalls, truth, agreement, apart, traffic,
+                                                       trials.knockouts, trials.ablations, trials.decode, trials.pages, trials.variants, counters, limits, stalls, truth, agreement, apart, traffic,
                                                        peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits, verdicts, gallery)}
 
 
@@ -366,6 +368,10 @@ def inline_value(book, page, key):
         return trials.knockout(book, kind + "s", *rest)
     if kind == "decode" and len(rest) == 3:
         return trials.decode_value(book, *rest)
+    if kind == "variants" and len(rest) == 5:
+        return trials.variant_value(book, *rest)
+    if kind == "splits" and len(rest) == 1:
+        return trials.regret(book, rest[0])
     if kind == "truth" and not rest:
         rows = truth_rows(book)
         return f"{sum(bool(row.agree) for row in rows)} of {len(rows)}"

@@ -83,7 +83,8 @@ DECODED = ("14a_one_block", "14b_split", "14c_group")
 def decoded(book, size):
     """The lines of time_decode.py at a size like B8,H32,G8,N1,M4096, by their steps."""
     keys = dict(zip(("batch", "heads", "heads_kv", "seq", "seq_kv"), re.findall(r"[A-Z](\d+)", size), strict=True))
-    return {line["step"]: line for line in book.lines("trials", "decode") if all(str(line[key]) == value for key, value in keys.items())}
+    lines = [line for line in book.lines("trials", "decode") if all(str(line[key]) == value for key, value in keys.items())]
+    return {line["step"] + (f",P{line['page_size']}" if line.get("page_size") else ""): line for line in lines}
 
 
 def decode(book, page, *sizes):
@@ -105,3 +106,56 @@ def decode_value(book, step, size, beside):
     lines = decoded(book, size)
     need(step in lines, f"no {step} is recorded at {size}")
     return number(lines[step]["share_of_copy" if beside == "copy" else f"ratio_to_{beside}"])
+
+
+def pages(book, page, *sizes):
+    """Decoding from pages: what part of a copy's rate 14_decode reaches on contiguous keys and on pages of 16, 64 and 256."""
+    rows = []
+    for size in sizes:
+        lines = decoded(book, size)
+        need("14_decode" in lines, f"no 14_decode is recorded at {size}")
+        B, H, G, N, M = re.findall(r"\d+", size)
+        rows.append([B, f"{H} on {G}", N, M] + [number(lines[name]["share_of_copy"]) if (name := f"14_decode{more}") in lines else DASH
+                                                for more in ("", ",P16", ",P64", ",P256")])
+    return ["sequences", "heads", "queries", "keys", "contiguous", "pages of 16", "pages of 64", "pages of 256"], "l" * 4 + "r" * 4, rows
+
+
+def regret(book, what):
+    """How much longer the rule's number of splits takes than the best of those that were tried, over the recorded shapes: mean, median,
+    p95 or max in %, `within` (shapes at most 5 % slower) or `shapes`."""
+    lines = book.lines("trials", "splits")
+    regrets = sorted(line["ms"][str(line["rule"])] / min(line["ms"].values()) - 1.0 for line in lines)
+    need(regrets, "no splits are recorded")
+    values = {"mean": sum(regrets) / len(regrets), "median": regrets[len(regrets) // 2], "p95": regrets[-(-19 * len(regrets) // 20) - 1], "max": regrets[-1]}
+    counts = {"within": sum(value <= 0.05 for value in regrets), "shapes": len(regrets)}
+    need(what in values or what in counts, f'"{what}" is none of {", ".join((*values, *counts))}')
+    return str(counts[what]) if what in counts else f"{100 * values[what]:.1f} %"
+
+
+VARIANTS = {"plain": "plain", "window": "window of 1024", "packed": "packed, 16 of 1024", "drawn": "packed, drawn lengths", "softcap": "softcap 30",
+            "alibi": "ALiBi", "dropout": "dropout 0.1", "rotary-interleaved": "rotary interleaved", "rotary-halved": "rotary halved",
+            "groups": "8 heads per group"}
+
+
+def variant_line(book, step, what, pass_, dim, causal):
+    need(what in VARIANTS and causal in ("causal", "full"), f'"{what}:{causal}" is no case; there are {", ".join(VARIANTS)}, causal and full')
+    fit = lambda line: (line["step"], line["what"], line["pass"], str(line["dim"]), line["causal"]) == (step, VARIANTS[what], pass_, dim, causal == "causal")
+    return next((line for line in book.lines("trials", "variants") if fit(line)), None)
+
+
+def variant_value(book, *case):
+    """The time of what a rung of chapter 15 is compared with (time_variants.py), divided by its own."""
+    line = variant_line(book, *case)
+    need(line, f"{':'.join(case)} is not recorded")
+    return number(line["ratio"])
+
+
+def variants(book, page, pass_, *cases):
+    """The same as a table; a case is STEP:WHAT."""
+    rows = []
+    for case in cases:
+        step, what = case.split(":")
+        cells = [variant_line(book, step, what, pass_, dim, causal) for dim in ("64", "128") for causal in ("full", "causal")]
+        need(all(cells), f"{case} is not recorded in the {pass_} pass")
+        rows.append([f"`{step}`", VARIANTS[what], " ".join(cells[0]["beside"]).replace("_", " "), *(number(line["ratio"]) for line in cells)])
+    return ["rung", "what", "beside", "d 64", "d 64, causal", "d 128", "d 128, causal"], "lllrrrr", rows
