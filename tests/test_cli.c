@@ -61,6 +61,14 @@ static const char *const bad_usage[] = {
     "--seq 0", "--seq -5", "--seq abc", "--seq 12x", "--seq 99999999999", "--seq",
     "--heads-kv 0", "--heads-kv -1", "--heads-kv two", "--heads-kv", "--heads-kv 1", "--heads 4 --heads-kv 3", "--heads 2 --heads-kv 4",
     "--input example --heads-kv 1",
+    "--window", "--window 3", "--window 3,a", "--window 1,2,3", "--window -2,0", "--window 1,", "--window 1,0",
+    "--softcap 0", "--softcap -1", "--softcap nan", "--softcap inf", "--softcap x", "--softcap", "--softcap 5",
+    "--dropout -0.1", "--dropout 1", "--dropout nan", "--dropout x", "--dropout", "--dropout 0.5",
+    "--rotary", "--rotary both", "--rotary halved", "--alibi", "--alibi=yes",
+    "--lengths", "--lengths 5,,3", "--lengths 5,", "--lengths -1", "--lengths 0,0", "--lengths 9999999,9999999", "--lengths 5,3",
+    "--lengths 5,3 --seq 8", "--lengths 5,3 --batch 2", "--lengths 4 --input example",
+    "--page-size", "--page-size 0", "--page-size x", "--page-size 64", "--page-size 64 --lengths 5,3 --batch 3",
+    "--page-size 64 --lengths 70 --seq-kv 64", "--page-size 64 --batch 5000",
     "--seq-kv 0", "--seq-kv -1", "--seq-kv nan", "--seq-kv",
     "--dim 0", "--dim -64", "--dim 129", "--dim 1000000", "--dim d", "--dim",
     "--scale nan", "--scale inf", "--scale big", "--scale",
@@ -112,7 +120,8 @@ Test(cli, help_lists_every_option) {
                                           "--scale",    "--dtype",   "--seed",  "--input",  "--pass",   "--deterministic",
                                           "--warmup",   "--repeat",  "--json",  "--stamp",  "--print",  "--no-check",
                                           "--no-time",  "--meter",   "--meter-blocks",      "--trace",  "--trace-blocks",
-                                          "--shuffle-seed", "--describe", "--help"};
+                                          "--shuffle-seed", "--describe", "--help", "--window", "--softcap", "--alibi",
+                                          "--dropout",  "--rotary",  "--lengths", "--page-size"};
     struct result result = run_program("02_tiled_matmul", "--help");
     cr_assert_eq(result.status, 0);
     cr_assert_str_empty(result.err);
@@ -129,6 +138,11 @@ Test(cli, steps_state_what_they_do) {
                    {"01_naive", "--heads 6 --heads-kv 4", "4 heads of K and V"},
                    {"14_decode", "--heads 6 --heads-kv 4 --seq 1", "4 heads of K and V"},
                    {"14_decode", "--seq 9", "at most 8"},
+                   {"01_naive", "--window 5,0", "a window is not supported by this step"},
+                   {"01_naive", "--lengths 5,3", "packed sequences are not supported by this step"},
+                   {"14_decode", "--alibi --seq 1", "ALiBi is not supported by this step"},
+                   {"14_decode", "--seq 1 --page-size 24", "it must be 16, 32, 64, 128 or 256"},
+                   {"15_variants", "--page-size 64", "pages and lengths are not supported by this step"},
                    {"96_multiple_of_16", "--dim 32 --pass bwd", "backward"},
                    {"96_multiple_of_16", "--dim 32 --deterministic", "deterministic"},
                    {"97_both_passes", "--deterministic --pass both", "deterministic"},
@@ -149,6 +163,16 @@ Test(cli, steps_state_what_they_do) {
     result = run_program("14_decode", "--heads 6 --heads-kv 2 --seq 3 --seq-kv 70 --no-time");
     cr_assert_eq(result.status, 0, "%s", result.err);
     cr_assert_not_null(strstr(result.out, "heads 6 on 2 of K and V"));
+    result = run_program("14_decode", "--heads 2 --seq 3 --page-size 16 --lengths 0,17,40 --no-time");
+    cr_assert_eq(result.status, 0, "%s", result.err);
+    cr_assert_not_null(strstr(result.out, "batch 3, heads 2, 3 queries, 40 keys, d 64, pages of 16"), "%s", result.out);
+    result = run_program("15_variants", "--lengths 5,0,37 --window 4,-1 --softcap 2 --alibi --dropout 0.25 --rotary halved --pass both "
+                                        "--no-time --json -");
+    cr_assert_eq(result.status, 0, "%s", result.err);
+    cr_assert_not_null(strstr(result.err, "42 queries, 42 keys, d 64, window 4,84, softcap 2, ALiBi, dropout 0.25, rotary halved, 3 packed"),
+                       "%s", result.err);
+    cr_assert_not_null(strstr(result.out, "\"window\":[4,84],\"softcap\":2,\"alibi\":true,\"dropout\":0.25,\"rotary\":\"halved\","
+                                          "\"starts\":[0,5,5,42]"), "%s", result.out);
 }
 
 Test(cli, describes_a_step) {
@@ -158,7 +182,7 @@ Test(cli, describes_a_step) {
         {"01_naive", "\"passes\":[\"fwd\"],\"deterministic\":false,\"dtypes\":[\"fp32\"],\"d_multiple\":1,\"grouped_heads\":false,\"most_queries\":0,\"compute_capability\":0}\n"},
         {"09_fa2_bwd_warps", "\"passes\":[\"bwd\"],\"deterministic\":true,"},
         {"96_multiple_of_16", "\"passes\":[\"fwd\"],\"deterministic\":false,\"dtypes\":[\"fp32\"],\"d_multiple\":16,"},
-        {"14_decode", "\"d_multiple\":8,\"grouped_heads\":true,\"most_queries\":8,\"compute_capability\":80}\n"},
+        {"14_decode", "\"d_multiple\":8,\"grouped_heads\":true,\"most_queries\":8,\"compute_capability\":80,\"variants\":[\"page-size\"]}\n"},
         {"97_both_passes", "\"passes\":[\"fwd\",\"bwd\"],"}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct result result = run_program(expected[i].step, "--describe");

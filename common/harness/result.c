@@ -97,12 +97,12 @@ char *describe_step(const struct step *step, const char *kernel) {
         if (takes_dtype(step, dtype)) cJSON_AddItemToArray(dtypes, cJSON_CreateString(dtype_names[dtype]));
     cJSON_AddNumberToObject(line, "d_multiple", step->d_multiple > 1 ? step->d_multiple : 1);
     cJSON_AddBoolToObject(line, "grouped_heads", step->grouped_heads);
-    cJSON *variants = cJSON_AddArrayToObject(line, "variants");
+    cJSON_AddNumberToObject(line, "most_queries", step->most_queries); /* 0: any number */
+    cJSON_AddNumberToObject(line, "compute_capability", step->compute_capability);
+    cJSON *variants = step->variants != 0 ? cJSON_AddArrayToObject(line, "variants") : NULL;
     static const char *const names[] = {"window", "softcap", "alibi", "dropout", "rotary", "lengths", "page-size"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((step->variants >> i & 1u) != 0) cJSON_AddItemToArray(variants, cJSON_CreateString(names[i]));
-    cJSON_AddNumberToObject(line, "most_queries", step->most_queries); /* 0: any number */
-    cJSON_AddNumberToObject(line, "compute_capability", step->compute_capability);
     return end_line(line);
 }
 
