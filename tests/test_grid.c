@@ -3,10 +3,12 @@
 #include "step_test.h"
 
 #include "border.h"
+#include "captured.h"
 #include "dtype.h"
 #include "reference.h"
 
 #include <math.h>
+#include <string.h>
 
 #define step step_under_test
 
@@ -178,4 +180,49 @@ Test(grid, mean_of_V, .init = needs_variants) {
         }
         run_destroy(&run);
     }
+}
+
+/* A number in a table that leads outside of a tensor: the simulated device stops at the access, on a card the harness looks at the
+ * tables before it runs the step. No run ends as if nothing were wrong. */
+static void expect_found(struct problem *problem, enum table table, size_t index, int number, const char *says) {
+    if (step_refuses(step, problem, all_passes()) != NULL) cr_skip_test("the step has no such table");
+    struct run run = new_run(step, problem, INPUT_RANDOM);
+    if (step->forward != NULL) forward(&run, step);
+    int right = 0, *at = (int *)run.tables[table] + index;
+    cr_assert_eq(cudaMemcpy(&right, at, sizeof right, cudaMemcpyDeviceToHost), cudaSuccess);
+    cr_assert_neq(right, number);
+    cr_assert_eq(cudaMemcpy(at, &number, sizeof number, cudaMemcpyHostToDevice), cudaSuccess);
+    capture_stderr();
+    cudaError_t error = run_forward(&run, step);
+    char *text = captured_text();
+    cr_expect_neq(error, cudaSuccess, "%s, %s: no error, with %d for %d", step->name, describe(problem), number, right);
+    cr_expect_not_null(strstr(text, run.simulated ? "out of bounds" : says), "%s", text);
+    free(text);
+}
+
+static struct problem paged(void) {
+    struct problem problem = plain(2, 2, 2, 70, 64, false);
+    put_in_pages(&problem, 16, (const int[]){70, 33});
+    return problem;
+}
+static struct problem packed(void) {
+    struct problem problem = plain(1, 2, 1, 1, 64, false);
+    pack(&problem, (const int[]){37, 5, 90}, 3);
+    return problem;
+}
+Test(grid, page_past_the_last, .init = needs_variants) {
+    struct problem problem = paged();
+    expect_found(&problem, TABLE_PAGES, 1, 1000, "page 1 of sequence 0 is 1000");
+}
+Test(grid, page_before_the_first, .init = needs_variants) {
+    struct problem problem = paged();
+    expect_found(&problem, TABLE_PAGES, 5, -1, "page 0 of sequence 1 is -1");
+}
+Test(grid, length_past_the_table, .init = needs_variants) {
+    struct problem problem = paged();
+    expect_found(&problem, TABLE_LENGTHS, 1, 300, "lengths[1] is 300");
+}
+Test(grid, sequence_past_the_end, .init = needs_variants) {
+    struct problem problem = packed();
+    expect_found(&problem, TABLE_STARTS, 3, 1000, "starts[3] is 1000");
 }

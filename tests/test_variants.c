@@ -175,3 +175,34 @@ Test(variants, wrong_tables) {
     pages[3] = 2;
     cr_expect_null(tables_refuse(&cache));
 }
+
+/* The gradient of a rotation is its adjoint: <rotated x, y> = <x, y rotated back>. And a score depends on the distance of its positions
+ * only: rotated q . rotated k is the same for query and key moved alike. */
+Test(variants, rotation_and_its_gradient) {
+    for (int kind = INTERLEAVED; kind <= HALVED; kind++)
+        for (int packed = 0; packed < 2; packed++) {
+            struct problem p = {.batch = 1, .heads = 1, .N_q = 167, .N_kv = 167, .d = 6, .scale = 1, .rotary = (enum rotary)kind};
+            if (packed) p.starts = starts, p.sequences = 5, p.longest = 65;
+            enum { COUNT = 167 * 6 };
+            double x[COUNT], y[COUNT], turned[COUNT], back[COUNT], one = 0, other = 0, length = 0, turned_length = 0;
+            for (int i = 0; i < COUNT; i++) x[i] = sin(3.0 * i), y[i] = cos(7.0 * i + 1);
+            memcpy(turned, x, sizeof x), memcpy(back, y, sizeof y);
+            rotate_rows(&p, TENSOR_Q, NULL, 167, turned, false, false);
+            rotate_rows(&p, TENSOR_dQ, NULL, 167, back, true, false);
+            for (int i = 0; i < COUNT; i++) {
+                one += turned[i] * y[i], other += x[i] * back[i];
+                length += x[i] * x[i], turned_length += turned[i] * turned[i];
+            }
+            cr_expect_float_eq(one, other, 1e-10);
+            cr_expect_float_eq(length, turned_length, 1e-10);
+            double q[COUNT], k[COUNT];
+            for (int i = 0; i < COUNT; i++) q[i] = x[i % 6], k[i] = y[i % 6]; /* one query and one key, at all positions */
+            rotate_rows(&p, TENSOR_Q, NULL, 167, q, false, false);
+            rotate_rows(&p, TENSOR_K, NULL, 167, k, false, false);
+            for (int row = 40; row < 90; row++) { /* within the sequence that begins at 38 */
+                double here = 0, before = 0;
+                for (int c = 0; c < 6; c++) here += q[row * 6 + c] * k[(row - 2) * 6 + c], before += q[41 * 6 + c] * k[39 * 6 + c];
+                cr_expect_float_eq(here, before, 1e-10, "row %d", row);
+            }
+        }
+}
