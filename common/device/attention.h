@@ -54,7 +54,7 @@ struct problem {
     bool windowed;
     int left, right;
 
-    float softcap; /* > 0: a score s becomes softcap tanh(s / softcap) (Gemma 2; FlashAttention since 2.6), before ALiBi */
+    float softcap; /* > 0: a score s becomes softcap tanh(s / softcap), before ALiBi (Gemma 2; FlashAttention 2.6) */
 
     /* The score of a query at position x and key j of head h falls by slope |x - j|, with slope = 2^(-8 (h + 1) / heads), h from 0
      * (Press et al. 2022, "Train short, test long"; the distance as in FlashAttention since 2.4). */
@@ -83,7 +83,9 @@ struct problem {
     int page_count;
 };
 
-static inline int pages_per_sequence(const struct problem *problem) { return ceil_div(problem->N_kv, problem->page_size); }
+static inline int pages_per_sequence(const struct problem *problem) {
+    return ceil_div(problem->N_kv, problem->page_size);
+}
 
 static inline int kv_heads(const struct problem *problem) {
     return problem->heads_kv > 0 ? problem->heads_kv : problem->heads;

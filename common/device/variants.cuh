@@ -50,7 +50,8 @@ __device__ inline uint4 philox(uint4 counter, uint2 key) {
 #pragma unroll
     for (int round = 0; round < 10; round++) {
         uint32_t high0 = __umulhi(0xD2511F53u, counter.x), high1 = __umulhi(0xCD9E8D57u, counter.z);
-        counter = make_uint4(high1 ^ counter.y ^ key.x, 0xCD9E8D57u * counter.z, high0 ^ counter.w ^ key.y, 0xD2511F53u * counter.x);
+        counter = make_uint4(high1 ^ counter.y ^ key.x, 0xCD9E8D57u * counter.z, high0 ^ counter.w ^ key.y,
+                             0xD2511F53u * counter.x);
         key.x += 0x9E3779B9u, key.y += 0xBB67AE85u;
     }
     return counter;
@@ -69,6 +70,8 @@ __device__ inline uint4 dropout_words(const problem &p, int row, int col, int he
 __device__ inline uint32_t dropout_threshold(const problem &p) { return (uint32_t)(p.dropout * 4294967296.0f); }
 
 /* How a score falls per key of distance in this head of its batch. */
-__device__ inline float alibi_slope(const problem &p, int head) { return p.alibi ? exp2f(-8.0f * (head + 1) / p.heads) : 0.0f; }
+__device__ inline float alibi_slope(const problem &p, int head) {
+    return p.alibi ? exp2f(-8.0f * (head + 1) / p.heads) : 0.0f;
+}
 
 #endif

@@ -117,7 +117,9 @@ static __global__ void two_passes(const T *Q, // (heads, N_q, d)
 
 template <bool VARIANTS, class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
     dim3 blocks(ceil_div(p->N_q, ROWS), p->batch * p->heads);
-    auto kernel = p->d <= 32 ? two_passes<32, VARIANTS, T> : p->d <= 64 ? two_passes<64, VARIANTS, T> : two_passes<128, VARIANTS, T>;
+    auto kernel = p->d <= 32   ? two_passes<32, VARIANTS, T>
+                  : p->d <= 64 ? two_passes<64, VARIANTS, T>
+                               : two_passes<128, VARIANTS, T>;
     kernel<<<blocks, ROWS, 0, stream>>>((const T *)t->Q, (const T *)t->K, (const T *)t->V, (T *)t->O, t->L, *p);
     return cudaGetLastError();
 }

@@ -103,8 +103,7 @@ static void print_heading(const struct step *step, const struct options *options
             : passes.forward ? "forward and backward"
                              : "backward",
             passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name, p->batch,
-            p->heads, grouped, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "",
-            variants_text(p), dtype_names[p->dtype]);
+            p->heads, grouped, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", variants_text(p), dtype_names[p->dtype]);
     if (step->forward == NULL) fprintf(report, "  O and L by the harness\n");
 }
 

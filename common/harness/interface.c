@@ -21,16 +21,19 @@ enum {
 #define FIELD(member, type)                                                                                                    \
     { #member, type, offsetof(struct attention_call, member) }
 static const struct attention_field fields[] = {
-    FIELD(bytes, "size_t"),   FIELD(step, "int"),           FIELD(pass, "int"),         FIELD(dtype, "int"),
-    FIELD(batch, "int"),      FIELD(heads, "int"),          FIELD(N_q, "int"),          FIELD(N_kv, "int"),
-    FIELD(d, "int"),          FIELD(heads_kv, "int"),       FIELD(causal, "int"),       FIELD(scale, "float"),
-    FIELD(Q, "pointer"),      FIELD(K, "pointer"),          FIELD(V, "pointer"),        FIELD(O, "pointer"),
-    FIELD(L, "pointer"),      FIELD(dO, "pointer"),         FIELD(dQ, "pointer"),       FIELD(dK, "pointer"),
-    FIELD(dV, "pointer"),     FIELD(workspace, "pointer"),  FIELD(stream, "pointer"),   FIELD(windowed, "int"),
-    FIELD(left, "int"),       FIELD(right, "int"),          FIELD(softcap, "float"),    FIELD(alibi, "int"),
-    FIELD(dropout, "float"),  FIELD(dropout_seed, "size_t"), FIELD(rotary, "int"),      FIELD(starts, "pointer"),
-    FIELD(sequences, "int"),  FIELD(longest, "int"),        FIELD(lengths, "pointer"),  FIELD(pages, "pointer"),
-    FIELD(page_size, "int"),  FIELD(page_count, "int"),     {NULL, NULL, 0},
+    FIELD(bytes, "size_t"),      FIELD(step, "int"),        FIELD(pass, "int"),
+    FIELD(dtype, "int"),         FIELD(batch, "int"),       FIELD(heads, "int"),
+    FIELD(N_q, "int"),           FIELD(N_kv, "int"),        FIELD(d, "int"),
+    FIELD(heads_kv, "int"),      FIELD(causal, "int"),      FIELD(scale, "float"),
+    FIELD(Q, "pointer"),         FIELD(K, "pointer"),       FIELD(V, "pointer"),
+    FIELD(O, "pointer"),         FIELD(L, "pointer"),       FIELD(dO, "pointer"),
+    FIELD(dQ, "pointer"),        FIELD(dK, "pointer"),      FIELD(dV, "pointer"),
+    FIELD(workspace, "pointer"), FIELD(stream, "pointer"),  FIELD(windowed, "int"),
+    FIELD(left, "int"),          FIELD(right, "int"),       FIELD(softcap, "float"),
+    FIELD(alibi, "int"),         FIELD(dropout, "float"),   FIELD(dropout_seed, "size_t"),
+    FIELD(rotary, "int"),        FIELD(starts, "pointer"),  FIELD(sequences, "int"),
+    FIELD(longest, "int"),       FIELD(lengths, "pointer"), FIELD(pages, "pointer"),
+    FIELD(page_size, "int"),     FIELD(page_count, "int"),  {NULL, NULL, 0},
 };
 const struct attention_field *attention_fields(void) { return fields; }
 size_t attention_call_bytes(void) { return sizeof(struct attention_call); }

@@ -40,10 +40,10 @@ struct attention_call {
     int alibi; /* 0 or 1 */
     float dropout;
     size_t dropout_seed;
-    int rotary;                   /* 0 none, 1 interleaved, 2 halved */
-    const void *starts;           /* (sequences + 1) ints on the device: packed sequences */
+    int rotary;         /* 0 none, 1 interleaved, 2 halved */
+    const void *starts; /* (sequences + 1) ints on the device: packed sequences */
     int sequences, longest;
-    const void *lengths, *pages;  /* (batch) and (batch, ceil(N_kv / page_size)) ints on the device; K and V are then pages,
+    const void *lengths, *pages; /* (batch) and (batch, ceil(N_kv / page_size)) ints on the device; K and V are then pages,
                                      (page_count, heads_kv, page_size, d) */
     int page_size, page_count;
 };

@@ -59,7 +59,8 @@ static void set_int(struct parser *parser, const struct option_row *row, const c
 static void set_size(struct parser *parser, const struct option_row *row, const char *text) {
     set_int(parser, row, text);
     parser->size_given = true;
-    parser->length_given |= row->offset == offsetof(struct options, problem.N_q) || row->offset == offsetof(struct options, problem.N_kv);
+    parser->length_given |=
+        row->offset == offsetof(struct options, problem.N_q) || row->offset == offsetof(struct options, problem.N_kv);
 }
 static void set_flag(struct parser *parser, const struct option_row *row, const char *text) {
     (void)text;
@@ -174,14 +175,17 @@ static const struct option_row rows[] = {
     {"seq-kv", "M", "keys and values", set_size, AT(problem.N_kv), 1, MAX_LENGTH},
     {"dim", "D", "head dimension, 1 to 128 (64)", set_size, AT(problem.d), 1, INT_MAX},
     {"causal", NULL, "query i attends to key j where j <= i + M - N", set_flag, AT(problem.causal), true, 0},
-    {"window", "L,R", "query i attends to key j where -L <= j - (i + M - N) <= R; -1: all on this side", set_window, 0, -1, MAX_LENGTH},
+    {"window", "L,R", "query i attends to key j where -L <= j - (i + M - N) <= R; -1: all on this side", set_window, 0, -1,
+     MAX_LENGTH},
     {"softcap", "C", "a score s becomes C tanh(s / C)", set_fraction, AT(problem.softcap), 1, LLONG_MAX},
     {"alibi", NULL, "a score falls by 2^(-8 (h + 1) / H) per key of distance in head h", set_flag, AT(problem.alibi), true, 0},
-    {"dropout", "P", "each weight is dropped with this probability; --seed draws which", set_fraction, AT(problem.dropout), 0, 1},
+    {"dropout", "P", "each weight is dropped with this probability; --seed draws which", set_fraction, AT(problem.dropout), 0,
+     1},
     {"rotary", "KIND", "rotate Q and K by their positions: pairs interleaved or halved", set_rotary, 0, 0, 0},
-    {"lengths", "LIST", "packed sequences of these lengths, as in 5,0,37; with --page-size, keys of each sequence", set_lengths, 0, 0,
-     MAX_LENGTH},
-    {"page-size", "K", "keys per page of K and V, 16 to 256: a cache in pages (none)", set_size, AT(problem.page_size), 1, 1 << 20},
+    {"lengths", "LIST", "packed sequences of these lengths, as in 5,0,37; with --page-size, keys of each sequence", set_lengths,
+     0, 0, MAX_LENGTH},
+    {"page-size", "K", "keys per page of K and V, 16 to 256: a cache in pages (none)", set_size, AT(problem.page_size), 1,
+     1 << 20},
     {"scale", "S", "what scores are multiplied by (1/sqrt(D))", set_scale, 0, 0, 0},
     {"dtype", "TYPE", "fp32, fp16 or bf16, as far as the step takes them", set_dtype, 0, 0, 0},
     {"input", "KIND", "random, identity, large or example, the 4 x 4 case of docs/math.md (random)", set_input, 0, 0, 0},
@@ -259,7 +263,8 @@ static void make_sequences(struct parser *parser) {
     if (problem->page_size > 0 && parser->sequences == 0) {
         if (problem->batch > MAX_SEQUENCES) usage_error(parser->program, "--page-size: at most %d sequences", MAX_SEQUENCES);
         if (problem->N_kv == 0) problem->N_kv = problem->N_q;
-        for (parser->sequences = 0; parser->sequences < problem->batch; parser->sequences++) lengths[parser->sequences] = problem->N_kv;
+        for (parser->sequences = 0; parser->sequences < problem->batch; parser->sequences++)
+            lengths[parser->sequences] = problem->N_kv;
     }
     for (int s = 0; s < parser->sequences; s++) {
         total += lengths[s];

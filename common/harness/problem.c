@@ -54,7 +54,8 @@ double unmasked_pairs(const struct problem *problem) {
     if ((variants_of(problem) & (WINDOW | PACKED | PAGES)) != 0) {
         for (int b = 0; b < problem->batch; b++)
             for (int i = 0; i < problem->N_q; i++)
-                pairs += (double)sight_of_query(problem, (size_t)b * (size_t)problem->heads * (size_t)problem->N_q + (size_t)i).keys;
+                pairs +=
+                    (double)sight_of_query(problem, (size_t)b * (size_t)problem->heads * (size_t)problem->N_q + (size_t)i).keys;
         return pairs * problem->heads;
     }
     if (!problem->causal) return heads * problem->N_q * problem->N_kv;

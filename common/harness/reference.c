@@ -46,8 +46,10 @@ static struct sight sight_within(const struct problem *problem, size_t batch, si
 }
 
 struct sight sight_of_query(const struct problem *problem, size_t row) {
-    size_t heads = (size_t)problem->heads, heads_kv = (size_t)kv_heads(problem), head = row / (size_t)problem->N_q, batch = head / heads;
-    return sight_within(problem, batch, head, batch * heads_kv + head % heads / (heads / heads_kv), (long long)(row % (size_t)problem->N_q));
+    size_t heads = (size_t)problem->heads, heads_kv = (size_t)kv_heads(problem), head = row / (size_t)problem->N_q,
+           batch = head / heads;
+    return sight_within(problem, batch, head, batch * heads_kv + head % heads / (heads / heads_kv),
+                        (long long)(row % (size_t)problem->N_q));
 }
 
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
@@ -62,7 +64,8 @@ void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
 double kept_weight(const struct problem *problem, const struct sight *sight, long long j) {
     if (!(problem->dropout > 0.0f)) return 1;
     long long i = sight->query;
-    uint32_t words[4] = {(uint32_t)(i / 16 * 8 + i % 8), (uint32_t)(j / 16 * 8 + j % 8), (uint32_t)sight->head, sight->sequence};
+    uint32_t words[4] = {(uint32_t)(i / 16 * 8 + i % 8), (uint32_t)(j / 16 * 8 + j % 8), (uint32_t)sight->head,
+                         sight->sequence};
     reference_philox(words, (uint32_t)problem->dropout_seed, (uint32_t)(problem->dropout_seed >> 32));
     uint32_t word = words[i / 8 % 2 * 2 + j / 8 % 2];
     return word < (uint32_t)ldexp((double)problem->dropout, 32) ? 0 : 1 / (1 - (double)problem->dropout);
@@ -117,7 +120,7 @@ static double forward_row(const struct problem *problem, const float *Q, const f
                           double *O_row, double *L) {
     size_t d = (size_t)problem->d;
     struct sight sight = sight_of_query(problem, row);
-    const float *q = Q + row * d;                                                    /* (d) */
+    const float *q = Q + row * d;                                                     /* (d) */
     const float *K_seen = K + sight.first_row * d, *V_seen = V + sight.first_row * d; /* (keys, d) */
 
     double terms = 0;
@@ -167,8 +170,8 @@ struct pair {
 };
 
 /* q, k, v, dO (d): the rows of this pair. L and D: the query row's logsumexp and its D_i = dO_i . O_i. */
-static struct pair backward_pair(const struct problem *problem, const struct sight *sight, long long j, const float *q, const float *k,
-                                 const float *v, const float *dO, double L, double D) {
+static struct pair backward_pair(const struct problem *problem, const struct sight *sight, long long j, const float *q,
+                                 const float *k, const float *v, const float *dO, double L, double D) {
     double s = product(problem, q, k), P = exp(score(problem, sight, j, s) - L), dP = 0, squares = 0;
     double kept = kept_weight(problem, sight, j), slope = 1, slope_size = 1;
     for (int c = 0; c < problem->d; c++) {
@@ -196,8 +199,8 @@ static void backward_query_row(const struct problem *problem, const float *Q, co
     for (size_t c = 0; c < d; c++) dQ_row[c] = size[c] = 0;
     for (size_t n = 0; n < sight.keys; n++) {
         size_t j = sight.first_row + n;
-        struct pair pair = backward_pair(problem, &sight, sight.first + (long long)n, Q + row * d, K + j * d, V + j * d, dO + row * d,
-                                         L[row], D[row]);
+        struct pair pair = backward_pair(problem, &sight, sight.first + (long long)n, Q + row * d, K + j * d, V + j * d,
+                                         dO + row * d, L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
             double k = scale * (double)K[j * d + c];
             dQ_row[c] += pair.dS * k;
@@ -215,7 +218,7 @@ static void backward_key_row(const struct problem *problem, const float *Q, cons
     size_t d = (size_t)problem->d, N_q = (size_t)problem->N_q, head_kv = key_row / (size_t)problem->N_kv;
     size_t group = (size_t)(problem->heads / kv_heads(problem)); /* query heads, whose rows follow each other */
     size_t batch = head_kv / (size_t)kv_heads(problem), head = head_kv * group;
-    const float *k = K + key_row * d, *v = V + key_row * d;      /* (d) each */
+    const float *k = K + key_row * d, *v = V + key_row * d; /* (d) each */
     double scale = (double)problem->scale;
 
     for (size_t c = 0; c < d; c++) dK_row[c] = dV_row[c] = dK_size[c] = dV_size[c] = 0;
@@ -223,8 +226,8 @@ static void backward_key_row(const struct problem *problem, const float *Q, cons
         if (row == (head + 1) * N_q) head++;
         struct sight sight = sight_within(problem, batch, head, head_kv, (long long)(row - head * N_q));
         if (key_row < sight.first_row || key_row >= sight.first_row + sight.keys) continue;
-        struct pair pair = backward_pair(problem, &sight, sight.first + (long long)(key_row - sight.first_row), Q + row * d, k, v,
-                                         dO + row * d, L[row], D[row]);
+        struct pair pair = backward_pair(problem, &sight, sight.first + (long long)(key_row - sight.first_row), Q + row * d, k,
+                                         v, dO + row * d, L[row], D[row]);
         for (size_t c = 0; c < d; c++) {
             double q = scale * (double)Q[row * d + c], dV_term = pair.P * (double)dO[row * d + c];
             dK_row[c] += pair.dS * q;

@@ -109,15 +109,16 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     problem = &run->problem;
     for (enum table table = 0; table < TABLES && error == cudaSuccess; table++)
         if (*table_pointer(&run->problem, table) != NULL)
-            error = allocate(run, TABLE_BUFFER + (int)table, table_names[table], table_numbers(problem, table) * sizeof(int), true,
-                             &run->tables[table]);
+            error = allocate(run, TABLE_BUFFER + (int)table, table_names[table], table_numbers(problem, table) * sizeof(int),
+                             true, &run->tables[table]);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
         if (is_backward(tensor) && !run->backward) continue;
         size_t elements = tensor_elements(problem, tensor);
         run->host[tensor] = host_floats(elements);
         if (!is_output(tensor)) fill_input(run->host[tensor], problem, tensor, kind, seed);
         error = allocate(run, (int)tensor, tensor_table[tensor].name,
-                         device_elements(problem, tensor) * element_bytes(problem, tensor), !is_output(tensor), device_pointer(run, tensor));
+                         device_elements(problem, tensor) * element_bytes(problem, tensor), !is_output(tensor),
+                         device_pointer(run, tensor));
     }
     run->workspace_bytes = workspace_bytes_of(step, problem);
     if (error == cudaSuccess && run->workspace_bytes > 0)
@@ -149,8 +150,8 @@ cudaError_t run_upload(const struct run *run) {
     struct problem problem = run->problem;
     for (enum table table = 0; table < TABLES && error == cudaSuccess; table++)
         if (run->tables[table] != NULL)
-            error = cudaMemcpy(run->tables[table], *table_pointer(&problem, table), table_numbers(&problem, table) * sizeof(int),
-                               cudaMemcpyHostToDevice);
+            error = cudaMemcpy(run->tables[table], *table_pointer(&problem, table),
+                               table_numbers(&problem, table) * sizeof(int), cudaMemcpyHostToDevice);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
         if (!is_output(tensor) && run->host[tensor] != NULL) error = copy_tensor(run, tensor, cudaMemcpyHostToDevice);
     return error;
@@ -318,7 +319,8 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     if (p->dtype != FP32 && (run->input == INPUT_RANDOM || run->input == INPUT_LARGE)) {
         check->bias = bias_of(O_rows, O_ref, elements);
         check->bound_bias = unit_roundoff(p->dtype) * (0.25 + 2.0 / sqrt((double)elements));
-        if (variants_of(p) != 0) check->bound_bias += unit_roundoff(p->dtype) * 2.0 / sqrt(rows_that_count(O_ref, count, (size_t)p->d));
+        if (variants_of(p) != 0)
+            check->bound_bias += unit_roundoff(p->dtype) * 2.0 / sqrt(rows_that_count(O_ref, count, (size_t)p->d));
         check->ok = check->ok && check->bias <= check->bound_bias;
     }
     /* A rotated element near the middle of two numbers may be rounded to either: a product of a score moves by twice the roundoff. A

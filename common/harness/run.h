@@ -24,8 +24,8 @@ struct run {
     struct tensors device;
     void *workspace;
     size_t workspace_bytes;
-    void *tables[TABLES]; /* on the device; NULL where the problem has none */
-    int *own_pages;       /* the host's block table; NULL where there is none */
+    void *tables[TABLES];                                     /* on the device; NULL where the problem has none */
+    int *own_pages;                                           /* the host's block table; NULL where there is none */
     struct guarded_buffer buffers[TENSOR_COUNT + 1 + TABLES]; /* of the tensors, of the workspace, of the tables */
 };
 

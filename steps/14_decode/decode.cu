@@ -213,8 +213,8 @@ static cudaError_t divide(const problem *p, division *by) {
     int per = p->d <= 64 ? BLOCKS<64> : BLOCKS<128>; // blocks per multiprocessor
     by->rows = rows <= TILE ? TILE : rows <= 2 * TILE ? 2 * TILE : WARPS * TILE;
     by->chunks = ceil_div(rows, by->rows);
-    by->splits = best_splits(p->batch * kv_heads(p) * by->chunks, min(rows, by->rows), p->N_kv, Bc,
-                             multiprocessors, per);
+    by->splits =
+        best_splits(p->batch * kv_heads(p) * by->chunks, min(rows, by->rows), p->N_kv, Bc, multiprocessors, per);
     if (decode_splits > 0) by->splits = decode_splits;
     return cudaSuccess;
 }

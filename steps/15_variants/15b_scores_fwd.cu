@@ -70,7 +70,8 @@ __device__ __forceinline__ void change_scores(float (&S)[TILES][NS][4], const pr
                 float &s = S[t][n][e];
                 if (p.softcap > 0.0f) // tanh(u) = 1 - 2 / (1 + 2^(2 u log2(e))), with u = scale s / softcap
                     s = cap - __fdividef(2.0f * cap, 1.0f + exp2_approx(2.0f * factor / p.softcap * s));
-                else s *= factor;
+                else
+                    s *= factor;
                 s -= slope * fabsf(from + (float)(16 * t + e / 2 * 8 - 8 * n - e % 2));
             }
 }
@@ -140,7 +141,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
     K += head * p.N_kv * p.d;
     V += head * p.N_kv * p.d;
     int tiles = (attended_keys(p, row0 + Br - 1) + Bc - 1) / Bc; // with keys that the block's last row attends to
-    int unmasked = attended_keys(p, row0) / Bc; // tiles of which all rows of the block attend to all keys
+    int unmasked = attended_keys(p, row0) / Bc;    // tiles of which all rows of the block attend to all keys
     if (!CHANGES && p.scale <= 0.0f) unmasked = 0; // lazy_softmax() then applies the factor to all scores
     float slope = alibi_slope(p, blockIdx.y % p.heads) * LOG2_E;
 
@@ -235,8 +236,8 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
     dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
     return dispatch(p, [&]<int D, class T>() {
         auto kernel = p->softcap > 0.0f || p->alibi ? forward_kernel<D, T, true> : forward_kernel<D, T, false>;
-        return launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K,
-                      (const T *)t->V, (T *)t->O, t->L, *p);
+        return launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K, (const T *)t->V,
+                      (T *)t->O, t->L, *p);
     });
 }
 

@@ -118,7 +118,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
     int row0 = (gridDim.x - 1 - blockIdx.x) * Br;
     rows_of own = sequence_rows(p, blockIdx.z); // the sequence of this block
     if (row0 >= own.N_q) return;
-    int my_row = row0 + warp * ROWS + lane / 4; // and 8, 16 and 24 rows below
+    int my_row = row0 + warp * ROWS + lane / 4;                                  // and 8, 16 and 24 rows below
     size_t row_q = head * p.N_q + own.first, row_kv = head * p.N_kv + own.first; // rows before the sequence
     p.N_q = own.N_q, p.N_kv = own.N_kv; // from here on the sequence is all that there is
     Q += row_q * p.d;

@@ -190,7 +190,8 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
                 if constexpr (DROPS) {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
-                        uint4 words = dropout_words(p, my_row + 16 * t, tile * Bc + 16 * k + lane % 4 * 2 + e, blockIdx.y, 0);
+                        uint4 words =
+                            dropout_words(p, my_row + 16 * t, tile * Bc + 16 * k + lane % 4 * 2 + e, blockIdx.y, 0);
                         float *left = S_reg[t][2 * k] + e, *right = S_reg[t][2 * k + 1] + e; // and 8 rows below
                         if (words.x < threshold) left[0] = 0.0f;
                         if (words.y < threshold) right[0] = 0.0f;
@@ -233,8 +234,8 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
     dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
     return dispatch(p, [&]<int D, class T>() {
         auto kernel = p->dropout > 0.0f ? forward_kernel<D, T, true> : forward_kernel<D, T, false>;
-        return launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K,
-                      (const T *)t->V, (T *)t->O, t->L, *p);
+        return launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K, (const T *)t->V,
+                      (T *)t->O, t->L, *p);
     });
 }
 

@@ -102,11 +102,11 @@ __device__ __forceinline__ float lazy_softmax(float (&S)[TILES][NS][4], float (&
 }
 
 template <int D, class T, bool ROTATES>
-static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T *Q, // (heads, N_q, d)
-                                                                         const T *K, // (heads, N_kv, d)
-                                                                         const T *V, // (heads, N_kv, d)
-                                                                         T *O,       // (heads, N_q, d)
-                                                                         float *L,   // (heads, N_q)
+static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T *Q,          // (heads, N_q, d)
+                                                                         const T *K,          // (heads, N_kv, d)
+                                                                         const T *V,          // (heads, N_kv, d)
+                                                                         T *O,                // (heads, N_q, d)
+                                                                         float *L,            // (heads, N_q)
                                                                          const float2 *turns, // (positions, d / 2)
                                                                          problem p) {
     constexpr int Bc = KEYS<D>;
@@ -157,10 +157,12 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
         int stage = tile % STAGES * Bc * D, next = Bc * D - stage;
         __pipeline_wait_prior(0); // this thread's part of this stage has arrived
         if constexpr (ROTATES) rotate_pairs<D, Bc, THREADS>(K_smem + stage, turns, tile * Bc, p.N_kv, 0, p);
-        __syncthreads();          // every thread's part has arrived; no warp still reads the other stage
+        __syncthreads(); // every thread's part has arrived; no warp still reads the other stage
         if (tile > 0) {
-            if constexpr (ROTATES) copy_pairs<D, Bc, THREADS, false>(K_smem + next, K, (tile - 1) * Bc, p.N_kv, p);
-            else copy_rows<D, Bc, false>(K_smem + next, K, (tile - 1) * Bc, p.N_kv, p.d);
+            if constexpr (ROTATES)
+                copy_pairs<D, Bc, THREADS, false>(K_smem + next, K, (tile - 1) * Bc, p.N_kv, p);
+            else
+                copy_rows<D, Bc, false>(K_smem + next, K, (tile - 1) * Bc, p.N_kv, p.d);
             copy_rows<D, Bc, false>(V_smem + next, V, (tile - 1) * Bc, p.N_kv, p.d);
             __pipeline_commit();
         }
@@ -231,8 +233,8 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
     dim3 blocks(ceil_div(p->N_q, Br), p->batch * p->heads);
     return dispatch(p, [&]<int D, class T>() {
         auto kernel = p->rotary ? forward_kernel<D, T, true> : forward_kernel<D, T, false>;
-        return launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K,
-                      (const T *)t->V, (T *)t->O, t->L, turns, *p);
+        return launch(kernel, blocks, THREADS, BYTES<D>, stream, (const T *)t->Q, (const T *)t->K, (const T *)t->V,
+                      (T *)t->O, t->L, turns, *p);
     });
 }
 

@@ -74,15 +74,18 @@ __device__ __forceinline__ void change_scores(float (&S)[TILES][NS][4], const pr
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 float &s = S[t][n][e];
-                if (p.softcap > 0.0f) s = cap - __fdividef(2.0f * cap, 1.0f + exp2_approx(2.0f * factor / p.softcap * s));
-                else s *= factor;
+                if (p.softcap > 0.0f)
+                    s = cap - __fdividef(2.0f * cap, 1.0f + exp2_approx(2.0f * factor / p.softcap * s));
+                else
+                    s *= factor;
                 s -= slope * fabsf(from + (float)(16 * t + e / 2 * 8 - 8 * n - e % 2));
             }
 }
 
 // Of the tile's 16 keys from `key` on, weights that are dropped become 0: left and right are the two fragments of row tile t.
 template <int NS>
-__device__ __forceinline__ void drop(float (&S)[NS][4], int n, const problem &p, uint32_t threshold, int row, int key, int head, int sequence) {
+__device__ __forceinline__ void drop(float (&S)[NS][4], int n, const problem &p, uint32_t threshold, int row, int key,
+                                     int head, int sequence) {
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         uint4 words = dropout_words(p, row, key + e, head, sequence);
@@ -123,7 +126,8 @@ __device__ __forceinline__ float lazy_softmax(float (&S)[TILES][NS][4], float (&
                         int first = low + 16 * t + 8 * i;
                         bool attends = (unsigned)(8 * n + e % 2 - first) < (unsigned)max(min(width, all - first), 0);
                         if (masked) s = attends ? s * factor : NONE;
-                    } else if (masked) s = 8 * n + e % 2 < min(limit + 16 * t + 8 * i, all) ? s * factor : NONE;
+                    } else if (masked)
+                        s = 8 * n + e % 2 < min(limit + 16 * t + 8 * i, all) ? s * factor : NONE;
                     high[t][i] = fmaxf(high[t][i], s);
                 }
             grows |= high[t][i] * left - m[t][i] > SLACK;
@@ -151,7 +155,8 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
                                                                          const T *V, // (heads_kv, N_kv, d)
                                                                          T *O,       // (heads, N_q, d)
                                                                          float *L,   // (heads, N_q)
-                                                                         problem p, int group) { // heads per head of K and V
+                                                                         problem p,
+                                                                         int group) { // heads per head of K and V
     constexpr int Bc = KEYS<D>;
     extern __shared__ uint4 smem[];
     T *Q_smem = (T *)smem;                // (Br, D)
@@ -161,7 +166,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
     size_t head = blockIdx.y, head_kv = MORE & PLACES ? head / group : head;
     // Under a causal mask the last rows attend to the most keys: the longest blocks start first.
     int row0 = (gridDim.x - 1 - blockIdx.x) * Br;
-    int my_row = row0 + warp * ROWS + lane / 4; // and 8, 16 and 24 rows below
+    int my_row = row0 + warp * ROWS + lane / 4;             // and 8, 16 and 24 rows below
     size_t row_q = head * p.N_q, row_kv = head_kv * p.N_kv; // rows before those of this block's sequence
     // Tiles `first` to `tiles` - 1 have keys that a row of the block attends to. Of tiles `inner` to `unmasked` - 1 all rows
     // attend to all keys.
@@ -287,7 +292,8 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
 
 // Q or K (heads, N, d), each row turned by its position. d / 8 threads in x per row.
 template <class T>
-static __global__ void rotate_kernel(const T *rows, T *rotated, const float2 *table, int heads, int N, int shift, problem p) {
+static __global__ void rotate_kernel(const T *rows, T *rotated, const float2 *table, int heads, int N, int shift,
+                                     problem p) {
     int row = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8; // over all heads
     if (row >= heads * N) return;
     int position = row % N + shift;
@@ -319,15 +325,17 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
         cudaError_t error = cudaSuccess;
         if (p->rotary) {
             float2 *table = (float2 *)workspace;
-            T *rotated = (T *)((char *)workspace + rotary_bytes(*p)), *rotated_K = rotated + (size_t)heads * p->N_q * p->d;
+            T *rotated = (T *)((char *)workspace + rotary_bytes(*p)),
+              *rotated_K = rotated + (size_t)heads * p->N_q * p->d;
             dim3 threads(p->d / 8, 256 / 16);
-            error = launch(fill_rotary_table, ceil_div(rotary_bytes(*p) / sizeof *table, 256), 256, 0, stream, table, *p);
+            error =
+                launch(fill_rotary_table, ceil_div(rotary_bytes(*p) / sizeof *table, 256), 256, 0, stream, table, *p);
             if (error == cudaSuccess)
-                error = launch(rotate_kernel<T>, ceil_div(heads * p->N_q, 16), threads, 0, stream, Q, rotated, table, heads,
-                               p->N_q, p->N_kv - p->N_q, *p);
+                error = launch(rotate_kernel<T>, ceil_div(heads * p->N_q, 16), threads, 0, stream, Q, rotated, table,
+                               heads, p->N_q, p->N_kv - p->N_q, *p);
             if (error == cudaSuccess)
-                error = launch(rotate_kernel<T>, ceil_div(heads_kv * p->N_kv, 16), threads, 0, stream, K, rotated_K, table,
-                               heads_kv, p->N_kv, 0, *p);
+                error = launch(rotate_kernel<T>, ceil_div(heads_kv * p->N_kv, 16), threads, 0, stream, K, rotated_K,
+                               table, heads_kv, p->N_kv, 0, *p);
             Q = rotated, K = rotated_K;
         }
         if (error != cudaSuccess) return error;

@@ -49,8 +49,10 @@ __device__ __forceinline__ void rotate_pairs(T *tile, const float2 *table, // (p
         uint2 *x_smem = (uint2 *)(tile + own.x_smem + r * D), *y_smem = (uint2 *)(tile + own.y_smem + r * D);
         uint2 x_bits = *x_smem, y_bits = *y_smem;
         const T *x = (const T *)&x_bits, *y = (const T *)&y_bits;
-        float a[4] = {(float)x[0], (float)x[halved ? 1 : 2], (float)(halved ? x[2] : y[0]), (float)(halved ? x[3] : y[2])};
-        float b[4] = {(float)(halved ? y[0] : x[1]), (float)(halved ? y[1] : x[3]), (float)(halved ? y[2] : y[1]), (float)y[3]};
+        float a[4] = {(float)x[0], (float)x[halved ? 1 : 2], (float)(halved ? x[2] : y[0]),
+                      (float)(halved ? x[3] : y[2])};
+        float b[4] = {(float)(halved ? y[0] : x[1]), (float)(halved ? y[1] : x[3]), (float)(halved ? y[2] : y[1]),
+                      (float)y[3]};
         float cosine[4] = {t0.x, t0.z, t1.x, t1.z}, sine[4] = {t0.y, t0.w, t1.y, t1.w};
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -58,8 +60,10 @@ __device__ __forceinline__ void rotate_pairs(T *tile, const float2 *table, // (p
             b[i] = b[i] * cosine[i] + a[i] * sine[i];
             a[i] = turned;
         }
-        *x_smem = halved ? make_uint2(pack<T>(a[0], a[1]), pack<T>(a[2], a[3])) : make_uint2(pack<T>(a[0], b[0]), pack<T>(a[1], b[1]));
-        *y_smem = halved ? make_uint2(pack<T>(b[0], b[1]), pack<T>(b[2], b[3])) : make_uint2(pack<T>(a[2], b[2]), pack<T>(a[3], b[3]));
+        *x_smem = halved ? make_uint2(pack<T>(a[0], a[1]), pack<T>(a[2], a[3]))
+                         : make_uint2(pack<T>(a[0], b[0]), pack<T>(a[1], b[1]));
+        *y_smem = halved ? make_uint2(pack<T>(b[0], b[1]), pack<T>(b[2], b[3]))
+                         : make_uint2(pack<T>(a[2], b[2]), pack<T>(a[3], b[3]));
     }
 }
 
