@@ -5,7 +5,15 @@
 #include <stdio.h>
 
 static bool is_causal(const struct shape *s) { return s->problem.causal; }
-static bool has_empty_rows(const struct shape *s) { return s->problem.causal && s->problem.N_q > s->problem.N_kv; }
+static bool has_keys_outside(const struct shape *s) { /* of the window of some row */
+    const struct problem *p = &s->problem;
+    return p->windowed && (p->left < p->N_kv - 1 || (!p->causal && p->right < p->N_q - 1));
+}
+static bool has_groups(const struct shape *s) { return s->problem.heads_kv > 0 && s->problem.heads_kv < s->problem.heads; }
+static bool has_empty_rows(const struct shape *s) {
+    const struct problem *p = &s->problem;
+    return (p->causal || (p->windowed && p->right < p->N_q - p->N_kv)) && p->N_q > p->N_kv;
+}
 static bool has_tails(const struct shape *s) { return s->problem.N_q % 32 != 0 || s->problem.N_kv % 32 != 0; }
 static bool has_odd_d(const struct shape *s) { return s->problem.d % 4 != 0; }
 static bool has_part_of_32(const struct shape *s) { return s->problem.d % 32 != 0; }
@@ -30,6 +38,11 @@ static const struct {
      "Is p.scale used, with its sign?", false},
     {has_empty_rows, "where some row attends to no key", "There m is -inf, and exp(-inf - -inf) is NaN.",
      "There L is -inf, and exp(S - L) is infinite.", false},
+    {has_keys_outside, "where a window leaves keys out",
+     "The window of a row has two ends, and the keys there belong to it. Which tiles hold an end of some row's window?", NULL,
+     true},
+    {has_groups, "with grouped heads", "Which head of K and V does a head of Q read?",
+     "Does each head of K and V sum over all heads of Q in its group?", true},
     {is_causal, "with a causal mask",
      "Key number attended_keys(p, row) is the first that is masked. Where there are tiles: are those on the diagonal "
      "masked?",

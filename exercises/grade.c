@@ -29,7 +29,11 @@ static void name_shape(char *text, size_t room, const struct task *task, const s
         snprintf(text, room, "%s (%d x %d)", shape->what, p->N_q, p->d);
         return;
     }
-    snprintf(text, room, "%s (%d x %d, d %d%s)", shape->what, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "");
+    char window[64] = "", groups[64] = "";
+    if (p->windowed) snprintf(window, sizeof window, ", window %d and %d", p->left, p->right);
+    if (p->heads_kv > 0) snprintf(groups, sizeof groups, ", heads %d on %d", p->heads, p->heads_kv);
+    snprintf(text, room, "%s (%d x %d, d %d%s%s%s)", shape->what, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", window,
+             groups);
 }
 
 static uint64_t next_random(uint64_t *state) { /* splitmix64 */
@@ -47,12 +51,15 @@ static int draw_shapes(const struct task *task, uint64_t seed, struct shape *sha
         struct problem *p = &shapes[i].problem;
         int groups = task->d_most / task->d_multiple;
         int a = 1 + (int)(next_random(&state) % 130), b = 1 + (int)(next_random(&state) % 130);
-        if (like->N_kv > 1000) b += like->N_kv - 130; /* many keys stay many */
+        if (like->N_kv > (like->windowed ? 300 : 1000)) b += like->N_kv - 130; /* many keys stay many */
         shapes[i] = task->shapes[i];
         shapes[i].what = "drawn";
-        p->heads = like->heads + (int)(next_random(&state) % 2);
+        int more = (int)(next_random(&state) % 2);
+        p->heads = like->heads + more;
+        if (like->heads_kv > 0) p->heads_kv = like->heads_kv + more, p->heads = like->heads / like->heads_kv * p->heads_kv;
         p->N_q = (like->N_q < like->N_kv) == (a < b) ? a : b; /* the same one of them is the larger */
         p->N_kv = a + b - p->N_q;
+        p->left = like->left < a + b ? like->left : a + b, p->right = like->right < a + b ? like->right : a + b;
         p->d = task->d_multiple * (1 + (int)(next_random(&state) % (uint64_t)groups));
         p->scale = (float)((double)like->scale * sqrt((double)like->d / p->d));
     }

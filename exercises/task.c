@@ -158,12 +158,18 @@ static char *rot13(const char *text) {
 /* ---- task.json ------------------------------------------------------------------------------------------------------ */
 
 static struct shape to_shape(const cJSON *json) {
-    const cJSON *sizes = cJSON_GetObjectItem(json, "size");
+    const cJSON *sizes = cJSON_GetObjectItem(json, "size"), *window = cJSON_GetObjectItem(json, "window");
     int n[4];
     for (int i = 0; i < 4; i++) n[i] = cJSON_GetArrayItem(sizes, i)->valueint;
     struct shape shape = {.what = text_of(json, "what"), .input = INPUT_RANDOM};
     shape.problem = (struct problem){.batch = 1, .heads = n[0], .N_q = n[1], .N_kv = n[2], .d = n[3]};
     shape.problem.causal = cJSON_IsTrue(cJSON_GetObjectItem(json, "causal"));
+    shape.problem.heads_kv = (int)number_of(json, "heads_kv", 0);
+    if (window != NULL) {
+        shape.problem.windowed = true;
+        shape.problem.left = cJSON_GetArrayItem(window, 0)->valueint,
+        shape.problem.right = cJSON_GetArrayItem(window, 1)->valueint;
+    }
     shape.problem.scale = (float)number_of(json, "scale", 1.0 / sqrt(n[3]));
     const char *input = text_of(json, "input"), *dtype = text_of(json, "dtype");
     for (int kind = 0; kind < INPUT_KINDS && input != NULL; kind++)
