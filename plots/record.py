@@ -63,10 +63,15 @@ DECODED = [options(1, 8, 1, 128, "--heads-kv 2 --seq-kv 1000"), options(2, 6, 5,
            options(4, 16, 2, 64, "--heads-kv 8 --seq-kv 130"),
            options(3, 8, 2, 128, "--heads-kv 2 --seq-kv 2000 --page-size 16 --lengths 2000,0,65"),
            options(1, 4, 4, 64, "--heads-kv 2 --seq-kv 300 --page-size 64 --lengths 200 --causal")]
+# Of steps that have variants of attention, each one in both passes and both tilings; a step refuses those that it lacks.
+VARIED = [options(1, 4, 200, d, f"{variant} --pass {pass_}") for pass_ in ("fwd", "bwd") for d in (64, 128) for variant in
+          ("--window 40,10", "--softcap 20 --alibi", "--heads-kv 2", "--lengths 130,0,65,5", "--dropout 0.3",
+           "--rotary interleaved")]
 # By the simulated device alone: tilings of other d, a mask whose corner lies on no tile's.
 METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
                    *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),
-                   *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic")), *DECODED]
+                   *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic")),
+                   *DECODED, *VARIED]
 # Of rungs as well: all counts, without the lines, and the work, which depends on the compiler a little.
 # The last widths of tilings, causal and not, for much and for little shared memory.
 WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1, 1, 97, 64), options(1, 1, 97, 64, "--causal"),
@@ -75,7 +80,7 @@ WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1
           *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)} --deterministic" for KiB, d in ((99, 32), (163, 64), (163, 128))),
           options(1, 1, 97, 128, "--dtype fp16"),
           # One block, the first: under a mask it should be one of the longest.
-          *(options(1, 1, 300, 64, f"--causal --meter-blocks 1000{more}") for more in ("", " --deterministic")), *DECODED]
+          *(options(1, 1, 300, 64, f"--causal --meter-blocks 1000{more}") for more in ("", " --deterministic")), *DECODED, *VARIED]
 WORK = ("basic_blocks", "accesses_during_async_copies", *instructions.NAMES)
 WORK_SHARE = 0.03
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]

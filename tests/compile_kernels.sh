@@ -10,7 +10,7 @@ recorded=plots/data/machine_code/registers.txt
 # says compute_capability = 80, in its `struct step` or in a comment, is left out for older cards.
 # shellcheck disable=SC2317 # called by xargs
 compile_kernel() { # FILE FOLDER: for all targets that it supports; what ptxas says of a step goes to the folder
-    local file=$1 log=$2/${1//\//,} needed target older=() quick=(-Xcicc -O1 -Xptxas -O1) status=0
+    local file=$1 log=$2/${1//\//,} needed target older=() most=16 quick=(-Xcicc -O1 -Xptxas -O1) status=0
     local nvcc=(nvcc -std=c++20 -O3 -Icommon/device -Icommon/harness -Itests -Werror all-warnings -c "$file" -o "$log.o")
     needed=$(sed -nE 's/.*compute_capability = ([0-9]+).*/\1/p' "$file")
     for target in 75 80; do
@@ -18,8 +18,10 @@ compile_kernel() { # FILE FOLDER: for all targets that it supports; what ptxas s
     done
     # Tensor-core kernels hold their tiles in registers, so spills are a defect of them, but for a few bytes: backward_transposed of
     # chapter 11 has two blocks on an SM and so 255 registers at most. What it spills on sm_90a does not keep it from being the fastest
-    # form of its chapter. Of the other kernels it is asked whether they compile for older cards, with little optimisation, in a third
-    # of the time.
+    # form of its chapter. Chapter 15 has the tilings of chapters 10 and 11, which take all 255 registers of a thread without any
+    # variant: of what variants add, up to 120 bytes are spilled on sm_80, and a kernel that spills more is a defect there, too. Of the
+    # other kernels it is asked whether they compile for older cards, with little optimisation, in a third of the time.
+    [[ $file != steps/15_variants/* ]] || most=120
     [[ $file != steps/* ]] || ((${needed:-0} < 80)) || quick=(-Xptxas -v)
     if [[ $file == steps/* && $file != */probes/* ]]; then
         "${nvcc[@]}" -gencode arch=compute_90a,code=sm_90a -Xptxas -v >"$log.ptxas" 2>&1 || { status=1 && cat "$log.ptxas"; }
@@ -28,7 +30,7 @@ compile_kernel() { # FILE FOLDER: for all targets that it supports; what ptxas s
     fi
     ((${#older[@]} == 0)) || "${nvcc[@]}" "${older[@]}" "${quick[@]}" >"$log.log" 2>&1 || status=1
     sed -i '/^ptxas info/d; / 0 bytes spill stores/d' "$log.log"
-    ! awk '/bytes spill stores/ && $5 > 16 { found = 1 } END { exit !found }' "$log.log" || status=1
+    ! awk -v most="$most" '/bytes spill stores/ && $5 > most { found = 1 } END { exit !found }' "$log.log" || status=1
     ((status == 0)) && echo "ok      $file" || echo "FAILED  $file"
     cat "$log.log"
     return "$status"
