@@ -167,7 +167,7 @@ static struct shape to_shape(const cJSON *json) {
     shape.problem.heads_kv = (int)number_of(json, "heads_kv", 0);
     if (window != NULL) {
         shape.problem.windowed = true;
-        shape.problem.left = cJSON_GetArrayItem(window, 0)->valueint,
+        shape.problem.left = cJSON_GetArrayItem(window, 0)->valueint;
         shape.problem.right = cJSON_GetArrayItem(window, 1)->valueint;
     }
     shape.problem.scale = (float)number_of(json, "scale", 1.0 / sqrt(n[3]));
