@@ -22,6 +22,7 @@ static const struct rule {
     {TASK, "points", "a list of 3 numbers from 0 to 1000", 'n', true, 3, 3, 0, 1000, 0},
     {TASK, "d_multiple d_most", "a number from 1 to 128", 'n', false, 0, 0, 1, 128, 0},
     {TASK, "holes", "a list of 1 to 4 holes", 'o', true, 1, 4, 0, 0, HOLE},
+    {TASK, "left_out", "a list of at most 4 parts", 'o', false, 0, 4, 0, 0, HOLE},
     {TASK, "shapes", "a name of shapes.json, or a list of 1 to 16 problems", 'o', false, 1, 16, 0, 0, SHAPE},
     {TASK, "metered", "a problem", 'o', false, 0, 0, 0, 0, SHAPE},
     {TASK, "variants", "a list of at most 99 variants", 'o', false, 0, 99, 0, 0, VARIANT},

@@ -89,6 +89,26 @@ static char *with_markers(const struct task *task, const cJSON *json, const char
     return text;
 }
 
+/* A kernel file without the parts that the task does not need, and that would give a hole's text away. */
+static char *without_parts(const struct task *task, const cJSON *json, char *kernel) {
+    char *text;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+    const char *at = kernel;
+    const cJSON *part;
+    cJSON_ArrayForEach(part, cJSON_GetObjectItem(json, "left_out")) {
+        struct span span = hole_in_kernel(task, at, part);
+        int indent = (int)(line_start(span.begin) - span.begin);
+        fprintf(to, "%.*s// Left out: %s\n", (int)(span.begin - at) + indent, at,
+                cJSON_GetStringValue(cJSON_GetObjectItem(part, "what")));
+        at = span.end;
+    }
+    fputs(at, to);
+    fclose(to);
+    free(kernel);
+    return text;
+}
+
 /* The kernel after a change (common/change): FILE:NAME, or the NAME of one in the task's own file `changes`. */
 static char *after_change(const struct task *task, const char *kernel, const char *change) {
     char own[512];
@@ -142,7 +162,8 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     task->file = strdup(path);
     char *start = change == NULL ? NULL : in_variant(task, after_change(task, path, change), variant);
     char *answer = in_variant(task, wrong == NULL ? strdup(kernel) : after_change(task, path, wrong), variant);
-    kernel = in_variant(task, kernel, variant);
+    kernel = without_parts(task, json, in_variant(task, kernel, variant)), answer = without_parts(task, json, answer);
+    if (start != NULL) start = without_parts(task, json, start);
     task->starter = with_markers(task, json, kernel, start);
     task->solution = with_markers(task, json, kernel, answer);
 }
@@ -291,11 +312,11 @@ bool write_handout(const char *id, const char *to) {
     struct task task = read_task(id, 0, NULL);
     snprintf(path, sizeof path, "%s/task.json", task.folder);
     cJSON *json = read_json(path, TASK), *hole, *variant;
-    static const char *const secret[] = {"kernel", "broken", "from", "before", "starter", "hints"};
-    for (size_t i = 0; i < 2; i++) cJSON_DeleteItemFromObject(json, secret[i]);
+    static const char *const secret[] = {"kernel", "broken", "left_out", "from", "before", "starter", "hints"};
+    for (size_t i = 0; i < 3; i++) cJSON_DeleteItemFromObject(json, secret[i]);
     int number = 0;
     cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        for (size_t i = 2; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
+        for (size_t i = 3; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
         cJSON *hints = cJSON_AddArrayToObject(hole, "hints_rot13");
         const char *const *texts = task.holes[number++].hints;
         for (int k = 0; k < HINTS && texts[k] != NULL; k++) cJSON_AddItemToArray(hints, cJSON_CreateString(rot13(texts[k])));
