@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "border.h"
+#include "variants.h"
 #include "run.h"
 #include "shapes.h"
 

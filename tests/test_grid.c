@@ -3,6 +3,7 @@
 #include "step_test.h"
 
 #include "border.h"
+#include "variants.h"
 #include "captured.h"
 #include "dtype.h"
 #include "reference.h"

@@ -1,6 +1,7 @@
 /* Variants of a problem on the host: random numbers and masks against published or counted ones, what is refused, and the harness's own
  * forward pass against the oracle for all of them, two at a time and together. */
 #include "border.h"
+#include "variants.h"
 #include "reference.h"
 #include "run.h"
 

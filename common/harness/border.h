@@ -1,5 +1,4 @@
-/* The variants of a problem (attention.h) on the host: which are asked for, whether they make sense, and what the oracle does not see:
- * rotary embedding, and the pages of a cache. */
+/* The oracle's border: what it does not see of a problem's variants (attention.h), rotary embedding and the pages of a cache. */
 #ifndef BORDER_H
 #define BORDER_H
 
@@ -8,18 +7,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What the problem asks for, as enum variant. */
-unsigned variants_of(const struct problem *problem);
-
-/* Why the variants that the step does not take, or their numbers, are refused, as for step_refuses(); NULL when they are not. */
-const char *variants_refuse(const struct step *step, const struct problem *problem);
-
-/* ", window 5,0, softcap 3" for reports; lasts until the next call in this thread. */
-const char *variants_text(const struct problem *problem);
-
-/* Why these tables cannot be a problem's: what a step would read outside of its tensors. Pointers in `problem` are the host's. */
-const char *tables_refuse(const struct problem *problem);
 
 /* Rows rows[0..count) of Q or K, all where rows is NULL, rotated by their positions: values (count, d). Back: dQ or dK, by the opposite
  * angles. With squares: of the size of each number, whose squares add up. */

@@ -1,6 +1,6 @@
 #include "harness.h"
 
-#include "border.h"
+#include "variants.h"
 #include "options.h"
 #include "output.h"
 #include "result.h"

@@ -1,7 +1,6 @@
 #include "problem.h"
 
-#include "border.h"
-#include "reference.h"
+#include "variants.h"
 
 #include <stdio.h>
 #include <string.h>

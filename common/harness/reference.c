@@ -23,35 +23,6 @@ static double *allocate(size_t count) {
     return values;
 }
 
-/* Query i of `head`, which reads head_kv of K and V. */
-static struct sight sight_within(const struct problem *problem, size_t batch, size_t head, size_t head_kv, long long i) {
-    long long N_q = problem->N_q, N_kv = problem->N_kv, start = 0;
-    struct sight sight = {.head = head};
-    if (problem->lengths != NULL) N_kv = problem->lengths[batch];
-    if (problem->starts != NULL) {
-        while (i >= problem->starts[sight.sequence + 1]) sight.sequence++;
-        start = problem->starts[sight.sequence];
-        N_q = N_kv = problem->starts[sight.sequence + 1] - start;
-    }
-    sight.query = i - start;
-    sight.position = sight.query + N_kv - N_q;
-    long long first = 0, end = N_kv; /* eq. 7, and the window */
-    if (problem->causal && end > sight.position + 1) end = sight.position + 1;
-    if (problem->windowed && end > sight.position + problem->right + 1) end = sight.position + problem->right + 1;
-    if (problem->windowed && first < sight.position - problem->left) first = sight.position - problem->left;
-    sight.first = first;
-    sight.keys = end > first ? (size_t)(end - first) : 0;
-    sight.first_row = head_kv * (size_t)problem->N_kv + (size_t)(start + first);
-    return sight;
-}
-
-struct sight sight_of_query(const struct problem *problem, size_t row) {
-    size_t heads = (size_t)problem->heads, heads_kv = (size_t)kv_heads(problem), head = row / (size_t)problem->N_q,
-           batch = head / heads;
-    return sight_within(problem, batch, head, batch * heads_kv + head % heads / (heads / heads_kv),
-                        (long long)(row % (size_t)problem->N_q));
-}
-
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
     for (uint32_t round = 0; round < 10; round++) {
         uint64_t a = (uint64_t)0xD2511F53u * counter[0], b = (uint64_t)0xCD9E8D57u * counter[2];

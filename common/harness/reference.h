@@ -5,22 +5,11 @@
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
-#include "attention.h"
-
-#include <stdint.h>
+#include "variants.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What one query row attends to: keys `first` to first + keys - 1 of its sequence, which are the rows from first_row on of K and V.
- * query and position: within the sequence; head: over the batch. */
-struct sight {
-    size_t head, first_row, keys;
-    long long query, position, first;
-    uint32_t sequence; /* of packed sequences, else 0 */
-};
-struct sight sight_of_query(const struct problem *problem, size_t row);
 
 /* Philox 4x32-10 (attention.h); the counter becomes four random words. */
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1);

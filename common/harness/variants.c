@@ -1,0 +1,120 @@
+#include "variants.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+unsigned variants_of(const struct problem *p) {
+    return (p->windowed ? WINDOW : 0u) | (p->softcap != 0.0f ? SOFTCAP : 0u) | (p->alibi ? ALIBI : 0u) |
+           (p->dropout != 0.0f ? DROPOUT : 0u) | (p->rotary != NOT_ROTARY ? ROTARY : 0u) | (p->starts != NULL ? PACKED : 0u) |
+           (p->pages != NULL || p->lengths != NULL ? PAGES : 0u);
+}
+
+static _Thread_local char text[200];
+static const char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *say(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+const char *variants_refuse(const struct step *step, const struct problem *p) {
+    static const char *const names[] = {"a window is",          "softcap is",          "ALiBi is",
+                                        "dropout is",           "rotary embedding is", "packed sequences are",
+                                        "pages and lengths are"};
+    unsigned variants = variants_of(p), missing = variants & ~step->variants;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((missing >> i & 1u) != 0) return say("%s not supported by this step", names[i]);
+    if (p->windowed && (p->left < 0 || p->right < 0 || p->left > p->N_q + p->N_kv || p->right > p->N_q + p->N_kv))
+        return say("window %d,%d is not supported: both must be from 0 to the number of queries and keys", p->left, p->right);
+    if (!(p->softcap >= 0.0f && isfinite(p->softcap)))
+        return say("softcap %g is not supported: it must be above 0", (double)p->softcap);
+    if (!(p->dropout >= 0.0f && p->dropout < 1.0f))
+        return say("dropout %g is not supported: it must be at least 0 and below 1", (double)p->dropout);
+    if (p->rotary != NOT_ROTARY && p->d % 2 != 0) return say("rotary embedding needs an even head dimension, not %d", p->d);
+    if ((variants & PACKED) != 0 && (variants & PAGES) != 0) return "packed sequences and pages are two things";
+    if ((variants & PACKED) != 0) {
+        if (p->batch != 1 || p->N_q != p->N_kv) return "packed sequences need batch 1 and as many keys as queries";
+        if (p->sequences < 1 || p->longest < 0 || p->longest > p->N_q)
+            return "packed sequences need a number and a longest one";
+        if ((double)p->sequences * p->heads > MAX_BATCH_HEADS)
+            return say("sequences x heads = %.0f is not supported: the largest is %d", (double)p->sequences * p->heads,
+                       MAX_BATCH_HEADS);
+    }
+    if ((variants & PAGES) != 0) {
+        int size = p->page_size;
+        if (p->lengths == NULL) return "a cache in pages needs the length of each sequence";
+        if (size < 16 || size > 256 || (size & (size - 1)) != 0)
+            return say("pages of %d keys are not supported: it must be 16, 32, 64, 128 or 256", size);
+    }
+    return NULL;
+}
+
+const char *variants_text(const struct problem *p) {
+    static _Thread_local char all[160];
+    const char *const rotary[] = {"", "interleaved", "halved"};
+    size_t used = 0;
+    all[0] = '\0';
+#define ADD(condition, ...)                                                                                                    \
+    if (condition) used += (size_t)snprintf(all + used, sizeof all - used, __VA_ARGS__)
+    ADD(p->windowed, ", window %d,%d", p->left, p->right);
+    ADD(p->softcap > 0.0f, ", softcap %g", (double)p->softcap);
+    ADD(p->alibi, ", ALiBi");
+    ADD(p->dropout > 0.0f, ", dropout %g", (double)p->dropout);
+    ADD(p->rotary != NOT_ROTARY, ", rotary %s", rotary[p->rotary]);
+    ADD(p->starts != NULL, ", %d packed sequences", p->sequences);
+    ADD(p->pages != NULL, ", pages of %d", p->page_size);
+#undef ADD
+    return all;
+}
+
+const char *tables_refuse(const struct problem *p) {
+    for (int s = 0; p->starts != NULL && s <= p->sequences; s++) {
+        int least = s > 0 ? p->starts[s - 1] : 0, most = s == 0 ? 0 : s == p->sequences ? p->N_q : least + p->longest;
+        if (s == p->sequences && least + p->longest < most)
+            return say("the last sequence is longer than longest, %d", p->longest);
+        if (p->starts[s] < least || p->starts[s] > most || (s == p->sequences && p->starts[s] != p->N_q))
+            return say("starts[%d] is %d, of %d rows, after %d; the longest sequence is said to have %d", s, p->starts[s],
+                       p->N_q, least, p->longest);
+    }
+    for (int b = 0; p->lengths != NULL && b < p->batch; b++) {
+        if (p->lengths[b] < 0 || p->lengths[b] > p->N_kv)
+            return say("lengths[%d] is %d, of %d keys", b, p->lengths[b], p->N_kv);
+        for (int i = 0; i * p->page_size < p->lengths[b]; i++) {
+            int page = p->pages[b * pages_per_sequence(p) + i];
+            if (page < 0 || page >= p->page_count)
+                return say("page %d of sequence %d is %d, of %d pages", i, b, page, p->page_count);
+        }
+    }
+    return NULL;
+}
+
+struct sight sight_within(const struct problem *problem, size_t batch, size_t head, size_t head_kv, long long i) {
+    long long N_q = problem->N_q, N_kv = problem->N_kv, start = 0;
+    struct sight sight = {.head = head};
+    if (problem->lengths != NULL) N_kv = problem->lengths[batch];
+    if (problem->starts != NULL) {
+        while (i >= problem->starts[sight.sequence + 1]) sight.sequence++;
+        start = problem->starts[sight.sequence];
+        N_q = N_kv = problem->starts[sight.sequence + 1] - start;
+    }
+    sight.query = i - start;
+    sight.position = sight.query + N_kv - N_q;
+    long long first = 0, end = N_kv; /* eq. 7, and the window */
+    if (problem->causal && end > sight.position + 1) end = sight.position + 1;
+    if (problem->windowed && end > sight.position + problem->right + 1) end = sight.position + problem->right + 1;
+    if (problem->windowed && first < sight.position - problem->left) first = sight.position - problem->left;
+    sight.first = first;
+    sight.keys = end > first ? (size_t)(end - first) : 0;
+    sight.first_row = head_kv * (size_t)problem->N_kv + (size_t)(start + first);
+    return sight;
+}
+
+struct sight sight_of_query(const struct problem *problem, size_t row) {
+    size_t heads = (size_t)problem->heads, heads_kv = (size_t)kv_heads(problem), head = row / (size_t)problem->N_q,
+           batch = head / heads;
+    return sight_within(problem, batch, head, batch * heads_kv + head % heads / (heads / heads_kv),
+                        (long long)(row % (size_t)problem->N_q));
+}
