@@ -115,14 +115,14 @@ def memory(records, title, pass_):
 
 
 def traffic(records):
-    """Per step: bytes in the sectors of all its requests to global memory, and the least that the definition needs."""
+    """Per timed step: bytes in the sectors of all its requests to global memory, and the least that the definition needs."""
     backward = {record.step for record in records if record.pass_ == "bwd"}
     names = {record.step: name(record) for record in records}
     (b, h, n, d), found = map(int, METERED.split()[1::2]), {}
     for run in BOOK.meters:
-        if run["options"] == METERED and rec.is_chapter(run["step"]):
+        if run["options"] == METERED and run["step"] in names and rec.is_chapter(run["step"]):
             sectors = sum(access.get("sectors", 0) for kernel in run["meter"] for access in kernel["lines"])
-            shown = names.get(run["step"], run["step"])
+            shown = names[run["step"]]
             found[run["step"]] = shown, 32 * sectors, least_bytes(b, h, n, d, run["step"] in backward, 2 if "(" in shown else 4)
     return {"title": f"Bytes that each step requests from global memory\nB {b}, H {h}, N {n}, d {d}", "points": sorted(found.values())}
 

@@ -64,9 +64,9 @@ DECODED = [options(1, 8, 1, 128, "--heads-kv 2 --seq-kv 1000"), options(2, 6, 5,
            options(3, 8, 2, 128, "--heads-kv 2 --seq-kv 2000 --page-size 16 --lengths 2000,0,65"),
            options(1, 4, 4, 64, "--heads-kv 2 --seq-kv 300 --page-size 64 --lengths 200 --causal")]
 # Of steps that have variants of attention, each one in both passes and both tilings; a step refuses those that it lacks.
-VARIED = [options(1, 4, 200, d, f"{variant} --pass {pass_}") for pass_ in ("fwd", "bwd") for d in (64, 128) for variant in
-          ("--window 40,10", "--softcap 20 --alibi", "--heads-kv 2", "--lengths 130,0,65,5", "--dropout 0.3",
-           "--rotary interleaved")]
+VARIED = [f"--heads 4 --dim {d} {variant} --pass {pass_}" for pass_ in ("fwd", "bwd") for d in (64, 128) for variant in (
+    "--seq 200 --window 40,10", "--seq 200 --softcap 20 --alibi", "--seq 200 --heads-kv 2", "--lengths 130,0,65,5",
+    "--seq 200 --dropout 0.3", "--seq 200 --rotary interleaved")]
 # By the simulated device alone: tilings of other d, a mask whose corner lies on no tile's.
 METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
                    *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),
