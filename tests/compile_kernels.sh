@@ -18,11 +18,10 @@ compile_kernel() { # FILE FOLDER: for all targets that it supports; what ptxas s
     done
     # Tensor-core kernels hold their tiles in registers, so spills are a defect of them, but for a few bytes: backward_transposed of
     # chapter 11 has two blocks on an SM and so 255 registers at most. What it spills on sm_90a does not keep it from being the fastest
-    # form of its chapter. Chapter 15 has the tilings of chapters 10 and 11, which take all 255 registers of a thread without any
-    # variant: of what variants add, up to 120 bytes are spilled on sm_80, and a kernel that spills more is a defect there, too. Of the
-    # other kernels it is asked whether they compile for older cards, with little optimisation, in a third of the time.
-    [[ $file != steps/15_variants/* ]] || most=120
-    [[ $file != steps/* ]] || ((${needed:-0} < 80)) || quick=(-Xptxas -v)
+    # form of its chapter. Of the
+    # other kernels it is asked whether they compile for older cards, with little optimisation, in a third of the time; so it is of chapter
+    # 15, whose variants are added to tilings of chapters 10 and 11 that take all 255 registers: its spills on sm_90a are recorded.
+    [[ $file != steps/* || $file == steps/15_variants/* ]] || ((${needed:-0} < 80)) || quick=(-Xptxas -v)
     if [[ $file == steps/* && $file != */probes/* ]]; then
         "${nvcc[@]}" -gencode arch=compute_90a,code=sm_90a -Xptxas -v >"$log.ptxas" 2>&1 || { status=1 && cat "$log.ptxas"; }
     else

@@ -7,6 +7,7 @@
 // Limiter   As in chapters 10 and 11; with dropout the integer instructions of Philox, with softcap the exponentials.
 // Measured  README.md beside this file has the numbers.
 
+#include "backward.cuh"
 #include "packed.cuh"
 #include "rotary_bwd.cuh"
 #include "scores.cuh"

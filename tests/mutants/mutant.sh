@@ -37,6 +37,10 @@ problems=(
     "--heads 4 --heads-kv 2 --seq 1 --seq-kv 1000 --dim 128 --input large"
     "--heads 16 --heads-kv 1 --seq 6 --seq-kv 450 --dim 40 --causal --scale 0.3"
     "--heads 3 --heads-kv 1 --seq 8 --seq-kv 5 --dim 128 --causal"
+    # For steps with both passes and variants.
+    "--pass both --heads 2 --seq 270 --seq-kv 130 --dim 128 --rotary halved"
+    "--pass bwd --heads 2 --seq 130 --seq-kv 270 --dim 72 --causal"
+    "--pass both --heads 4 --heads-kv 2 --seq 150 --seq-kv 187 --dim 64 --causal --rotary interleaved"
 )
 
 source_of() { # STEP, or the number that its name begins with; [MUTANT]: 15a_fwd_NAME is of 15a's file for the forward pass
