@@ -119,8 +119,9 @@ class Site:
         return "\n".join(made)
 
     def rungs(self, page):
-        """Of a chapter's page: its rungs, each beside the one before."""
-        chain, beside = self.book.chain(page.parent.name) if page.parent.name in self.chapters_with_rungs else ([], [])
+        """Of a chapter's page: its rungs, each beside the one before; nothing of appendices, and where rungs follow other chapters' kernels."""
+        chain, beside = self.book.chain(page.parent.name) if page.name == "README.md" and page.parent.name in self.chapters_with_rungs else ([], [])
+        beside = beside if len(chain) > 1 else []
         made = []
         for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
             made.append(f"<details class=\"rungs\"><summary>{old} → {new}: {html.escape(self.book.says(new, 'idea'))}</summary>\n"
