@@ -43,7 +43,7 @@ struct problem {
     /* Heads of K and V: query head h reads K and V of head h / (heads / heads_kv). Divides `heads`; 0: as many as `heads`. */
     int heads_kv;
 
-    /* Variants (chapters 14 and 15): zero where nobody asks for them, and a step takes those that its struct step names.
+    /* Variants (chapters 14 and 15). Zero: the problem does not have this one. A step takes the variants that its struct step names.
      *
      * In what follows, query i stands at the position of key i + N_kv - N_q, as under the causal mask; with packed sequences and
      * with lengths, i, j, N_q and N_kv are those within the sequence. Pointers lead to memory of whoever solves the problem: the
@@ -61,7 +61,7 @@ struct problem {
     bool alibi;
 
     /* 0 <= dropout < 1: each weight is dropped with this probability, and the others are divided by 1 - dropout; L is that of all
-     * weights. Which ones: dropped() in variants.cuh. */
+     * weights. Which ones: dropout_words() in variants.cuh. */
     float dropout;
     unsigned long long dropout_seed;
 

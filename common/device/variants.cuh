@@ -7,7 +7,7 @@
 
 #include "attention.h"
 
-/* The rows of one packed sequence, of queries and of keys, within those of the head; the head itself where nothing is packed. */
+/* Where one packed sequence lies in its head: its first row, its numbers of queries and of keys. Without packed sequences: the whole head. */
 struct rows_of {
     int first, N_q, N_kv;
 };

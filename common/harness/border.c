@@ -15,7 +15,7 @@ static void *memory(size_t count, size_t size) {
 
 /* ---- rotary embedding ------------------------------------------------------------------------------------------------- */
 
-/* Of a row within its sequence; a query's is that of the key below it on the diagonal. */
+/* The position of a row within its sequence. Query i stands at the position of key i + N_kv - N_q. */
 static double position_of(const struct problem *p, enum tensor tensor, size_t row) {
     struct problem queries = *p; /* keys as queries: packed ones are alike, others count from 0 */
     if (!tensor_table[tensor].per_key) return (double)sight_of_query(p, row).position;

@@ -1,6 +1,5 @@
 #include "harness.h"
 
-#include "variants.h"
 #include "options.h"
 #include "output.h"
 #include "result.h"
@@ -8,6 +7,7 @@
 #include "simulated.h"
 #include "status.h"
 #include "timing.h"
+#include "variants.h"
 
 #include <errno.h>
 #include <math.h>

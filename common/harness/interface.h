@@ -76,9 +76,9 @@ unsigned attention_step_dtypes(int step);
  * sequences, 64 pages, 128 fewer heads of K and V than of Q; 0 where there is no such step. */
 unsigned attention_step_variants(int step);
 
-/* Why this call cannot be done, as a sentence for its user; NULL when it can. Tensors are not looked at. What
- * stands in starts, lengths and pages is not looked at either: a number that leads outside of a tensor is an access outside of it. The
- * text lasts until the next call of this library in the same thread. */
+/* Why this call cannot be done, as a sentence for its user; NULL when it can. Tensors are not looked at, nor are
+ * the numbers in starts, lengths and pages: a wrong number makes the kernel access memory outside of a tensor. The text lasts
+ * until the next call of this library in the same thread. */
 const char *attention_refuses(const struct attention_call *call);
 
 /* Bytes of device memory that the call needs beyond its tensors; 0 when none, or when it is refused. */

@@ -59,7 +59,7 @@ static void add_toolkit(cJSON *line) {
     cJSON_AddStringToObject(line, "toolkit", text);
 }
 
-/* What the problem asks for beyond the plain one; nothing where it asks for nothing. */
+/* A field for each variant that the problem has. */
 static void add_variants(cJSON *line, const struct problem *p) {
     if (p->windowed) cJSON_AddItemToObject(line, "window", cJSON_CreateIntArray((const int[]){p->left, p->right}, 2));
     if (p->softcap > 0.0f) cJSON_AddNumberToObject(line, "softcap", (double)p->softcap);

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* What the problem asks for, as enum variant. */
+/* The variants that the problem has, as a sum of enum variant. */
 unsigned variants_of(const struct problem *problem);
 
 /* Why the variants that the step does not take, or their numbers, are refused, as for step_refuses(); NULL when they are not. */

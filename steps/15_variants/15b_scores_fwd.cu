@@ -1,8 +1,9 @@
 // 15b_scores_fwd: chapter 10 with softcap and ALiBi.
 //
 // Idea      Both change a score between the two products: first softcap tanh(s / softcap), then s - slope |x - j|. The maximum
-//           is that of the changed scores. tanh(u) = 1 - 2 / (1 + e^2u) costs two instructions of the unit that also has the
-//           exponential; its error is some 2^-23. The unit's own tanh has 2^-11, which softcap would multiply.
+//           is that of the changed scores. tanh(u) = 1 - 2 / (1 + e^2u) costs two instructions of the special
+//           function unit, an exponential and a reciprocal; its error is some 2^-23. The unit's own tanh has 2^-11, which
+//           softcap would multiply.
 // Costs     Six instructions per score for softcap, two for ALiBi; the scale is no longer part of the exponent's FMA.
 // Limiter   With softcap the unit for exponentials: three instructions per score in place of one.
 // Measured  README.md beside this file has the numbers.

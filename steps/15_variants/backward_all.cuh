@@ -426,7 +426,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     return error;
 }
 
-// The larger tiles where a block may have that much shared memory; the kernel with as much more as the problem asks for.
+// The larger tiles where a block may have that much shared memory; the kernel with the switches that the problem needs.
 template <int D, class T> struct tilings {
     using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;

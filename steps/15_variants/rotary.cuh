@@ -4,7 +4,8 @@
 //
 //       x' = x cos - y sin        y' = y cos + x sin        with columns 2 c and 2 c + 1 (interleaved), or c and c + d / 2 (halved)
 //
-// A rotation's transpose turns back: the gradient of Q is that of the rotated Q, turned by the opposite angle (BACK below).
+// The transpose of a rotation is the rotation by the opposite angle. So the gradient of Q is the gradient of the rotated Q, rotated
+// by the opposite angle (BACK below).
 #ifndef ROTARY_CUH
 #define ROTARY_CUH
 
