@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The project's commands, thin over cmake, ctest and the programs. See ./run.sh --help.
 set -euo pipefail
-invoked_from=$PWD && cd "$(dirname "${BASH_SOURCE[0]}")"
+invoked_from=$PWD && cd -P "$(dirname "${BASH_SOURCE[0]}")"
 readonly exit_wrong=1 exit_usage=2 exit_missing=3
 
 usage() { cat common/help.txt; }

@@ -40,7 +40,7 @@ missing_packages() {
     fi
     [[ $job == main || $job == test ]] || return 0
     have_library libcriterion.so || say libcriterion-dev
-    if [[ $job == test && ${CI-} ]]; then for pair in clang-tidy clang-format; do have "$pair" || say "$pair"; done; fi # tests/sizes.sh
+    if [[ $job == test && ${CI-} ]]; then for pair in clang-tidy clang-format mypy; do have "$pair" || say "$pair"; done; fi # tests/sizes.sh, check_hosted.py
     find_python || say python3-matplotlib
 }
 
