@@ -88,7 +88,8 @@ make_mutant() { # NAME BUILD FOLDER: into the folder; exit status 77 where the c
         exit 77
     }
     [[ $header != *'caught by: test '* ]] || tests=(--tests)
-    "$2/bin/step-cc" "$3/$1.cu" -o "$3/$1" --like "$step" "${tests[@]}" >"$3/log" 2>&1 || {
+    # With ATTENTION_WERROR too: a change that leaves a parameter unused is a mistake like another.
+    "$2/bin/step-cc" "$3/$1.cu" -o "$3/$1" --like "$step" "${tests[@]}" -- -Xcompiler -Wno-error >"$3/log" 2>&1 || {
         echo 'does not compile:'
         grep -m 20 -E 'error|Error' "$3/log" || tail "$3/log"
         exit 1
