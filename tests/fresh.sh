@@ -3,9 +3,9 @@
 # fresh.sh: in a copy of the files, in a folder whose path has blanks and an umlaut, with a PATH on which there is no git,
 #     no sudo and a bwrap that fails; then once more as an ordinary user, with the build of the first and without the tests of
 #     single steps, which take most of the time and ask nothing of the user. --all keeps them.
-# fresh.sh --root FOLDER: ./run.sh and ./run.sh test in an empty Debian root that debootstrap makes in FOLDER, three times: as
-#     root, who installs what is missing; as an ordinary user; and with a bwrap that fails. SUITE (default: bookworm) and
-#     MIRROR choose the root.
+# fresh.sh --root FOLDER [COMMAND]: ./run.sh and ./run.sh test in an empty Debian root that debootstrap makes in FOLDER, three
+#     times: as root, who installs what is missing; as an ordinary user; and with a bwrap that fails. With a COMMAND, as
+#     './run.sh book', that one once, as root. SUITE (default: bookworm) and MIRROR choose the root.
 # Exit status: 0 when both commands pass each time, 1 when one fails, 77 where it cannot run.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -28,10 +28,10 @@ failing() { # FILE: a program that only fails
 }
 
 # The environment of a login that has nothing but a PATH. In the folder $project, behind the words of the array `enter`.
-failed=0 without='' main='./run.sh --quick'
+failed=0 without='' commands=('./run.sh --quick' './run.sh test')
 both_commands() { # WHAT
     local command log seconds
-    for command in "$main" './run.sh test'; do
+    for command in "${commands[@]}"; do
         log=$work/${1// /_}.${command##*[ -/]}.log seconds=$SECONDS
         if "${enter[@]}" env -i "PATH=$path" "HOME=$home" LC_ALL=C.UTF-8 "TEST_WITHOUT=$without" sh -c "cd \"\$1\" && $command" sh "$project" >"$log" 2>&1 </dev/null; then
             echo "ok      $1: $command, $((SECONDS - seconds)) s"
@@ -69,7 +69,7 @@ in_copies() {
 }
 
 # In namespaces of its own, so that nothing stays mounted.
-in_root() { # ROOT
+in_root() { # ROOT [COMMAND]
     local root=$1
     if [[ ! ${FRESH_NAMESPACE-} ]]; then
         ((EUID == 0)) || skip "debootstrap and chroot need root's rights"
@@ -78,7 +78,7 @@ in_root() { # ROOT
         [[ -z $(ls -A "$root") ]] || { echo "fresh.sh: $root is not empty" >&2 && exit 2; }
         debootstrap --variant=minbase "${SUITE:-bookworm}" "$root" ${MIRROR:+"$MIRROR"} >"$root.log" 2>&1 ||
             skip "debootstrap failed; see $root.log"
-        FRESH_NAMESPACE=yes exec unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" --root "$root"
+        FRESH_NAMESPACE=yes exec unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" --root "$@"
     fi
     mount -t proc proc "$root/proc"
     mount -t tmpfs -o mode=755 tmpfs "$root/dev"
@@ -86,12 +86,15 @@ in_root() { # ROOT
         mknod -m 666 urandom c 1 9 && mknod -m 666 tty c 5 0 && mkdir -m 1777 shm && ln -s /proc/self/fd fd &&
         ln -s fd/0 stdin && ln -s fd/1 stdout && ln -s fd/2 stderr) || skip 'no device nodes can be made here'
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
-    [[ ! -e /etc/apt/sources.list.d/debian.sources ]] || { cp /etc/apt/sources.list.d/debian.sources "$root/etc/apt/sources.list.d/" && : >"$root/etc/apt/sources.list"; }
+    [[ ! -e /etc/apt/sources.list.d/debian.sources ]] ||
+        { sed "s/bookworm/${SUITE:-bookworm}/g" /etc/apt/sources.list.d/debian.sources >"$root/etc/apt/sources.list.d/debian.sources" && : >"$root/etc/apt/sources.list"; }
 
-    work=$root.logs path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin home=/root project=/book enter=(chroot "$root") main=./run.sh
+    work=$root.logs path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin home=/root project=/book enter=(chroot "$root") commands=("${2:-./run.sh}")
     mkdir -p "$work"
     copy_files "$root/book"
+    [[ ${2-} ]] || commands+=('./run.sh test')
     both_commands 'an empty Debian'
+    [[ ! ${2-} ]] || return 0
     project=/home/book home=/home/book enter=(chroot "--userspec=$ordinary:$ordinary" "$root")
     copy_files "$root/home/book"
     chown -R "$ordinary:$ordinary" "$root/home/book"
@@ -104,7 +107,7 @@ in_root() { # ROOT
 
 case $#${1-} in
 0 | 1--all) in_copies "$@" ;;
-2--root) in_root "$2" ;;
-*) echo 'usage: fresh.sh [--all | --root FOLDER]' >&2 && exit 2 ;;
+[23]--root) in_root "${@:2}" ;;
+*) echo 'usage: fresh.sh [--all | --root FOLDER [COMMAND]]' >&2 && exit 2 ;;
 esac
 exit "$failed"
