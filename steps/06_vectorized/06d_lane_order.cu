@@ -4,7 +4,7 @@
 //           lanes i and i^2. lane_row() and lane_col() number the lanes so that Q and P are loaded in the second way, K
 //           and V in the first. Which lane owns which element of S and O is all that changes.
 // Costs     The same registers, shared memory and instructions as with lane / 8 and lane % 8.
-// Limiter   Waiting: probably for operands, and for a fixed number of cycles. Three in ten issue slots stay empty.
+// Limiter   Waiting: possibly for operands, and for a fixed number of cycles. Three in ten issue slots stay empty.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

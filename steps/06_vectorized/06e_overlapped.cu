@@ -3,7 +3,7 @@
 // Idea      A tile of K is in use while S is computed, a tile of V while O is. So V is copied during S, and the next K
 //           during O: one buffer each is enough, and a thread waits for a copy only after the FMAs that hide it.
 // Costs     The same shared memory and one barrier fewer per tile. O(N) memory, none beyond the outputs.
-// Limiter   Waiting: probably for operands, and for a fixed number of cycles. A quarter of the issue slots stays empty.
+// Limiter   Waiting: possibly for operands, and for a fixed number of cycles. A quarter of the issue slots stays empty.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

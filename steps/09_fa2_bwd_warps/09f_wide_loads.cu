@@ -1,7 +1,7 @@
 // 09f_wide_loads: 16 bytes per load from shared memory and per store to global memory.
 //
 // Idea      A thread loads four neighbouring floats at once: for dV and dK 3 loads feed 32 FMAs instead of 12.
-// Costs     A thread's columns and keys come in fours, and rows begin at multiples of 16 bytes (09e).
+// Costs     A thread's columns and keys come in fours, rows begin at multiples of 16 bytes (09e), loops are unrolled.
 // Limiter   Loads from shared memory, and the copies of each tile by way of registers, for which the whole block waits.
 // Measured  README.md beside this file has the numbers.
 

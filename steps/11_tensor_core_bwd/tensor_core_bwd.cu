@@ -1,8 +1,8 @@
 // 11_tensor_core_bwd: FlashAttention-2's backward pass on tensor cores.
 //
 // Idea      at d 128 barriers in two halves: a warp arrives when its part is done and waits only where it needs the others' parts,
-//           so that one warp multiplies while another computes P and dS. As in the rungs before, one block owns a tile of keys,
-//           and dQ is added up in fp32 in the order of fragments.
+//           so that one warp multiplies while another computes P and dS. The next copies start after S and dP. One block owns a
+//           tile of keys, and dQ is added up in fp32 in the order of fragments.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   no single unit is full at N 1024: shared memory's data path is busy in 69 (d 64) and 75 (d 128) of 100 cycles.
 // Measured  README.md beside this file has the numbers.
