@@ -40,18 +40,22 @@ static inline unsigned umax(unsigned a, unsigned b) { return a > b ? a : b; }
 static inline float __fdividef(float a, float b) { return a / b; }
 static inline float fdividef(float a, float b) { return a / b; }
 static inline float __saturatef(float x) { return !(x > 0.0f) ? 0.0f : x > 1.0f ? 1.0f : x; }
+#if !__GLIBC_PREREQ(2, 42) /* glibc has them since then, and sinpi and cospi since 2.41 */
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 static inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+#endif
 static inline float rsqrt(float x) { return 1.0f / sqrtf(x); }
 static inline float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 static inline double rcbrt(double x) { return 1.0 / cbrt(x); }
 static inline float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }
 static inline float norm3df(float x, float y, float z) { return sqrtf(x * x + y * y + z * z); }
 static inline float rnorm3df(float x, float y, float z) { return 1.0f / norm3df(x, y, z); }
+#if !__GLIBC_PREREQ(2, 41)
 static inline float sinpif(float x) { return (float)sin(M_PI * fmod(x, 2.0)); }
 static inline float cospif(float x) { return (float)cos(M_PI * fmod(x, 2.0)); }
 static inline double sinpi(double x) { return sin(M_PI * fmod(x, 2.0)); }
 static inline double cospi(double x) { return cos(M_PI * fmod(x, 2.0)); }
+#endif
 static inline float normcdff(float x) { return 0.5f * erfcf(x * -0.70710678f); }
 static inline double normcdf(double x) { return 0.5 * erfc(x * -0.70710678118654752); }
 
