@@ -31,6 +31,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
+LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
 EXPLORERS = [  # page, explorer, the section behind which it stands, its heading, a sentence
     ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", "Choose a card, a pass and a size."),
@@ -70,6 +71,15 @@ def boxes(lines):
         sys.exit(f"build.py: a mermaid block of a kind that is not known: {lines[0]}")
     made = (f"<div><strong>{first}</strong>" + "".join(f"<br>{html.escape(html.unescape(line.strip()))}" for line in rest) + "</div>" for first, *rest in found)
     return f'<div class="boxes">{arrow.join(made)}</div>'
+
+
+def first_steps(text):
+    """The start page with links to what moves, below its first paragraph."""
+    links = (("tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"), ("example.html", "Change four keys and four queries"),
+             ("warp-map.html#lanes=1", "Make a bank conflict"), ("../steps/01_naive/README.html", "Begin with chapter 01"))
+    title, first, rest = text.split("\n\n", 2)
+    cards = "".join(f'<a href="explorers/{to}">{said}</a>' for to, said in links).replace("explorers/../", "")
+    return f'{title}\n\n{first}\n\n<nav class="cards" aria-label="To begin with">{cards}</nav>\n\n{rest}'
 
 
 class Site:
@@ -113,21 +123,23 @@ class Site:
                 language, lines = piece
                 made.append(boxes(lines[1:-1]) if language == "mermaid" else "\n".join(lines))
                 continue
-            piece, kept = COMMENT.sub("", piece), []
+            piece, kept = re.sub(r"(?m)^( *)%", r"\1\\%", COMMENT.sub("", piece)), []  # a line that begins with % is a comment of MyST's
             piece = CODE.sub(lambda code: kept.append(code[0]) or f"\0{len(kept) - 1}\0", piece)
             made.append(re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], LINK.sub(link, piece)))
         return "\n".join(made)
 
-    def rungs(self, page):
-        """Of a chapter's page: its rungs, each beside the one before; nothing of appendices, and where rungs follow other chapters' kernels."""
+    def rungs(self, page, text):
+        """The page, a chapter's with its rungs, each beside the one before; not appendices, and where rungs follow other chapters' kernels."""
         chain, beside = self.book.chain(page.parent.name) if page.name == "README.md" and page.parent.name in self.chapters_with_rungs else ([], [])
         beside = beside if len(chain) > 1 else []
         made = []
         for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
-            made.append(f"<details class=\"rungs\"><summary>{old} → {new}: {html.escape(self.book.says(new, 'idea'))}</summary>\n"
-                        + beside_each_other(*(self.book.kernel_file(rung).read_text(encoding="utf-8").splitlines() for rung in (old, new)))
-                        + "</details>\n")
-        return "\n## The rungs beside each other\n\nEach shows the lines that change, and three around them.\n\n" + "\n".join(made) if made else ""
+            files = [self.book.kernel_file(rung) for rung in (old, new)]
+            number = new.split("_")[0]
+            text = re.sub(rf"(?m)^## {number}: .*$", rf'\g<0>\n\n<a href="#lines-{number}">All lines that change</a>', text)
+            made.append(f"<details class=\"rungs\" id=\"lines-{number}\"><summary>{old} → {new}: {html.escape(self.book.says(new, 'idea'))}"
+                        f"</summary>\n{beside_each_other(*files)}</details>\n")
+        return text + ("\n## The rungs beside each other\n\nEach shows the lines that change, and three around them.\n\n" + "\n".join(made) if made else "")
 
     def frames(self, page, text):
         """The page with its explorers, each behind the section of a heading; without that heading at the end."""
@@ -158,8 +170,9 @@ class Site:
         while rest := [page for page in self.pages if page not in texts]:
             for page in rest:
                 texts[page] = self.translate(page)
+        texts[ROOT / "README.md"] = first_steps(texts[ROOT / "README.md"])
         for page, text in texts.items():
-            self.write(self.name_of(page), self.frames(page, text) + self.rungs(page) + self.contents(page))
+            self.write(self.name_of(page), self.rungs(page, self.frames(page, text)) + self.contents(page))
         done = set()
         while rest := [file for file in self.files if file not in done]:
             for file in rest:
@@ -202,15 +215,18 @@ class Site:
         return tree("", children[page]).replace(":caption: \n", "") if children.get(page) else ""
 
 
-def beside_each_other(old, new):
-    """Two texts as a table of four columns: line number and line, left and right; lines that are equal only near a change."""
+def beside_each_other(*files):
+    """Two files as a table of four columns: line number and line, left and right; lines that are equal only near a change."""
+    old, new = (file.read_text(encoding="utf-8").splitlines() for file in files)
+
     def cells(text, at, end, k, kind):
         number = at + k if at + k < end else None
         return f"<td>{number + 1}</td><td{kind}>{html.escape(text[number])}</td>" if number is not None else "<td></td><td></td>"
 
-    rows = []
+    rows, gap = ["<col class=number><col><col class=number><col><tr>" + "".join(f"<th colspan=2>{file.name}</th>" for file in files) + "</tr>"], ""
     for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3):
-        rows.append("<tr><td colspan=4>…</td></tr>" if rows else "")
+        rows.append(gap)
+        gap = "<tr><td colspan=4>…</td></tr>"
         for kind, a, a_end, b, b_end in group:
             left, right = ("", "") if kind == "equal" else (" class=del", " class=ins")
             rows += [f"<tr>{cells(old, a, a_end, k, left)}{cells(new, b, b_end, k, right)}</tr>" for k in range(max(a_end - a, b_end - b))]
@@ -335,7 +351,7 @@ def main():
         traced = pool.map_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
         pictures = pool.map_async(fewer_colours, list(source.glob("**/*.png")), chunksize=4)
         pictures.get()
-        if subprocess.run(command, env=os.environ | {"BOOK_KATEX": str(HERE / "katex.js"), "SOURCE_DATE_EPOCH": "0"}).returncode:
+        if subprocess.run(command, env=os.environ | {"BOOK_FOLDER": str(HERE), "SOURCE_DATE_EPOCH": "0"}).returncode:
             sys.exit("build.py: Sphinx has warnings; see above")
         traced = traced.get()
     if wrong := [error for _, _, error in traced if error]:
@@ -344,7 +360,8 @@ def main():
     for name in (".buildinfo", "objects.inv", *(f"_static/{name}" for name in UNUSED)):
         (site / name).unlink(missing_ok=True)
     for page in site.glob("**/*.html"):
-        page.write_text(UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8")), encoding="utf-8")
+        text = UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8"))
+        page.write_text(LINE_NUMBER.sub(r'<a class="linenos" id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
     shutil.copytree(HERE / "explorers", site / "explorers")
     data.rename(site / "explorers/data")
     shutil.rmtree(out, ignore_errors=True)

@@ -5,11 +5,13 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
+BOOK = Path(os.environ["BOOK_FOLDER"])
 project = html_title = "Attention, step by step"
 author = "the authors"
 extensions = ["myst_parser"]
@@ -20,6 +22,8 @@ root_doc, html_theme, html_theme_path = "index", "site", ["theme"]
 html_static_path = ["static"]
 html_math_renderer = "katex"
 html_copy_source = html_show_sourcelink = html_use_index = html_show_search_summary = False  # a summary would be fetched
+html_search_scorer = str(BOOK / "scorer.js")
+html_context = {"explorers": [(path.name, re.search(r"<title>(.*?) - ", path.read_text(encoding="utf-8"))[1]) for path in sorted(BOOK.glob("explorers/*.html"))]}
 suppress_warnings = ["misc.highlighting_failure"]  # a quoted output is no program
 highlight_language = "text"
 
@@ -30,7 +34,7 @@ renderers = {}  # by process: Sphinx forks
 def katex(formula, displayed):
     if os.getpid() not in renderers:
         environment = os.environ | {"NODE_PATH": "/usr/share/nodejs"}
-        renderers[os.getpid()] = subprocess.Popen(["node", os.environ["BOOK_KATEX"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        renderers[os.getpid()] = subprocess.Popen(["node", BOOK / "katex.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                                   env=environment)
     process = renderers[os.getpid()]
     process.stdin.write(json.dumps([formula, displayed]) + "\n")
@@ -53,6 +57,7 @@ def visit_math(displayed):
 # ---- the glossary -----------------------------------------------------------------------------------------------------------
 
 GLOSSARY = "docs/glossary"
+ORDINARY = {"page", "pair", "value", "bound", "step", "scale", "reference"}  # of the pages' English, far more often than the term
 terms = {}  # in lower case: anchor and hover text
 
 
@@ -62,7 +67,8 @@ def read_glossary(env):
         if section.parent and isinstance(section.parent, nodes.section):
             said = "".join(child.astext() for child in text.children if not isinstance(child, nodes.reference) and "addnodes" not in str(type(child)))
             for term in title.split(", "):
-                terms[term.lower()] = section["ids"][0], re.sub(r"\s+", " ", said).strip(" ,")
+                if len(term) > 1 and term not in ORDINARY:  # d and D, l and L would be confused
+                    terms[term.lower()] = section["ids"][0], re.sub(r"\s+", " ", said).strip(" ,")
     words = "|".join(re.escape(term) for term in sorted(terms, key=len, reverse=True))
     return re.compile(rf"(?<![\w.`-])({words})(e?s)?(?![\w-]|\.\w)", re.IGNORECASE)
 
@@ -99,6 +105,12 @@ terms_pattern = {}
 
 
 class Translator(HTML5Translator):
+    def visit_image(self, node):  # a picture leads to its file, where a phone can enlarge it
+        super().visit_image(node)
+        source = re.search(r'src="([^"]+)"', self.body[-1])
+        if source and not isinstance(node.parent, nodes.reference):
+            self.body[-1] = f'<a class="picture" href="{source[1]}">{self.body[-1]}</a>'
+
     def visit_table(self, node):  # wider than a phone, it scrolls by itself
         self.body.append('<div class="wide">')
         super().visit_table(node)

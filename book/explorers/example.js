@@ -2,7 +2,9 @@
 // equations have it. window.EXAMPLE holds the book's inputs, from common/harness/inputs.c; window.state() says what is shown.
 "use strict";
 const N = 4, RANGE = [...Array(N).keys()], INPUTS = ["Q", "K", "V", "dO"];
-const PASSES = { forward: ["S", "P", "O", "L"], backward: ["dP", "D", "dS", "dQ", "dK", "dV"] };
+const PASSES = { forward: ["S", "P", "O", "L"], backward: ["P", "dP", "D", "dS", "dQ", "dK", "dV"] };
+const OUTPUTS = [...new Set([...PASSES.forward, ...PASSES.backward])]; // P is shown in both
+const AXES = { S: "ij", L: "i", P: "ij", O: "ic", dP: "ij", D: "i", dS: "ij", dQ: "ic", dK: "jc", dV: "jc" }; // of the rows and the columns
 const shownNumber = (x) => x === -Infinity ? "-inf" : String(Math.round(x * 10000) / 10000);
 const input = {};
 let made = {}, chosen = ["O", 0, 0];
@@ -50,6 +52,11 @@ const FORMULAS = {
     dV: (j, c) => ["sum over i of P[i][j] dO[i][c]", RANGE.flatMap((i) => [["P", i, j], ["dO", i, c]])],
 };
 
+// After a change of the pass an element that is shown.
+function chooseShown() {
+    if (!PASSES[byId("pass").value].includes(chosen[0])) chosen = byId("pass").value === "backward" ? ["dS", 3, 0] : ["O", 3, 0];
+}
+
 function show() {
     const scale = +byId("scale").value, causal = byId("causal").checked, row = +byId("row").value, keys = +byId("keys").value, forget = byId("forget").checked;
     for (const name of INPUTS) input[name] = matrix((i, j) => +byId(`${name}${i}${j}`).value || 0);
@@ -59,14 +66,18 @@ function show() {
     fillTable(byId("online"), [["key", "s", "new maximum m", "rescale", "weight exp(s - m)", "l", "weighted sum of V"],
         ...steps.rows.map(({ j, s, m, rescale, weight, l, o }) => [j, ...[s, m, rescale, weight, l].map(shownNumber), o.map(shownNumber).join(", ")])]);
     byId("said").textContent = !last ? "No key yet: m = -inf, l = 0, and the weighted sum is 0." :
-        (last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` : `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}` +
+        (last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` : `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}` +
             (forget ? ", but here this is omitted." : ".")) +
         (keys === N ? ` The end: O = (${steps.o.map(shownNumber).join(", ")}), L = ${shownNumber(steps.L)}.` + (forget ? ` Right is O = (${made.O[row].map(shownNumber).join(", ")}).` : "") : "");
     const [name, i, j] = chosen, [formula, parts] = FORMULAS[name](i, j), used = new Set(parts.map((part) => part.join()));
     const vector = ["L", "D"].includes(name);
-    byId("element").textContent = `${name}[${i}]${vector ? "" : `[${j}]`} = ${formula} = ${shownNumber(made[name][i][j])}` +
-        `, from ${parts.map(([of, a, b]) => `${of}[${a}]${["L", "D"].includes(of) ? "" : `[${b}]`} = ${shownNumber(made[of][a][b])}`).join(", ")}.`;
-    for (const of of [...PASSES.forward, ...PASSES.backward]) made[of].forEach((cells, a) => cells.forEach((x, b) => {
+    const here = formula.replace(/\[([ijc])\]/g, (text, axis) => AXES[name].includes(axis) ? `[${[i, j][AXES[name].indexOf(axis)]}]` : text);
+    const products = /sum over . of \w+\[.\]\[.\] /.test(formula) ? parts.flatMap((part, k) => k % 2 ? [] : [[part, parts[k + 1]]]) : [];
+    const worth = ([of, a, b]) => shownNumber(made[of][a][b]);
+    byId("element").textContent = `${name}[${i}]${vector ? "" : `[${j}]`} = ${here} = ` +
+        (products.length ? `${formula.startsWith("scale") ? `${shownNumber(scale)} x ` : ""}(${products.map((pair) => pair.map(worth).join(" x ")).join(" + ")}) = ` : "") +
+        `${shownNumber(made[name][i][j])}, from ${parts.map(([of, a, b]) => `${of}[${a}]${["L", "D"].includes(of) ? "" : `[${b}]`} = ${shownNumber(made[of][a][b])}`).join(", ")}.`;
+    for (const of of OUTPUTS) made[of].forEach((cells, a) => cells.forEach((x, b) => {
         const button = byId(`${of}${a}${b}`);
         button.textContent = shownNumber(x);
         button.setAttribute("aria-pressed", String(of === name && a === i && b === j));
@@ -97,13 +108,16 @@ function set(state) {
     byId("pass").value = state.pass in PASSES ? state.pass : "forward";
     const [name, i, j] = (state.at || "O 3 0").split(" ");
     chosen = name in FORMULAS && /^[0-3]$/.test(i) && /^[0-3]$/.test(j) ? [name, +i, ["L", "D"].includes(name) ? 0 : +j] : ["O", 3, 0];
+    chooseShown();
     show();
 }
 window.state = () => ({ ...made, chosen, scale: +byId("scale").value, online: online(+byId("row").value, +byId("keys").value, byId("forget").checked) });
 
 byId("inputs").append(...INPUTS.map((name) => figure(name, N, (i, j) => element("input", { type: "number", step: "any", id: `${name}${i}${j}`, ariaLabel: `${name}, row ${i}, column ${j}`, oninput: show }))));
-byId("outputs").append(...[...PASSES.forward, ...PASSES.backward].map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>
+byId("outputs").append(...OUTPUTS.map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>
     element("button", { type: "button", id: `${name}${i}${j}`, onclick: () => { chosen = [name, i, j]; show(); } }))));
+byId("pass").addEventListener("change", chooseShown);
+addEventListener("hashchange", () => set(readAddress()));
 for (const id of ["scale", "causal", "row", "keys", "forget", "pass"]) byId(id).addEventListener(byId(id).tagName === "SELECT" ? "change" : "input", show);
 byId("reset").addEventListener("click", () => set({}));
 set(readAddress());

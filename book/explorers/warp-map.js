@@ -48,7 +48,7 @@ function show() {
     shown = { ...set, lane, addresses, sectors: counted.sectors, wavefronts: counted.wavefronts, misaligned };
     const least = counts(addresses.map((_, k) => k * set.bytes), set.bytes, "store").wavefronts;
     byId("said").textContent = misaligned ? `An access of ${set.bytes} bytes must start at a multiple of ${set.bytes}: a card stops with an error here.` :
-        `In global memory ${counted.sectors.length} sectors, of which the lanes need ${new Set(addresses).size * set.bytes} bytes of ${counted.sectors.length * SECTOR}. ` +
+        `In global memory ${counted.sectors.length} sector${counted.sectors.length === 1 ? "" : "s"}, of which the lanes need ${new Set(addresses).size * set.bytes} bytes of ${counted.sectors.length * SECTOR}. ` +
         `In shared memory ${counted.wavefronts} wavefront${counted.wavefronts === 1 ? "" : "s"}; 32 different addresses without bank conflicts take ${least}.`;
     byId("said").classList.toggle("warning", misaligned);
     const mine = (at) => at === addresses[lane];
@@ -56,8 +56,8 @@ function show() {
     const words = Array.from({ length: Math.ceil(set.bytes / 4) }, (_, k) => Math.floor(addresses[lane] / 4) + k);
     byId("lane").textContent = `Lane ${lane}: bytes ${addresses[lane]} to ${addresses[lane] + set.bytes - 1}, sector ${Math.floor(addresses[lane] / SECTOR)}, ` +
         `bank${words.length > 1 ? "s" : ""} ${words.map((word) => word % BANKS).join(", ")}, wavefront ${counted.turns.findIndex((turn) => Object.values(turn).some(([, lanes]) => lanes.includes(lane))) + 1}.`;
-    fillTable(byId("banks"), [["bank", ...Array.from({ length: BANKS }, (_, k) => k)], ...counted.turns.map((turn, k) =>
-        [`wavefront ${k + 1}`, ...Array.from({ length: BANKS }, (_, bank) => turn[bank] ? turn[bank][1].join(" ") : "")])]);
+    fillTable(byId("banks"), [["wavefront, bank", ...Array.from({ length: BANKS }, (_, k) => k)], ...counted.turns.map((turn, k) =>
+        [String(k + 1), ...Array.from({ length: BANKS }, (_, bank) => turn[bank] ? turn[bank][1].join(" ") : "")])]);
     [...byId("banks").querySelectorAll("tbody tr")].forEach((row, k) => [...row.children].slice(1).forEach((cell, bank) =>
         cell.classList.toggle("mine", Boolean(counted.turns[k][bank] && counted.turns[k][bank][1].includes(lane)))));
     byId("sectors").replaceChildren(...counted.sectors.map((sector) => element("span", { className: addresses.some((at) => mine(at) && Math.floor(at / SECTOR) <= sector &&
@@ -82,12 +82,16 @@ window.count = (addresses, bytes, access) => { const { sectors, wavefronts } = c
 
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 byId("example").addEventListener("change", (event) => EXAMPLES[event.target.value] && setFields(EXAMPLES[event.target.value]));
-for (const id of FIELDS) byId(id).addEventListener("change", show);
+for (const id of FIELDS) byId(id).addEventListener("change", () => { byId(id).value = value(id); show(); }); // within its limits
+addEventListener("hashchange", start);
 byId("lanesMap").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 8, ArrowUp: -8 }[event.key];
     if (step) { event.preventDefault(); choose(lane + step, true); }
 });
-const given = readAddress(), known = EXAMPLES["neighbouring words"];
-lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
-FIELDS.forEach((id, k) => { byId(id).value = given[id] ?? known[k]; if (byId(id).value === "") byId(id).value = known[k]; });
-show();
+function start() {
+    const given = readAddress(), known = EXAMPLES["neighbouring words"];
+    lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
+    FIELDS.forEach((id, k) => { byId(id).value = given[id] ?? known[k]; if (byId(id).value === "") byId(id).value = known[k]; });
+    show();
+}
+start();

@@ -10,6 +10,9 @@
         } catch (error) { return null; }
     };
     let theme = NAMES.includes(stored("theme")) ? stored("theme") : "automatic";
+    const aimed = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const unfold = () => { if (aimed() && aimed().tagName === "DETAILS") aimed().open = true; };
+    addEventListener("hashchange", unfold);
     const frames = () => document.querySelectorAll("iframe.explorer");
     function show() {
         root.dataset.theme = theme === "automatic" ? (dark.matches ? "dark" : "light") : theme;
@@ -23,11 +26,13 @@
         for (const frame of frames()) {
             if (frame.contentWindow !== event.source || !(event.data && event.data.height > 0)) continue;
             frame.style.height = Math.min(event.data.height, 4000) + "px";
+            if (performance.now() < 5000 && aimed()) aimed().scrollIntoView(); // the frame above it grew after the jump
             frame.contentWindow.postMessage({ theme: root.dataset.theme }, "*");
         }
     });
     addEventListener("DOMContentLoaded", () => {
         show();
+        unfold();
         document.getElementById("theme").addEventListener("click", () => {
             theme = NAMES[(NAMES.indexOf(theme) + 1) % NAMES.length];
             stored("theme", theme);

@@ -402,10 +402,11 @@ def check_example(browser, programs):
     same("the example: an input of the reader's", state()["V"][0][0], 9)
     browser.choose("pass", "backward")
     same("the example: pictures of the backward pass", browser.js("return [...document.querySelectorAll('#outputs figure')].filter((f) => !f.hidden).map((f) => f.dataset.name)"),
-         ["dP", "D", "dS", "dQ", "dK", "dV"])
+         ["P", "dP", "D", "dS", "dQ", "dK", "dV"])
+    same("the example: an element of the pass", state()["chosen"], ["dS", 3, 0])
     browser.element("dS21").click()
     same("the example: the element", state()["chosen"], ["dS", 2, 1])
-    if not browser.element("element").text.startswith("dS[2][1] = P[i][j] (dP[i][j] - D[i]) = "):
+    if not browser.element("element").text.startswith("dS[2][1] = P[2][1] (dP[2][1] - D[2]) = "):
         wrong(f"the example says of dS: {browser.element('element').text}")
     before, address = state(), browser.address()
     browser.driver.get("about:blank")
