@@ -17,13 +17,13 @@
 enum { VARIANTS = 7, OTHERS = 5 /* the first, and the two others at two d each */ };
 static const struct {
     const char *size, *variants[VARIANTS + 1];
-} others[] = {{"--seq 113 --seq-kv 75", {NULL}},
+} others[] = {{"--seq 113 --seq-kv 75", {[VARIANTS] = "--heads 4 --heads-kv 2"}},
               {"--seq 150 --seq-kv 170",
                {"--window 5,2", "--softcap 2", "--alibi --batch 2", "--dropout 0.3", "--rotary interleaved", NULL,
                 "--page-size 16 --lengths 40,0,170", "--heads 6 --heads-kv 2"}},
               {"--seq 300",
-               {"--window 70,0", "--softcap 0.7", "--alibi", "--dropout 0.1", "--rotary halved", "--lengths 40,0,37,200", NULL,
-                "--heads 4 --heads-kv 2"}}};
+               {"--window 70,0", "--softcap 0.7", "--alibi", "--dropout 0.1", "--rotary halved", "--lengths 40,0,37,200",
+                "--page-size 64 --lengths 300,1,970", "--heads 4 --heads-kv 2"}}};
 
 /* A row is the sum of these counts of the meter. Local memory has none: what the host's compiler keeps there, a card's may
  * keep in registers. */

@@ -109,18 +109,18 @@ check "try with a window; exit status $status"
 run try 14 --page-size 16 --lengths 40,0,33 --heads 4 --heads-kv 2
 ((status == 0)) && grep -q '^14_decode, forward: 4 heads on 2, 8 x 40, .*, pages of 16' "$work/out" && grep -qE 'result +refused +right' "$work/out"
 check "try with pages, beside a step without them; exit status $status"
-# Mistakes that no plain problem shows: plain try finds each, also in a header, and names a command that shows it.
-mistake() { # STEP FILE FROM TO: in one line of the step or of a header of its
+# Mistakes that no plain problem shows: plain try finds each, also in a header, and names the options that show it.
+mistake() { # STEP FILE FROM TO OPTION STATUS: in one line of the step or of a header beside it
     sed -i "s|$3|$4|" "steps/$2" && ! git diff --quiet
     check "the mistake in $2 applies"
     run try "$1" --heads 2
-    ((status == 1)) && grep -qE 'committed +yours' "$work/out" && grep -qE 'result +right +WRONG' "$work/out" && grep -qE "^  cmake .* $5 " "$work/out"
+    ((status == $6)) && grep -qE 'committed +yours' "$work/out" && grep -qE 'result +right +(WRONG|FAULT)' "$work/out" && grep -qE "^With .* $5 " "$work/out"
     check "try $1 finds it; exit status $status"
     git checkout -q steps
 }
-mistake 15a_window_fwd 15_variants/15a_window_fwd.cu 'int first = first_key(p, all, row0)' 'int first = first_key(p, all, last_row)' '--window'
-mistake 15f 15_variants/rotary_fwd.cuh 'b\[i\] \* cosine\[i\] + a' 'b[i] * cosine[i] - a' '--rotary'
-mistake 14 14_decode/decode.cu 'p.N_kv + p.page_size - 1) / p.page_size);' 'p.N_kv / p.page_size);' '--page-size'
+mistake 15a_window_fwd 15_variants/15a_window_fwd.cu 'int first = first_key(p, all, row0)' 'int first = first_key(p, all, last_row)' --window 1
+mistake 15f 15_variants/rotary_fwd.cuh 'b\[i\] \* cosine\[i\] + a' 'b[i] * cosine[i] - a' --rotary 1
+mistake 14 14_decode/decode.cu '((p.N_kv + p.page_size - 1) / p.page_size)' '(p.N_kv / p.page_size)' --page-size 3
 
 run new 90_mine --from 01
 run try 90
