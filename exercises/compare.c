@@ -215,7 +215,9 @@ int compare(const struct compared *before, const struct compared *yours, const c
         fprintf(stderr, "run.sh: %s", b.message);
         return EXIT_USAGE;
     }
-    printf("%s, %s: %d heads", yours->label, backward ? "backward" : "forward", problem.heads);
+    printf("%s, %s: ", yours->label, backward ? "backward" : "forward");
+    if (problem.batch > 1) printf("batch %d, ", problem.batch);
+    printf("%d heads", problem.heads);
     if (kv_heads(&problem) < problem.heads) printf(" on %d", kv_heads(&problem));
     printf(", %d x %d, d %d%s%s, on the simulated device\n", problem.N_q, problem.N_kv, problem.d,
            problem.causal ? ", causal" : "", variants_text(&problem));

@@ -107,7 +107,7 @@ run try 15a_window_fwd --window=64,0 --causal
 ((status == 0)) && grep -q '^15a_window_fwd, forward: .*, causal, window 64,0' "$work/out" && grep -qE 'result +.* right$' "$work/out"
 check "try with a window; exit status $status"
 run try 14 --page-size 16 --lengths 40,0,33 --heads 4 --heads-kv 2
-((status == 0)) && grep -q '^14_decode, forward: 4 heads on 2, 8 x 40, .*, pages of 16' "$work/out" && grep -qE 'result +refused +right' "$work/out"
+((status == 0)) && grep -q '^14_decode, forward: batch 3, 4 heads on 2, 8 x 40, .*, pages of 16' "$work/out" && grep -qE 'result +refused +right' "$work/out"
 check "try with pages, beside a step without them; exit status $status"
 # Mistakes that no plain problem shows: plain try finds each, also in a header, and names the options that show it.
 mistake() { # STEP FILE FROM TO OPTION STATUS: in one line of the step or of a header beside it
