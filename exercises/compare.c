@@ -127,10 +127,10 @@ static char *options_of(int number, const struct description *step) {
     size_t length;
     FILE *to = open_memstream(&text, &length);
     if (step->most_queries > 0)
-        fprintf(to, "--seq %d --seq-kv 1000", step->most_queries / 2 + 1); /* keys for more than one block */
-    else if (row < 2 || (takes & PACKED) == 0)                             /* whose lengths are the size */
-        fputs(others[row].size, to);
-    fprintf(to, " --dim %d%s", row > 0 && number % 2 == 0 ? 120 : 56, row == 0 ? " --causal" : "");
+        fprintf(to, "--seq %d --seq-kv 1000 ", step->most_queries / 2 + 1); /* keys for more than one block */
+    else if (row < 2 || (takes & PACKED) == 0)                              /* whose lengths are the size */
+        fprintf(to, "%s ", others[row].size);
+    fprintf(to, "--dim %d%s", row > 0 && number % 2 == 0 ? 120 : 56, row == 0 ? " --causal" : "");
     bool any = row == 0;
     for (int v = 0; v <= VARIANTS; v++)
         if ((takes >> v & 1) != 0 && others[row].variants[v] != NULL) any = fprintf(to, " %s", others[row].variants[v]) > 0;
