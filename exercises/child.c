@@ -17,7 +17,10 @@ int main(void) {
     const struct step *step = &submitted_step;
     struct request request, nothing = {0};
     if (read(3, &request, sizeof request) != sizeof request)
-        return printf("%d %d\n", step->forward == NULL, usual_dtype(step)) < 0;
+        return printf("%d %d %u %u %u %d\n", step->forward != NULL, step->backward != NULL, usual_dtype(step), step->variants,
+                      step->grouped_heads, step->most_queries) < 0;
+    if (request.problem.starts != NULL) request.problem.starts = request.numbers;
+    if (request.problem.lengths != NULL) request.problem.lengths = request.numbers;
     bool backward = request.backward, meter = (request.how & METERED) != 0;
     const char *refused = step_refuses(step, &request.problem, (struct passes){.forward = !backward, .backward = backward});
     if (refused != NULL) {

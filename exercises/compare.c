@@ -2,18 +2,28 @@
 #include "status.h"
 #include "submission.h"
 #include "text.h"
+#include "variants.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Round sizes hide what is wrong at a tail or in a row without keys. No size here is a multiple of a tile, the first rows have
- * no key, and d is one that the steps in 16 bits take. */
-static const struct problem ragged = {.batch = 1, .heads = 2, .N_q = 113, .N_kv = 75, .d = 56, .causal = true};
+/* Round sizes hide what is wrong at a tail or in a row without keys. No size here is a multiple of a tile; in the first the first
+ * rows have no key; d is one that the steps in 16 bits take. Behind a size stands what a step may take beside it, in the order of
+ * enum variant, and last grouped heads: windows and sequences shorter and longer than a tile. */
+enum { VARIANTS = 7, OTHERS = 5 /* the first, and the two others at two d each */ };
+static const struct {
+    const char *size, *variants[VARIANTS + 1];
+} others[] = {{"--seq 113 --seq-kv 75", {[VARIANTS] = "--heads 4 --heads-kv 2"}},
+              {"--seq 150 --seq-kv 170",
+               {"--window 5,2", "--softcap 2", "--alibi --batch 2", "--dropout 0.3", "--rotary interleaved", NULL,
+                "--page-size 16 --lengths 40,0,170", "--heads 6 --heads-kv 2"}},
+              {"--seq 300",
+               {"--window 70,0", "--softcap 0.7", "--alibi", "--dropout 0.1", "--rotary halved", "--lengths 40,0,37,200",
+                "--page-size 64 --lengths 300,1,970", "--heads 4 --heads-kv 2"}}};
 
 /* A row is the sum of these counts of the meter. Local memory has none: what the host's compiler keeps there, a card's may
  * keep in registers. */
@@ -65,8 +75,9 @@ static void worst_line(const cJSON *meter, const char *space, const char *count,
 struct side {
     char *program; /* NULL: it does not compile */
     bool right;
-    bool faulted; /* at the ragged problem, if not before */
+    bool faulted; /* at another problem, if not before */
     char *message;
+    const char *options;          /* of the problem that is not right, or of the first */
     struct submission_run result; /* of the problem that is shown */
 };
 
@@ -74,7 +85,7 @@ static struct side build_side(const struct compared *compared) {
     struct side side = {0};
     char *text = read_text(compared->file);
     if (text == NULL) die(EXIT_USAGE, "%s: %s", compared->file, strerror(errno));
-    side.program = build_submission(text, compared->origin, compared->shown, false, &side.message);
+    side.program = build_submission(text, compared->file, compared->file, false, &side.message);
     free(text);
     return side;
 }
@@ -89,19 +100,64 @@ static void run_side(struct side *side, const struct problem *problem, bool back
     free_verdict(&verdict);
 }
 
-/* "right" holds only if the ragged problem is right, too, or the step refuses it. */
-static void run_ragged(struct side *side, enum dtype dtype, bool backward) {
-    struct side other = {.program = side->right ? side->program : NULL};
-    struct problem problem = ragged;
-    problem.dtype = dtype;
-    problem.scale = (float)(1.0 / sqrt(problem.d));
-    run_side(&other, &problem, backward, 0);
-    if (other.program == NULL || other.right || other.result.ending == REFUSED) return;
-    side->right = false;
-    side->faulted = other.result.ending != FINISHED;
-    if (asprintf(&side->message, "At another size, %d x %d, d %d, causal, %s\n%s", ragged.N_q, ragged.N_kv, ragged.d,
-                 side->faulted ? "it stops:" : "the result is wrong.", side->faulted ? other.message : "") < 0)
-        abort();
+static struct options parse(const char *text) {
+    enum { MOST = 64 };
+    static const struct step any = {.name = "run.sh"};
+    char *words[MOST + 1] = {"run.sh"}, *rest = strdup(text), *word;
+    int count = 1;
+    while ((word = strsep(&rest, " ")) != NULL && count < MOST)
+        if (*word != '\0') words[count++] = word;
+    return parse_options(count, words, &any);
+}
+
+/* A step for few queries gets as many as it takes, on as many keys. */
+static struct problem problem_for(const struct description *step, char **text) {
+    struct problem problem = parse(*text).problem;
+    problem.dtype = (enum dtype)step->dtype;
+    if (step->most_queries == 0 || problem.N_q <= step->most_queries) return problem;
+    if (asprintf(text, "%s --seq %d --seq-kv %d", *text, problem.N_q = step->most_queries, problem.N_kv) < 0) abort();
+    return problem;
+}
+
+/* Another problem with all variants that the step takes; NULL where it takes none. The caller's to free. */
+static char *options_of(int number, const struct description *step) {
+    int row = (number + 1) / 2;
+    unsigned takes = step->variants | step->grouped_heads << VARIANTS;
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+    if (step->most_queries > 0)
+        fprintf(to, "--seq %d --seq-kv 1000 ", step->most_queries / 2 + 1); /* keys for more than one block */
+    else if (row < 2 || (takes & PACKED) == 0)                              /* whose lengths are the size */
+        fprintf(to, "%s ", others[row].size);
+    fprintf(to, "--dim %d%s", row > 0 && number % 2 == 0 ? 120 : 56, row == 0 ? " --causal" : "");
+    bool any = row == 0;
+    for (int v = 0; v <= VARIANTS; v++)
+        if ((takes >> v & 1) != 0 && others[row].variants[v] != NULL) any = fprintf(to, " %s", others[row].variants[v]) > 0;
+    fclose(to);
+    return any ? text : NULL;
+}
+
+/* "right" holds only if the other problems are right, too, or the step refuses them. */
+static void run_others(struct side *side, const struct description *step) {
+    for (int i = 0; i < 2 * OTHERS && side->right; i++) {
+        char *text = step->passes[i % 2] ? options_of(i / 2, step) : NULL;
+        if (text == NULL) continue;
+        struct problem problem = problem_for(step, &text);
+        struct side other = {.program = side->program};
+        run_side(&other, &problem, i % 2 == 1, 0);
+        if (other.right || other.result.ending == REFUSED) {
+            free_submission_run(&other.result);
+            continue;
+        }
+        side->right = false;
+        side->faulted = other.result.ending != FINISHED;
+        if (asprintf(&text, "%s --pass %s", text, i % 2 == 1 ? "bwd" : "fwd") < 0 ||
+            asprintf(&side->message, "With %s %s\n%s", text, side->faulted ? "it stops:" : "the result is wrong.",
+                     side->faulted ? other.message : "") < 0)
+            abort();
+        side->options = text;
+    }
 }
 
 static const char *state_of(const struct side *side) {
@@ -133,30 +189,46 @@ static void print_rows(const struct side *before, const struct side *yours) {
     }
 }
 
-int compare(const struct compared *before, const struct compared *yours, struct problem problem, bool with_ragged) {
-    pid_t other = fork(); /* compiles what build_side() then finds made */
+int compare(const struct compared *before, const struct compared *yours, const char *text, bool alone) {
+    char *options = strdup(text);
+    struct options asked = parse(options); /* refuses what makes no sense before anything is built */
+    struct problem problem = asked.problem;
+    if (asked.passes.forward && asked.passes.backward) die(EXIT_USAGE, "try compares one pass: --pass fwd or --pass bwd");
+    if ((double)problem.batch * problem.heads * ((double)problem.N_q + problem.N_kv) * problem.d > 1 << 26)
+        die(EXIT_USAGE, "Q and K of \"%s\" are too large to try", options);
+    bool same = strcmp(before->file, yours->file) == 0;
+    pid_t other = same ? -1 : fork(); /* compiles what build_side() then finds made */
     if (other == 0) _exit(build_side(before).program == NULL);
-    struct side b = build_side(yours);
+    struct side b = build_side(yours), a = {0};
     if (other > 0) waitpid(other, NULL, 0);
-    struct side a = build_side(before);
-    bool backward = false;
+    if (!same) a = build_side(before);
     const char *described = b.program != NULL ? b.program : a.program;
-    if (described != NULL) describe_submission(described, &backward, &problem.dtype);
+    struct description step = described != NULL ? describe_submission(described) : (struct description){.passes = {true}};
+    bool backward = strstr(options, "--pass ") != NULL ? asked.passes.backward : !step.passes[0];
+    problem = problem_for(&step, &options);
+    a.options = b.options = options;
     run_side(&b, &problem, backward, METERED);
     run_side(&a, &problem, backward, METERED);
-    for (int i = 0; i < 2 && with_ragged; i++) run_ragged(i == 0 ? &b : &a, problem.dtype, backward);
+    if (!alone) run_others(&b, &step), run_others(&a, &step);
+    if (same) a = b;
     if (b.program != NULL && b.result.ending == REFUSED) {
         fprintf(stderr, "run.sh: %s", b.message);
         return EXIT_USAGE;
     }
-    printf("%s, %s: %d heads, %d x %d, d %d%s, on the simulated device\n", yours->label, backward ? "backward" : "forward",
-           problem.heads, problem.N_q, problem.N_kv, problem.d, problem.causal ? ", causal" : "");
+    printf("%s, %s: ", yours->label, backward ? "backward" : "forward");
+    if (problem.batch > 1) printf("batch %d, ", problem.batch);
+    printf("%d heads", problem.heads);
+    if (kv_heads(&problem) < problem.heads) printf(" on %d", kv_heads(&problem));
+    printf(", %d x %d, d %d%s%s, on the simulated device\n", problem.N_q, problem.N_kv, problem.d,
+           problem.causal ? ", causal" : "", variants_text(&problem));
     printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
     if (a.program != NULL && b.program != NULL && a.result.ending == FINISHED && b.result.ending == FINISHED)
         print_rows(&a, &b);
     if (b.message != NULL) printf("\n%s", b.message);
     if (b.program != NULL && b.result.ending == FINISHED && !b.faulted && !b.right)
-        printf("  For the elements that are wrong: ./run.sh --steps %s\n", yours->label);
+        printf(
+            "  For the elements that are wrong:\n  cmake --build --preset sim --target %s && build/sim/bin/%s %s --no-time\n",
+            yours->label, yours->label, b.options);
     bool faulted = b.program != NULL && (b.result.ending != FINISHED || b.faulted);
     return faulted ? EXIT_FAILED : b.right ? 0 : EXIT_WRONG;
 }

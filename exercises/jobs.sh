@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # ./run.sh try, start, grade, handout and new. Sourced by run.sh, which defines die, choose_one, install_missing and the steps.
-# shellcheck disable=SC2154,SC1091
+# shellcheck disable=SC2154,SC2034,SC1091
 
 abilities() { # NAME: what two steps must share to be compared
     grep -oE '\.(for|back)ward =|\.dtypes' "$(step_file "$1")"
@@ -16,43 +16,46 @@ build_grader() { # configured only once: cmake sees for itself when its files ch
         die "$exit_wrong" 'the grader does not compile; see build/sim/grader.log'
 }
 
-show_on_card() { # LABEL STEP SIZES...: its time and registers
-    local line registers
-    compile cuda "$2" >/dev/null && line=$("build/cuda/bin/$2" "${@:3}" --no-check --json - 2>/dev/null | grep ms_median | tail -n 1) || line=''
+show_on_card() { # LABEL STEP OPTIONS...: its time and registers
+    local line='' registers preset=cuda few
+    if compile cuda "$2" >/dev/null; then
+        read -ra few < <(few_queries "${@:2}") || true
+        line=$("build/cuda/bin/$2" "${@:3}" "${few[@]}" --no-check --json - 2>/dev/null | grep ms_median | tail -n 1) || line=''
+    fi
     registers=$(cuobjdump --dump-resource-usage build/cuda/CMakeFiles/"kernels_$2.dir/$(step_file "$2")".o 2>/dev/null | grep -oE 'REG:[0-9]+' | sort -t: -k2 -rnu | cut -d: -f2 | paste -sd ' ')
     [[ ! $line =~ \"device\":\ *\"([^\"]*)\".*\"ms_median\":\ *([0-9.e-]+) ]] ||
         printf '  %s, %s: %.4g ms, registers per thread of its kernels: %s\n' "${BASH_REMATCH[1]}" "$1" "${BASH_REMATCH[2]}" "${registers:-not known}"
 }
 
-try_job() { # STEP [--against STEP] [--watch] [SIZES]
-    local step other='' watch='' file other_file label name before='' seen='' origin='' status heads=2 seq=128 seq_kv='' dim=64 causal=0 ragged=1 most
+try_job() { # STEP [--against STEP] [--watch] [OPTIONS]
+    local step other='' watch='' file other_file label name before='' seen='' changed status alone=0
+    local -a options=(--seq 128)
     choose_one "${1-}"
     step=${steps[0]} file=$(step_file "$step")
     shift
+    [[ " $*" != *' --lengths'* || " $*" == *' --page-size'* ]] || options=() # lengths without pages are the size
     while (($# > 0)); do
+        [[ $1 != --*=* ]] || set -- "${1%%=*}" "${1#*=}" "${@:2}"
+        [[ $1 =~ ^--(watch|against|causal|batch|heads|pass)$ ]] || alone=1 # who asks for a size or a variant gets that problem only
         case $1 in
         --watch) watch=yes ;;
-        --causal) causal=1 ;;
-        --against | --heads | --seq | --seq-kv | --dim)
+        --causal | --alibi) options+=("$1") ;;
+        --against | --batch | --heads | --heads-kv | --seq | --seq-kv | --dim | --pass | --window | --softcap | --dropout | --rotary | --lengths | --page-size)
             (($# > 1)) || die "$exit_usage" "$1 needs a value"
-            name=${1#--} && name=${name/-/_}
-            [[ $1 == --against || ($2 =~ ^[1-9][0-9]{0,3}$ && ($1 != --dim || $2 -le 128)) ]] ||
-                die "$exit_usage" "$1 takes a whole number, not \"$2\""
-            [[ ! $1 =~ seq|dim ]] || ragged=0 # who asks for a size gets that size only
-            if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else printf -v "$name" %s "$2"; fi
+            if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else options+=("$1" "$2"); fi
             shift
             ;;
-        *) die "$exit_usage" "try takes a step, --against STEP, --watch and sizes, not \"$1\"" ;;
+        *) die "$exit_usage" "try takes a step, --against STEP, --watch, sizes and variants, not \"$1\"" ;;
         esac
         shift
     done
-    most=$(sed -nE 's/.*\.most_queries = ([0-9]+).*/\1/p' "$file")
-    ((seq <= ${most:-$seq})) || seq_kv=${seq_kv:-$seq} seq=$most ragged=0 # a step for few queries takes as many keys
     other_file=$(step_file "$other") label=$other
     if [[ -z $other ]]; then # the committed version, where that is another one; what it was copied from; or the rung before with the same pass
-        other_file=build/committed.cu label=committed
-        mkdir -p build
-        if ! git show "HEAD:./$file" >"$other_file" 2>/dev/null || cmp -s "$other_file" "$file"; then
+        rm -rf build/committed && mkdir -p build/committed
+        changed=0 && git diff --quiet HEAD -- "$file" "${file%/*}/*.cuh" 2>/dev/null || changed=$?
+        if ((changed == 1)) && git archive HEAD "${file%/*}" 2>/dev/null | tar -x -C build/committed 2>/dev/null && [[ -e build/committed/$file ]]; then
+            label=committed other_file=build/committed/$file
+        else
             name=$(cat "${file%/*}/begun_as" 2>/dev/null) || name=''
             if [[ -e $(step_file "${name:-none}") ]]; then
                 before=$name
@@ -61,24 +64,22 @@ try_job() { # STEP [--against STEP] [--watch] [SIZES]
                     [[ $name != "$step" ]] || break
                     [[ -e $(step_file "$name") ]] || continue
                     ! grep -q '\.beside =' "$(step_file "$name")" || continue
+                    grep -q '\.most_queries =' "$file" || ! grep -q '\.most_queries =' "$(step_file "$name")" || continue
                     if [[ $(abilities "$name") == "$(abilities "$step")" ]]; then before=$name; fi
                 done
             fi
             label=${before:-$step} other_file=$(step_file "$label")
         fi
     fi
-    local -a on_card=(--batch 1 --heads "$heads" --seq "$seq" --seq-kv "${seq_kv:-$seq}" --dim "$dim")
-    ((causal == 0)) || on_card+=(--causal)
     build_grader
     while :; do
-        if [[ $(stat -c %y "$file") != "$seen" ]]; then
-            seen=$(stat -c %y "$file") status=0
-            if [[ $label == committed ]]; then origin=$file; else origin=$other_file; fi
-            build/sim/bin/exercise try "$step" "$file" "$file" "$file" "$label" "$origin" "$other_file" "$origin" \
-                "$heads" "$seq" "${seq_kv:-$seq}" "$dim" "$causal" "$ragged" || status=$?
+        changed=$(stat -c %y "${file%/*}"/*.cu*)
+        if [[ $changed != "$seen" ]]; then
+            seen=$changed status=0
+            build/sim/bin/exercise try "$step" "$file" "$label" "$other_file" "${options[*]}" "$alone" || status=$?
             if find_nvcc && have_card; then
-                [[ $label == committed ]] || show_on_card "$label" "$label" "${on_card[@]}"
-                show_on_card yours "$step" "${on_card[@]}"
+                [[ $label == committed ]] || show_on_card "$label" "$label" "${options[@]}"
+                show_on_card yours "$step" "${options[@]}"
             fi
         fi
         [[ $watch ]] || return "$status"

@@ -1,6 +1,6 @@
 /* The program behind ./run.sh start, grade, try and handout. Run in the project's root.
  *     exercise start [ID [--variant N]]     grade ID [FILE] [options]
- *     exercise try LABEL SHOWN FILE ORIGIN, the same four of the other, HEADS N_q N_kv d CAUSAL RAGGED
+ *     exercise try LABEL FILE, the same two of the other, the options of a problem in one argument, and ALONE: 1 or 0
  *     exercise handout ID FOLDER
  * and for those who write tasks
  *     exercise solution ID [CHANGE]    counts ID     prove ID
@@ -12,7 +12,6 @@
 #include "wall.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,16 +110,6 @@ static int grade_job(int argc, char **argv) {
     return grade(&task, submission, &options) >= most_points(&task) - 1e-9 ? 0 : EXIT_WRONG;
 }
 
-static int try_job(char **argv) {
-    struct compared both[2];
-    int n[6];
-    for (int i = 0; i < 2; i++) both[i] = (struct compared){argv[4 * i], argv[4 * i + 1], argv[4 * i + 2], argv[4 * i + 3]};
-    for (int i = 0; i < 6; i++) n[i] = atoi(argv[8 + i]);
-    struct problem problem = {.batch = 1, .heads = n[0], .N_q = n[1], .N_kv = n[2], .d = n[3], .causal = n[4] != 0};
-    problem.scale = (float)(1.0 / sqrt(n[3]));
-    return compare(&both[1], &both[0], problem, n[5] != 0);
-}
-
 /* For budgets: what the book's own solution, and the starter where it is a whole kernel, cost in the metered run. */
 static int print_counts(const char *id) {
     struct task task = read_task(id, 0, NULL);
@@ -188,7 +177,8 @@ int main(int argc, char **argv) {
     }
     if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_FAILED;
     if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
-    if (strcmp(job, "try") == 0 && argc == 16) return try_job(argv + 2);
+    if (strcmp(job, "try") == 0 && argc == 8)
+        return compare(&(struct compared){argv[4], argv[5]}, &(struct compared){argv[2], argv[3]}, argv[6], *argv[7] == '1');
     if (strcmp(job, "counts") == 0 && argc == 3) return print_counts(argv[2]);
     die(EXIT_USAGE, "exercise: unknown job \"%s\"", job);
 }

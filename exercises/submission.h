@@ -2,6 +2,7 @@
 #ifndef SUBMISSION_H
 #define SUBMISSION_H
 
+#include "options.h"
 #include "run.h"
 
 #include <cjson/cJSON.h>
@@ -23,8 +24,13 @@ struct submission_run {
     cJSON *meter;  /* where it was asked for */
 };
 
-/* The pass and the data type that its struct step has as a rule: forward, and fp32, where it has them. */
-void describe_submission(const char *program, bool *backward, enum dtype *dtype);
+/* Of its struct step; the data type that it has as a rule: fp32, where it has that. */
+struct description {
+    int passes[2]; /* forward, backward: whether it has them */
+    unsigned dtype, variants, grouped_heads;
+    int most_queries;
+};
+struct description describe_submission(const char *program);
 
 /* `how` a submission is run: METERED fills in `meter`; IN_STEP runs on past races inside of a block and unwritten values, all
  * threads of a block in step. */
@@ -37,6 +43,7 @@ struct request {
     uint64_t seed;
     bool backward;
     unsigned how;
+    int numbers[MAX_SEQUENCES + 1]; /* what the problem's starts or lengths point to */
 };
 struct reply {
     unsigned ok; /* 0: the device found a fault. No bool: who writes it is not trusted, and a bool must be 0 or 1 */
@@ -57,14 +64,14 @@ bool is_off(const char *protection);
 /* ---- compare.c: two kernel files side by side, what ./run.sh try prints ---- */
 
 struct compared {
-    const char *label, *shown; /* in the table's head, and in messages */
-    const char *file;          /* whose text is compiled */
-    const char *origin;        /* a file in the folder where its own headers are */
+    const char *label; /* in the table's head */
+    const char *file;  /* in the folder where its own headers are */
 };
 
-/* Build both, run both with the meter, print a table. `with_ragged`: what is called right is right at a second, ragged size,
- * too. Returns 0 when yours is right, 1 when it is wrong or does not compile, 2 when it refuses the size, 3 when the device
- * found a fault in it. The pass and the data type are those of your struct step. */
-int compare(const struct compared *before, const struct compared *yours, struct problem problem, bool with_ragged);
+/* Build both, run both with the meter on the problem of these options (options.h), print a table. Unless `alone`, what is called
+ * right is right for other problems, too: with ragged sizes, and with all variants that your struct step takes. Returns 0 when
+ * yours is right, 1 when it is wrong or does not compile, 2 when it refuses the problem, 3 when the device found a fault in it.
+ * The data type is that of your struct step; so is the pass, unless the options name one. */
+int compare(const struct compared *before, const struct compared *yours, const char *options, bool alone);
 
 #endif

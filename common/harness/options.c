@@ -29,7 +29,6 @@ struct parser {
     bool scale_given, size_given, length_given;
     int sequences; /* numbers of --lengths */
 };
-enum { MAX_SEQUENCES = 1024 };
 static int lengths[MAX_SEQUENCES], starts[MAX_SEQUENCES + 1]; /* what struct problem points to */
 
 struct option_row;
@@ -245,6 +244,7 @@ static void read_arguments(int argc, char **argv, const struct step *step, struc
         long_options[count++] = (struct option){rows[i].name, argument, NULL, HELP + 1 + i};
     }
     opterr = 0; /* the messages are ours, so that each is one line */
+    optind = 0; /* from the beginning, at a second call, too */
     for (int code; (code = getopt_long(argc, argv, ":", long_options, NULL)) != -1;) {
         if (code == ':') usage_error(step->name, "%s needs a value (see --help)", argv[optind - 1]);
         if (code < HELP) usage_error(step->name, "%s is not an option (see --help)", argv[optind - 1]);

@@ -4,7 +4,7 @@
 
 #include "inputs.h"
 
-enum { MAX_STAMPS = 16 };
+enum { MAX_STAMPS = 16, MAX_SEQUENCES = 1024 /* of packed sequences, and of a cache with lengths */ };
 
 struct options {
     struct problem problem;

@@ -65,7 +65,7 @@ const char *variants_text(const struct problem *p) {
     ADD(p->dropout > 0.0f, ", dropout %g", (double)p->dropout);
     ADD(p->rotary != NOT_ROTARY, ", rotary %s", rotary[p->rotary]);
     ADD(p->starts != NULL, ", %d packed sequences", p->sequences);
-    ADD(p->pages != NULL, ", pages of %d", p->page_size);
+    ADD(p->page_size > 0, ", pages of %d", p->page_size);
 #undef ADD
     return all;
 }

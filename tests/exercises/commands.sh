@@ -28,7 +28,8 @@ run start
 check 'start lists all tasks'
 for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
     'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
-    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try 10 --dim 33' 'handout' "handout $work/none" "handout $work/none 77" \
+    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try 10 --dim 33' 'try 06 --window 64,0' 'try 15a --window 5' 'try 15a --pass both' 'try 15a --rotary halved' \
+    'try 14 --lengths 40,33' 'try 01 --page-size 16' 'try 01 --seq 9999999' 'try 01 --softcap' 'try 01 --print' 'handout' "handout $work/none" "handout $work/none 77" \
     "handout $work/none b01" "handout $work/none 01 x" "handout $work/copy 01"; do
     read -ra words <<<"$arguments"
     refused 2 "${words[@]}"
@@ -101,13 +102,33 @@ run try 14
 ((status == 1)) && grep -qE '^ *result +right +no build$' "$work/out" && grep -q softmaks "$work/out"
 check "try 14, of 16 bits, with a typing error: the committed kernel is right; exit status $status"
 git checkout -q steps
+
+run try 15a_window_fwd --window=64,0 --causal
+((status == 0)) && grep -q '^15a_window_fwd, forward: .*, causal, window 64,0' "$work/out" && grep -qE 'result +.* right$' "$work/out"
+check "try with a window; exit status $status"
+run try 14 --page-size 16 --lengths 40,0,33 --heads 4 --heads-kv 2
+((status == 0)) && grep -q '^14_decode, forward: batch 3, 4 heads on 2, 8 x 40, .*, pages of 16' "$work/out" && grep -qE 'result +refused +right' "$work/out"
+check "try with pages, beside a step without them; exit status $status"
+# Mistakes that no plain problem shows: plain try finds each, also in a header, and names the options that show it.
+mistake() { # STEP FILE FROM TO OPTION STATUS: in one line of the step or of a header beside it
+    sed -i "s|$3|$4|" "steps/$2" && ! git diff --quiet
+    check "the mistake in $2 applies"
+    run try "$1" --heads 2
+    ((status == $6)) && grep -qE 'committed +yours' "$work/out" && grep -qE 'result +right +(WRONG|FAULT)' "$work/out" && grep -qE "^With .* $5 " "$work/out"
+    check "try $1 finds it; exit status $status"
+    git checkout -q steps
+}
+mistake 15a_window_fwd 15_variants/15a_window_fwd.cu 'int first = first_key(p, all, row0)' 'int first = first_key(p, all, last_row)' --window 1
+mistake 15f 15_variants/rotary_fwd.cuh 'b\[i\] \* cosine\[i\] + a' 'b[i] * cosine[i] - a' --rotary 1
+mistake 14 14_decode/decode.cu '((p.N_kv + p.page_size - 1) / p.page_size)' '(p.N_kv / p.page_size)' --page-size 3
+
 run new 90_mine --from 01
 run try 90
 ((status == 0)) && grep -q '01_naive' "$work/out" && grep -q 'same$' "$work/out" && ! grep -q '%$' "$work/out"
 check 'try 90: beside the step that it is a copy of'
 sed -i 's/ || col >= p.N_kv) return/) return/' steps/90_mine/mine.cu
 run try 90
-((status == 3)) && grep -qE 'result +right +FAULT' "$work/out" && grep -q 'another size, 113 x 75' "$work/out"
+((status == 3)) && grep -qE 'result +right +FAULT' "$work/out" && grep -q 'With --seq 113 --seq-kv 75' "$work/out"
 check "try 90 without a bounds check: a size that no block divides finds it; exit status $status"
 run try 90 --seq 128
 ((status == 0)) && grep -qE 'result +right +right' "$work/out"
