@@ -44,7 +44,7 @@ EXPLORERS = [  # page, explorer and its state, the section behind which it stand
      "Choose A, B or C. Move to an element to see its lane and register, or to a lane to see its elements."),
     ("steps/10_tensor_core_fwd/README.md", "fragments#what=ldmatrix.x4&row=3", "10d: XOR swizzle", "Try it: ldmatrix and the swizzle",
      "Choose the swizzle of 10d, or another number of bytes from row to row, and see the wavefronts change. Then choose another piece of the tile."),
-    ("steps/11_tensor_core_bwd/README.md", "fragments#what=C&swizzle=xor", "11c: swizzle", "Try it: how P and dS are stored",
+    ("steps/11_tensor_core_bwd/README.md", "fragments#what=C&swizzle=xor&pitch=256", "11c: swizzle", "Try it: how P and dS are stored",
      "The C fragments are rounded to 16 bits and stored by 4 bytes per lane. Take the swizzle away, and see the conflicts."),
     ("steps/12_hopper_fwd/README.md", "fragments#what=wgmma", "What Hopper adds", "Try it: a descriptor, bit by bit",
      "Change the fields, and see which bytes wgmma reads. Choose V to see a matrix that is MN-major.")]
