@@ -33,12 +33,21 @@ LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", 
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
-EXPLORERS = [  # page, explorer, the section behind which it stands, its heading, a sentence
+EXPLORERS = [  # page, explorer and its state, the section behind which it stands, its heading, a sentence
     ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", "Choose a card, a pass and a size."),
     ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
      "bank conflicts change."),
     ("docs/math/online-softmax.md", "example", "Row 3 of the example, key by key", "Try it: your own numbers", "Change the inputs, and go through the keys."),
-    ("docs/math/backward.md", "example", "", "Try it: your own numbers", "Change the inputs, and choose an element to see how it is computed.")]
+    ("docs/math/backward.md", "example#pass=backward&at=dS 3 0", "", "Try it: your own numbers", "Change the inputs, and choose an element to see how "
+     "it is computed."),
+    ("steps/10_tensor_core_fwd/README.md", "fragments#what=C&row=3&column=2", "10b: fragments in registers", "Try it: who holds which element",
+     "Choose A, B or C. Move to an element to see its lane and register, or to a lane to see its elements."),
+    ("steps/10_tensor_core_fwd/README.md", "fragments#what=ldmatrix.x4&row=3", "10d: XOR swizzle", "Try it: ldmatrix and the swizzle",
+     "Choose the swizzle of 10d, or another number of bytes from row to row, and see the wavefronts change. Then choose another piece of the tile."),
+    ("steps/11_tensor_core_bwd/README.md", "fragments#what=C&swizzle=xor&pitch=256", "11c: swizzle", "Try it: how P and dS are stored",
+     "The C fragments are rounded to 16 bits and stored by 4 bytes per lane. Take the swizzle away, and see the conflicts."),
+    ("steps/12_hopper_fwd/README.md", "fragments#what=wgmma", "What Hopper adds", "Try it: a descriptor, bit by bit",
+     "Change the fields, and see which bytes wgmma reads. Choose V to see a matrix that is MN-major.")]
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
@@ -144,13 +153,12 @@ class Site:
     def frames(self, page, text):
         """The page with its explorers, each behind the section of a heading; without that heading at the end."""
         chapter = page.parent.name
-        wanted = [(name, "", *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
+        wanted = [(*name.partition("#")[::2], *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
         if chapter in self.walked and page == ROOT / "steps" / chapter / "README.md":
-            wanted.append(("tile-walk", f"#step={chapter}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
+            wanted.append(("tile-walk", f"step={chapter}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
                            "simulated device."))
         for name, state, behind, title, words in wanted:
-            state = state or ("#pass=backward&at=dS 3 0" if page.stem == "backward" else "")
-            address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape(state)}".replace(" ", "%20")
+            address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
             made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
                     f"<iframe class=\"explorer\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
             head, heading, rest = text.partition(f"\n## {behind}\n")
@@ -288,6 +296,13 @@ def write_example(data):
     (data / "example.js").write_text(f"window.EXAMPLE = {json.dumps(example)};\n", encoding="utf-8")
 
 
+def write_fragments(programs, data):
+    """Who holds which element, as a program on the simulated device finds it."""
+    command = [programs / "simt-nvcc", "--run", "-std=c++20", "-I", ROOT / "common/device", ROOT / "tests/book/fragments.cu"]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    (data / "fragments.js").write_text(f"window.FRAGMENTS = {found.strip()};\n", encoding="utf-8")
+
+
 def write_ladder(data):
     """The recorded times: of each program at a size the last record."""
     found = {}
@@ -345,6 +360,7 @@ def main():
     Site(source, arguments.steps).write_pages()
     data.mkdir()
     write_example(data)
+    write_fragments(arguments.bin, data)
     write_ladder(data)
     command = [sys.executable, "-B", "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-d", str(work / "trees"), str(source), str(site)]
     with multiprocessing.Pool(max(1, min(4, os.cpu_count() - 1))) as pool:  # Sphinx takes one processor, the traces the others

@@ -1,7 +1,7 @@
-// Warp map: the addresses of one request, and by the meter's rule (common/simt/meter/counts.c) its sectors and wavefronts.
+// Warp map: the addresses of one request, and by the meter's rule (requests.js) its sectors and wavefronts.
 // window.state() says what is shown; window.count() is what the tests compare with the meter.
 "use strict";
-const FIELDS = ["access", "bytes", "lanes", "stride", "columns", "padding", "swizzle", "start"], BANKS = 32, SECTOR = 32;
+const FIELDS = ["access", "bytes", "lanes", "stride", "columns", "padding", "swizzle", "start"];
 const EXAMPLES = { // access, bytes, lanes, stride, columns, padding, swizzle, start
     "neighbouring words": ["load", 4, 32, 1, 64, 0, 1, 0], "every second word": ["load", 4, 32, 2, 64, 0, 1, 0],
     "a column of a matrix": ["load", 4, 1, 1, 64, 0, 1, 0], "a column, rows padded by one word": ["load", 4, 1, 1, 64, 1, 1, 0],
@@ -9,30 +9,6 @@ const EXAMPLES = { // access, bytes, lanes, stride, columns, padding, swizzle, s
     "16 bytes of each row, padded by four words": ["load", 16, 1, 1, 32, 4, 1, 0], "16 bytes of each row, swizzled": ["load", 16, 1, 1, 32, 0, 8, 0],
     "a start that is no multiple of 32": ["load", 4, 32, 1, 64, 0, 1, 16] };
 let lane = 0, shown = null;
-
-// addresses: per lane, null for a lane that takes no part.
-const agree = (addresses, bit) => addresses.every((at, k) => at === null || addresses[k ^ bit] === null || at === addresses[k ^ bit]);
-function counts(addresses, bytes, access) {
-    const sectors = new Set(), turns = []; // turns: per wavefront {bank: [word, lanes]}
-    for (const at of addresses) if (at !== null) for (let s = Math.floor(at / SECTOR); s <= Math.floor((at + bytes - 1) / SECTOR); s++) sectors.add(s);
-    let group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
-    if (group < 32 && access === "load" && (agree(addresses, 1) || agree(addresses, 2))) group *= 2;
-    for (let first = 0; first < 32; first += group) {
-        const before = turns.length, depth = new Array(BANKS).fill(0), places = new Map();
-        for (let k = first; k < first + group; k++) {
-            if (addresses[k] === null) continue;
-            for (let word = Math.floor(addresses[k] / 4); word <= Math.floor((addresses[k] + bytes - 1) / 4); word++) {
-                if (!places.has(word)) {
-                    const turn = before + depth[word % BANKS]++;
-                    (turns[turn] ||= {})[word % BANKS] = [word, []];
-                    places.set(word, turns[turn][word % BANKS]);
-                }
-                places.get(word)[1].push(k);
-            }
-        }
-    }
-    return { sectors: [...sectors].sort((a, b) => a - b), turns, wavefronts: turns.length };
-}
 
 const value = (id) => ["access"].includes(id) ? byId(id).value : Math.max(+byId(id).min || 0, Math.min(+byId(id).max || Infinity, Math.floor(+byId(id).value) || 0));
 function addressOf(k, set) {

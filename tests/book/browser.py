@@ -122,16 +122,20 @@ class Browser:
         Select(self.element(name)).select_by_value(value)
 
 
+def check_look(browser, name):
+    for theme in ("light", "dark"):
+        browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
+        for width in (360, 1280):
+            browser.width(width)
+            for problem in browser.js(CHECKS):
+                wrong(f"{name}, {theme}, {width} pixels: {problem}")
+
+
 def check_pages(browser, pattern):
     for path in sorted(browser.site.glob(pattern)):
         name = path.relative_to(browser.site)
         browser.open(name)
-        for theme in ("light", "dark"):
-            browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
-            for width in (360, 1280):
-                browser.width(width)
-                for problem in browser.js(CHECKS):
-                    wrong(f"{name}, {theme}, {width} pixels: {problem}")
+        check_look(browser, name)
         browser.noise(name)
 
 
@@ -417,6 +421,195 @@ def check_example(browser, programs):
     browser.noise("the example")
 
 
+# ---- the fragments --------------------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def holder(what, row, column, order):
+    """Lane, register and half of an element, by the drawings of common/device/tensor.cuh and ptx.cuh."""
+    if what == "A":
+        return [row % 8 * 4 + column % 8 // 2, column // 8 * 2 + row // 8, column % 2]
+    if what == "B":
+        return [column * 4 + row % 8 // 2, row // 8, row % 2]
+    if what == "C":
+        return [row % 8 * 4 + column // 2, row // 8 * 2 + column % 2, 0]
+    matrix = row // 8 + column // 8 * 2 if order == "k" else row // 8 * 2 + column // 8
+    r, c = (column % 8, row % 8) if what.endswith("trans") else (row % 8, column % 8)
+    return [4 * r + c // 2, matrix, c % 2]
+
+
+def check_holders(browser, programs):
+    """Each element of each operand, moved to: its lane, register and half; what its lane's cell says; and the table behind it."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{programs}/simt-nvcc", "-std=c++20", "-I", ROOT / "common/device", ROOT / "tests/book/fragments.cu", "-o", f"{folder}/fragments"], check=True)
+        again = json.loads(subprocess.run(f"{folder}/fragments", check=True, capture_output=True, text=True).stdout)
+    same("fragments: the tables", browser.js("return FRAGMENTS"), again)
+    for what, order in [(name, order) for name in again for order in "kn"[: 1 + (len(name) > 1)]]:
+        browser.choose("what", what)
+        browser.js("const c = document.getElementById('order'); c.value = arguments[0]; c.dispatchEvent(new Event('change'))", order)
+        shown = browser.js("""return [...document.querySelectorAll('#elements button')].map((button) => {
+            button.focus();
+            const { row, column, lane, register, half } = window.state();
+            return [row, column, lane, register, half, +button.textContent, document.querySelector('#lanes [aria-pressed=true]').textContent,
+                    document.querySelectorAll('#elements .mine').length];
+        });""")
+        matrices = again[what]["rows"] // 8 if len(what) > 1 else 0
+        shape = {0: (16, 16 if what == "A" else 8), 1: (8, 8), 2: (16, 8) if order == "k" else (8, 16), 4: (16, 16)}[matrices]
+        same(f"fragments, {what}: its elements", [at[:2] for at in shown], [[row, column] for row in range(shape[0]) for column in range(shape[1])])
+        for row, column, *rest in shown:
+            lane, register, half = holder(what, row, column, order)
+            same(f"fragments, {what}, row {row}, column {column}: lane, register, half, the cells of element and lane, elements of the lane", rest,
+                 [lane, register, half, lane, str(lane), shape[0] * shape[1] // 32])
+
+
+def check_places(browser, programs):
+    """Places in shared memory beside the code of the simulated device, the text of the rungs, and what the rungs access."""
+    matrices, tiles = json.loads(subprocess.run([f"{programs}/../tests/layouts", "7", "10000"], check=True, capture_output=True, text=True).stdout)
+    same("matrices and tiles", [len(matrices), len(tiles)], [10000, 10000])
+    places = browser.js("""return [arguments[0].map(([text, major, i, k]) => { descriptor = BigInt("0x" + text); set.major = major; return byteOf(i, k); }),
+        arguments[1].map(([row, column, pitch, span]) => place(row, column, pitch, String(span)))];""", matrices, tiles)
+    for what, inputs, found in (("wgmma", matrices, places[0]), ("TMA", tiles, places[1])):
+        if odd := [(given, place) for given, place in zip(inputs, found) if given[-1] != place]:
+            wrong(f"fragments, {what}: {len(odd)} of 10000 places differ from the simulated device; the first: {odd[0][0]}, the page says {odd[0][1]}")
+    for rung in ("10_tensor_core_fwd/10d_swizzle", "11_tensor_core_bwd/11c_swizzle"):
+        width, formula = re.search(r"int place\(int row, int col\) \{.*?return row \* (\w+) (\+ .*?);", (ROOT / f"steps/{rung}.cu").read_text(encoding="utf-8"), re.DOTALL).groups()
+        inputs = [[row, col, D] for D in (64, 128) for row in range(64) for col in range(D)]
+        found = browser.js("return arguments[0].map(([row, column, D]) => place(row, column, 2 * D, 'xor'))", inputs)
+        expected = [2 * eval(f"row * {width} {formula}", {"__builtins__": {}}, {"row": row, "col": col, width: D}) for row, col, D in inputs]
+        same(f"fragments: the places of {rung}", [at for at in zip(inputs, found, expected) if at[1] != at[2]][:1], [])
+    for rung, what, order, swizzle, pitch, kind, first, pieces in (
+            ("10b_mma", "A", "k", "16", 128, "load", 0, [(0, 0, 0, 0), (0, 0, 8, 0), (0, 0, 0, 8), (0, 0, 8, 8), (0, 16, 0, 0)]),
+            ("10c_ldmatrix", "ldmatrix.x4", "k", "16", 128, "ldmatrix", 0, [(0, 16 * k, 0, 0) for k in range(4)]),
+            ("10d_swizzle", "ldmatrix.x4", "k", "xor", 128, "ldmatrix", 0, [(0, 16 * k, 0, 0) for k in range(4)]),
+            ("10d_swizzle", "ldmatrix.x4", "n", "xor", 128, "ldmatrix", 8192, [(16 * n, 0, 0, 0) for n in range(4)]),
+            ("10d_swizzle", "ldmatrix.x4.trans", "k", "xor", 128, "ldmatrix", 16384, [(0, 16 * n, 0, 0) for n in range(4)]),
+            ("11c_swizzle", "C", "k", "xor", 256, "store", 65536, [(0, 8 * n, 0, 0) for n in range(4)])):
+        command = f"{rung} --batch 1 --heads 1 --seq 64 --dim 64 --no-check --no-time --trace FILE --trace-blocks 0"
+        launch, events = max(traced(programs, command), key=lambda found: len(found[1]))
+        bytes_each = 16 if kind == "ldmatrix" else 4
+        accesses = [rest[1] for _, number, array, _, warp, _, rest in events if warp == 0 and array == "shared" and first <= rest[1][0] < first + 8192 and
+                    (launch["sites"][number]["kind"], launch["sites"][number]["bytes"]) == (kind, bytes_each)]
+        for access, (top, left, row, column) in zip(accesses, pieces):
+            found = browser.js("show({ ...set, ...arguments[0] }); return window.state().addresses", {"what": what, "order": order, "swizzle": swizzle,
+                               "pitch": pitch, "top": top, "left": left, "row": row, "column": column})
+            same(f"fragments: what {rung} accesses of the piece at row {top}, column {left}", [at + first for at in found], access)
+        if len(accesses) < len(pieces):
+            wrong(f"fragments: {rung} has {len(accesses)} accesses only")
+
+
+def check_fragments(browser, programs):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    state = lambda *names: [browser.js("return window.state()")[name] for name in names]
+    change = lambda name, value: browser.js("const c = document.getElementById(arguments[0]); c.value = arguments[1]; c.dispatchEvent(new Event('change'))", name, value)
+    said = lambda name, text: text in browser.element(name).text or wrong(f"fragments: {name} says {browser.element(name).text}, not {text}")
+    button = lambda name, text: browser.driver.find_element("xpath", f"//*[@id='{name}']//button[starts-with(@aria-label, '{text}')]")
+    browser.open("explorers/fragments.html")
+    browser.until("the fragments", "window.state().lane === 0")
+    check_holders(browser, programs)
+    check_places(browser, programs)
+    # What each control of a tile does: byte of element (3, 10) of the piece, wavefronts.
+    browser.open("explorers/fragments.html#what=ldmatrix.x4&row=3&column=10")
+    for control, value, expected in (("swizzle", "xor", [3 * 128 + (20 ^ 48), 4]), ("swizzle", "128", [3 * 128 + (20 ^ 48), 4]), ("swizzle", "64", [3 * 128 + (20 ^ 48), 8]),
+                                     ("swizzle", "32", [3 * 128 + (20 ^ 16), 16]), ("swizzle", "16", [3 * 128 + 20, 32]), ("pitch", 144, [3 * 144 + 20, 4]),
+                                     ("pitch", 256, [3 * 256 + 20, 32]), ("pitch", 128, [3 * 128 + 20, 32]), ("top", 5, [8 * 128 + 20, 32]), ("left", 16, [8 * 128 + 52, 32])):
+        change(control, value)
+        same(f"fragments: byte and wavefronts after {control} {value}", state("byte", "wavefronts"), expected)
+        said("cost", f": {expected[1]} wavefronts. Without bank conflicts: 4.")
+        rows = browser.js("return [...document.querySelectorAll('#table tbody tr')].map((row) => [+row.cells[1].textContent, +row.cells[3].textContent])")
+        same("fragments: bytes in the table", [row[0] for row in rows], state("addresses")[0])
+        same("fragments: wavefronts in the table", max(row[1] for row in rows), expected[1])
+        units = browser.js("return [...document.querySelectorAll('#memory button')].map((b) => b.ariaLabel.split(',')[0])")
+        same("fragments: units of shared memory", sorted(units), sorted(f"byte {at}: lanes {lane}" for lane, at in enumerate(state("addresses")[0])))
+    same("fragments: quadrants of an A, lane 8", state("addresses")[0][8], 13 * 128 + 32)
+    change("order", "n")
+    same("fragments: quadrants of K, lane 8", state("addresses")[0][8], 5 * 128 + 48)
+    change("swizzle", "64")
+    said("cost", "The TMA refuses rows wider than 64 bytes")
+    change("swizzle", "xor")
+    change("pitch", 144)
+    said("cost", "needs rows of 128 bytes")
+    # The keys and the pointer.
+    browser.open("explorers/fragments.html#what=A&row=3&column=2")
+    said("said", "Row 3, column 2 of A: lane 13 holds it in A0, the lower half. In memory: byte 388, in the 16-byte unit 24, bank 1.")
+    said("said", "Lane 13 holds A0: (3, 2) (3, 3); A1: (11, 2) (11, 3); A2: (3, 10) (3, 11); A3: (11, 10) (11, 11).")
+    around = Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_LEFT, Keys.ARROW_UP
+    for name, start, keys, moves in (("elements", "row 3, column 2:", around, ([3, 3, 13], [4, 3, 17], [4, 2, 17], [3, 2, 13])),
+                                     ("lanes", "lane 13", around, ([3, 4, 14], [5, 4, 22], [5, 2, 21], [3, 2, 13])),
+                                     ("memory", "byte 384", around[1::2], ([4, 0, 16], [3, 0, 12]))):
+        button(name, start).click()
+        for key, expected in zip(keys, moves):
+            browser.driver.switch_to.active_element.send_keys(key)
+            same(f"fragments: {name} after a key", state("row", "column", "lane"), expected)
+    for name, text, expected in (("elements", "row 9, column 12:", [9, 12, 6]), ("lanes", "lane 30", [15, 12, 30]), ("memory", "byte 1168", [9, 8, 4])):
+        ActionChains(browser.driver).move_to_element(button(name, text)).perform()
+        same(f"fragments: the pointer over {text}", state("row", "column", "lane"), expected)
+    check_descriptor(browser, state, change, said, button, Keys)
+    for what in ("A", "C&swizzle=xor&pitch=16", "ldmatrix.x4&pitch=512", "wgmma", "wgmma&major=MN&count=256&d=ffffffffffffffff"):
+        browser.open(f"explorers/fragments.html#what={what}")
+        browser.js("document.querySelector('details').open = true")
+        check_look(browser, f"fragments, {what}")
+    for path in ("what=B&row=9&column=3&pitch=64&swizzle=64&top=2&left=8", "what=wgmma&major=MN&count=64&d=4000004004000010&row=33&column=9"):
+        browser.open(f"explorers/fragments.html#{path}")
+        before, address = browser.js("return window.state()"), browser.address()
+        same("fragments: what its address chooses", [str(before[part.split("=")[0]]) for part in path.split("&")], [part.split("=")[1] for part in path.split("&")])
+        browser.driver.get("about:blank")
+        browser.driver.get(address)
+        same("fragments: the state of its address", browser.js("return window.state()"), before)
+    browser.js("location.hash = 'what=ldmatrix.x2&order=n&row=4&column=11'")
+    browser.until("the address that is edited", "window.state().what === 'ldmatrix.x2' && window.state().lane === 17")
+    browser.open("explorers/fragments.html#what=x&order=x&pitch=x&swizzle=x&top=-1&left=x&major=x&count=x&d=x&row=x&column=999")
+    same("fragments: an address of nonsense", state("what", "order", "pitch", "top", "count", "row", "column"), ["A", "k", 16, 0, 8, 0, 15])
+    browser.noise("fragments")
+
+
+def check_descriptor(browser, state, change, said, button, keys):
+    browser.open("explorers/fragments.html")
+    browser.choose("what", "wgmma")
+    same("fragments: K of chapter 12", [browser.element("example").get_attribute("value"), *state("d", "byte", "core", "groups")],
+         ["K in chapter 12, all 128 keys", "4000004000000000", 0, 0, 8])
+    for control, value, text in (("start", 32, "01 0000000000 000 000 00000001000000 00 00000000000000 00 00000000000010"),
+                                 ("leading", 16384, "01 0000000000 000 000 00000001000000 00 00010000000000 00 00000000000010"),
+                                 ("stride", 512, "01 0000000000 000 000 00000000100000 00 00010000000000 00 00000000000010"),
+                                 ("base", 5, "01 0000000000 101 000 00000000100000 00 00010000000000 00 00000000000010"),
+                                 ("mode", "2", "10 0000000000 101 000 00000000100000 00 00010000000000 00 00000000000010"),
+                                 ("descriptor", "0x4000004004000010", "01 0000000000 000 000 00000001000000 00 00010000000000 00 00000000010000")):
+        change(control, value)
+        same(f"fragments: the bits after {control} {value}", state("bits")[0], text)
+        same("fragments: the bits in hexadecimal", browser.element("descriptor").get_attribute("value"), hex(int(text.replace(" ", ""), 2)))
+        fields = browser.js("return [...document.querySelectorAll('#bits tbody tr')].map((row) => [row.cells[2].textContent, row.cells[3].textContent])")
+        same("fragments: the table of fields", fields, [[digits, str(int(digits, 2))] for digits in text.split()])
+    fields = [browser.element(name).get_attribute("value") for name in ("start", "leading", "stride", "base", "mode")]
+    same("fragments: the fields of these bits", fields, ["256", "16384", "1024", "0", "1"])
+    change("major", "MN")  # V, the keys from 2 on: 16 keys of 128 columns in two panels
+    said("cost", "LBO: from 64 rows of A, or columns of B, to the next 64. SBO: from 8 k to the next 8 k.")
+    for number, k, byte in ((0, 0, 256 + (0 ^ 32)), (16, 0, 16384 + 256 + 32), (17, 8, 16384 + 256 + 1024 + 32), (2, 0, 256 + (16 ^ 32))):
+        button("cores", f"core matrix {number}:").click()
+        same(f"fragments: core matrix {number} of V", state("core", "column", "byte"), [number, k, byte])
+    for key, expected in ((keys.ARROW_RIGHT, [3, 8, 8]), (keys.ARROW_DOWN, [5, 16, 8]), (keys.ARROW_LEFT, [4, 16, 0]), (keys.ARROW_UP, [2, 8, 0])):
+        browser.driver.switch_to.active_element.send_keys(key)
+        same("fragments: core matrices after a key", state("core", "row", "column"), expected)
+    button("elements", "row 10, k 3:").click()
+    same("fragments: an element of a core matrix", state("row", "column", "byte"), [10, 3, 3 * 128 + 256 + ((16 ^ 80) + 4)])
+    change("count", 8)
+    same("fragments: 8 columns have two core matrices", [browser.js("return document.querySelectorAll('#cores button').length"), len(state("units")[0])], [2, 16])
+    change("stride", 0)
+    said("cost", "The offsets overlap: of 16 units 8 differ.")
+    change("descriptor", "0x5000004000000000")
+    said("cost", "Bits outside of the fields must be 0.")
+    change("descriptor", "nonsense")
+    same("fragments: a descriptor of nonsense changes nothing", state("d"), ["5000004000000000"])
+    change("start", 262128)
+    said("cost", "past the 227 KiB")
+    for example, expected in (("V in chapter 12, 128 columns", ["MN", 128, "4000004004000000"]), ("no swizzle, MN-major", ["MN", 64, "0000001000080000"]),
+                              ("64-byte swizzle, K-major", ["K", 64, "8000002000000000"])):
+        browser.choose("example", example)
+        same(f"fragments: {example}", state("major", "count", "d"), expected)
+        same(f"fragments: rows of the table for {example}", browser.js("return document.querySelectorAll('#table tbody tr').length"), expected[1] // 4)
+
+
 # ---- the ladder -----------------------------------------------------------------------------------------------------------
 
 def check_ladder(browser, _):
@@ -475,7 +668,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
-    parser.add_argument("--others", default="warp-map,example,ladder")
+    parser.add_argument("--others", default="warp-map,fragments,example,ladder")
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
     try:
@@ -491,7 +684,7 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
-        for name, check in {"warp-map": check_warp_map, "example": check_example, "ladder": check_ladder}.items():
+        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder}.items():
             if name in arguments.others.split(","):
                 check(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):

@@ -49,7 +49,13 @@ must_fail 'a page that is too wide' 'wider than the window' $page 's|</main>|<di
 must_fail 'pale text' 'contrast' _static/site.css 's/--text: #1d2129/--text: #888/' "${pages[@]}"
 must_fail 'a button without a name' 'no name' $page 's|</main>|<button></button></main>|' "${pages[@]}"
 must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"rectangles":\[\[\["[0-9,-]+"/"rectangles":[[["5"/' "${walks[@]}"
-must_fail 'a wrong bank' 'differ from the meter' explorers/warp-map.js 's/depth\[word % BANKS\]/depth[word % 31]/' "${other[@]}" warp-map
+must_fail 'a wrong bank' 'differ from the meter' explorers/requests.js 's/depth\[word % BANKS\]/depth[word % 31]/' "${other[@]}" warp-map
+must_fail 'a wrong lane of a fragment' 'fragments: the tables' explorers/data/fragments.js 's/"held":\[0,1,128/"held":[2,1,128/' "${other[@]}" fragments
+must_fail 'a wrong register' 'lane, register, half' explorers/fragments.js 's/register = Math.floor\(mine % places/register = Math.floor((mine + 2) % places/' "${other[@]}" fragments
+must_fail 'a wrong swizzle' 'fragments: the places of' explorers/fragments.js 's/row % 8 << 4/row % 4 << 4/' "${other[@]}" fragments
+must_fail 'a wrong base offset' 'differ from the simulated device' explorers/fragments.js 's/\(at >> 7\) - base/(at >> 7) + base/' "${other[@]}" fragments
+must_fail 'a wrong bank of an element' 'fragments: said says' explorers/fragments.js 's/\(at >> 2\) % BANKS/(at >> 2) % 31 + 1/' "${other[@]}" fragments
+must_fail 'a first column without effect' 'after left' explorers/fragments.js 's/set.left \+ c, set.pitch/c, set.pitch/g' "${other[@]}" fragments
 must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' "${other[@]}" example
 must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' "${other[@]}" warp-map
 must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hopper_fwd","bf16",[0-9.]+,)[0-9.]+/\11.5/' "${other[@]}" ladder
