@@ -19,7 +19,6 @@ void simt_fence(void);                                 /* __threadfence() and __
 void simt_give_way(void);
 long long simt_clock(void); /* nanoseconds of this CPU thread */
 void simt_trap(const char *file, int line);
-void simt_unsupported(const char *what, const char *file, int line); /* the kernel fails: "FILE:LINE: WHAT" */
 int simt_is_shared(const void *pointer);
 size_t simt_shared_address(const void *pointer); /* within the block's shared memory, as PTX counts */
 void *simt_shared_pointer(size_t address);
