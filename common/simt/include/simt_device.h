@@ -247,29 +247,19 @@ static inline void copy_share(void *to, const void *from, size_t bytes, size_t r
 } // namespace simt
 
 /* ---- host side ------------------------------------------------------------------------------------------------------ */
-template <typename T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
-    return cudaMalloc((void **)pointer, bytes);
-}
-template <typename T> static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream) {
-    return cudaMallocAsync((void **)pointer, bytes, stream);
-}
-template <typename T>
-static inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal) {
-    return cudaMallocManaged((void **)pointer, bytes, flags);
-}
-template <typename T> static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned flags = 0) {
-    return cudaHostAlloc((void **)pointer, bytes, flags);
-}
-template <typename T> static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags) {
-    return cudaHostAlloc((void **)pointer, bytes, flags);
-}
-template <typename T> static inline cudaError_t cudaHostGetDevicePointer(T **pointer, void *host, unsigned flags) {
-    return cudaHostGetDevicePointer((void **)pointer, host, flags);
-}
-template <typename T>
-static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height) {
-    return cudaMallocPitch((void **)pointer, pitch, width, height);
-}
+/* The function of the API for a pointer of any type. */
+#define SIMT_TYPED_POINTER(name, function, parameters, ...)                                                            \
+    template <typename T> static inline cudaError_t name(T **pointer, SIMT_UNPACK parameters) {                        \
+        return function((void **)pointer, __VA_ARGS__);                                                                \
+    }
+#define SIMT_UNPACK(...) __VA_ARGS__
+SIMT_TYPED_POINTER(cudaMalloc, cudaMalloc, (size_t bytes), bytes)
+SIMT_TYPED_POINTER(cudaMallocAsync, cudaMallocAsync, (size_t bytes, cudaStream_t stream), bytes, stream)
+SIMT_TYPED_POINTER(cudaMallocManaged, cudaMallocManaged, (size_t bytes, unsigned flags = cudaMemAttachGlobal), bytes, flags)
+SIMT_TYPED_POINTER(cudaMallocHost, cudaHostAlloc, (size_t bytes, unsigned flags = 0), bytes, flags)
+SIMT_TYPED_POINTER(cudaHostAlloc, cudaHostAlloc, (size_t bytes, unsigned flags), bytes, flags)
+SIMT_TYPED_POINTER(cudaHostGetDevicePointer, cudaHostGetDevicePointer, (void *host, unsigned flags), host, flags)
+SIMT_TYPED_POINTER(cudaMallocPitch, cudaMallocPitch, (size_t *pitch, size_t width, size_t height), pitch, width, height)
 static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
