@@ -134,13 +134,14 @@ void simt_reduce_release(void *word, uint32_t value);
 void simt_named_barrier(int number, int threads, int waits, const char *file, int line);
 void simt_set_registers(const char *what, int registers);
 
-void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier);
+/* mask: the blocks of the cluster that receive it; TO_OWN_BLOCK: without .multicast::cluster. */
+enum { SIMT_TO_OWN_BLOCK = -1 };
+void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier,
+                      int mask);
 void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from);
 /* The same of `bytes` bytes that lie one behind the other; `adds`: floats are added to those at `to`. */
 void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier);
 void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds);
-void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
-                                size_t barrier, unsigned mask);
 void simt_bulk_commit(void);
 void simt_bulk_wait(unsigned groups, int read_only); /* read_only: .read */
 
