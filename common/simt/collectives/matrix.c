@@ -126,13 +126,12 @@ static void wmma(const struct simt_lanes *lanes) { all_lanes_take_part(lanes); }
 const struct simt_collective simt_wmma_load = {"load_matrix_sync()", wmma, 0};
 const struct simt_collective simt_wmma_store = {"store_matrix_sync()", wmma, 0};
 
-void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line) {
+void simt_wmma_check(const void *matrix, size_t row_bytes) {
+    const void *pc = __builtin_return_address(0);
     if ((uintptr_t)matrix % 32 != 0)
-        simt_fail(NULL, cudaErrorMisalignedAddress,
-                  "%s:%d: a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes", file, line,
+        simt_fail(pc, cudaErrorMisalignedAddress, "a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes",
                   (unsigned long)(uintptr_t)matrix);
     if (row_bytes % ROW_BYTES != 0)
-        simt_fail(NULL, cudaErrorMisalignedAddress,
-                  "%s:%d: the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", file, line,
-                  row_bytes);
+        simt_fail(pc, cudaErrorMisalignedAddress,
+                  "the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", row_bytes);
 }

@@ -220,8 +220,8 @@ static inline unsigned __isGlobal(const void *pointer) { return !simt_is_shared(
 /* ---- time, and the end of it: a clock counts for the thread alone, and says nothing about a card ---------------------- */
 static inline long long clock64() { return simt_clock(); }
 static inline void __nanosleep(unsigned) { simt_give_way(); }
-static inline void __trap(SIMT_HERE) { simt_trap(file, line); }
-static inline void __brkpt(SIMT_HERE) { simt_trap(file, line); }
+static inline void __trap() { simt_trap(); }
+static inline void __brkpt() { simt_trap(); }
 #define __builtin_assume(condition) ((void)0)
 
 /* As the two of simt_math.h: c + the products of four pairs of bytes. */

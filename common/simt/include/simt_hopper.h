@@ -18,9 +18,7 @@ static inline void elect_sync(sink, bool &p, unsigned mask, SIMT_HERE) {
 }
 
 /* ---- mbarriers ---- */
-static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count, SIMT_HERE) {
-    simt_transaction_init(barrier, count, file, line);
-}
+static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count) { simt_transaction_init(barrier, count); }
 static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, SIMT_HERE) {
     simt_transaction_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
 }

@@ -99,8 +99,8 @@ void __assert_fail(const char *assertion, const char *file, unsigned line, const
     abort();
 }
 
-void simt_trap(const char *file, int line) {
-    simt_fail(NULL, cudaErrorIllegalInstruction, "%s:%d: __trap(): the kernel stops itself here", file, line);
+void simt_trap(void) {
+    simt_fail(__builtin_return_address(0), cudaErrorIllegalInstruction, "__trap(): the kernel stops itself here");
 }
 
 /* ---- warnings -------------------------------------------------------------------------------------------------------- */

@@ -46,7 +46,8 @@ void simt_clear_error(void);
 
 /* "steps/01_naive/naive.cu:42" of a code address; the text is the caller's to free. Lines of the simulator's own headers
  * are passed over in favour of the kernel's line that they were inlined into. Behind a line of another header stands
- * the one that calls it, "common/device/device.cuh:35, called at steps/05_fa2_fwd/fa2_fwd.cu:65", unless it is to stand alone. */
+ * the one that calls it, "common/device/device.cuh:35, called at steps/05_fa2_fwd/fa2_fwd.cu:65", and behind a header's that one
+ * of the kernel, unless it is to stand alone. */
 char *source_line(const void *pc);
 char *source_line_alone(const void *pc);
 char *calling_line(void);                    /* of the host's own code that called the device's */
