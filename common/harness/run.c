@@ -18,14 +18,6 @@ bool device_is_simulated(void) {
     return cudaGetDeviceProperties(&properties, 0) == cudaSuccess && strcmp(properties.name, "sim") == 0;
 }
 
-static void *host_memory(size_t count, size_t size) {
-    void *values = malloc(count * size);
-    if (values == NULL && count > 0) {
-        fprintf(stderr, "no host memory for %zu values\n", count);
-        abort();
-    }
-    return values;
-}
 static float *host_floats(size_t count) { return host_memory(count, sizeof(float)); }
 static double *host_doubles(size_t count) { return host_memory(count, sizeof(double)); }
 

@@ -10,9 +10,8 @@ unsigned variants_of(const struct problem *p) {
            (p->pages != NULL || p->lengths != NULL ? PAGES : 0u);
 }
 
-static _Thread_local char text[200];
-static const char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static const char *say(const char *format, ...) {
+const char *say(const char *format, ...) {
+    static _Thread_local char text[200];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
