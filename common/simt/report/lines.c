@@ -132,9 +132,10 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_calls) {
     find_calls(unit, address, files, &calls);
     char *const parts[] = {calls.in_wrapper ? NULL : own, calls.nearest, calls.of_kernel};
     const char *last = "";
-    for (int i = 0; i < 3 && (*last == '\0' || with_calls); i++) {
+    size_t length = 0;
+    for (int i = 0; i < 3 && (length == 0 || with_calls) && length < sizeof text; i++) {
         if (parts[i] == NULL || strcmp(parts[i], last) == 0) continue;
-        append_text(text, sizeof text, "%s%s", *last != '\0' ? ", called at " : "", parts[i]);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? ", called at " : "", parts[i]);
         last = parts[i];
     }
     free(own), free(calls.nearest), free(calls.of_kernel);
