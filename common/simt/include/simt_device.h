@@ -80,29 +80,19 @@ template <typename T> static inline T from_bits(uint64_t bits) {
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
     simt_meet(&simt_syncwarp, mask, nullptr, nullptr, file, line);
 }
-template <typename T> static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), first = lane & ~(width - 1);
-    return simt::from_bits<T>(
-        simt_exchange(&simt_shfl, mask, simt::to_bits(value), first + (source & (width - 1)), file, line));
-}
-template <typename T>
-static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), source = lane - (int)delta;
-    if (source < (lane & ~(width - 1))) source = lane;
-    return simt::from_bits<T>(simt_exchange(&simt_shfl_up, mask, simt::to_bits(value), source, file, line));
-}
-template <typename T>
-static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), source = lane + (int)delta;
-    if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(simt_exchange(&simt_shfl_down, mask, simt::to_bits(value), source, file, line));
-}
-template <typename T>
-static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), source = lane ^ lane_mask;
-    if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(simt_exchange(&simt_shfl_xor, mask, simt::to_bits(value), source, file, line));
-}
+/* `from`: the lane to read, unless it is `outside` of what the instruction reaches; `by`: what the call names. */
+#define SIMT_SHUFFLE(suffix, type, from, outside)                                                                      \
+    template <typename T>                                                                                              \
+    static inline T __shfl##suffix##_sync(unsigned mask, T value, type by, int width = 32, SIMT_HERE) {                \
+        int lane = (int)simt_lane(), source = from;                                                                    \
+        if (outside) source = lane;                                                                                    \
+        return simt::from_bits<T>(                                                                                     \
+            simt_exchange(&simt_shfl##suffix, mask, simt::to_bits(value), source, file, line));                        \
+    }
+SIMT_SHUFFLE(, int, (lane & ~(width - 1)) + (by & (width - 1)), false)
+SIMT_SHUFFLE(_up, unsigned, lane - (int)by, source < (lane & ~(width - 1)))
+SIMT_SHUFFLE(_down, unsigned, lane + (int)by, source > (lane | (width - 1)))
+SIMT_SHUFFLE(_xor, int, lane ^ by, source > (lane | (width - 1)))
 static inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
     return (unsigned)simt_exchange(&simt_ballot, mask, predicate != 0, 0, file, line);
 }
