@@ -344,7 +344,6 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 #ifdef __cplusplus
 }
 #include "simt_device.h"
-#include "simt_launch.h"
 #include "simt_ptx.h"
 #endif
 
