@@ -48,8 +48,8 @@ struct meter {
         };
         uint64_t sums[8 + 2 * TENSOR_TRAFFIC];
     };
-    bool registers[STACK_BYTES / 4];       /* words of a stack in which a product had registers: those are no local memory */
-    size_t shared_bytes;                   /* of the block that had the most: static and dynamic */
+    bool registers[STACK_BYTES / 4]; /* words of a stack in which a product had registers: those are no local memory */
+    size_t shared_bytes;             /* of the block that had the most: static and dynamic */
 };
 
 struct kernel {
