@@ -98,16 +98,16 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
                  {"head dimension", problem->d, MAX_HEAD_DIM}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (sizes[i].value >= 1 && sizes[i].value <= sizes[i].largest) continue;
-        return say("%s %d is not supported: it must be from 1 to %d", sizes[i].name, sizes[i].value, sizes[i].largest);
+        return refusal("%s %d is not supported: it must be from 1 to %d", sizes[i].name, sizes[i].value, sizes[i].largest);
     }
     double batch_heads = (double)problem->batch * problem->heads;
     if (batch_heads > MAX_BATCH_HEADS)
-        return say("batch x heads = %.0f is not supported: the largest is %d", batch_heads, MAX_BATCH_HEADS);
+        return refusal("batch x heads = %.0f is not supported: the largest is %d", batch_heads, MAX_BATCH_HEADS);
     if (problem->heads_kv < 0 || problem->heads % kv_heads(problem) != 0)
-        return say("%d heads of K and V are not supported: the number must divide the %d heads of Q", problem->heads_kv,
-                   problem->heads);
+        return refusal("%d heads of K and V are not supported: the number must divide the %d heads of Q", problem->heads_kv,
+                       problem->heads);
     if (kv_heads(problem) < problem->heads && !step->grouped_heads)
-        return say("grouped heads are not supported: this step needs as many heads of K and V as of Q, %d", problem->heads);
+        return refusal("grouped heads are not supported: this step needs as many heads of K and V as of Q, %d", problem->heads);
     const char *reason = variants_refuse(step, problem);
     if (reason != NULL) return reason;
     /* Before a backward pass anyone's forward pass will do: the harness has one. */
@@ -116,13 +116,13 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
     if (passes.deterministic && !(passes.backward && step->backward_deterministic != NULL))
         return "this step has no deterministic pass of this kind";
     if (!takes_dtype(step, problem->dtype))
-        return say("%s is not supported: this step takes%s%s%s", dtype_names[problem->dtype],
-                   takes_dtype(step, FP32) ? " fp32" : "", takes_dtype(step, FP16) ? " fp16" : "",
-                   takes_dtype(step, BF16) ? " bf16" : "");
+        return refusal("%s is not supported: this step takes%s%s%s", dtype_names[problem->dtype],
+                       takes_dtype(step, FP32) ? " fp32" : "", takes_dtype(step, FP16) ? " fp16" : "",
+                       takes_dtype(step, BF16) ? " bf16" : "");
     if (step->d_multiple > 1 && problem->d % step->d_multiple != 0)
-        return say("head dimension %d is not supported: this step needs a multiple of %d", problem->d, step->d_multiple);
+        return refusal("head dimension %d is not supported: this step needs a multiple of %d", problem->d, step->d_multiple);
     if (step->most_queries > 0 && problem->N_q > step->most_queries)
-        return say("%d queries are not supported: this step takes at most %d, and any number of keys", problem->N_q,
-                   step->most_queries);
+        return refusal("%d queries are not supported: this step takes at most %d, and any number of keys", problem->N_q,
+                       step->most_queries);
     return step->refuses != NULL ? step->refuses(problem) : NULL;
 }

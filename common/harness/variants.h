@@ -14,7 +14,7 @@ extern "C" {
 unsigned variants_of(const struct problem *problem);
 
 /* Why a problem is refused, as for step_refuses(): the text lasts until the next call in this thread. */
-const char *say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Why the variants that the step does not take, or their numbers, are refused, as for step_refuses(); NULL when they are not. */
 const char *variants_refuse(const struct step *step, const struct problem *problem);
