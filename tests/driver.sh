@@ -154,6 +154,30 @@ EOF
 sed -i '1i #include <cstdlib>' calls.cu
 check 'calls' 0 '' "$nvcc" calls.cu -o calls
 check 'a helper in a header' 3 'helper.cuh:1, called at calls.cu:4: read' ./calls 8000 1 1998
+cat >outer.cuh <<'EOF'
+#include "helper.cuh"
+__device__ inline float doubled(const float *x, int i) {
+    if (i < 0) __syncthreads();
+    return 2 * taken(x, i);
+}
+EOF
+cat >nested.cu <<'EOF'
+#include <cstdlib>
+#include "outer.cuh"
+__global__ void k(float *x, int i) {
+    x[threadIdx.x] = doubled(x, threadIdx.x == 0 ? i : 1);
+}
+int main(int argc, char **argv) {
+    float *x;
+    cudaMalloc(&x, 400);
+    cudaMemset(x, 0, 400);
+    k<<<1, 2>>>(x, atoi(argv[1]));
+    return cudaDeviceSynchronize();
+}
+EOF
+check 'nested helpers' 0 '' "$nvcc" nested.cu -o nested
+check 'a helper in a header that another one calls' 3 'helper.cuh:1, called at outer.cuh:4, called at nested.cu:4: read' ./nested 1000
+check 'a barrier in a helper' 3 '__syncthreads() in outer.cuh:3, called at nested.cu:4, thread' env SIMT_STRICT=1 ./nested -1
 check 'before an array' 3 '4104 bytes before the start of device allocation' ./calls 8000 0 -1026
 check 'before an array, accessed before' 3 '4120 bytes before the start of device allocation' ./calls 8192 -1030 1030
 check 'between two arrays' 3 'which has 8000 bytes, or 4104 bytes before' ./calls 8000 0 -1026

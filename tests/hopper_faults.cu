@@ -34,13 +34,13 @@ template <bool CORRECT> __global__ static void tile_by_wrong_parity(MAP, int *ou
             tma_load(smem, &map, 0, tile * ROWS, 0, &full); // here
         }
         __syncthreads();
-        mbarrier_wait(&full, CORRECT ? tile % 2 : 0);
+        mbarrier_wait(&full, CORRECT ? tile % 2 : 0); // here
         sum += smem[threadIdx.x]; // here
         __syncthreads();
     }
     out[threadIdx.x] = sum;
 }
-FAULT(tile_by_wrong_parity, cudaErrorLaunchFailure, "is under way", FIRST(T, in[i] + in[TILE + i] + in[2 * TILE + i]),
+FAULT(tile_by_wrong_parity, cudaErrorLaunchFailure, "the last wait of this thread there, with parity 0 at", FIRST(T, in[i] + in[TILE + i] + in[2 * TILE + i]),
       tile_by_wrong_parity<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
 
 // One thread waits. The others must meet it after that: its wait is enough for all then.

@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *memory(size_t count, size_t size) {
-    void *values = malloc((count > 0 ? count : 1) * size);
-    if (values == NULL) abort();
-    return values;
-}
-
 /* ---- rotary embedding ------------------------------------------------------------------------------------------------- */
 
 /* The position of a row within its sequence. Query i stands at the position of key i + N_kv - N_q. */
@@ -42,8 +36,8 @@ void rotate_rows(const struct problem *p, enum tensor tensor, const size_t *rows
 float *rotated(const struct problem *p, enum tensor tensor, const float *values) {
     if (p->rotary == NOT_ROTARY || (tensor != TENSOR_Q && tensor != TENSOR_K)) return NULL;
     size_t count = tensor_elements(p, tensor);
-    double *turned = memory(count, sizeof *turned);
-    float *result = memory(count, sizeof *result);
+    double *turned = host_memory(count, sizeof *turned);
+    float *result = host_memory(count, sizeof *result);
     for (size_t i = 0; i < count; i++) turned[i] = (double)values[i];
     rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), turned, false, false);
     for (size_t i = 0; i < count; i++) result[i] = rounded_to((float)turned[i], p->dtype);
@@ -55,10 +49,10 @@ float *rotated(const struct problem *p, enum tensor tensor, const float *values)
 
 int *make_pages(struct problem *p, unsigned long long seed) {
     size_t each = (size_t)pages_per_sequence(p), entries = (size_t)p->batch * each;
-    int *table = memory(entries, sizeof *table), used = 0;
+    int *table = host_memory(entries, sizeof *table), used = 0;
     for (int b = 0; b < p->batch; b++) used += ceil_div(p->lengths[b], p->page_size);
     p->page_count = used + 3;
-    int *order = memory((size_t)p->page_count, sizeof *order);
+    int *order = host_memory((size_t)p->page_count, sizeof *order);
     for (int i = 0; i < p->page_count; i++) { /* each order is as likely as any: Fisher and Yates */
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         int j = (int)((seed >> 33) % (unsigned)(i + 1));
@@ -76,7 +70,7 @@ int *make_pages(struct problem *p, unsigned long long seed) {
 float *in_pages(const struct problem *p, const float *values) {
     size_t d = (size_t)p->d, size = (size_t)p->page_size, heads = (size_t)kv_heads(p);
     size_t count = (size_t)p->page_count * heads * size * d;
-    float *pool = memory(count, sizeof *pool);
+    float *pool = host_memory(count, sizeof *pool);
     for (size_t i = 0; i < count; i++) pool[i] = NAN;
     for (size_t b = 0; b < (size_t)p->batch; b++)
         for (size_t j = 0; j < (size_t)p->lengths[b]; j++) {

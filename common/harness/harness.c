@@ -70,12 +70,6 @@ static void refuse_older_card(const struct step *step) {
                     step->compute_capability % 10, properties.major, properties.minor);
 }
 
-/* Opened before the run, so that a name that cannot be written costs nothing. */
-static void open_trace(const struct step *step, const struct options *options, struct output *trace) {
-    if (options->trace != NULL && !output_open(trace, options->trace))
-        usage_error(step->name, "--trace: cannot write %s: %s", options->trace, strerror(errno));
-}
-
 /* One line is added to the file. */
 static FILE *open_json(const struct step *step, const struct options *options) {
     if (options->json == NULL) return NULL;
@@ -170,11 +164,6 @@ static void print_verdict(const struct run *run, const struct options *options, 
                 tensor_rows(p, TENSOR_Q), verdict->checked_keys, tensor_rows(p, TENSOR_K));
 }
 
-static void print_time(const char *name, const struct timing *timing, int repeat, double flops) {
-    fprintf(report, "  %s %.4f ms, median of %d (quartiles %.4f and %.4f); %.3f TFLOP/s\n", name, timing->median, repeat,
-            timing->p25, timing->p75, flops / timing->median * 1e-9);
-}
-
 /* ---- the program ------------------------------------------------------------------------------------------------------ */
 
 static cudaError_t time_and_print(struct run *run, const struct step *step, const struct options *options,
@@ -191,7 +180,9 @@ static cudaError_t time_and_print(struct run *run, const struct step *step, cons
     for (int i = all.forward && all.backward ? 0 : 2; i < 3; i++) {
         cudaError_t error = time_passes(run, step, runs[i].passes, options->warmup, options->repeat, runs[i].timing);
         if (error != cudaSuccess) return error;
-        print_time(runs[i].name, runs[i].timing, options->repeat, pass_flops(&run->problem, runs[i].passes));
+        const struct timing *timing = runs[i].timing;
+        fprintf(report, "  %s %.4f ms, median of %d (quartiles %.4f and %.4f); %.3f TFLOP/s\n", runs[i].name, timing->median,
+                options->repeat, timing->p25, timing->p75, pass_flops(&run->problem, runs[i].passes) / timing->median * 1e-9);
     }
     return cudaSuccess;
 }
@@ -221,12 +212,6 @@ static cudaError_t run_passes(struct run *run, const struct step *step, const st
     if (options->meter) simt_meter_stop();
     if (trace != NULL) simt_trace_stop();
     return error;
-}
-
-/* One write, so that lines of several programs do not mix and an interrupted one leaves no half line. */
-static bool write_line(FILE *file, const char *text) {
-    setvbuf(file, NULL, _IOFBF, strlen(text) + 2);
-    return fprintf(file, "%s\n", text) > 0 && fflush(file) == 0;
 }
 
 static bool check_and_print(const struct run *run, const struct options *options, struct verdict *verdict,
@@ -261,8 +246,11 @@ static int try_step(const struct step *step, const struct options *options, stru
     return result->ok ? EXIT_OK : EXIT_WRONG;
 }
 
+/* One write, so that lines of several programs do not mix and an interrupted one leaves no half line. */
 static bool write_and_free(FILE *file, char *text) {
-    bool written = text != NULL && write_line(file, text);
+    if (text == NULL) return false;
+    setvbuf(file, NULL, _IOFBF, strlen(text) + 2);
+    bool written = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0;
     free(text);
     return written;
 }
@@ -282,10 +270,11 @@ int harness_main(const struct step *step, const char *program, const char *kerne
     refuse_older_card(step);
     refuse_too_large(step, &options.problem);
     refuse_on_card(step, &options);
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write that fails */
-    FILE *json = open_json(step, &options);
+    signal(SIGPIPE, SIG_IGN);               /* a closed pipe is a write that fails */
+    FILE *json = open_json(step, &options); /* before the run, so that a name that cannot be written costs nothing */
     struct output trace = {NULL};
-    open_trace(step, &options, &trace);
+    if (options.trace != NULL && !output_open(&trace, options.trace))
+        usage_error(step->name, "--trace: cannot write %s: %s", options.trace, strerror(errno));
 
     struct run run;
     struct result result = {.ok = false};

@@ -18,22 +18,18 @@ enum {
     ALIGNMENT = 16, /* the widest load and store of a thread */
 };
 
-#define FIELD(member, type)                                                                                                    \
-    { #member, type, offsetof(struct attention_call, member) }
+#define TYPE(member)                                                                                                           \
+    _Generic(((struct attention_call *)NULL)->member, size_t : "size_t", int : "int", float : "float", default : "pointer")
+#define FIELD(member)                                                                                                          \
+    { #member, TYPE(member), offsetof(struct attention_call, member) }
 static const struct attention_field fields[] = {
-    FIELD(bytes, "size_t"),      FIELD(step, "int"),        FIELD(pass, "int"),
-    FIELD(dtype, "int"),         FIELD(batch, "int"),       FIELD(heads, "int"),
-    FIELD(N_q, "int"),           FIELD(N_kv, "int"),        FIELD(d, "int"),
-    FIELD(heads_kv, "int"),      FIELD(causal, "int"),      FIELD(scale, "float"),
-    FIELD(Q, "pointer"),         FIELD(K, "pointer"),       FIELD(V, "pointer"),
-    FIELD(O, "pointer"),         FIELD(L, "pointer"),       FIELD(dO, "pointer"),
-    FIELD(dQ, "pointer"),        FIELD(dK, "pointer"),      FIELD(dV, "pointer"),
-    FIELD(workspace, "pointer"), FIELD(stream, "pointer"),  FIELD(windowed, "int"),
-    FIELD(left, "int"),          FIELD(right, "int"),       FIELD(softcap, "float"),
-    FIELD(alibi, "int"),         FIELD(dropout, "float"),   FIELD(dropout_seed, "size_t"),
-    FIELD(rotary, "int"),        FIELD(starts, "pointer"),  FIELD(sequences, "int"),
-    FIELD(longest, "int"),       FIELD(lengths, "pointer"), FIELD(pages, "pointer"),
-    FIELD(page_size, "int"),     FIELD(page_count, "int"),  {NULL, NULL, 0},
+    FIELD(bytes),     FIELD(step),       FIELD(pass),      FIELD(dtype),     FIELD(batch),   FIELD(heads),
+    FIELD(N_q),       FIELD(N_kv),       FIELD(d),         FIELD(heads_kv),  FIELD(causal),  FIELD(scale),
+    FIELD(Q),         FIELD(K),          FIELD(V),         FIELD(O),         FIELD(L),       FIELD(dO),
+    FIELD(dQ),        FIELD(dK),         FIELD(dV),        FIELD(workspace), FIELD(stream),  FIELD(windowed),
+    FIELD(left),      FIELD(right),      FIELD(softcap),   FIELD(alibi),     FIELD(dropout), FIELD(dropout_seed),
+    FIELD(rotary),    FIELD(starts),     FIELD(sequences), FIELD(longest),   FIELD(lengths), FIELD(pages),
+    FIELD(page_size), FIELD(page_count), {NULL, NULL, 0},
 };
 const struct attention_field *attention_fields(void) { return fields; }
 size_t attention_call_bytes(void) { return sizeof(struct attention_call); }

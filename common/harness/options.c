@@ -118,26 +118,24 @@ static void set_lengths(struct parser *parser, const struct option_row *row, con
     parser->size_given = true;
 }
 
+/* Which of `count` names the text is. */
+static int choice(struct parser *parser, const struct option_row *row, const char *text, const char *const *names, int count) {
+    char all[80] = "";
+    for (int i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0) return i;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    usage_error(parser->program, "--%s: '%s' is none of %s", row->name, text, all);
+}
 static void set_rotary(struct parser *parser, const struct option_row *row, const char *text) {
-    enum rotary rotary = strcmp(text, "interleaved") == 0 ? INTERLEAVED : strcmp(text, "halved") == 0 ? HALVED : NOT_ROTARY;
-    if (rotary == NOT_ROTARY) usage_error(parser->program, "--%s: '%s' is none of interleaved, halved", row->name, text);
-    parser->options.problem.rotary = rotary;
+    const char *const names[] = {"interleaved", "halved"};
+    parser->options.problem.rotary = INTERLEAVED + (enum rotary)choice(parser, row, text, names, 2);
 }
-
 static void set_dtype(struct parser *parser, const struct option_row *row, const char *text) {
-    for (enum dtype dtype = 0; dtype < DTYPES; dtype++) {
-        parser->options.problem.dtype = dtype;
-        if (strcmp(text, dtype_names[dtype]) == 0) return;
-    }
-    usage_error(parser->program, "--%s: '%s' is none of fp32, fp16, bf16", row->name, text);
+    parser->options.problem.dtype = (enum dtype)choice(parser, row, text, dtype_names, DTYPES);
 }
-
 static void set_input(struct parser *parser, const struct option_row *row, const char *text) {
-    for (int i = 0; i < INPUT_KINDS; i++) {
-        parser->options.input = (enum input_kind)i;
-        if (strcmp(text, input_names[i]) == 0) return;
-    }
-    usage_error(parser->program, "--%s: '%s' is none of random, identity, large, example", row->name, text);
+    parser->options.input = (enum input_kind)choice(parser, row, text, input_names, INPUT_KINDS);
 }
 
 static void set_pass(struct parser *parser, const struct option_row *row, const char *text) {

@@ -3,7 +3,14 @@
 #include "variants.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+
+void *host_memory(size_t count, size_t size) {
+    void *values = malloc((count > 0 ? count : 1) * size);
+    if (values != NULL) return values;
+    fprintf(stderr, "no host memory for %zu values\n", count);
+    abort();
+}
 
 const struct tensor_info tensor_table[TENSOR_COUNT] = {
     [TENSOR_Q] = {"Q", "q", false, false, FORWARD_INPUT, offsetof(struct tensors, Q)},
@@ -81,7 +88,6 @@ size_t workspace_bytes_of(const struct step *step, const struct problem *problem
 }
 
 const char *step_refuses(const struct step *step, const struct problem *problem, struct passes passes) {
-    static _Thread_local char text[160];
     const struct {
         const char *name;
         int value, largest;
@@ -92,25 +98,16 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
                  {"head dimension", problem->d, MAX_HEAD_DIM}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (sizes[i].value >= 1 && sizes[i].value <= sizes[i].largest) continue;
-        snprintf(text, sizeof text, "%s %d is not supported: it must be from 1 to %d", sizes[i].name, sizes[i].value,
-                 sizes[i].largest);
-        return text;
+        return refusal("%s %d is not supported: it must be from 1 to %d", sizes[i].name, sizes[i].value, sizes[i].largest);
     }
     double batch_heads = (double)problem->batch * problem->heads;
-    if (batch_heads > MAX_BATCH_HEADS) {
-        snprintf(text, sizeof text, "batch x heads = %.0f is not supported: the largest is %d", batch_heads, MAX_BATCH_HEADS);
-        return text;
-    }
-    if (problem->heads_kv < 0 || problem->heads % kv_heads(problem) != 0) {
-        snprintf(text, sizeof text, "%d heads of K and V are not supported: the number must divide the %d heads of Q",
-                 problem->heads_kv, problem->heads);
-        return text;
-    }
-    if (kv_heads(problem) < problem->heads && !step->grouped_heads) {
-        snprintf(text, sizeof text, "grouped heads are not supported: this step needs as many heads of K and V as of Q, %d",
-                 problem->heads);
-        return text;
-    }
+    if (batch_heads > MAX_BATCH_HEADS)
+        return refusal("batch x heads = %.0f is not supported: the largest is %d", batch_heads, MAX_BATCH_HEADS);
+    if (problem->heads_kv < 0 || problem->heads % kv_heads(problem) != 0)
+        return refusal("%d heads of K and V are not supported: the number must divide the %d heads of Q", problem->heads_kv,
+                       problem->heads);
+    if (kv_heads(problem) < problem->heads && !step->grouped_heads)
+        return refusal("grouped heads are not supported: this step needs as many heads of K and V as of Q, %d", problem->heads);
     const char *reason = variants_refuse(step, problem);
     if (reason != NULL) return reason;
     /* Before a backward pass anyone's forward pass will do: the harness has one. */
@@ -118,21 +115,14 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
     if (passes.backward && step->backward == NULL) return "this step has no backward pass";
     if (passes.deterministic && !(passes.backward && step->backward_deterministic != NULL))
         return "this step has no deterministic pass of this kind";
-    if (!takes_dtype(step, problem->dtype)) {
-        snprintf(text, sizeof text, "%s is not supported: this step takes", dtype_names[problem->dtype]);
-        for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
-            if (takes_dtype(step, dtype)) snprintf(text + strlen(text), sizeof text - strlen(text), " %s", dtype_names[dtype]);
-        return text;
-    }
-    if (step->d_multiple > 1 && problem->d % step->d_multiple != 0) {
-        snprintf(text, sizeof text, "head dimension %d is not supported: this step needs a multiple of %d", problem->d,
-                 step->d_multiple);
-        return text;
-    }
-    if (step->most_queries > 0 && problem->N_q > step->most_queries) {
-        snprintf(text, sizeof text, "%d queries are not supported: this step takes at most %d, and any number of keys",
-                 problem->N_q, step->most_queries);
-        return text;
-    }
+    if (!takes_dtype(step, problem->dtype))
+        return refusal("%s is not supported: this step takes%s%s%s", dtype_names[problem->dtype],
+                       takes_dtype(step, FP32) ? " fp32" : "", takes_dtype(step, FP16) ? " fp16" : "",
+                       takes_dtype(step, BF16) ? " bf16" : "");
+    if (step->d_multiple > 1 && problem->d % step->d_multiple != 0)
+        return refusal("head dimension %d is not supported: this step needs a multiple of %d", problem->d, step->d_multiple);
+    if (step->most_queries > 0 && problem->N_q > step->most_queries)
+        return refusal("%d queries are not supported: this step takes at most %d, and any number of keys", problem->N_q,
+                       step->most_queries);
     return step->refuses != NULL ? step->refuses(problem) : NULL;
 }

@@ -4,6 +4,9 @@
 
 #include "attention.h"
 
+/* malloc(), but the program ends where there is no memory. */
+void *host_memory(size_t count, size_t size);
+
 enum { MAX_LENGTH = 16777216 }; /* queries or keys: the index arithmetic of the kernels ends somewhere beyond */
 
 /* Every tensor of both passes, in the order of reports; tensor_table[] describes each. */

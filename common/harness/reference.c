@@ -7,21 +7,13 @@
 #include "problem.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Without OpenMP its pragmas are unknown ones, which -Werror would refuse. */
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 
-static double *allocate(size_t count) {
-    double *values = malloc((count > 0 ? count : 1) * sizeof *values);
-    if (values == NULL) {
-        fprintf(stderr, "reference: no memory for %zu doubles\n", count);
-        abort();
-    }
-    return values;
-}
+static double *allocate(size_t count) { return host_memory(count, sizeof(double)); }
 
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
     for (uint32_t round = 0; round < 10; round++) {
@@ -255,9 +247,5 @@ void reference_backward(const struct problem *problem, const float *Q, const flo
     reference_backward_rows(problem, Q, K, V, dO, L, D, NULL, rows_q, dQ, size);
     reference_backward_keys(problem, Q, K, V, dO, L, D, NULL, rows_kv, dK, dV, size, other_size);
 
-    free(other_size);
-    free(size);
-    free(D);
-    free(L);
-    free(O);
+    free(O), free(L), free(D), free(size), free(other_size);
 }

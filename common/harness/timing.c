@@ -49,8 +49,7 @@ cudaError_t time_passes(struct run *run, const struct step *step, struct passes 
                                                                                       : step->backward};
     struct flush flush = {0};
     cudaEvent_t start = NULL, stop = NULL;
-    float *samples = malloc((size_t)repeat * sizeof *samples);
-    if (samples == NULL) abort();
+    float *samples = host_memory((size_t)repeat, sizeof *samples);
     cudaError_t error = make_flush(&flush);
     if (error == cudaSuccess) error = cudaEventCreate(&start);
     if (error == cudaSuccess) error = cudaEventCreate(&stop);

@@ -13,6 +13,9 @@ extern "C" {
 /* The variants that the problem has, as a sum of enum variant. */
 unsigned variants_of(const struct problem *problem);
 
+/* Why a problem is refused, as for step_refuses(): the text lasts until the next call in this thread. */
+const char *refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Why the variants that the step does not take, or their numbers, are refused, as for step_refuses(); NULL when they are not. */
 const char *variants_refuse(const struct step *step, const struct problem *problem);
 

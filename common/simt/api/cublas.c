@@ -108,8 +108,7 @@ static void *fetch_wide(const void *matrix, int rows, int cols, int ld, cudaData
 
 /* ---- products ---------------------------------------------------------------------------------------------------------- */
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
-                            const void *alpha, const void *A, cudaDataType_t Atype, int lda, const void *B,
+cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda, const void *B,
                             cudaDataType_t Btype, int ldb, const void *beta, void *C, cudaDataType_t Ctype, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -146,8 +145,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
     return status;
 }
 
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-                                          int n, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
+cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
                                           long long strideA, const void *B, cudaDataType_t Btype, int ldb, long long strideB,
                                           const void *beta, void *C, cudaDataType_t Ctype, int ldc, long long strideC,
                                           int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
@@ -162,21 +160,18 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
 
 /* A vector is a matrix of one row. */
 #define BLAS(letter, type, TYPE, COMPUTE)                                                                                      \
-    cublasStatus_t cublas##letter##gemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
-                                        int n, int k, const type *alpha, const type *A, int lda, const type *B, int ldb,       \
-                                        const type *beta, type *C, int ldc) {                                                  \
+    cublasStatus_t cublas##letter##gemm(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda, const type *B,         \
+                                        int ldb, const type *beta, type *C, int ldc) {                                         \
         return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, B, TYPE, ldb, beta, C, TYPE, ldc, COMPUTE,   \
                             CUBLAS_GEMM_DEFAULT);                                                                              \
     }                                                                                                                          \
-    cublasStatus_t cublas##letter##gemmStridedBatched(                                                                         \
-        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const type *alpha,     \
-        const type *A, int lda, long long strideA, const type *B, int ldb, long long strideB, const type *beta, type *C,       \
-        int ldc, long long strideC, int batch) {                                                                               \
+    cublasStatus_t cublas##letter##gemmStridedBatched(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda,          \
+                                                      long long strideA, const type *B, int ldb, long long strideB,            \
+                                                      const type *beta, type *C, int ldc, long long strideC, int batch) {      \
         return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, strideA, B, TYPE, ldb,         \
                                           strideB, beta, C, TYPE, ldc, strideC, batch, COMPUTE, CUBLAS_GEMM_DEFAULT);          \
     }                                                                                                                          \
-    cublasStatus_t cublas##letter##gemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,      \
-                                               int m, int n, int k, const type *alpha, const type *const A[], int lda,         \
+    cublasStatus_t cublas##letter##gemmBatched(SIMT_PRODUCT, int k, const type *alpha, const type *const A[], int lda,         \
                                                const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
                                                int batch) {                                                                    \
         cublasStatus_t status = CUBLAS_STATUS_SUCCESS;                                                                         \
@@ -211,9 +206,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
         type one = 1, zero = 0;                                                                                                \
         return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, &one, x, incx, &zero, x, incx, y, incy);           \
     }                                                                                                                          \
-    cublasStatus_t cublas##letter##geam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
-                                        int n, const type *alpha, const type *A, int lda, const type *beta, const type *B,     \
-                                        int ldb, type *C, int ldc) {                                                           \
+    cublasStatus_t cublas##letter##geam(SIMT_PRODUCT, const type *alpha, const type *A, int lda, const type *beta,             \
+                                        const type *B, int ldb, type *C, int ldc) {                                            \
         bool ta = transa != CUBLAS_OP_N, tb = transb != CUBLAS_OP_N;                                                           \
         if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                                              \
         if (m < 0 || n < 0 || lda < 1 || ldb < 1 || ldc < 1) return CUBLAS_STATUS_INVALID_VALUE;                               \

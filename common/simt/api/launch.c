@@ -271,10 +271,5 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     run_with_clusters(&launch, cluster);
 }
 
-void simt_meter_start(unsigned every) { meter_start(every); }
-void simt_meter_stop(void) { meter_stop(); }
-char *simt_meter_json(void) { return meter_json(); }
-void simt_meter_print(FILE *file, int with_source) { meter_print(file, with_source != 0); }
-
 int simt_trace_start(FILE *file, const char *blocks) { return trace_start(file, blocks); }
 void simt_trace_stop(void) { trace_stop(); }

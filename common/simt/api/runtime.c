@@ -114,15 +114,11 @@ cudaError_t cudaDeviceReset(void) {
     return cudaSuccess;
 }
 
-cudaError_t cudaDriverGetVersion(int *version) {
-    *version = 0;
-    return cudaSuccess;
-}
-
 cudaError_t cudaRuntimeGetVersion(int *version) {
     *version = 0;
     return cudaSuccess;
 }
+cudaError_t cudaDriverGetVersion(int *version) { return cudaRuntimeGetVersion(version); }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
@@ -251,30 +247,24 @@ struct CUevent_st {
     bool recorded;
 };
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream) {
-    *stream = calloc(1, sizeof **stream);
-    return *stream != NULL ? simt_sticky_error() : api_remember(cudaErrorMemoryAllocation);
+static cudaError_t created(const void *object) {
+    return object != NULL ? simt_sticky_error() : api_remember(cudaErrorMemoryAllocation);
 }
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    free(stream);
+static cudaError_t destroyed(void *object) {
+    free(object);
     return simt_sticky_error();
 }
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) { return created(*stream = calloc(1, sizeof **stream)); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return destroyed(stream); }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     wait_for_all();
     return simt_sticky_error();
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t *event) {
-    *event = calloc(1, sizeof **event);
-    return *event != NULL ? simt_sticky_error() : api_remember(cudaErrorMemoryAllocation);
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    free(event);
-    return simt_sticky_error();
-}
+cudaError_t cudaEventCreate(cudaEvent_t *event) { return created(*event = calloc(1, sizeof **event)); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroyed(event); }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (event == NULL) return api_remember(cudaErrorInvalidResourceHandle);

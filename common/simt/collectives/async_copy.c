@@ -121,5 +121,6 @@ void async_copies_arrive(struct worker *worker, const void *mbarrier, unsigned p
 
 void simt_async_wait(unsigned groups, const char *file, int line) {
     static const struct simt_condition arrived = {"__pipeline_wait_prior()", groups_arrive, NULL};
+    simt_self->last_pc = __builtin_return_address(0);
     simt_wait_until(&arrived, &groups, file, line);
 }

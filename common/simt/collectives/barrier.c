@@ -1,4 +1,5 @@
 /* The block's barrier, waiting until a condition holds, and the words for a block in which nobody can go on. */
+#define _GNU_SOURCE
 #include "collectives.h"
 
 #include "events.h"
@@ -16,6 +17,14 @@ static bool tolerate_two_lines(const struct place *a, const struct place *b) {
     if (!simt_warned(key))
         simt_warn(key, "parts of the block meet at two barriers: %s in %s:%d and %s in %s:%d", PLACE(*b), PLACE(*a));
     return true;
+}
+
+/* Where the thread waits: "__syncthreads() in FILE:LINE", and of a line in a header what calls it. */
+static char *where(const struct thread *thread) {
+    char *line = source_line(thread->last_pc), *calls = strstr(line, ", called at "), *words;
+    if (asprintf(&words, "%s in %s:%d%s", PLACE(thread->place), calls != NULL ? calls : "") < 0) abort();
+    free(line);
+    return words;
 }
 
 int simt_block_barrier(const char *name, int predicate, const char *file, int line) {
@@ -36,9 +45,9 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
             ; /* it has been told */
         else if (!same_place(&other->place, &self->place))
             simt_fail(NULL, cudaErrorLaunchFailure,
-                      "divergent barrier: this thread waits at %s in %s:%d while thread (%u,%u,%u) waits at %s in %s:%d; "
-                      "every thread of a block must reach the same barrier",
-                      name, file, line, XYZ(other->index), PLACE(other->place));
+                      "divergent barrier: this thread waits at %s while thread (%u,%u,%u) waits at %s; every thread of a block "
+                      "must reach the same barrier",
+                      where(self), XYZ(other->index), where(other));
         other->state = READY;
         other->votes = worker->barrier.votes;
     }
@@ -53,7 +62,6 @@ void simt_wait_until(const struct simt_condition *condition, void *data, const c
     if (condition->holds(data)) return;
     struct thread *self = simt_self;
     self->place = (struct place){condition->name, file, line};
-    self->last_pc = __builtin_return_address(0);
     self->condition = condition;
     self->condition_data = data;
     simt_furthest = 0;
@@ -104,7 +112,7 @@ static bool describe_waits(struct worker *worker, bool of_cluster, char *text, s
             count += worker->threads[j].state != DONE && same_place(&worker->threads[j].place, &thread->place);
         append_text(text, room, "%s%u threads", (*places)++ > 0 ? "; " : "", count);
         if (of_cluster) append_text(text, room, " of block (%u,%u,%u)", XYZ(block));
-        append_text(text, room, ", (%u,%u,%u) among them, wait at %s in %s:%d", XYZ(thread->index), PLACE(thread->place));
+        append_text(text, room, ", (%u,%u,%u) among them, wait at %s", XYZ(thread->index), where(thread));
         if (thread->state != AT_CONDITION || thread->condition->describe == NULL) continue;
         char what[300];
         thread->condition->describe(thread->condition_data, what, sizeof what);
@@ -143,24 +151,24 @@ bool explain_deadlock(struct worker *const blocks[], unsigned count, const char 
         else if (missing == NULL)
             missing = thread;
     }
-    const struct place *place = &waiting->place;
     if (missing != NULL) {
-        simt_fail(NULL, cudaErrorLaunchFailure,
-                  "divergent barrier: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread (%u,%u,%u) "
-                  "waits at %s in %s:%d: a barrier or warp collective inside a branch or loop that not all of its threads take",
-                  at_same, PLACE(*place), XYZ(waiting->index), XYZ(missing->index), PLACE(missing->place));
+        simt_fail(
+            NULL, cudaErrorLaunchFailure,
+            "divergent barrier: %u threads wait at %s, thread (%u,%u,%u) among them, but thread (%u,%u,%u) waits at %s: a "
+            "barrier or warp collective inside a branch or loop that not all of its threads take",
+            at_same, where(waiting), XYZ(waiting->index), XYZ(missing->index), where(missing));
     } else if (returned != NULL) {
         bool accessed = returned->last_pc != NULL;
         char *line = source_line(returned->last_pc);
         simt_fail(NULL, cudaErrorLaunchFailure,
-                  "barrier not reached: %u threads wait at %s in %s:%d, thread (%u,%u,%u) among them, but thread "
+                  "barrier not reached: %u threads wait at %s, thread (%u,%u,%u) among them, but thread "
                   "(%u,%u,%u) has returned from the kernel (%s%s): do not return before a barrier, nor put one in a "
                   "branch that only some threads take",
-                  at_same, PLACE(*place), XYZ(waiting->index), XYZ(returned->index),
+                  at_same, where(waiting), XYZ(waiting->index), XYZ(returned->index),
                   accessed ? "its last access to memory was at " : "it made no access to memory", accessed ? line : "");
         free(line);
     } else {
-        simt_fail(NULL, cudaErrorLaunchFailure, "%u threads wait at %s in %s:%d and none can go on: %s", at_same, PLACE(*place),
+        simt_fail(NULL, cudaErrorLaunchFailure, "%u threads wait at %s and none can go on: %s", at_same, where(waiting),
                   waiting->state == AT_CONDITION ? "no thread is left that could arrive; does the barrier expect more of them?"
                                                  : "their masks differ");
     }

@@ -6,8 +6,8 @@
 
 #include "collectives.h"
 #include "device_memory.h"
-#include "events.h"
 #include "hooks.h"
+#include "meter.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -100,27 +100,23 @@ static void load(struct tensor_copy *copy, const char *what, size_t barrier_addr
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_load);
     tile_written(copy);
-    event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true));
+    meter_tensor(simt_worker, TENSOR_LOAD, tensor_copy_sectors(copy, true));
     transaction_load(copy);
 }
 
-void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
-                      size_t barrier_address) {
-    const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
-    async_work_of(simt_worker);
-    struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, __builtin_return_address(0));
-    load(&copy, "cp.async.bulk.tensor", barrier_address);
-}
-
-/* Into each block of the cluster whose bit is set in the mask, at one place: the bytes count at the mbarrier that lies at the same
+/* With a mask into each block of the cluster whose bit is set, at one place: the bytes count at the mbarrier that lies at the same
  * place in that block. The L2 cache is read once; counted are the sectors that each SM receives, as a card does. */
-void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
-                                size_t barrier_address, unsigned mask) {
+void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier_address,
+                      int mask) {
     const int at[MOST_DIMENSIONS] = {at0, at1, at2, at3, at4};
     const void *pc = __builtin_return_address(0);
     struct worker *own = simt_worker;
     async_work_of(own);
     struct tensor_copy copy = check("cp.async.bulk.tensor", map, rank, at, to, pc);
+    if (mask == SIMT_TO_OWN_BLOCK) {
+        load(&copy, "cp.async.bulk.tensor", barrier_address);
+        return;
+    }
     if (mask == 0 || mask >> own->launch->cluster != 0)
         simt_fail(pc, cudaErrorLaunchFailure,
                   "cp.async.bulk.tensor with .multicast::cluster: mask %#x names no blocks of a cluster of %u", mask,
@@ -186,7 +182,7 @@ static void store(struct tensor_copy *copy) {
     copy->reader = WARP_READERS + (unsigned)(thread - work->store_threads);
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_store);
-    event_tensor_copy(copy->adds ? TENSOR_REDUCTION : TENSOR_STORE, tensor_copy_sectors(copy, false));
+    meter_tensor(simt_worker, copy->adds ? TENSOR_REDUCTION : TENSOR_STORE, tensor_copy_sectors(copy, false));
     if (async_is_early()) tensor_copy_store(copy);
     tensor_copy_add(&work->stores, &work->store_count, &work->store_room, copy);
 }

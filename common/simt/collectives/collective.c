@@ -47,8 +47,7 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const struct thread *thread = (const struct thread *)lanes->first_lane + lane;
-    simt_fail_at(thread, NULL, cudaErrorLaunchFailure, "%s:%d: %s: lane %u %s", thread->place.file, thread->place.line,
-                 thread->place.what, lane, text);
+    simt_fail_at(thread, thread->last_pc, cudaErrorLaunchFailure, "%s: lane %u %s", thread->place.what, lane, text);
 }
 
 bool all_lanes_take_part(const struct simt_lanes *lanes) {
@@ -64,8 +63,8 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
     struct warp *warp = &simt_worker->warps[self->linear / WARP_SIZE];
     unsigned lane = self->linear % WARP_SIZE;
     if ((mask >> lane & 1) == 0)
-        simt_fail(NULL, cudaErrorLaunchFailure, "%s:%d: %s: lane %u calls it with mask %#010x, which does not name that lane",
-                  file, line, collective->name, lane, mask);
+        simt_fail(pc, cudaErrorLaunchFailure, "%s: lane %u calls it with mask %#010x, which does not name that lane",
+                  collective->name, lane, mask);
     self->place = (struct place){collective->name, file, line};
     self->last_pc = pc;
     simt_furthest = 0; /* lanes that wait here together go on together */
@@ -97,6 +96,7 @@ uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, 
 unsigned simt_active_mask(const char *file, int line) {
     struct thread *self = simt_self;
     self->place = (struct place){"__activemask()", file, line};
+    self->last_pc = __builtin_return_address(0);
     simt_furthest = 0; /* lanes that are active together go on together */
     simt_worker->warps[self->linear / WARP_SIZE].asking |= 1u << self->linear % WARP_SIZE;
     fiber_wait(AT_ACTIVE_MASK);

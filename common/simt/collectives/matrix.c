@@ -15,6 +15,8 @@
 enum { ROW_BYTES = 16 };
 
 struct matrices {
+    int count;
+    bool transposed;
     unsigned char *row; /* that the lane names */
     struct simt_registers registers;
 };
@@ -29,8 +31,11 @@ static void require_row(const void *row, enum access_kind kind, const char *name
 }
 
 /* Element `col` of row `row` of matrix i lies in half col % 2 of register i of lane 4 row + col / 2. */
-static void from_rows(const struct simt_lanes *lanes, int matrices, bool transposed) {
-    for (int i = 0; i < matrices; i++) {
+static void from_rows(const struct simt_lanes *lanes) {
+    if (!all_lanes_take_part(lanes)) return;
+    const struct matrices *first = lanes->operand[0];
+    bool transposed = first->transposed;
+    for (int i = 0; i < first->count; i++) {
         uint16_t element[8][8];
         for (int row = 0; row < 8; row++)
             memcpy(element[row], ((const struct matrices *)lanes->operand[8 * i + row])->row, ROW_BYTES);
@@ -44,8 +49,11 @@ static void from_rows(const struct simt_lanes *lanes, int matrices, bool transpo
 }
 
 /* Into the 16 bytes that each lane will store. */
-static void to_rows(const struct simt_lanes *lanes, int matrices, bool transposed) {
-    for (int i = 0; i < matrices; i++)
+static void to_rows(const struct simt_lanes *lanes) {
+    if (!all_lanes_take_part(lanes)) return;
+    const struct matrices *first = lanes->operand[0];
+    bool transposed = first->transposed;
+    for (int i = 0; i < first->count; i++)
         for (int lane = 0; lane < WARP_SIZE; lane++) {
             uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
             for (int half = 0; half < 2; half++) {
@@ -57,6 +65,7 @@ static void to_rows(const struct simt_lanes *lanes, int matrices, bool transpose
 }
 
 static void transpose(const struct simt_lanes *lanes) {
+    if (!all_lanes_take_part(lanes)) return;
     for (int i = 0; i < 4; i++)
         for (int lane = 0; lane < WARP_SIZE; lane++) {
             uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
@@ -68,22 +77,12 @@ static void transpose(const struct simt_lanes *lanes) {
         }
 }
 
-/* NAME_xN() and NAME_xN_trans(): the combine functions, and a table of the instructions. */
-#define FORM(name, move, n)                                                                                                    \
-    static void name##_x##n(const struct simt_lanes *lanes) {                                                                  \
-        if (all_lanes_take_part(lanes)) move(lanes, n, false);                                                                 \
-    }                                                                                                                          \
-    static void name##_x##n##_trans(const struct simt_lanes *lanes) {                                                          \
-        if (all_lanes_take_part(lanes)) move(lanes, n, true);                                                                  \
-    }
-#define FORMS(name, move)                                                                                                      \
-    FORM(name, move, 1)                                                                                                        \
-    FORM(name, move, 2)                                                                                                        \
-    FORM(name, move, 4)                                                                                                        \
+/* By their number of matrices, and whether they transpose. */
+#define FORMS(name, combine)                                                                                                   \
     static const struct simt_collective name[5][2] = {                                                                         \
-        [1] = {{#name ".x1", name##_x1, 0}, {#name ".x1.trans", name##_x1_trans, 0}},                                          \
-        [2] = {{#name ".x2", name##_x2, 0}, {#name ".x2.trans", name##_x2_trans, 0}},                                          \
-        [4] = {{#name ".x4", name##_x4, 0}, {#name ".x4.trans", name##_x4_trans, 0}},                                          \
+        [1] = {{#name ".x1", combine, 0}, {#name ".x1.trans", combine, 0}},                                                    \
+        [2] = {{#name ".x2", combine, 0}, {#name ".x2.trans", combine, 0}},                                                    \
+        [4] = {{#name ".x4", combine, 0}, {#name ".x4.trans", combine, 0}},                                                    \
     };
 FORMS(ldmatrix, from_rows)
 FORMS(stmatrix, to_rows)
@@ -92,7 +91,7 @@ struct simt_registers simt_ldmatrix(size_t address, int matrices, int transposed
     const struct simt_collective *instruction = &ldmatrix[matrices][transposed];
     const void *pc = __builtin_return_address(0);
     void *row = simt_shared_pointer(address);
-    struct matrices operand = {.row = row};
+    struct matrices operand = {.count = matrices, .transposed = transposed, .row = row};
     struct simt_registers result = {{0}};
     if ((int)(simt_self->linear % WARP_SIZE) < 8 * matrices) require_row(row, ACCESS_LDMATRIX, instruction->name, pc);
     collective_meet(instruction, 0xffffffffu, &operand, &result, file, line, pc);
@@ -103,7 +102,7 @@ void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, ui
                    const char *file, int line) {
     const struct simt_collective *instruction = &stmatrix[matrices][transposed];
     const void *pc = __builtin_return_address(0);
-    struct matrices operand = {.registers = {{r0, r1, r2, r3}}};
+    struct matrices operand = {.count = matrices, .transposed = transposed, .registers = {{r0, r1, r2, r3}}};
     uint16_t elements[8];
     void *row = simt_shared_pointer(address);
     collective_meet(instruction, 0xffffffffu, &operand, elements, file, line, pc);
@@ -112,12 +111,8 @@ void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, ui
     memcpy(row, elements, ROW_BYTES);
 }
 
-static void movmatrix(const struct simt_lanes *lanes) {
-    if (all_lanes_take_part(lanes)) transpose(lanes);
-}
-
 struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line) {
-    static const struct simt_collective instruction = {"movmatrix", movmatrix, 1};
+    static const struct simt_collective instruction = {"movmatrix", transpose, 1};
     struct matrices operand = {.registers = {{r0, r1, r2, r3}}};
     struct simt_registers result;
     collective_meet(&instruction, 0xffffffffu, &operand, &result, file, line, __builtin_return_address(0));
@@ -131,13 +126,12 @@ static void wmma(const struct simt_lanes *lanes) { all_lanes_take_part(lanes); }
 const struct simt_collective simt_wmma_load = {"load_matrix_sync()", wmma, 0};
 const struct simt_collective simt_wmma_store = {"store_matrix_sync()", wmma, 0};
 
-void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line) {
+void simt_wmma_check(const void *matrix, size_t row_bytes) {
+    const void *pc = __builtin_return_address(0);
     if ((uintptr_t)matrix % 32 != 0)
-        simt_fail(NULL, cudaErrorMisalignedAddress,
-                  "%s:%d: a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes", file, line,
+        simt_fail(pc, cudaErrorMisalignedAddress, "a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes",
                   (unsigned long)(uintptr_t)matrix);
     if (row_bytes % ROW_BYTES != 0)
-        simt_fail(NULL, cudaErrorMisalignedAddress,
-                  "%s:%d: the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", file, line,
-                  row_bytes);
+        simt_fail(pc, cudaErrorMisalignedAddress,
+                  "the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", row_bytes);
 }

@@ -16,32 +16,28 @@
 #include <string.h>
 
 /* Its accesses are judged, but are no requests that the meter knows. */
-struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const char *file, int line,
-                                const void *pc) {
+struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const void *pc) {
     if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)
-        simt_fail(NULL, cudaErrorIllegalAddress,
-                  "%s:%d: %s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", file,
-                  line, what);
+        simt_fail(pc, cudaErrorIllegalAddress,
+                  "%s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", what);
     unsigned char never_written[sizeof(struct mbarrier)];
     memset(never_written, memory_poison, sizeof never_written);
     if (kind == ACCESS_ATOMIC && memcmp(address, never_written, sizeof never_written) == 0)
-        simt_fail(NULL, cudaErrorLaunchFailure, "%s:%d: %s at a barrier that no thread has initialised", file, line, what);
+        simt_fail(pc, cudaErrorLaunchFailure, "%s at a barrier that no thread has initialised", what);
     /* An arrival counts as a read: as a write it would hide init() from threads that nothing orders after it. */
     simt_check_uncounted(address, sizeof(struct mbarrier), kind == ACCESS_ATOMIC ? ACCESS_READ : kind, false, pc);
     return address;
 }
 
-void mbarrier_init(void *address, unsigned expected, const char *file, int line, const void *pc) {
-    struct mbarrier *barrier = mbarrier_check(address, ACCESS_WRITE, "init()", file, line, pc);
+void mbarrier_init(void *address, unsigned expected, const void *pc) {
+    struct mbarrier *barrier = mbarrier_check(address, ACCESS_WRITE, "init()", pc);
     if (expected == 0 || expected > MOST_ARRIVALS)
-        simt_fail(NULL, cudaErrorInvalidValue, "%s:%d: init(): a barrier that expects %u arrivals: 1 to %d are possible", file,
-                  line, expected, MOST_ARRIVALS);
+        simt_fail(pc, cudaErrorInvalidValue, "init(): a barrier that expects %u arrivals: 1 to %d are possible", expected,
+                  MOST_ARRIVALS);
     *barrier = (struct mbarrier){.expected = expected, .pending = expected};
 }
 
-void simt_mbarrier_init(void *address, unsigned expected, const char *file, int line) {
-    mbarrier_init(address, expected, file, line, __builtin_return_address(0));
-}
+void simt_mbarrier_init(void *address, unsigned expected) { mbarrier_init(address, expected, __builtin_return_address(0)); }
 
 static void end_phase(struct mbarrier *barrier) {
     async_copies_arrive(simt_worker, barrier, barrier->phase);
@@ -53,13 +49,13 @@ static void end_phase(struct mbarrier *barrier) {
 
 unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const char *what, const char *file, int line) {
     const void *pc = __builtin_return_address(0);
-    struct mbarrier *barrier = mbarrier_check(address, ACCESS_ATOMIC, what, file, line, pc);
+    struct mbarrier *barrier = mbarrier_check(address, ACCESS_ATOMIC, what, pc);
     simt_self->place = (struct place){what, file, line};
     simt_self->last_pc = pc;
     if (count == 0 || count > barrier->pending)
-        simt_fail(NULL, cudaErrorLaunchFailure,
-                  "%s:%d: %s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() was told?",
-                  file, line, what, count, barrier->pending, barrier->expected);
+        simt_fail(pc, cudaErrorLaunchFailure,
+                  "%s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() was told?", what,
+                  count, barrier->pending, barrier->expected);
     unsigned phase = barrier->phase;
     if (drop) barrier->expected--;
     barrier->pending -= count;
@@ -67,9 +63,8 @@ unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const cha
     return phase;
 }
 
-void simt_async_bind(void *address, const char *file, int line) {
-    struct mbarrier *barrier =
-        mbarrier_check(address, ACCESS_ATOMIC, "memcpy_async()", file, line, __builtin_return_address(0));
+void simt_async_bind(void *address) {
+    struct mbarrier *barrier = mbarrier_check(address, ACCESS_ATOMIC, "memcpy_async()", __builtin_return_address(0));
     async_copies_bind(barrier, barrier->phase);
 }
 
@@ -83,18 +78,18 @@ static int phase_is_over(void *data) {
     return mbarrier_is_over(phase->barrier, phase->number);
 }
 
-int simt_mbarrier_test(void *address, unsigned phase, const char *file, int line) {
-    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, "try_wait()", file, line, __builtin_return_address(0)), phase};
+int simt_mbarrier_test(void *address, unsigned phase) {
+    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, "try_wait()", __builtin_return_address(0)), phase};
     if (!phase_is_over(&of)) simt_give_way(); /* it will ask again */
     return phase_is_over(&of);
 }
 
-unsigned simt_mbarrier_phase(void *address, const char *file, int line) {
-    return mbarrier_check(address, ACCESS_ATOMIC, "wait_parity()", file, line, __builtin_return_address(0))->phase;
+unsigned simt_mbarrier_phase(void *address) {
+    return mbarrier_check(address, ACCESS_ATOMIC, "wait_parity()", __builtin_return_address(0))->phase;
 }
 
 void simt_mbarrier_wait(void *address, unsigned phase, const char *file, int line) {
     static const struct simt_condition over = {"barrier::wait()", phase_is_over, NULL};
-    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, over.name, file, line, __builtin_return_address(0)), phase};
+    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, over.name, __builtin_return_address(0)), phase};
     simt_wait_until(&over, &of, file, line);
 }

@@ -14,8 +14,7 @@ static inline bool mbarrier_is_over(const struct mbarrier *barrier, unsigned pha
     return ((barrier->phase - phase) & ((1u << PHASE_BITS) - 1)) - 1 < 1u << (PHASE_BITS - 1);
 }
 /* The barrier, if it can be one; the access is judged. */
-struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const char *file, int line,
-                                const void *pc);
-void mbarrier_init(void *address, unsigned expected, const char *file, int line, const void *pc);
+struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const void *pc);
+void mbarrier_init(void *address, unsigned expected, const void *pc);
 
 #endif

@@ -42,10 +42,10 @@ struct transaction *transaction_of(size_t address, const char *what, const void 
     return barrier;
 }
 
-void simt_transaction_init(size_t address, unsigned count, const char *file, int line) {
+void simt_transaction_init(size_t address, unsigned count) {
     struct async_work *work = async_work_of(simt_worker);
     const void *pc = __builtin_return_address(0);
-    mbarrier_init(simt_shared_pointer(address), count, file, line, pc);
+    mbarrier_init(simt_shared_pointer(address), count, pc);
     struct transaction *barrier = find(work, address);
     if (barrier == NULL) {
         if (work->transaction_count == MOST_TRANSACTIONS)
@@ -166,7 +166,7 @@ void simt_transaction_arrive(size_t address, unsigned count, unsigned bytes, con
 
 void transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line,
                         const void *pc) {
-    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, what, file, line, pc);
+    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, what, pc);
     struct transaction *barrier = transaction_of(address, what, pc);
     simt_self->place = (struct place){what, file, line};
     simt_self->last_pc = pc;
@@ -243,9 +243,12 @@ static void describe(void *data, char *text, size_t room) {
 void simt_transaction_wait(size_t address, unsigned parity, const char *file, int line) {
     static const struct simt_condition over = {"mbarrier.try_wait", is_over, describe};
     const void *pc = __builtin_return_address(0);
-    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, over.name, file, line, pc);
+    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, over.name, pc);
     struct wait wait = {transaction_of(address, over.name, pc), word->phase};
     judge_lateness(wait.barrier, parity & 1, pc);
     if ((word->phase & 1) == (parity & 1)) simt_wait_until(&over, &wait, file, line);
     async_acquire(simt_worker, simt_self, wait.barrier->over);
+    simt_self->waited.pc = pc;
+    simt_self->waited.barrier = transaction_number(wait.barrier);
+    simt_self->waited.parity = parity & 1;
 }

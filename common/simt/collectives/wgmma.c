@@ -19,8 +19,8 @@
 #include "async_work.h"
 #include "collectives.h"
 #include "device_memory.h"
-#include "events.h"
 #include "hooks.h"
+#include "meter.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -176,8 +176,8 @@ static void issue(const struct simt_lanes *lanes) {
             return;
         }
         accumulators_issue(&first[lane], other->C, (size_t)product.N / 2 * sizeof(float), products->committed, product.pc);
-        event_registers(&first[lane], other->C, (size_t)product.N / 2 * sizeof(float));
-        if (other->A_array != NULL) event_registers(&first[lane], other->A_array, sizeof other->A.r);
+        meter_registers(&first[lane], other->C, (size_t)product.N / 2 * sizeof(float));
+        if (other->A_array != NULL) meter_registers(&first[lane], other->A_array, sizeof other->A.r);
         if (other->A_array != NULL) registers_of_A_issue(&first[lane], other->A_array, products->committed, product.pc);
     }
     struct layout A = decode(product.A, product.transpose_A), B = decode(product.B, product.transpose_B);
@@ -186,7 +186,7 @@ static void issue(const struct simt_lanes *lanes) {
     if (!product.from_registers) judge_matrix(first, &A, warp % WARPGROUP * ROWS, ROWS, 'A', product.pc);
     judge_matrix(first, &B, 0, (uint32_t)product.N, 'B', product.pc);
     /* A warpgroup reads 128 bytes of a matrix in each wavefront: 64 rows of A, N columns of B, of 32 bytes each. */
-    if (warp % WARPGROUP == 0) event_product((product.from_registers ? 0 : 16) + (unsigned)product.N / 4);
+    if (warp % WARPGROUP == 0) meter_product(simt_worker, (product.from_registers ? 0 : 16) + (unsigned)product.N / 4);
     product.group = products->committed;
     products->issued++;
     products->pc = product.pc;

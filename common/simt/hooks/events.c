@@ -3,7 +3,8 @@
  * Invariant: the shadow comes first, because a fault ends the block; then the meter, which puts the requests before the event
  * together and shows them to the trace; then the trace notes the event itself. So a trace has requests and events in order.
  *
- * Accesses are not told here: hooks.c calls the shadow and the meter itself, as each instruction counts there. A new detector
+ * Accesses are not told here: hooks.c calls the shadow and the meter itself, as each instruction counts there; nor is what only the
+ * meter counts, as a product. A new detector
  * adds a line to the events that it needs; what it must know of accesses stands in the cells of shadow.h. */
 #include "events.h"
 
@@ -66,14 +67,6 @@ void event_copy_issued(struct worker *worker, const void *from, void *to, size_t
 void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses) {
     shadow_pending(worker, shared_offset_of(worker, (uintptr_t)to), bytes, false);
     if (worker->meter.counted) meter_copy_landed(worker, accesses);
-}
-
-void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors) { meter_tensor(simt_worker, kind, sectors); }
-
-void event_product(unsigned wavefronts) { meter_product(simt_worker, wavefronts); }
-
-void event_registers(const struct thread *lane, const void *registers, size_t bytes) {
-    meter_registers(simt_worker, stack_offset(lane, (uintptr_t)registers), bytes);
 }
 
 void event_launch_ended(struct launch *launch) {

@@ -16,10 +16,6 @@ void event_lanes_met(struct worker *worker, struct thread *first_lane, unsigned 
 void event_copy_issued(struct worker *worker, const void *from, void *to, size_t bytes, size_t zero_bytes, const void *pc);
 /* `accesses`: that its thread has made since it was issued. */
 void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses);
-/* The TMA copies a box or bytes, by the running thread; a warpgroup multiplies, and this lane has these registers in the product. */
-void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors);
-void event_product(unsigned wavefronts);
-void event_registers(const struct thread *lane, const void *registers, size_t bytes);
 void event_launch_ended(struct launch *launch);
 
 #endif

@@ -49,11 +49,6 @@ static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, cons
     simt_fail(pc, cudaErrorLaunchFailure, "write to %s, an input that kernels may only read", describe_address(address).text);
 }
 
-static __attribute__((noinline, cold)) void refuse_constant(size_t bytes, const void *pc) {
-    simt_fail(pc, cudaErrorLaunchFailure, "write of %zu bytes to a __constant__ variable, which only the host may write",
-              bytes);
-}
-
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
 
 /* Shared memory of the other block of the cluster: judged in its place, and not counted. False: it is none. */
@@ -84,7 +79,9 @@ static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t
         return false;
     bool variable = place.kind == VARIABLE || place.kind == MANAGED;
     if (place.whole && (variable || place.kind == CONSTANT || (place.kind == LITERAL && kind == ACCESS_READ))) {
-        if (place.kind == CONSTANT && !only_reads(kind)) refuse_constant(bytes, pc);
+        if (place.kind == CONSTANT && !only_reads(kind))
+            simt_fail(pc, cudaErrorLaunchFailure,
+                      "write of %zu bytes to a __constant__ variable, which only the host may write", bytes);
         return false;
     }
     refuse(address, bytes, kind, pc);

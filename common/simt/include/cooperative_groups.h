@@ -111,30 +111,20 @@ template <unsigned SIZE, typename Parent> static inline thread_block_tile<SIZE, 
 }
 
 /* A block, a tile or a group of lanes whose size is known when the kernel runs. */
-class thread_group {
+class thread_group : public coalesced_group {
     bool is_block_;
-    unsigned mask_;
 
   public:
-    thread_group(const thread_block &) : is_block_(true), mask_(0) {}
-    thread_group(const coalesced_group &group) : is_block_(false), mask_(group.mask()) {}
-    unsigned thread_rank() const { return is_block_ ? thread_block::thread_rank() : coalesced_group(mask_).thread_rank(); }
-    unsigned size() const { return is_block_ ? thread_block::size() : coalesced_group(mask_).size(); }
+    thread_group(const thread_block &) : coalesced_group(0), is_block_(true) {}
+    thread_group(const coalesced_group &group) : coalesced_group(group), is_block_(false) {}
+    unsigned thread_rank() const { return is_block_ ? thread_block::thread_rank() : coalesced_group::thread_rank(); }
+    unsigned size() const { return is_block_ ? thread_block::size() : coalesced_group::size(); }
     unsigned num_threads() const { return size(); }
     void sync(SIMT_HERE) const {
         if (is_block_)
             simt_block_barrier("thread_group::sync()", 0, file, line);
         else
             __syncwarp(mask_, file, line);
-    }
-    template <typename T> T shfl(T value, int rank, SIMT_HERE) const {
-        return coalesced_group(mask_).shfl(value, rank, file, line);
-    }
-    template <typename T> T shfl_down(T value, unsigned delta, SIMT_HERE) const {
-        return coalesced_group(mask_).shfl_down(value, delta, file, line);
-    }
-    template <typename T> T shfl_xor(T value, unsigned lane_mask, SIMT_HERE) const {
-        return coalesced_group(mask_).shfl_xor(value, lane_mask, file, line);
     }
 };
 static inline coalesced_group tiled_partition(const thread_group &, unsigned size) {

@@ -61,16 +61,15 @@ cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version);
 const char *cublasGetStatusString(cublasStatus_t status);
 const char *cublasGetStatusName(cublasStatus_t status);
 
+/* The parameters with which functions of matrices begin. */
+#define SIMT_PRODUCT cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n
 #define SIMT_GEMM(letter, type)                                                                                                \
-    cublasStatus_t cublas##letter##gemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
-                                        int n, int k, const type *alpha, const type *A, int lda, const type *B, int ldb,       \
-                                        const type *beta, type *C, int ldc);                                                   \
-    cublasStatus_t cublas##letter##gemmStridedBatched(                                                                         \
-        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const type *alpha,     \
-        const type *A, int lda, long long strideA, const type *B, int ldb, long long strideB, const type *beta, type *C,       \
-        int ldc, long long strideC, int batch);                                                                                \
-    cublasStatus_t cublas##letter##gemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,      \
-                                               int m, int n, int k, const type *alpha, const type *const A[], int lda,         \
+    cublasStatus_t cublas##letter##gemm(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda, const type *B,         \
+                                        int ldb, const type *beta, type *C, int ldc);                                          \
+    cublasStatus_t cublas##letter##gemmStridedBatched(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda,          \
+                                                      long long strideA, const type *B, int ldb, long long strideB,            \
+                                                      const type *beta, type *C, int ldc, long long strideC, int batch);       \
+    cublasStatus_t cublas##letter##gemmBatched(SIMT_PRODUCT, int k, const type *alpha, const type *const A[], int lda,         \
                                                const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
                                                int batch);                                                                     \
     cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha,       \
@@ -84,19 +83,16 @@ const char *cublasGetStatusName(cublasStatus_t status);
     cublasStatus_t cublas##letter##nrm2(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
     cublasStatus_t cublas##letter##asum(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
     cublasStatus_t cublasI##letter##amax(cublasHandle_t handle, int n, const type *x, int incx, int *result);                  \
-    cublasStatus_t cublas##letter##geam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,      \
-                                        int n, const type *alpha, const type *A, int lda, const type *beta, const type *B,     \
-                                        int ldb, type *C, int ldc);
+    cublasStatus_t cublas##letter##geam(SIMT_PRODUCT, const type *alpha, const type *A, int lda, const type *beta,             \
+                                        const type *B, int ldb, type *C, int ldc);
 #define cublasIsamax cublasISamax
 #define cublasIdamax cublasIDamax
 SIMT_GEMM(S, float)
 SIMT_GEMM(D, double)
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
-                            const void *alpha, const void *A, cudaDataType_t Atype, int lda, const void *B,
+cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda, const void *B,
                             cudaDataType_t Btype, int ldb, const void *beta, void *C, cudaDataType_t Ctype, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-                                          int n, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
+cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
                                           long long strideA, const void *B, cudaDataType_t Btype, int ldb, long long strideB,
                                           const void *beta, void *C, cudaDataType_t Ctype, int ldc, long long strideC,
                                           int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
@@ -110,8 +106,7 @@ cublasStatus_t cublasGetMatrix(int rows, int cols, int bytes, const void *A, int
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 /* The same types under the names of older programs, and alpha and beta in half precision. */
-static inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-                                          int n, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
+static inline cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
                                           const void *B, cudaDataType_t Btype, int ldb, const void *beta, void *C,
                                           cudaDataType_t Ctype, int ldc, cudaDataType_t compute, cublasGemmAlgo_t algorithm) {
     return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc,
@@ -120,9 +115,8 @@ static inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation
                                                 : CUBLAS_COMPUTE_32F,
                         algorithm);
 }
-static inline cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-                                         int n, int k, const __half *alpha, const __half *A, int lda, const __half *B, int ldb,
-                                         const __half *beta, __half *C, int ldc) {
+static inline cublasStatus_t cublasHgemm(SIMT_PRODUCT, int k, const __half *alpha, const __half *A, int lda, const __half *B,
+                                         int ldb, const __half *beta, __half *C, int ldc) {
     return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C, CUDA_R_16F,
                         ldc, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
 }

@@ -177,32 +177,21 @@ struct cudaFuncAttributes {
     int preferredShmemCarveout;
 };
 
-#define cudaHostAllocDefault 0x00
-#define cudaHostAllocPortable 0x01
-#define cudaHostAllocMapped 0x02
-#define cudaHostAllocWriteCombined 0x04
-#define cudaHostRegisterDefault 0x00
-#define cudaHostRegisterPortable 0x01
-#define cudaHostRegisterMapped 0x02
-#define cudaMemAttachGlobal 0x01
-#define cudaMemAttachHost 0x02
-#define cudaStreamDefault 0x00
-#define cudaStreamNonBlocking 0x01
-#define cudaStreamLegacy ((cudaStream_t)0x1)
-#define cudaStreamPerThread ((cudaStream_t)0x2)
-#define cudaEventDefault 0x00
-#define cudaEventBlockingSync 0x01
-#define cudaEventDisableTiming 0x02
-#define cudaEventInterprocess 0x04
+enum { cudaHostAllocDefault, cudaHostAllocPortable, cudaHostAllocMapped, cudaHostAllocWriteCombined = 4 };
+enum { cudaHostRegisterDefault, cudaHostRegisterPortable, cudaHostRegisterMapped };
+enum { cudaMemAttachGlobal = 1, cudaMemAttachHost };
+enum { cudaStreamDefault, cudaStreamNonBlocking };
+enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming, cudaEventInterprocess = 4 };
+enum { cudaOccupancyDefault };
+enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
 #define cudaDeviceScheduleAuto 0x00
 #define cudaDeviceScheduleSpin 0x01
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
 #define cudaDeviceMapHost 0x08
 #define cudaDeviceLmemResizeToMax 0x10
-#define cudaOccupancyDefault 0x00
-#define cudaCpuDeviceId (-1)
-#define cudaInvalidDeviceId (-2)
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
 #define CUDART_VERSION 12080
 #define CUDART_CB
 
@@ -355,7 +344,6 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 #ifdef __cplusplus
 }
 #include "simt_device.h"
-#include "simt_launch.h"
 #include "simt_ptx.h"
 #endif
 

@@ -40,7 +40,7 @@ template <class Fragment> static inline void fill_fragment(Fragment &f, typename
 template <class Use, class T, class Layout>
 static inline void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout> &f, const T *from, unsigned stride, SIMT_HERE) {
     constexpr bool is_a = std::is_same_v<Use, matrix_a>, transposed = is_a != std::is_same_v<Layout, row_major>;
-    simt_wmma_check(from, stride * sizeof(T), file, line);
+    simt_wmma_check(from, stride * sizeof(T));
     unsigned g = simt_lane() / 4, t = simt_lane() % 4;
     unsigned r[4];
     for (unsigned i = 0; i < 4; i++) {
@@ -64,7 +64,7 @@ static inline place place_of(unsigned i) { return {simt_lane() / 4 + i % 2 * 8, 
 
 static inline void load_matrix_sync(fragment<accumulator, 16, 16, 16, float> &f, const float *from, unsigned stride,
                                     layout_t layout, SIMT_HERE) {
-    simt_wmma_check(from, stride * sizeof(float), file, line);
+    simt_wmma_check(from, stride * sizeof(float));
     for (unsigned i = 0; i < 4; i++) {
         place at = place_of(i);
         if (layout == mem_row_major) {
@@ -79,7 +79,7 @@ static inline void load_matrix_sync(fragment<accumulator, 16, 16, 16, float> &f,
 
 static inline void store_matrix_sync(float *to, const fragment<accumulator, 16, 16, 16, float> &f, unsigned stride,
                                      layout_t layout, SIMT_HERE) {
-    simt_wmma_check(to, stride * sizeof(float), file, line);
+    simt_wmma_check(to, stride * sizeof(float));
     simt_meet(&simt_wmma_store, 0xffffffffu, nullptr, nullptr, file, line);
     for (unsigned i = 0; i < 4; i++) {
         place at = place_of(i);

@@ -18,8 +18,7 @@ unsigned simt_active_mask(const char *file, int line); /* the lanes that come to
 void simt_fence(void);                                 /* __threadfence() and __threadfence_block() */
 void simt_give_way(void);
 long long simt_clock(void); /* nanoseconds of this CPU thread */
-void simt_trap(const char *file, int line);
-void simt_unsupported(const char *what, const char *file, int line); /* the kernel fails: "FILE:LINE: WHAT" */
+void simt_trap(void);
 int simt_is_shared(const void *pointer);
 size_t simt_shared_address(const void *pointer); /* within the block's shared memory, as PTX counts */
 void *simt_shared_pointer(size_t address);
@@ -108,7 +107,7 @@ struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint
 struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
                             uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line);
 extern const struct simt_collective simt_mma_half, simt_mma_bfloat16, simt_mma_tf32, simt_wmma_load, simt_wmma_store;
-void simt_wmma_check(const void *matrix, size_t row_bytes, const char *file, int line); /* the alignment that it needs */
+void simt_wmma_check(const void *matrix, size_t row_bytes); /* the alignment that it needs */
 
 /* ---- waiting until a condition holds: cp.async groups, mbarriers ---- */
 struct simt_condition {
@@ -116,13 +115,14 @@ struct simt_condition {
     int (*holds)(void *data);                              /* also called while the thread waits, from outside of it */
     void (*describe)(void *data, char *text, size_t room); /* what is missing, in words; may be NULL */
 };
+/* The caller has set the thread's last_pc. */
 void simt_wait_until(const struct simt_condition *condition, void *data, const char *file, int line);
 
 /* ---- Hopper: barriers with transaction counts, tensor maps, products of a warpgroup -----------------------------------------
  * Addresses of shared memory are as PTX counts them. collectives/ says in each file what its instructions promise. */
 
 /* mbarriers by their PTX instructions. arrive(): `count` arrivals, 0 too, and `bytes` that copies will bring in this phase. */
-void simt_transaction_init(size_t barrier, unsigned count, const char *file, int line);
+void simt_transaction_init(size_t barrier, unsigned count);
 void simt_transaction_arrive(size_t barrier, unsigned count, unsigned bytes, const char *what, const char *file, int line);
 void simt_transaction_wait(size_t barrier, unsigned parity, const char *file, int line);
 void simt_fence_mbarrier_init(void);
@@ -135,13 +135,14 @@ void simt_reduce_release(void *word, uint32_t value);
 void simt_named_barrier(int number, int threads, int waits, const char *file, int line);
 void simt_set_registers(const char *what, int registers);
 
-void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier);
+/* mask: the blocks of the cluster that receive it; TO_OWN_BLOCK: without .multicast::cluster. */
+enum { SIMT_TO_OWN_BLOCK = -1 };
+void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t barrier,
+                      int mask);
 void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from);
 /* The same of `bytes` bytes that lie one behind the other; `adds`: floats are added to those at `to`. */
 void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier);
 void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds);
-void simt_tensor_load_multicast(size_t to, const void *map, int rank, int at0, int at1, int at2, int at3, int at4,
-                                size_t barrier, unsigned mask);
 void simt_bulk_commit(void);
 void simt_bulk_wait(unsigned groups, int read_only); /* read_only: .read */
 
@@ -196,12 +197,12 @@ void simt_async_wait(unsigned groups, const char *file, int line);
 /* mbarriers: 8 bytes of shared memory. `what`: what the kernel calls, for messages. arrive() returns the number of the phase
  * at which it arrived, whose end wait() waits for and test() asks about; `drop`: one arrival less is expected from the next
  * phase on. bind(): what this thread has copied and not committed arrives with the phase. */
-void simt_mbarrier_init(void *barrier, unsigned expected, const char *file, int line);
+void simt_mbarrier_init(void *barrier, unsigned expected);
 unsigned simt_mbarrier_arrive(void *barrier, unsigned count, int drop, const char *what, const char *file, int line);
 void simt_mbarrier_wait(void *barrier, unsigned phase, const char *file, int line);
-int simt_mbarrier_test(void *barrier, unsigned phase, const char *file, int line);
-unsigned simt_mbarrier_phase(void *barrier, const char *file, int line); /* the one that is not over */
-void simt_async_bind(void *barrier, const char *file, int line);
+int simt_mbarrier_test(void *barrier, unsigned phase);
+unsigned simt_mbarrier_phase(void *barrier); /* the one that is not over */
+void simt_async_bind(void *barrier);
 
 #ifdef __cplusplus
 }

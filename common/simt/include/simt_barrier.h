@@ -26,23 +26,23 @@ template <thread_scope SCOPE, typename Completion = void> class barrier {
   public:
     typedef unsigned arrival_token;
     barrier() = default;
-    barrier(ptrdiff_t expected, SIMT_HERE) { simt_mbarrier_init(this, (unsigned)expected, file, line); }
+    barrier(ptrdiff_t expected) { simt_mbarrier_init(this, (unsigned)expected); }
     barrier(const barrier &) = delete;
     barrier &operator=(const barrier &) = delete;
-    friend void init(barrier *self, ptrdiff_t expected, SIMT_HERE) { simt_mbarrier_init(self, (unsigned)expected, file, line); }
+    friend void init(barrier *self, ptrdiff_t expected) { simt_mbarrier_init(self, (unsigned)expected); }
     [[nodiscard]] arrival_token arrive(ptrdiff_t count = 1, SIMT_HERE) {
         return simt_mbarrier_arrive(this, (unsigned)count, 0, "barrier::arrive()", file, line);
     }
     void wait(arrival_token phase, SIMT_HERE) const { simt_mbarrier_wait((void *)this, phase, file, line); }
-    bool try_wait(arrival_token phase, SIMT_HERE) const { return simt_mbarrier_test((void *)this, phase, file, line) != 0; }
+    bool try_wait(arrival_token phase) const { return simt_mbarrier_test((void *)this, phase) != 0; }
     /* Until the phase whose number is odd (parity true) or even is over. */
     void wait_parity(bool parity, SIMT_HERE) const {
-        unsigned phase = simt_mbarrier_phase((void *)this, file, line);
+        unsigned phase = simt_mbarrier_phase((void *)this);
         if ((phase & 1) == (unsigned)parity) simt_mbarrier_wait((void *)this, phase, file, line);
     }
-    bool try_wait_parity(bool parity, SIMT_HERE) const {
-        unsigned phase = simt_mbarrier_phase((void *)this, file, line);
-        return (phase & 1) != (unsigned)parity || simt_mbarrier_test((void *)this, phase, file, line) != 0;
+    bool try_wait_parity(bool parity) const {
+        unsigned phase = simt_mbarrier_phase((void *)this);
+        return (phase & 1) != (unsigned)parity || simt_mbarrier_test((void *)this, phase) != 0;
     }
     void arrive_and_wait(SIMT_HERE) {
         simt_mbarrier_wait(this, simt_mbarrier_arrive(this, 1, 0, "barrier::arrive_and_wait()", file, line), file, line);
@@ -85,7 +85,7 @@ template <> class pipeline<thread_scope_block> {
         if (head >= stages) simt_mbarrier_wait(&free[head % stages], head / stages - 1, file, line);
     }
     void producer_commit(SIMT_HERE) {
-        simt_async_bind(&full[head % stages], file, line);
+        simt_async_bind(&full[head % stages]);
         simt_mbarrier_arrive(&full[head++ % stages], 1, 0, "pipeline::producer_commit()", file, line);
     }
     void consumer_wait(SIMT_HERE) { simt_mbarrier_wait(&full[tail % stages], tail / stages, file, line); }
@@ -107,8 +107,8 @@ static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_
                                             size_t consumers, SIMT_HERE) {
     if (group.thread_rank() == 0)
         for (unsigned i = 0; i < STAGES; i++) {
-            simt_mbarrier_init(&state->full[i], (unsigned)producers, file, line);
-            simt_mbarrier_init(&state->free[i], (unsigned)consumers, file, line);
+            simt_mbarrier_init(&state->full[i], (unsigned)producers);
+            simt_mbarrier_init(&state->free[i], (unsigned)consumers);
         }
     group.sync(file, line);
     return pipeline<SCOPE>(state->full, state->free, STAGES);
@@ -135,15 +135,14 @@ static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_
 /* ---- copies --------------------------------------------------------------------------------------------------------- */
 
 /* One thread copies all, or a group shares it. The copy is complete when the barrier's phase or the pipeline's stage is. */
-template <thread_scope SCOPE>
-static inline void memcpy_async(void *to, const void *from, size_t bytes, barrier<SCOPE> &at, SIMT_HERE) {
+template <thread_scope SCOPE> static inline void memcpy_async(void *to, const void *from, size_t bytes, barrier<SCOPE> &at) {
     simt::copy_share(to, from, bytes, 0, 1);
-    simt_async_bind(&at, file, line);
+    simt_async_bind(&at);
 }
 template <typename Group, thread_scope SCOPE>
-static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes, barrier<SCOPE> &at, SIMT_HERE) {
+static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes, barrier<SCOPE> &at) {
     simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
-    simt_async_bind(&at, file, line);
+    simt_async_bind(&at);
 }
 template <thread_scope SCOPE> static inline void memcpy_async(void *to, const void *from, size_t bytes, pipeline<SCOPE> &) {
     simt::copy_share(to, from, bytes, 0, 1);

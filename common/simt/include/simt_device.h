@@ -80,29 +80,19 @@ template <typename T> static inline T from_bits(uint64_t bits) {
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
     simt_meet(&simt_syncwarp, mask, nullptr, nullptr, file, line);
 }
-template <typename T> static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), first = lane & ~(width - 1);
-    return simt::from_bits<T>(
-        simt_exchange(&simt_shfl, mask, simt::to_bits(value), first + (source & (width - 1)), file, line));
-}
-template <typename T>
-static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), source = lane - (int)delta;
-    if (source < (lane & ~(width - 1))) source = lane;
-    return simt::from_bits<T>(simt_exchange(&simt_shfl_up, mask, simt::to_bits(value), source, file, line));
-}
-template <typename T>
-static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), source = lane + (int)delta;
-    if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(simt_exchange(&simt_shfl_down, mask, simt::to_bits(value), source, file, line));
-}
-template <typename T>
-static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIMT_HERE) {
-    int lane = (int)simt_lane(), source = lane ^ lane_mask;
-    if (source > (lane | (width - 1))) source = lane;
-    return simt::from_bits<T>(simt_exchange(&simt_shfl_xor, mask, simt::to_bits(value), source, file, line));
-}
+/* `from`: the lane to read, unless it is `outside` of what the instruction reaches; `by`: what the call names. */
+#define SIMT_SHUFFLE(suffix, type, from, outside)                                                                      \
+    template <typename T>                                                                                              \
+    static inline T __shfl##suffix##_sync(unsigned mask, T value, type by, int width = 32, SIMT_HERE) {                \
+        int lane = (int)simt_lane(), source = from;                                                                    \
+        if (outside) source = lane;                                                                                    \
+        return simt::from_bits<T>(                                                                                     \
+            simt_exchange(&simt_shfl##suffix, mask, simt::to_bits(value), source, file, line));                        \
+    }
+SIMT_SHUFFLE(, int, (lane & ~(width - 1)) + (by & (width - 1)), false)
+SIMT_SHUFFLE(_up, unsigned, lane - (int)by, source < (lane & ~(width - 1)))
+SIMT_SHUFFLE(_down, unsigned, lane + (int)by, source > (lane | (width - 1)))
+SIMT_SHUFFLE(_xor, int, lane ^ by, source > (lane | (width - 1)))
 static inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
     return (unsigned)simt_exchange(&simt_ballot, mask, predicate != 0, 0, file, line);
 }
@@ -220,8 +210,8 @@ static inline unsigned __isGlobal(const void *pointer) { return !simt_is_shared(
 /* ---- time, and the end of it: a clock counts for the thread alone, and says nothing about a card ---------------------- */
 static inline long long clock64() { return simt_clock(); }
 static inline void __nanosleep(unsigned) { simt_give_way(); }
-static inline void __trap(SIMT_HERE) { simt_trap(file, line); }
-static inline void __brkpt(SIMT_HERE) { simt_trap(file, line); }
+static inline void __trap() { simt_trap(); }
+static inline void __brkpt() { simt_trap(); }
 #define __builtin_assume(condition) ((void)0)
 
 /* As the two of simt_math.h: c + the products of four pairs of bytes. */
@@ -247,29 +237,19 @@ static inline void copy_share(void *to, const void *from, size_t bytes, size_t r
 } // namespace simt
 
 /* ---- host side ------------------------------------------------------------------------------------------------------ */
-template <typename T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
-    return cudaMalloc((void **)pointer, bytes);
-}
-template <typename T> static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream) {
-    return cudaMallocAsync((void **)pointer, bytes, stream);
-}
-template <typename T>
-static inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal) {
-    return cudaMallocManaged((void **)pointer, bytes, flags);
-}
-template <typename T> static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned flags = 0) {
-    return cudaHostAlloc((void **)pointer, bytes, flags);
-}
-template <typename T> static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags) {
-    return cudaHostAlloc((void **)pointer, bytes, flags);
-}
-template <typename T> static inline cudaError_t cudaHostGetDevicePointer(T **pointer, void *host, unsigned flags) {
-    return cudaHostGetDevicePointer((void **)pointer, host, flags);
-}
-template <typename T>
-static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height) {
-    return cudaMallocPitch((void **)pointer, pitch, width, height);
-}
+/* The function of the API for a pointer of any type. */
+#define SIMT_TYPED_POINTER(name, function, parameters, ...)                                                            \
+    template <typename T> static inline cudaError_t name(T **pointer, SIMT_UNPACK parameters) {                        \
+        return function((void **)pointer, __VA_ARGS__);                                                                \
+    }
+#define SIMT_UNPACK(...) __VA_ARGS__
+SIMT_TYPED_POINTER(cudaMalloc, cudaMalloc, (size_t bytes), bytes)
+SIMT_TYPED_POINTER(cudaMallocAsync, cudaMallocAsync, (size_t bytes, cudaStream_t stream), bytes, stream)
+SIMT_TYPED_POINTER(cudaMallocManaged, cudaMallocManaged, (size_t bytes, unsigned flags = cudaMemAttachGlobal), bytes, flags)
+SIMT_TYPED_POINTER(cudaMallocHost, cudaHostAlloc, (size_t bytes, unsigned flags = 0), bytes, flags)
+SIMT_TYPED_POINTER(cudaHostAlloc, cudaHostAlloc, (size_t bytes, unsigned flags), bytes, flags)
+SIMT_TYPED_POINTER(cudaHostGetDevicePointer, cudaHostGetDevicePointer, (void *host, unsigned flags), host, flags)
+SIMT_TYPED_POINTER(cudaMallocPitch, cudaMallocPitch, (size_t *pitch, size_t width, size_t height), pitch, width, height)
 static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
@@ -479,6 +459,23 @@ template <typename... P>
 static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
                                                       size_t shared = 0, cudaStream_t stream = 0) {
     return simt::launch_function(simt::config(grid, block, shared, stream), true, kernel, arguments);
+}
+
+/* The same with attributes: the size of clusters, and whether all blocks run at once. */
+template <typename... P, typename... A>
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), A &&...arguments) {
+    simt::config shape(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttributeValue &value = config->attrs[i].val;
+        if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
+            shape.cluster = dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
+        else if (config->attrs[i].id == cudaLaunchAttributeCooperative)
+            shape.cooperative = value.cooperative != 0;
+        else if (config->attrs[i].id != cudaLaunchAttributeIgnore)
+            return cudaErrorNotSupported;
+    }
+    simt::launch(shape, "kernel<>", kernel)(std::forward<A>(arguments)...);
+    return (cudaError_t)simt_launch_error();
 }
 
 #ifdef __CUDACC__

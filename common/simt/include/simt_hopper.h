@@ -18,9 +18,7 @@ static inline void elect_sync(sink, bool &p, unsigned mask, SIMT_HERE) {
 }
 
 /* ---- mbarriers ---- */
-static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count, SIMT_HERE) {
-    simt_transaction_init(barrier, count, file, line);
-}
+static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count) { simt_transaction_init(barrier, count); }
 static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, SIMT_HERE) {
     simt_transaction_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
 }
@@ -87,12 +85,12 @@ static inline void setmaxnreg_inc_sync_aligned_u32(int registers) { simt_set_reg
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes(                     \
         size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier) {                                                \
         const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier);                                           \
+        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, SIMT_TO_OWN_BLOCK);                        \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(  \
         size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, unsigned short mask) {                           \
         const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_load_multicast(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, mask);                           \
+        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, mask);                                     \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
                                                                                     size_t from) {                             \

@@ -75,7 +75,7 @@ static inline float __frsqrt_rn(float x) { return 1.0f / sqrtf(x); }
 
 /* ---- conversions ---- */
 namespace simt {
-template <typename To, typename From> static inline To bit_cast(From from) {
+template <typename To, typename From> static inline To bit_cast(const From &from) {
     static_assert(sizeof(To) == sizeof(From));
     To to;
     __builtin_memcpy(&to, &from, sizeof to);

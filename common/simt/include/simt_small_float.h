@@ -29,10 +29,6 @@
             return value;                                                                                                      \
         }                                                                                                                      \
         static T rounded(double x) { return of_bits(simt_##N##_from_double(x, SIMT_NEAREST)); }                                \
-        T &operator+=(const T &b);                                                                                             \
-        T &operator-=(const T &b);                                                                                             \
-        T &operator*=(const T &b);                                                                                             \
-        T &operator/=(const T &b);                                                                                             \
         T &operator++() { return *this = T(float(*this) + 1.0f); }                                                             \
         T &operator--() { return *this = T(float(*this) - 1.0f); }                                                             \
         T operator+() const { return *this; }                                                                                  \
@@ -46,22 +42,14 @@
     static inline double simt_wide(T a) { return simt_##N##_to_float(a.bits); }                                                \
                                                                                                                                \
     /* ---- arithmetic: one operation, its operator, and the pair's ---- */                                                    \
-    SIMT_SMALL_BINARY(T, T2, __hadd, operator+, simt_wide(a) + simt_wide(b))                                                   \
-    SIMT_SMALL_BINARY(T, T2, __hsub, operator-, simt_wide(a) - simt_wide(b))                                                   \
-    SIMT_SMALL_BINARY(T, T2, __hmul, operator*, simt_wide(a) * simt_wide(b))                                                   \
-    SIMT_SMALL_BINARY(T, T2, __hdiv, operator/, simt_wide(a) / simt_wide(b))                                                   \
+    SIMT_SMALL_BINARY(T, T2, __hadd, +, simt_wide(a) + simt_wide(b))                                                           \
+    SIMT_SMALL_BINARY(T, T2, __hsub, -, simt_wide(a) - simt_wide(b))                                                           \
+    SIMT_SMALL_BINARY(T, T2, __hmul, *, simt_wide(a) * simt_wide(b))                                                           \
+    SIMT_SMALL_BINARY(T, T2, __hdiv, /, simt_wide(a) / simt_wide(b))                                                           \
     static inline T2 __h2div(T2 a, T2 b) { return a / b; }                                                                     \
     static inline T __hadd_rn(T a, T b) { return a + b; }                                                                      \
     static inline T __hsub_rn(T a, T b) { return a - b; }                                                                      \
     static inline T __hmul_rn(T a, T b) { return a * b; }                                                                      \
-    inline T &T::operator+=(const T &b) { return *this = *this + b; }                                                          \
-    inline T &T::operator-=(const T &b) { return *this = *this - b; }                                                          \
-    inline T &T::operator*=(const T &b) { return *this = *this * b; }                                                          \
-    inline T &T::operator/=(const T &b) { return *this = *this / b; }                                                          \
-    static inline T2 &operator+=(T2 &a, T2 b) { return a = a + b; }                                                            \
-    static inline T2 &operator-=(T2 &a, T2 b) { return a = a - b; }                                                            \
-    static inline T2 &operator*=(T2 &a, T2 b) { return a = a * b; }                                                            \
-    static inline T2 &operator/=(T2 &a, T2 b) { return a = a / b; }                                                            \
     static inline T2 operator-(T2 a) { return T2(-a.x, -a.y); }                                                                \
     static inline T __hfma(T a, T b, T c) { return T::rounded(simt_wide(a) * simt_wide(b) + simt_wide(c)); }                   \
     static inline T2 __hfma2(T2 a, T2 b, T2 c) { return T2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)); }                    \
@@ -153,10 +141,10 @@
         unsigned old = atomicAdd((unsigned *)address, 0u), seen;                                                               \
         do {                                                                                                                   \
             seen = old;                                                                                                        \
-            T2 sum = simt::bit_cast_pair<T2>(seen) + operand;                                                                  \
-            old = atomicCAS((unsigned *)address, seen, simt::pair_bits(sum));                                                  \
+            T2 sum = simt::bit_cast<T2>(seen) + operand;                                                                       \
+            old = atomicCAS((unsigned *)address, seen, simt::bit_cast<unsigned>(sum));                                         \
         } while (old != seen);                                                                                                 \
-        return simt::bit_cast_pair<T2>(seen);                                                                                  \
+        return simt::bit_cast<T2>(seen);                                                                                       \
     }                                                                                                                          \
     static inline T atomicAdd(T *address, T operand) {                                                                         \
         bool high = ((uintptr_t)address & 2) != 0;                                                                             \
@@ -172,10 +160,12 @@
     }
 
 #define SIMT_SMALL_BINARY(T, T2, name, op, expression)                                                                         \
-    static inline T op(const T &a, const T &b) { return T::rounded(expression); }                                              \
-    static inline T name(T a, T b) { return op(a, b); }                                                                        \
-    static inline T2 op(const T2 &a, const T2 &b) { return T2(op(a.x, b.x), op(a.y, b.y)); }                                   \
-    static inline T2 name##2(T2 a, T2 b) { return op(a, b); }
+    static inline T operator op(const T &a, const T &b) { return T::rounded(expression); }                                     \
+    static inline T name(T a, T b) { return a op b; }                                                                          \
+    static inline T &operator op##=(T &a, const T &b) { return a = a op b; }                                                   \
+    static inline T2 operator op(const T2 &a, const T2 &b) { return T2(a.x op b.x, a.y op b.y); }                              \
+    static inline T2 &operator op##=(T2 &a, T2 b) { return a = a op b; }                                                       \
+    static inline T2 name##2(T2 a, T2 b) { return a op b; }
 #define SIMT_SMALL_UNARY(T, T2, name, name2, expression)                                                                       \
     static inline T name(T a) { return expression; }                                                                           \
     static inline T2 name2(T2 a) { return T2(name(a.x), name(a.y)); }
@@ -185,18 +175,5 @@
     static inline bool __h##name##u(T a, T b) { return float(a) op float(b) || __hisnan(a) || __hisnan(b); }                   \
     static inline T2 __h##name##2(T2 a, T2 b) { return T2(T(float(a.x op b.x)), T(float(a.y op b.y))); }                       \
     static inline bool __hb##name##2(T2 a, T2 b) { return a.x op b.x && a.y op b.y; }
-
-namespace simt {
-template <typename T2> static inline T2 bit_cast_pair(unsigned bits) {
-    T2 pair;
-    __builtin_memcpy(&pair, &bits, sizeof pair);
-    return pair;
-}
-template <typename T2> static inline unsigned pair_bits(const T2 &pair) {
-    unsigned bits;
-    __builtin_memcpy(&bits, &pair, sizeof bits);
-    return bits;
-}
-} // namespace simt
 
 #endif

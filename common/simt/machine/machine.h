@@ -95,7 +95,12 @@ struct thread {
     unsigned accumulator_count;
     bool wgmma_fenced; /* it has executed wgmma.fence */
     uint32_t acquired; /* the value that its last ld.acquire read */
-    bool at_cluster;   /* it has arrived at the barrier of its cluster, and not waited */
+    struct {
+        const void *pc; /* NULL: none */
+        int barrier;
+        unsigned parity;
+    } waited;        /* its last wait at an mbarrier of PTX that is over */
+    bool at_cluster; /* it has arrived at the barrier of its cluster, and not waited */
     uint64_t cluster_round;
     struct place cluster_place; /* where it has arrived */
     const void *remote_pc;      /* of its latest access to shared memory of another block, or NULL */

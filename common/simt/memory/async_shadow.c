@@ -5,6 +5,7 @@
 #include "device_memory.h"
 #include "judge.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -153,18 +154,28 @@ static const char *const reader_names[] = {"wgmma, as A,", "wgmma, as B,", "the 
 
 static const char *copy_name(unsigned swizzle) { return swizzle == ANY_SWIZZLE ? "bulk copy" : "copy of a tensor"; }
 
+/* What the running thread has waited for instead of the copy's phase, if for anything there. */
+static const char *last_wait(const struct async_write *copy) {
+    char *words;
+    if (simt_self->waited.pc == NULL || simt_self->waited.barrier != copy->barrier) return "";
+    if (asprintf(&words, " (the last wait of this thread there, with parity %u at %s, was for an earlier phase)",
+                 simt_self->waited.parity, source_line(simt_self->waited.pc)) < 0)
+        abort();
+    return words;
+}
+
 static void report_under_way(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
-    simt_fail(
-        pc, cudaErrorLaunchFailure,
-        "%s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, by the right parity",
-        verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
+    simt_fail(pc, cudaErrorLaunchFailure,
+              "%s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, by the right "
+              "parity%s",
+              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
 }
 
 static void report_not_waited(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
     simt_fail(pc, cudaErrorLaunchFailure,
               "%s %s, which the %s issued at %s has written, but this thread has neither waited for the phase of its mbarrier "
-              "nor met a thread that has",
-              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)));
+              "nor met a thread that has%s",
+              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
 }
 
 static void report_reader(size_t offset, const char *verb, const void *pc, const struct async_read *read, unsigned reader) {

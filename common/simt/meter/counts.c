@@ -28,7 +28,7 @@ bool meter_is_on(uint64_t *every) {
     return meter_every != 0;
 }
 
-void meter_start(unsigned every) {
+void simt_meter_start(unsigned every) {
     for (unsigned i = 0; i < simt_kernel_count; i++) {
         free(simt_kernels[i].meter->events);
         free(simt_kernels[i].meter);
@@ -38,7 +38,7 @@ void meter_start(unsigned every) {
     simt_counts_blocks = true;
 }
 
-void meter_stop(void) {
+void simt_meter_stop(void) {
     meter_every = 0;
     simt_counts_blocks = false;
 }
@@ -291,9 +291,10 @@ void meter_product(struct worker *worker, unsigned wavefronts) {
     worker->meter.counts->product_wavefronts += wavefronts;
 }
 
-void meter_registers(struct worker *worker, size_t offset, size_t bytes) {
-    if (worker->meter.counted && offset <= STACK_BYTES - bytes)
-        memset(&worker->meter.counts->registers[offset / 4], true, bytes / 4);
+void meter_registers(const struct thread *lane, const void *registers, size_t bytes) {
+    size_t offset = stack_offset(lane, (uintptr_t)registers);
+    if (simt_worker->meter.counted && offset <= STACK_BYTES - bytes)
+        memset(&simt_worker->meter.counts->registers[offset / 4], true, bytes / 4);
 }
 
 /* A register of wgmma that is written before its first product looks like local memory until then. */
@@ -325,18 +326,7 @@ static void merge(struct meter *into, struct meter *from) {
         *site = sum;
     }
     for (unsigned i = 0; i < from->event_count; i++) add_event(into, PLACE(from->events[i]), from->events[i].count);
-    for (int i = 0; i < TENSOR_TRAFFIC; i++) {
-        into->tensor_requests[i] += from->tensor_requests[i];
-        into->tensor_sectors[i] += from->tensor_sectors[i];
-    }
-    into->products += from->products;
-    into->product_wavefronts += from->product_wavefronts;
-    into->barriers += from->barriers;
-    into->collectives += from->collectives;
-    into->flag_accesses += from->flag_accesses;
-    into->busiest_warp_requests += from->busiest_warp_requests;
-    into->copies += from->copies;
-    into->copy_accesses += from->copy_accesses;
+    for (size_t i = 0; i < sizeof into->sums / sizeof *into->sums; i++) into->sums[i] += from->sums[i];
     uint64_t in_table = 0;
     for (int i = 0; i < BLOCK_TABLE; i++) {
         if (from->blocks[i].pc == NULL) continue;

@@ -35,16 +35,21 @@ struct meter {
     struct basic_block blocks[BLOCK_TABLE];
     struct event *events;
     unsigned event_count, event_room;
-    uint64_t barriers, collectives; /* once per block, once per warp */
-    uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
     uint64_t warp_requests[MAX_BLOCK_THREADS / WARP_SIZE]; /* of the block that runs */
-    uint64_t busiest_warp_requests;                        /* the most of any warp of a block, over the blocks before it */
-    uint64_t basic_blocks;          /* that threads have entered, also those that found no place in the table */
-    uint64_t copies, copy_accesses; /* asynchronous, and what their threads accessed between issue and arrival */
-    uint64_t tensor_requests[TENSOR_TRAFFIC], tensor_sectors[TENSOR_TRAFFIC]; /* boxes and bytes that the TMA copies */
-    uint64_t products, product_wavefronts; /* of warpgroups, and what they read of shared memory */
-    bool registers[STACK_BYTES / 4];       /* words of a stack in which a product had registers: those are no local memory */
-    size_t shared_bytes;                   /* of the block that had the most: static and dynamic */
+    uint64_t basic_blocks; /* that threads have entered, also those that found no place in the table */
+    union {                /* the same numbers by their names, and as a list to add up */
+        struct {
+            uint64_t barriers, collectives; /* once per block, once per warp */
+            uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
+            uint64_t busiest_warp_requests; /* the most of any warp of a block, over the blocks before it */
+            uint64_t copies, copy_accesses; /* asynchronous, and what their threads accessed between issue and arrival */
+            uint64_t tensor_requests[TENSOR_TRAFFIC], tensor_sectors[TENSOR_TRAFFIC]; /* boxes and bytes that the TMA copies */
+            uint64_t products, product_wavefronts; /* of warpgroups, and what they read of shared memory */
+        };
+        uint64_t sums[8 + 2 * TENSOR_TRAFFIC];
+    };
+    bool registers[STACK_BYTES / 4]; /* words of a stack in which a product had registers: those are no local memory */
+    size_t shared_bytes;             /* of the block that had the most: static and dynamic */
 };
 
 struct kernel {

@@ -11,8 +11,7 @@
 enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
 extern const char *const space_names[MEMORY_SPACES], *const kind_names[ACCESS_KINDS]; /* "global", "load" */
 
-void meter_start(unsigned every); /* forget what was counted; meter one block in `every` */
-void meter_stop(void);
+/* What a program calls of it is declared in simulated.h. */
 bool meter_is_on(uint64_t *every);
 struct meter *meter_create(void);
 void meter_start_block(struct worker *worker); /* is it counted? */
@@ -48,12 +47,10 @@ void meter_basic_block(struct worker *worker, const void *pc);    /* the running
 void meter_copy_landed(struct worker *worker, uint64_t accesses); /* made by its thread since the copy was issued */
 void meter_tensor(struct worker *worker, enum tensor_traffic kind, uint64_t sectors); /* a box or bytes that the TMA copies */
 void meter_product(struct worker *worker, unsigned wavefronts);                       /* of a warpgroup */
-void meter_registers(struct worker *worker, size_t offset, size_t bytes);             /* of wgmma, from stack_offset() on */
+void meter_registers(const struct thread *lane, const void *registers, size_t bytes); /* that a lane has in a wgmma */
 void meter_launch_done(struct launch *launch);
 
-/* ---- table.c: the counts in words; JSON is the caller's to free ---- */
+/* ---- table.c: the counts in words ---- */
 cJSON *json_of_index(struct uint3 index);
-char *meter_json(void);
-void meter_print(FILE *out, bool with_source);
 
 #endif

@@ -44,24 +44,13 @@ static void free_lines(struct line *lines, int count) {
     free(lines);
 }
 
-struct totals {
-    uint64_t requests[MEMORY_SPACES][ACCESS_KINDS], sectors[ACCESS_KINDS], wavefronts[ACCESS_KINDS], conflicts[ACCESS_KINDS];
-};
-
-static struct totals totals_of(const struct kernel *kernel) {
-    struct totals totals = {0};
-    for (int i = 0; i < SITE_TABLE; i++) {
-        const struct site *site = &kernel->meter->sites[i];
-        if (site->pc == NULL) continue;
-        totals.requests[site->space][site->kind] += site->requests;
-        totals.sectors[site->kind] += site->sectors;
-        totals.wavefronts[site->kind] += site->wavefronts;
-        totals.conflicts[site->kind] += site->wavefronts - site->least_wavefronts;
-    }
-    return totals;
-}
-
 static void add_count(cJSON *object, const char *name, uint64_t value) { cJSON_AddNumberToObject(object, name, (double)value); }
+
+static void add_named(cJSON *object, const char *space, const char *access, const char *what, uint64_t value) {
+    char name[60];
+    snprintf(name, sizeof name, "%s_%s_%s", space, access, what);
+    add_count(object, name, value);
+}
 
 static bool has_tensor_traffic(const struct meter *meter) {
     return meter->tensor_requests[TENSOR_LOAD] + meter->tensor_requests[TENSOR_STORE] +
@@ -74,11 +63,8 @@ static void add_hopper(cJSON *totals, const struct meter *meter) {
     static const char *const names[] = {"load", "store", "reduction"};
     for (int i = 0; i < TENSOR_TRAFFIC && has_tensor_traffic(meter); i++) {
         if (i == TENSOR_REDUCTION && meter->tensor_requests[i] == 0) continue;
-        char name[60];
-        snprintf(name, sizeof name, "global_tensor_%s_requests", names[i]);
-        add_count(totals, name, meter->tensor_requests[i]);
-        snprintf(name, sizeof name, "global_tensor_%s_sectors", names[i]);
-        add_count(totals, name, meter->tensor_sectors[i]);
+        add_named(totals, "global_tensor", names[i], "requests", meter->tensor_requests[i]);
+        add_named(totals, "global_tensor", names[i], "sectors", meter->tensor_sectors[i]);
     }
     if (meter->products == 0) return;
     add_count(totals, "shared_product_requests", meter->products);
@@ -86,21 +72,22 @@ static void add_hopper(cJSON *totals, const struct meter *meter) {
 }
 
 static cJSON *json_of_totals(const struct kernel *kernel) {
-    struct totals totals = totals_of(kernel);
+    uint64_t requests[MEMORY_SPACES][ACCESS_KINDS] = {0}, sectors[ACCESS_KINDS] = {0}, wavefronts[ACCESS_KINDS] = {0},
+             conflicts[ACCESS_KINDS] = {0};
+    for (const struct site *site = kernel->meter->sites; site < kernel->meter->sites + SITE_TABLE; site++) {
+        requests[site->space][site->kind] += site->requests;
+        sectors[site->kind] += site->sectors;
+        wavefronts[site->kind] += site->wavefronts;
+        conflicts[site->kind] += site->wavefronts - site->least_wavefronts;
+    }
     cJSON *object = cJSON_CreateObject();
     for (int kind = 0; kind < ACCESS_KINDS; kind++) {
-        char name[60];
-        for (int space = 0; space < MEMORY_SPACES; space++) {
-            if (kind == ACCESS_LDMATRIX && space != SPACE_SHARED) continue;
-            snprintf(name, sizeof name, "%s_%s_requests", space_names[space], kind_names[kind]);
-            add_count(object, name, totals.requests[space][kind]);
-        }
-        snprintf(name, sizeof name, "global_%s_sectors", kind_names[kind]);
-        if (kind != ACCESS_LDMATRIX) add_count(object, name, totals.sectors[kind]);
-        snprintf(name, sizeof name, "shared_%s_wavefronts", kind_names[kind]);
-        add_count(object, name, totals.wavefronts[kind]);
-        snprintf(name, sizeof name, "shared_%s_conflicts", kind_names[kind]);
-        add_count(object, name, totals.conflicts[kind]);
+        for (int space = 0; space < MEMORY_SPACES; space++)
+            if (kind != ACCESS_LDMATRIX || space == SPACE_SHARED)
+                add_named(object, space_names[space], kind_names[kind], "requests", requests[space][kind]);
+        if (kind != ACCESS_LDMATRIX) add_named(object, "global", kind_names[kind], "sectors", sectors[kind]);
+        add_named(object, "shared", kind_names[kind], "wavefronts", wavefronts[kind]);
+        add_named(object, "shared", kind_names[kind], "conflicts", conflicts[kind]);
     }
     add_hopper(object, kernel->meter);
     return object;
@@ -145,7 +132,7 @@ static cJSON *json_of_line(const struct line *line) {
 
 cJSON *json_of_index(struct uint3 index) { return cJSON_CreateIntArray((int[]){XYZ(index)}, 3); }
 
-char *meter_json(void) {
+char *simt_meter_json(void) {
     cJSON *list = cJSON_CreateArray();
     for (unsigned k = 0; k < simt_kernel_count; k++) {
         const struct kernel *kernel = &simt_kernels[k];
@@ -312,7 +299,7 @@ static void print_listing(FILE *out, const struct line *lines, int count) {
     fputs("  (each: s sectors of global memory or w wavefronts of shared memory a request; ! the most waste)\n", out);
 }
 
-void meter_print(FILE *out, bool with_source) {
+void simt_meter_print(FILE *out, int with_source) {
     for (unsigned k = 0; k < simt_kernel_count; k++) {
         int count;
         struct line *lines = lines_of(&simt_kernels[k], &count);

@@ -61,7 +61,7 @@ void simt_report(cudaError_t error, const char *text) {
     fputs(report, stderr);
 }
 
-static void fail(const struct thread *thread, const void *pc, cudaError_t error, const char *format, va_list arguments) {
+void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error, const char *format, ...) {
     struct worker *worker = simt_self != NULL ? simt_self->home : simt_worker;
     const struct uint3 block = thread != NULL ? thread->home->block_index : worker->block_index;
     struct launch *launch = worker->launch;
@@ -69,7 +69,10 @@ static void fail(const struct thread *thread, const void *pc, cudaError_t error,
     atomic_store(&worker->watchdog.block_started_ns, 0); /* the watchdog leaves the explanation alone */
     if (pc != NULL) append_text(text, sizeof text, "%s: ", source_line(pc));
     size_t length = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
     vsnprintf(text + length, sizeof text - length, format, arguments);
+    va_end(arguments);
     kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
@@ -88,20 +91,6 @@ static void fail(const struct thread *thread, const void *pc, cudaError_t error,
     fiber_abandon(worker); /* never resumed: launch->failed is set */
 }
 
-void simt_fail(const void *pc, cudaError_t error, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fail(simt_self, pc, error, format, arguments);
-    va_end(arguments);
-}
-
-void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fail(thread, pc, error, format, arguments);
-    va_end(arguments);
-}
-
 /* assert() calls it: the C library's function ends the program and knows no block or thread. */
 void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function) {
     if (simt_self != NULL)
@@ -110,12 +99,8 @@ void __assert_fail(const char *assertion, const char *file, unsigned line, const
     abort();
 }
 
-void simt_trap(const char *file, int line) {
-    simt_fail(NULL, cudaErrorIllegalInstruction, "%s:%d: __trap(): the kernel stops itself here", file, line);
-}
-
-void simt_unsupported(const char *what, const char *file, int line) {
-    simt_fail(NULL, cudaErrorNotSupported, "%s:%d: %s", file, line, what);
+void simt_trap(void) {
+    simt_fail(__builtin_return_address(0), cudaErrorIllegalInstruction, "__trap(): the kernel stops itself here");
 }
 
 /* ---- warnings -------------------------------------------------------------------------------------------------------- */

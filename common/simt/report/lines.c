@@ -71,61 +71,75 @@ static int attribute(Dwarf_Die *die, unsigned name) {
     return dwarf_attr(die, name, &found) != NULL && dwarf_formudata(&found, &value) == 0 ? (int)value : 0;
 }
 
-/* Go down to the innermost call that was inlined around the address; *found is the line of the innermost one that
- * stands in the kernel's own source, in another file than `not_in`, and in no wrapper of an instruction (rewrite/ptx.c).
- * *in_wrapper: the address lies in one itself. A lambda's code is a child of the function that it was written in, though it lies
- * elsewhere. False: none of the scope's children holds the address. */
-static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, const char *not_in, char **found,
-                      bool *in_wrapper) {
-    Dwarf_Die child;
-    for (int status = dwarf_child(scope, &child); status == 0; status = dwarf_siblingof(&child, &child)) {
-        int tag = dwarf_tag(&child);
-        if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type) {
-            if (find_call(&child, address, files, not_in, found, in_wrapper)) return true;
-            continue;
-        }
-        if (tag != DW_TAG_subprogram && tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) continue;
-        bool here = dwarf_haspc(&child, address) == 1;
-        if (here && tag == DW_TAG_inlined_subroutine) {
-            const char *path = dwarf_filesrc(files, (size_t)attribute(&child, DW_AT_call_file), NULL, NULL);
-            bool other = !*in_wrapper && path != NULL && (not_in == NULL || strcmp(path, not_in) != 0);
-            char *line = other ? line_of_kernel(path, attribute(&child, DW_AT_call_line)) : NULL;
-            if (line != NULL) free(*found);
-            if (line != NULL) *found = line;
-            const char *name = dwarf_diename(&child); /* a lambda's is artificial, too */
-            *in_wrapper = dwarf_hasattr_integrate(&child, DW_AT_artificial) && name != NULL && strcmp(name, "operator()") != 0;
-        }
-        if (find_call(&child, address, files, not_in, found, in_wrapper) || here) return true;
-    }
-    return false;
-}
-
 static bool is_header(const char *path) {
     const char *end = path != NULL ? strrchr(path, '.') : NULL;
     return end != NULL && strcmp(end, ".cu") != 0;
 }
 
-/* The innermost source line in the kernel's own file: the line of the address, or of a call that was inlined there. Of
- * a line in a header also the one that calls it from another file. */
-static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_call) {
+/* Lines of calls that were inlined around an address, or NULL: the innermost one that stands in another file than `not_in`, and
+ * the innermost one that stands in no header. No call of the simulator's own headers, and none in a wrapper of an instruction
+ * (rewrite/ptx.c); `in_wrapper`: the address lies in one itself. */
+struct calls {
+    const char *not_in;
+    char *nearest, *of_kernel;
+    bool in_wrapper;
+};
+
+static void replace(char **kept, const char *line) {
+    free(*kept);
+    *kept = copy_text(line);
+}
+
+static void note_call(struct calls *calls, Dwarf_Die *call, Dwarf_Files *files) {
+    const char *path = dwarf_filesrc(files, (size_t)attribute(call, DW_AT_call_file), NULL, NULL);
+    char *line = calls->in_wrapper ? NULL : line_of_kernel(path, attribute(call, DW_AT_call_line));
+    if (line != NULL && (calls->not_in == NULL || strcmp(path, calls->not_in) != 0)) replace(&calls->nearest, line);
+    if (line != NULL && !is_header(path)) replace(&calls->of_kernel, line);
+    free(line);
+    const char *name = dwarf_diename(call); /* a lambda's is artificial, too */
+    calls->in_wrapper = dwarf_hasattr_integrate(call, DW_AT_artificial) && name != NULL && strcmp(name, "operator()") != 0;
+}
+
+/* Go down to the innermost call around the address. A lambda's code is a child of the function that it was written in, though it
+ * lies elsewhere. False: none of the scope's children holds the address. */
+static bool find_calls(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, struct calls *calls) {
+    Dwarf_Die child;
+    for (int status = dwarf_child(scope, &child); status == 0; status = dwarf_siblingof(&child, &child)) {
+        int tag = dwarf_tag(&child);
+        if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type) {
+            if (find_calls(&child, address, files, calls)) return true;
+            continue;
+        }
+        if (tag != DW_TAG_subprogram && tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) continue;
+        bool here = dwarf_haspc(&child, address) == 1;
+        if (here && tag == DW_TAG_inlined_subroutine) note_call(calls, &child, files);
+        if (find_calls(&child, address, files, calls) || here) return true;
+    }
+    return false;
+}
+
+/* The innermost source line in the kernel's own source: the line of the address, or of a call that was inlined there. With
+ * calls: behind a line in a header the one that calls it from another file, and where that is a header, too, the kernel's. */
+static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_calls) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
     if (line == NULL || dwarf_lineno(line, &number) != 0) return NULL;
     const char *path = dwarf_linesrc(line, NULL, NULL);
-    char *found = line_of_kernel(path, number), *call = NULL, *both;
-    bool in_wrapper = false;
+    char *own = line_of_kernel(path, number), text[900] = "";
     Dwarf_Files *files;
-    if ((found != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return found;
-    find_call(unit, address, files, found != NULL ? path : NULL, &call, &in_wrapper);
-    bool is_own = found != NULL && !in_wrapper;
-    if (!is_own || !with_call || call == NULL) {
-        free(is_own ? call : found);
-        return is_own ? found : call;
+    if ((own != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return own;
+    struct calls calls = {.not_in = own != NULL ? path : NULL};
+    find_calls(unit, address, files, &calls);
+    char *const parts[] = {calls.in_wrapper ? NULL : own, calls.nearest, calls.of_kernel};
+    const char *last = "";
+    size_t length = 0;
+    for (int i = 0; i < 3 && (length == 0 || with_calls) && length < sizeof text; i++) {
+        if (parts[i] == NULL || strcmp(parts[i], last) == 0) continue;
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? ", called at " : "", parts[i]);
+        last = parts[i];
     }
-    if (asprintf(&both, "%s, called at %s", found, call) < 0) abort();
-    free(found);
-    free(call);
-    return both;
+    free(own), free(calls.nearest), free(calls.of_kernel);
+    return *text != '\0' ? copy_text(text) : NULL;
 }
 
 struct query {

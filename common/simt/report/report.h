@@ -5,13 +5,12 @@
 #include "cuda_runtime.h"
 #include "machine.h"
 
-/* End the running kernel with `error`, a fault of the running thread: the text is kept and printed, the block is abandoned.
- * The text begins with the source line of `pc`, unless that is NULL. Called from a fiber it does not return; called from the
- * scheduler it does. */
-void simt_fail(const void *pc, cudaError_t error, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The same of `thread`, whichever runs; NULL: of the block as a whole. */
+/* End the running kernel with `error`, a fault of `thread`, NULL: of the block as a whole. The text is kept and printed, the block
+ * is abandoned. The text begins with the source line of `pc`, unless that is NULL. Called from a fiber it does not return; called
+ * from the scheduler it does. */
 void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+#define simt_fail(...) simt_fail_at(simt_self, __VA_ARGS__) /* of the running thread */
 
 /* The environment's number `name`, `usual` where it is not set; a whole one where `low` is 1 or more. What is no number from
  * `low` to `high` ends the program: one line, and exit status 2. */
@@ -47,7 +46,8 @@ void simt_clear_error(void);
 
 /* "steps/01_naive/naive.cu:42" of a code address; the text is the caller's to free. Lines of the simulator's own headers
  * are passed over in favour of the kernel's line that they were inlined into. Behind a line of another header stands
- * the one that calls it, "common/device/device.cuh:35, called at steps/05_fa2_fwd/fa2_fwd.cu:65", unless it is to stand alone. */
+ * the one that calls it, "common/device/device.cuh:35, called at steps/05_fa2_fwd/fa2_fwd.cu:65", and behind a header's that one
+ * of the kernel, unless it is to stand alone. */
 char *source_line(const void *pc);
 char *source_line_alone(const void *pc);
 char *calling_line(void);                    /* of the host's own code that called the device's */

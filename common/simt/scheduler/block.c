@@ -25,7 +25,7 @@ static void start_block(struct worker *worker, uint64_t number) {
         thread->at_cluster = false;
         thread->remote_pc = NULL;
         thread->index = index_in(launch->block, i);
-        thread->last_pc = NULL;
+        thread->last_pc = thread->waited.pc = NULL;
         thread->furthest = 0;
         thread->in_pieces = false;
         thread->accumulator_count = 0;
