@@ -240,7 +240,7 @@ def trace(job):
     step, programs, out = job
     book, masks = tables.Book(ROOT), {}
     chapter = book.kernel_file(step).parent.name
-    runs = {"none": "--seq 128"} | ({"causal": "--seq 256 --causal"} if chapter[:2] in ("05", "06", "10") else {})
+    runs = {"none": "--seq 384" if chapter[:2] in ("12", "13") else "--seq 128"} | ({"causal": "--seq 256 --causal"} if chapter[:2] in ("05", "06", "10") else {})
     for mask, size in runs.items():
         with tempfile.TemporaryDirectory() as folder:
             options = f"--batch 1 --heads 1 {size} --dim 64 --no-check --no-time"

@@ -71,8 +71,17 @@ static int attribute(Dwarf_Die *die, unsigned name) {
     return dwarf_attr(die, name, &found) != NULL && dwarf_formudata(&found, &value) == 0 ? (int)value : 0;
 }
 
+static bool is_header(const char *path) {
+    const char *end = path != NULL ? strrchr(path, '.') : NULL;
+    return end != NULL && strcmp(end, ".cu") != 0;
+}
+
+/* Of a line of a header: what else is said. */
+enum call { ALONE, WITH_CALL, KERNEL_ONLY };
+static const char any_header[] = "";
+
 /* Go down to the innermost call that was inlined around the address; *found is the line of the innermost one that
- * stands in the kernel's own source, in another file than `not_in`, and in no wrapper of an instruction (rewrite/ptx.c).
+ * stands in the kernel's own source, in another file than `not_in` or in no header, and in no wrapper of an instruction (rewrite/ptx.c).
  * *in_wrapper: the address lies in one itself. A lambda's code is a child of the function that it was written in, though it lies
  * elsewhere. False: none of the scope's children holds the address. */
 static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, const char *not_in, char **found,
@@ -89,6 +98,7 @@ static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, 
         if (here && tag == DW_TAG_inlined_subroutine) {
             const char *path = dwarf_filesrc(files, (size_t)attribute(&child, DW_AT_call_file), NULL, NULL);
             bool other = !*in_wrapper && path != NULL && (not_in == NULL || strcmp(path, not_in) != 0);
+            if (not_in == any_header) other = other && !is_header(path);
             char *line = other ? line_of_kernel(path, attribute(&child, DW_AT_call_line)) : NULL;
             if (line != NULL) free(*found);
             if (line != NULL) *found = line;
@@ -100,14 +110,9 @@ static bool find_call(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, 
     return false;
 }
 
-static bool is_header(const char *path) {
-    const char *end = path != NULL ? strrchr(path, '.') : NULL;
-    return end != NULL && strcmp(end, ".cu") != 0;
-}
-
 /* The innermost source line in the kernel's own file: the line of the address, or of a call that was inlined there. Of
  * a line in a header also the one that calls it from another file. */
-static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_call) {
+static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum call wanted) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
     if (line == NULL || dwarf_lineno(line, &number) != 0) return NULL;
@@ -116,9 +121,9 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_call) {
     bool in_wrapper = false;
     Dwarf_Files *files;
     if ((found != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return found;
-    find_call(unit, address, files, found != NULL ? path : NULL, &call, &in_wrapper);
-    bool is_own = found != NULL && !in_wrapper;
-    if (!is_own || !with_call || call == NULL) {
+    find_call(unit, address, files, wanted == KERNEL_ONLY ? any_header : found != NULL ? path : NULL, &call, &in_wrapper);
+    bool is_own = found != NULL && (wanted == KERNEL_ONLY ? call == NULL : !in_wrapper);
+    if (!is_own || wanted != WITH_CALL || call == NULL) {
         free(is_own ? call : found);
         return is_own ? found : call;
     }
@@ -131,7 +136,8 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_call) {
 struct query {
     const void *pc;
     char *line;
-    bool of_runtime, with_call;
+    bool of_runtime;
+    enum call wanted;
 };
 
 /* A return address belongs to the call before it. */
@@ -144,33 +150,34 @@ static void *answer(void *data) {
         Dwarf_Line *line = unit != NULL ? dwarf_getsrc_die(unit, address - bias) : NULL;
         const char *path = line != NULL ? dwarf_linesrc(line, NULL, NULL) : NULL;
         query->of_runtime = path != NULL && is_runtime_source(path);
-        if (unit != NULL) query->line = find_line(unit, address - bias, query->with_call);
+        if (unit != NULL) query->line = find_line(unit, address - bias, query->wanted);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
 /* libdw needs more stack than a fiber or a signal handler has: a thread of its own. */
-static struct query ask(const void *pc, bool with_call) {
-    struct query query = {pc, NULL, false, with_call};
+static struct query ask(const void *pc, enum call wanted) {
+    struct query query = {pc, NULL, false, wanted};
     pthread_t thread;
     if (pthread_create(&thread, NULL, answer, &query) == 0) pthread_join(thread, NULL);
     return query;
 }
 
 bool is_runtime_code(const void *pc) {
-    struct query query = ask(pc, false);
+    struct query query = ask(pc, ALONE);
     free(query.line);
     return query.of_runtime;
 }
 
-static char *line_of(const void *pc, bool with_call) {
-    struct query query = ask(pc, with_call);
+static char *line_of(const void *pc, enum call wanted) {
+    struct query query = ask(pc, wanted);
     return query.line != NULL ? query.line : copy_text(unknown);
 }
 
-char *source_line(const void *pc) { return line_of(pc, true); }
-char *source_line_alone(const void *pc) { return line_of(pc, false); }
+char *source_line(const void *pc) { return line_of(pc, WITH_CALL); }
+char *source_line_alone(const void *pc) { return line_of(pc, ALONE); }
+char *source_line_of_kernel(const void *pc) { return line_of(pc, KERNEL_ONLY); }
 
 char *calling_line(void) {
     enum { FRAMES = 64 };
