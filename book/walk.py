@@ -2,6 +2,7 @@
 of steps. A step is what the warps of a block do between two barriers at source lines that take turns: one loop, or a part of
 one; where they wait at mbarriers, what the warps of a role do from one wait to the next. Standard library only.
 
+    walk.py FOLDER NAME...          a page FOLDER/beside.html with the explorer of each FOLDER/NAME.trace; the first's NAME.json says the sizes
     walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "sites", "steps"}], "sources"}
 
 Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes. Of a step: "epoch" and "sites"; "events", how many requests of the trace it
@@ -12,12 +13,15 @@ for the phase that is over. A warp behind the block's last is another block's of
 """
 
 import json
+import shutil
+import sys
 from collections import defaultdict
 from pathlib import Path
 
-import traces
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "plots"))
+import traces  # noqa: E402
+
 ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store", "bulk load", "multiply"]
 UNDER_WAY = "under way"
 MOST_STEPS, MOST_SLICES, BANKS, AROUND = 160, 8, 32, 6
@@ -241,7 +245,7 @@ def shapes_of(launch, raw, shape):
     return found
 
 
-def read(path, shape):
+def read(path, shape, folder=ROOT):
     made, sources = [], defaultdict(dict)
     raw_launches = json.loads(Path(path).read_text(encoding="utf-8"))["launches"]
     for raw, launch in zip(raw_launches, traces.read(path)):
@@ -258,7 +262,8 @@ def read(path, shape):
         launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
         launch.shapes, content = shapes_of(launch, raw, shape), {}
         for site in raw["sites"]:
-            lines = (ROOT / site["file"]).read_text(encoding="utf-8").splitlines() if (ROOT / site["file"]).is_file() else []
+            source = next((place for place in (ROOT / site["file"], folder / site["file"]) if place.is_file()), None)
+            lines = source.read_text(encoding="utf-8").splitlines() if source else []
             for k in range(max(1, site["line"] - AROUND), min(len(lines), site["line"] + AROUND) + 1):
                 sources[site["file"]][k] = lines[k - 1]
         made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
@@ -274,3 +279,29 @@ def shared(data):
             for found in (found for kind in ("touches", "content", "came", "gone") for found in step[kind]):
                 found[-1] = numbers.setdefault(json.dumps(found[-1]), len(numbers))
     return data | {"rectangles": [json.loads(text) for text in numbers]}
+
+
+def write(file, page, masks):
+    data = shared({"page": page, "masks": masks})
+    file.write_text("window.WALK = " + json.dumps(data, separators=(",", ":")) + ";\n", encoding="utf-8")
+
+
+def shape_of(path):
+    """Of a run, from what its --json has written."""
+    said = json.loads(Path(path).read_text(encoding="utf-8").splitlines()[-1])
+    return {"seq": said["seq"], "seq_kv": said["seq_kv"], "dim": said["dim"], "bytes": 4 if said["dtype"] == "fp32" else 2}
+
+
+def main(folder, *names):
+    shutil.copytree(ROOT / "book/explorers", folder, dirs_exist_ok=True)
+    (folder / "data").mkdir(exist_ok=True)
+    for name in names:
+        found = read(folder / f"{name}.trace", shape_of(folder / f"{names[0]}.json"), folder.parent)
+        if not found["launches"]:
+            sys.exit(f"walk.py: the trace of {name} is empty")
+        write(folder / f"data/{name}.js", "beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
+    (folder / "data/steps.js").write_text(f"window.STEPS = {json.dumps([[name, 'your kernel' if name == 'yours' else name] for name in names])};\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

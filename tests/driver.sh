@@ -66,6 +66,16 @@ check 'the meter' 0 'shared store' env SIMT_METER=1 ./program
 check 'the meter beside the source' 0 'kept[threadIdx.x] = FACTOR' env SIMT_METER=source ./program
 check 'the meter as JSON' 0 6 env SIMT_METER=meter.json ./program
 check 'the JSON' 0 'scale.cuh' grep -o 'include/scale.cuh' meter.json
+check 'a trace' 0 6 env SIMT_TRACE=trace.json ./program
+check 'its shared array' 0 '"kept"' grep -o '"kept"' trace.json
+check 'its block' 0 '"index":[0,0,0]' grep -o '"index":.0,0,0.' trace.json
+check 'a trace of other blocks' 0 6 env SIMT_TRACE=trace.json SIMT_TRACE_BLOCKS=7,9 ./program
+check 'which did not run' 0 '"blocks":[]' grep -o '"blocks":..' trace.json
+check 'a trace in spite of a fault' 3 'out of bounds' env SIMT_TRACE=trace.json ./program 96
+check 'that is whole' 0 ']}' tail -n 1 trace.json
+check 'blocks without a trace' 2 'SIMT_TRACE_BLOCKS=0: it must be' env SIMT_TRACE_BLOCKS=0 ./program
+check 'a list with no end' 2 'SIMT_TRACE_BLOCKS=0,: it must be' env SIMT_TRACE=trace.json SIMT_TRACE_BLOCKS=0, ./program
+check 'a trace that cannot be written' 2 'SIMT_TRACE=none/trace.json cannot be written' env SIMT_TRACE=none/trace.json ./program
 check 'a wrong seed' 2 'SIMT_SHUFFLE_SEED=x' env SIMT_SHUFFLE_SEED=x ./program
 check 'a wrong number of devices' 2 'SIMT_DEVICES is "2x"' env SIMT_DEVICES=2x ./program
 for number in SIMT_DEVICES=0 SIMT_DEVICES=1.5 SIMT_THREADS=0 SIMT_THREADS=-1 SIMT_THREADS=9999999999 SIMT_THREADS=nan SIMT_WATCHDOG_SECONDS=-3; do

@@ -91,7 +91,7 @@ function said([what, space, object, phase, , bytes]) {
     if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`);
     return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "");
 }
-const warpsOf = () => launch.block.reduce((a, b) => a * b) / 32;
+const warpsOf = () => Math.ceil(launch.block.reduce((a, b) => a * b) / 32);
 function sentence(step) {
     const [first] = step.sync;
     if (step.warps === "" && first)
