@@ -2,14 +2,15 @@
 of steps. A step is what the warps of a block do between two barriers at source lines that take turns: one loop, or a part of
 one; where they wait at mbarriers, what the warps of a role do from one wait to the next. Standard library only.
 
-    walk.py FOLDER NAME...          a page FOLDER/beside.html with the explorer of each FOLDER/NAME.trace; the first's NAME.json says the sizes
+    walk.py FOLDER NAME...          a page FOLDER/beside.html with the explorer of each FOLDER/NAME.trace; the first's NAME.json says
+                                    the sizes
     walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "sites", "steps"}], "sources"}
 
-Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes. Of a step: "epoch" and "sites"; "events", how many requests of the trace it
-holds; "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8"; "content", what lies in
-shared memory from then on, [array or -1 (computed), places]; "came" and "gone", which words of the arrays this stored there and
-which it overwrote; "counts" by collective; "sync", [what, space, object, phase, warps, bytes]: who arrives, waits, and has waited
-for the phase that is over. A warp behind the block's last is another block's of the cluster. Beside computed places are those that a copy under way will write (-2), and those that it has.
+Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes.
+Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
+"content", what lies in shared memory from then on, [array or -1 (computed) or -2 (a copy is under way), places]; "came" and "gone",
+which words of the arrays this stored there and which it overwrote; "counts" by collective; "sync", [what, space, object, phase, warps,
+bytes]: who arrives, waits, and has waited for the phase that is over. A warp behind the block's last is another block's.
 """
 
 import json
@@ -216,7 +217,7 @@ def step_of(events, numbers, launch, content):
         now[held[0]].add(place)
     number = {name: k for k, (name, _, _) in enumerate(launch.shapes)} | {UNDER_WAY: -2}
     columns = {name: wide for name, _, wide in launch.shapes}
-    return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}), "events": len(numbers),
+    return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}),
             "warps": traces.runs({events[k].warp for k in numbers} - {-1}),
             "touches": [[number[name], ACTIONS.index(action), traces.runs(warps), rectangles(words, columns[name])]
                         for (name, action, words), warps in together.items()],
@@ -272,13 +273,16 @@ def read(path, shape, folder=ROOT):
 
 
 def shared(data):
-    """The same, each list of rectangles kept once in data["rectangles"] and named by its number: loops repeat themselves."""
+    """The same, each list of rectangles kept once in data["rectangles"], as "rows:columns;...", and named by its number: loops repeat
+    themselves. All runs have the same sources."""
     numbers = {}
-    for walk in data["masks"].values():
-        for step in (step for launch in walk["launches"] for step in launch["steps"]):
+    for run in data["masks"].values():
+        for step in (step for launch in run["launches"] for step in launch["steps"]):
             for found in (found for kind in ("touches", "content", "came", "gone") for found in step[kind]):
-                found[-1] = numbers.setdefault(json.dumps(found[-1]), len(numbers))
-    return data | {"rectangles": [json.loads(text) for text in numbers]}
+                found[-1] = numbers.setdefault(";".join(map(":".join, found[-1])), len(numbers))
+        for file, lines in run.pop("sources").items():
+            data.setdefault("sources", {}).setdefault(file, {}).update(lines)
+    return data | {"rectangles": [*numbers]}
 
 
 def write(file, page, masks):

@@ -1,5 +1,5 @@
 // Tile walk: replays the steps that walk.py made of a trace. window.STEPS lists the kernel files, window.WALK is one file's data,
-// {page, rectangles, masks: {none: {command, launches, sources}, causal: ...}}; window.state() says what is shown, for the tests.
+// {page, rectangles, sources, masks: {none: {command, launches}, causal: ...}}; window.state() says what is shown, for the tests.
 "use strict";
 const ACTIONS = ["load", "copy", "store", "add", "read from shared memory", "load", "store", "copy by the TMA", "multiply"];
 const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "store #", "add to #", "read # from shared memory", "", "", "copy # to shared memory (TMA)",
@@ -123,7 +123,7 @@ function showSource(step) {
     const parts = [];
     for (const [file, marked] of lines) {
         parts.push(`${file}\n`);
-        for (const [number, text] of Object.entries(run.sources[file] || {})) {
+        for (const [number, text] of Object.entries(walk.sources[file] || {})) {
             if (![...marked].some((line) => Math.abs(line - number) <= 5)) continue;
             const row = `${String(number).padStart(4)}  ${text}`;
             parts.push(marked.has(+number) ? element("mark", {}, row) : row, "\n");
@@ -190,8 +190,9 @@ function chooseRung(name, state = {}) {
     play(false);
     script.onload = () => {
         walk = window.WALK;
+        const lists = walk.rectangles.map((text) => text.split(";").map((each) => each.split(":")));
         for (const { launches } of Object.values(walk.masks)) for (const { steps } of launches) for (const step of steps) // kept once each
-            for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(walk.rectangles[found.pop()]);
+            for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(lists[found.pop()]);
         byId("rung").value = known[0];
         byId("page").href = "../" + walk.page;
         options(byId("mask"), Object.keys(walk.masks).map((mask) => [mask, mask === "none" ? "no mask" : mask]));

@@ -44,7 +44,8 @@ static void finish_trace(void) {
 static void start_trace(const char *name, const char *blocks) {
     if (name != NULL && *name == '\0') name = NULL;
     if (blocks != NULL && (name == NULL || !simt_trace_start(NULL, blocks))) {
-        fprintf(stderr, "simulated device: SIMT_TRACE_BLOCKS=%s: it must be at most 64 blocks, as 0,3, beside SIMT_TRACE\n", blocks);
+        fprintf(stderr, "simulated device: SIMT_TRACE_BLOCKS=%s: it must be at most 64 blocks, as 0,3, beside SIMT_TRACE\n",
+                blocks);
         exit(2);
     }
     if (name == NULL) return;
