@@ -145,6 +145,11 @@ bool trace_start_block(struct worker *worker) {
     return true;
 }
 
+static void note_shared(const struct worker *worker) {
+    for (int i = trace.shared_count; i < worker->shared.array_count; i++)
+        trace.shared[trace.shared_count++] = worker->shared.arrays[i];
+}
+
 static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                           unsigned lanes, const struct access *access) {
     if (access->space == SPACE_LOCAL) return;
@@ -154,8 +159,7 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
     int array = find_array(worker, addresses[__builtin_ctz(lanes)], &start);
     int site = number_of_site((struct traced_site){absolute_pc(access->pc), kind_names[access->kind], NULL,
                                                    space_names[access->space], 0, access->bytes});
-    for (int i = trace.shared_count; i < worker->shared.array_count; i++)
-        trace.shared[trace.shared_count++] = worker->shared.arrays[i];
+    note_shared(worker);
     pthread_mutex_unlock(&trace.lock);
     fprintf(block->stream, "%s[%d,%u,%u,%d", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch, array);
     write_lanes(block->stream, lanes, addresses, start);
@@ -181,6 +185,7 @@ void trace_event(struct worker *worker, int warp, const struct place *place) {
 static void begin_event(const struct worker *worker, struct traced_block *block, const struct thread *thread,
                         struct sync sync) {
     int warp = thread == NULL ? -1 : thread->home != worker ? -2 : (int)(thread->linear / WARP_SIZE);
+    note_shared(worker);
     int site = number_of_site((struct traced_site){sync.pc, sync.what, NULL, sync.space, 0, 0});
     fprintf(block->stream, "%s[%d,%d,%u", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch);
 }
@@ -197,8 +202,12 @@ void trace_sync(struct worker *worker, const struct thread *thread, struct sync 
 
 static void add_move(struct traced_block *block, struct move move) {
     struct move *last = &block->moves[block->move_count - 1];
-    if (block->move_count > 0 && last->shared + last->bytes == move.shared &&
-        (move.global != 0 ? last->global + last->bytes == move.global : last->global == 0)) {
+    uint32_t done = block->move_count > 0 ? last->shared + last->bytes : 0;
+    if (block->move_count > 0 && move.global == 0 && last->global == 0 && last->shared <= move.shared && move.shared <= done) {
+        if (move.shared + move.bytes > done) last->bytes = move.shared + move.bytes - last->shared; /* A and B may overlap */
+        return;
+    }
+    if (block->move_count > 0 && move.shared == done && last->global != 0 && move.global == last->global + last->bytes) {
         last->bytes += move.bytes;
         return;
     }
