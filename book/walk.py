@@ -46,7 +46,7 @@ def order(events):
     for event in events:
         space, thing, phase = [*event.sync, "", 0, 0][:3]
         first = 32 * event.warp
-        threads = range(first, first + 32) if event.lane is None else [first + event.lane]
+        threads = [first + lane for lane in range(32) if event.lane in (None, lane) and (not event.offsets or event.offsets[lane] is not None)]
         if event.warp == -1:
             threads = [] if event.sync else range(len(clock))
         for thread in threads:
@@ -59,7 +59,7 @@ def order(events):
             continue
         event.epoch = max(clock[thread] for thread in threads)
         if event.lane is not None and event.is_remote:  # another block's waits are not in this trace
-            event.epoch = max(event.epoch, *(end + 1 for end in over.values()))
+            event.epoch = max([event.epoch, *(end + 1 for end in over.values())])
         if event.sync and (event.kind != "wait" or space == "named"):
             event.epoch = max(event.epoch, over.get((space, thing, phase - 1), -1) + 1)
         for thread in threads:
@@ -177,7 +177,7 @@ def step_of(events, numbers, launch, content):
                     size = int(launch.waiting.setdefault(point, set()) is None)
                     if not size:
                         launch.waiting[point].add(event.warp)
-                sync[event.kind, *point, size] |= {event.warp} if event.warp != -1 else launch.waiting.get(point, set())
+                sync[event.kind, *point, size] |= {event.warp} if event.warp != -1 else launch.waiting.get(point) or set()
                 if event.kind == "phase":
                     launch.waiting[point] = None
             elif not event.moves:
@@ -303,7 +303,7 @@ def main(folder, *names):
         found = read(folder / f"{name}.trace", shape_of(folder / f"{names[0]}.json"), folder.parent)
         if not found["launches"]:
             sys.exit(f"walk.py: the trace of {name} is empty")
-        write(folder / f"data/{name}.js", "beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
+        write(folder / f"data/{name}.js", f"{folder.name}/beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
     (folder / "data/steps.js").write_text(f"window.STEPS = {json.dumps([[name, 'your kernel' if name == 'yours' else name] for name in names])};\n", encoding="utf-8")
 
 

@@ -206,7 +206,8 @@ def traced(programs, command):
                 barriers += 1
                 lanes.clear()
             if launch["has_phases"]:
-                epoch = barriers, max((count for (of, _), count in lanes.items() if of == warp), default=0)
+                taking = [lane for lane, at in enumerate(rest[1]) if at is not None] if site["space"] in ("global", "shared") and isinstance(rest[1], list) else range(32)
+                epoch = barriers, max(lanes[warp, lane] for lane in taking)
             if len(rest) == 1:
                 thing, phase, _, lane = rest[0]
                 point = site["space"], mbarriers.index(thing) if site["space"] == "mbarrier" else thing, phase

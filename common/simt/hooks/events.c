@@ -44,8 +44,16 @@ void event_phase_ended(struct worker *worker, const struct thread *last, const c
     if (worker->meter.watched) trace_sync(worker, NULL, (struct sync){space, "phase", object, phase, 0, pc});
 }
 
+/* What the running thread has accessed stands in the trace before what it does now, as requests of one lane. A meter would count them. */
+static void trace_accesses(struct worker *worker) {
+    unsigned lane = simt_self->linear % WARP_SIZE;
+    if (simt_self->home == worker && !worker->meter.counted) meter_lanes(worker, simt_self - lane, 1u << lane);
+}
+
 void event_sync(const char *space, const char *what, unsigned object, unsigned phase, int64_t bytes, const void *pc) {
-    if (simt_worker->meter.watched) trace_sync(simt_worker, simt_self, (struct sync){space, what, object, phase, bytes, pc});
+    if (!simt_worker->meter.watched) return;
+    trace_accesses(simt_worker);
+    trace_sync(simt_worker, simt_self, (struct sync){space, what, object, phase, bytes, pc});
 }
 
 void event_unit(size_t shared, uintptr_t global, uint64_t inside) {
@@ -84,8 +92,9 @@ void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors, uintptr_t bas
     static const char *const names[] = {
         [TENSOR_LOAD] = "bulk load", [TENSOR_STORE] = "bulk store", [TENSOR_REDUCTION] = "bulk add"};
     meter_tensor(simt_worker, kind, sectors);
-    if (simt_worker->meter.watched)
-        trace_units(simt_worker, simt_self, (struct sync){"bulk", names[kind], barrier, 0, 0, pc}, base);
+    if (!simt_worker->meter.watched) return;
+    trace_accesses(simt_worker);
+    trace_units(simt_worker, simt_self, (struct sync){"bulk", names[kind], barrier, 0, 0, pc}, base);
 }
 
 void event_product(unsigned wavefronts, const struct thread *first_lane, const void *pc) {

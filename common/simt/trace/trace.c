@@ -22,8 +22,9 @@
  *                                                   "expect"s bytes or "wait"s; or "phase": it is over, warp -1, its copies
  *                                                   have landed
  * where the epoch counts the barriers and the phases of the block that are over; warp -2 is of another block of the cluster.
- * Requests stand where their lanes meet next, the last two kinds where the thread is, with the kernel's own line. Local memory is
- * left out: on a card these are registers. */
+ * Requests stand where their lanes meet next, and those of a thread that waits, arrives or copies before that, lane by lane (with a
+ * meter, too, where they meet). The last two kinds have the kernel's own line. Local memory is left out: on a card these are
+ * registers. */
 #include "trace.h"
 
 #include "device_memory.h"
