@@ -26,8 +26,8 @@ trap 'rm -rf "$work"' EXIT
 # ---- a trace of the reader's own ----
 cp -r "$site" "$work/own"
 cp tests/constructs/shared_dynamic.cu "$work/my kernel.cu"
-nvcc=$(realpath "$programs/simt-nvcc")
-if ! (cd "$work" && "$nvcc" 'my kernel.cu' -o mine && SIMT_TRACE=mine.json ./mine) >"$work/log" 2>&1; then cat "$work/log" && status=1; fi
+nvcc=$(realpath -s "$programs/simt-nvcc") root=$PWD
+if ! (cd "$work" && "$nvcc" "-I$root/tests/constructs" 'my kernel.cu' -o mine && SIMT_TRACE=mine.json ./mine) >"$work/log" 2>&1; then cat "$work/log" && status=1; fi
 own() { "$python" -B book/build.py --out "$work/own" --sources "$work" --trace "$1" 2>&1; }
 if ! own "$work/mine.json" || ! grep -q '"my kernel.cu":{"[0-9]*":"' "$work/own/explorers/data/your_trace.js"; then
     echo "the trace of a reader's own program is not shown with its source" && status=1
