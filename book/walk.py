@@ -2,8 +2,8 @@
 of steps. A step is what the warps of a block do between two barriers at source lines that take turns: one loop, or a part of
 one; where they wait at mbarriers, what the warps of a role do from one wait to the next. Standard library only.
 
-    walk.py FOLDER NAME...          a page FOLDER/beside.html with the explorer of each FOLDER/NAME.trace; the first's NAME.json says
-                                    the sizes
+    walk.py FOLDER SOURCES NAME...  a page FOLDER/beside.html with the explorer of each FOLDER/NAME.trace; the first's NAME.json says
+                                    the sizes; its source is in the book or in SOURCES
     walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "sites", "steps"}], "sources"}
 
 Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes.
@@ -296,11 +296,11 @@ def shape_of(path):
     return {"seq": said["seq"], "seq_kv": said["seq_kv"], "dim": said["dim"], "bytes": 4 if said["dtype"] == "fp32" else 2}
 
 
-def main(folder, *names):
+def main(folder, sources, *names):
     shutil.copytree(ROOT / "book/explorers", folder, dirs_exist_ok=True)
     (folder / "data").mkdir(exist_ok=True)
     for name in names:
-        found = read(folder / f"{name}.trace", shape_of(folder / f"{names[0]}.json"), folder.parent)
+        found = read(folder / f"{name}.trace", shape_of(folder / f"{names[0]}.json"), sources)
         if not found["launches"]:
             sys.exit(f"walk.py: the trace of {name} is empty")
         write(folder / f"data/{name}.js", f"{folder.name}/beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
@@ -308,4 +308,4 @@ def main(folder, *names):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

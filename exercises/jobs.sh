@@ -29,7 +29,9 @@ show_on_card() { # LABEL STEP OPTIONS...: its time and registers
 
 # A page with the explorer of both kernels, from traces of their first blocks. The programs are step-cc's: of any kernel file.
 view_both() { # STEP FILE LABEL OTHER_FILE OPTIONS...
-    local folder=build/try name command=(--batch 1 --heads 2 --dim 64 "${@:5}" --no-check --no-time)
+    local folder=build/try name most command=(--batch 1 --heads 2 --dim 64 "${@:5}" --no-check --no-time)
+    most=$(sed -nE 's/.*\.most_queries = ([0-9]+).*/\1/p' "$2")
+    [[ ! $most ]] || command=(--seq-kv 128 "${command[@]}" --seq "$most") # of a step for few queries
     local -A files=([yours]=$2 ["$3"]=$4)
     rm -rf $folder && mkdir -p $folder
     for name in "$3" yours; do

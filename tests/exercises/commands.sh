@@ -100,7 +100,7 @@ DISPLAY='' WAYLAND_DISPLAY='' PATH="$work/desktop:$PATH" run try 05 --view
 shows 0 && grep -qE 'of bank conflicts +0 +[0-9]+' "$work/out" && [[ ! -e $work/opened ]]
 check 'try 05 --view: a page of both kernels, its path where there is no desktop'
 DISPLAY=:0 PATH="$work/desktop:$PATH" run try 05 --view --seq 64
-shows 0 && [[ $(cat "$work/opened") == build/try/beside.html ]] && grep -q 'yours --batch 1 --heads 2 --seq 64 ' build/try/yours.command
+shows 0 && [[ $(cat "$work/opened") == build/try/beside.html ]] && grep -q '^yours .* --seq 64 ' build/try/yours.command
 check 'try 05 --view --seq 64: it is opened on a desktop'
 sed -i '0,/__syncthreads();/s//(void)0;/' steps/05_fa2_fwd/fa2_fwd.cu
 run try 05
