@@ -248,7 +248,7 @@ def trace(job):
     step, programs, out = job
     book, masks = tables.Book(ROOT), {}
     chapter = book.kernel_file(step).parent.name
-    runs = {"none": "--seq 128"} | ({"causal": "--seq 256 --causal"} if chapter[:2] in ("05", "06", "10") else {})
+    runs = {"none": "--seq 384" if chapter[:2] in ("12", "13") else "--seq 128"} | ({"causal": "--seq 256 --causal"} if chapter[:2] in ("05", "06", "10") else {})
     for mask, size in runs.items():
         with tempfile.TemporaryDirectory() as folder:
             options = f"--batch 1 --heads 1 {size} --dim 64 --no-check --no-time"
@@ -256,33 +256,27 @@ def trace(job):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 return step, None, f"{' '.join(command)} failed: {done.stderr.strip()}"
-            said = json.loads(Path(f"{folder}/json").read_text(encoding="utf-8"))
-            shape = {"seq": said["seq"], "seq_kv": said["seq_kv"], "dim": said["dim"], "bytes": 4 if said["dtype"] == "fp32" else 2}
+            shape = walk.shape_of(f"{folder}/json")
             masks[mask] = {"command": f"{step} {options} --trace FILE --trace-blocks 0"} | walk.read(f"{folder}/trace", shape)
-    write_walk(out / f"{step}.js", f"steps/{chapter}/README.html", masks)
+    walk.write(out / f"{step}.js", f"steps/{chapter}/README.html", masks)
     return step, book.says(step, "idea"), None
 
 
-def show_trace(path, out):
+def show_trace(path, out, sources):
     """Adds a trace of the reader's own to a site that is there."""
     try:
-        found = walk.read(path, None)
+        found = walk.read(path, None, sources)
         if not found["launches"]:
             raise ValueError("no block of it did anything")
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         print(f"build.py: {path} is no trace of the simulated device, as a step's --trace FILE writes it: {error}", file=sys.stderr)
         sys.exit(2)
     data = out / "explorers/data"
-    write_walk(data / "your_trace.js", "index.html", {"none": {"command": path.name} | found})
+    walk.write(data / "your_trace.js", "index.html", {"none": {"command": path.name} | found})
     steps = json.loads((data / "steps.js").read_text(encoding="utf-8").partition(" = ")[2].rstrip(";\n"))
     steps = [["your_trace", path.name], *(step for step in steps if step[0] != "your_trace")]
     (data / "steps.js").write_text(f"window.STEPS = {json.dumps(steps)};\n", encoding="utf-8")
     print(f"Your trace: file://{out}/explorers/tile-walk.html#step=your_trace")
-
-
-def write_walk(file, page, masks):
-    data = walk.shared({"page": page, "masks": masks})
-    file.write_text("window.WALK = " + json.dumps(data, separators=(",", ":")) + ";\n", encoding="utf-8")
 
 
 def write_example(data):
@@ -345,12 +339,13 @@ def main():
     parser = argparse.ArgumentParser(description="Builds the book as a site.")
     parser.add_argument("--bin", type=Path, help="where the programs are")
     parser.add_argument("--trace", type=Path, help="instead: add this trace to the site that is there")
+    parser.add_argument("--sources", type=Path, default=ROOT, help="the folder in which its program was compiled")
     parser.add_argument("--out", type=Path, required=True, help="the site's folder; what is there is replaced")
     parser.add_argument("steps", nargs="*", help="whose traces to show")
     arguments = parser.parse_args()
     out = arguments.out.resolve()
     if arguments.trace:
-        return show_trace(arguments.trace, out)
+        return show_trace(arguments.trace, out, arguments.sources)
     work = out.with_name(out.name + ".work")
     shutil.rmtree(work, ignore_errors=True)
     source, site, data = work / "source", work / "site", work / "data"

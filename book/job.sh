@@ -24,7 +24,7 @@ book_job() { # [--serve [PORT]] [--trace FILE]
     sphinx=$(find_sphinx) || die "$exit_missing" 'no python3 here can import sphinx, myst_parser and PIL, though they are installed'
     preset=sim
     if [[ ! $trace || ! -e build/book/index.html ]]; then build_site; fi
-    [[ ! $trace ]] || "$sphinx" -B book/build.py --out build/book --trace "$trace"
+    [[ ! $trace ]] || "$sphinx" -B book/build.py --out build/book --trace "$trace" --sources "$invoked_from"
     if [[ $serve ]]; then
         say "Showing it at http://127.0.0.1:$serve/ until you press Ctrl-C"
         exec "$sphinx" -m http.server --bind 127.0.0.1 --directory build/book "$serve"
@@ -33,7 +33,7 @@ book_job() { # [--serve [PORT]] [--trace FILE]
 }
 
 build_site() { # as book_job has it
-    for name in "${all_steps[@]}"; do [[ ! ${name:0:2} =~ ^(0[3-9]|1[01])$ ]] || steps+=("$name"); done
+    for name in "${all_steps[@]}"; do [[ ! ${name:0:2} =~ ^(0[3-9]|1[0-3])$ ]] || steps+=("$name"); done
     build sim "${steps[@]}"
     say 'Building the site: about two minutes'
     "$sphinx" -B book/build.py --bin build/sim/bin --out build/book "${steps[@]}" || exit "$exit_wrong"

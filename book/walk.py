@@ -1,23 +1,30 @@
 """What a step's program did on the simulated device, condensed for the explorer *Tile walk*: from its --trace, per traced block a list
 of steps. A step is what the warps of a block do between two barriers at source lines that take turns: one loop, or a part of
-one. Standard library only.
+one; where they wait at mbarriers, what the warps of a role do from one wait to the next. Standard library only.
 
+    walk.py FOLDER SOURCES NAME...  a page FOLDER/beside.html with the explorer of each FOLDER/NAME.trace; the first's NAME.json says
+                                    the sizes; its source is in the book or in SOURCES
     walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "sites", "steps"}], "sources"}
 
-Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes. Of a step: "epoch" and "sites"; "events", how many requests of the trace it
-holds; "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8"; "content", what lies in
-shared memory from then on, [array or -1 (computed), places]; "came" and "gone", which words of the arrays this stored there and
-which it overwrote; "counts" by collective.
+Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes.
+Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
+"content", what lies in shared memory from then on, [array or -1 (computed) or -2 (a copy is under way), places]; "came" and "gone",
+which words of the arrays this stored there and which it overwrote; "counts" by collective; "sync", [what, space, object, phase, warps,
+bytes]: who arrives, waits, and has waited for the phase that is over. A warp behind the block's last is another block's.
 """
 
 import json
+import shutil
+import sys
 from collections import defaultdict
 from pathlib import Path
 
-import traces
-
 ROOT = Path(__file__).resolve().parent.parent
-ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store"]
+sys.path.insert(0, str(ROOT / "plots"))
+import traces  # noqa: E402
+
+ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store", "bulk load", "multiply"]
+UNDER_WAY = "under way"
 MOST_STEPS, MOST_SLICES, BANKS, AROUND = 160, 8, 32, 6
 MATRICES = {"Q": "rows", "O": "rows", "dO": "rows", "dQ": "rows", "K": "keys", "V": "keys", "dK": "keys", "dV": "keys"}
 
@@ -32,16 +39,61 @@ def rectangles(words, columns):
     return [[traces.runs(those), traces.runs(found)] for found, those in alike.items()]
 
 
+def order(events):
+    """Sets the epoch of each event by what its thread waits for, not by when it ran: it is 1 higher behind each wait, and higher than
+    the one in which the phase that was waited for is over. Of each event also that phase, `after`."""
+    clock, over, arrived, waits, after = [0] * 32 * (2 + max(event.warp for event in events)), {}, defaultdict(int), {}, {}
+    for event in events:
+        space, thing, phase = [*event.sync, "", 0, 0][:3]
+        first = 32 * event.warp
+        threads = [first + lane for lane in range(32) if event.lane in (None, lane) and (not event.offsets or event.offsets[lane] is not None)]
+        if event.warp == -1:
+            threads = [] if event.sync else range(len(clock))
+        for thread in threads:
+            if thread in waits:
+                after[thread] = waits.pop(thread)
+                clock[thread] = max(clock[thread], over.get(after[thread], 0)) + 1
+        event.after = after.get(threads[0]) if threads else None
+        if event.warp == -1 and event.sync:
+            event.epoch = over[space, thing, phase] = arrived.pop((space, thing), 0)
+            continue
+        event.epoch = max(clock[thread] for thread in threads)
+        if event.lane is not None and event.is_remote:  # another block's waits are not in this trace
+            event.epoch = max([event.epoch, *(end + 1 for end in over.values())])
+        if event.sync and (event.kind != "wait" or space == "named"):
+            event.epoch = max(event.epoch, over.get((space, thing, phase - 1), -1) + 1)
+        for thread in threads:
+            clock[thread] = event.epoch + (event.warp == -1)
+        to = ("mbarrier", event.under) if event.kind == "bulk load" else (space, thing)
+        arrived[to] = max(arrived[to], event.epoch)
+        if event.kind == "wait" and space != "bulk":
+            waits[threads[0]] = space, thing, phase
+
+
+def roles(numbers, events):
+    """Numbers of events by warps that have waited for the same and been at the same lines, or where one has been that has ..."""
+    groups = []  # [places, warps]
+    for k in numbers:
+        place, warp = (events[k].after, events[k].site), events[k].warp
+        alike = [group for group in groups if place in group[0] or warp in group[1]]
+        groups = [group for group in groups if group not in alike]
+        groups.append([{place}.union(*(places for places, _ in alike)), {warp}.union(*(warps for _, warps in alike))])
+    return [[k for k in numbers if events[k].warp in warps] for _, warps in groups]
+
+
 def steps_of(events):
     """The events of a block in steps: lists of their numbers."""
+    has_phases = any(event.kind == "phase" for event in events)
+    if has_phases:
+        order(events)
     by_epoch = defaultdict(list)
     for k, event in enumerate(events):
         by_epoch[event.epoch].append(k)
     groups = []
-    for numbers in by_epoch.values():
-        barriers = [k for k in numbers if events[k].warp < 0]
-        groups += loops([k for k in numbers if events[k].warp >= 0], events) + [[k] for k in barriers]
-    slices = max(1, min(MOST_SLICES, MOST_STEPS // len(groups)))
+    for _, numbers in sorted(by_epoch.items()):
+        barriers = [k for k in numbers if events[k].warp == -1]
+        groups += (roles if has_phases else loops)([k for k in numbers if events[k].warp != -1], events) + [[k] for k in barriers]
+    slices = 1 if has_phases else max(1, min(MOST_SLICES, MOST_STEPS // len(groups)))
     return [part for group in groups for part in sliced(group, events, slices)]
 
 
@@ -86,12 +138,52 @@ def sliced(group, events, slices):
     return [parts[part] for part in sorted(parts)]
 
 
+def follow_moves(event, touched, launch):
+    """Notes what a copy by the TMA or a product touches; of shared memory what lies there now, [(place, held), ...]."""
+    if event.kind == "phase" or not event.moves:
+        return event.moves
+    places = {place for place, _ in event.moves}
+    words = defaultdict(set)
+    for _, held in event.moves:
+        if held and held[0] in launch.arrays:
+            words[held[0]].add(held[1])
+    action = {"bulk store": "store", "bulk add": "add", "wgmma": "multiply"}.get(event.kind, event.kind)
+    for name, found in words.items():
+        touched[name, action, event.warp] |= found
+    if event.kind == "bulk load":
+        return [(place, (UNDER_WAY, 0)) for place in places]
+    touched["", "shared load", event.warp] |= places
+    if event.kind == "wgmma" and len(places) > sum(map(len, words.values())):
+        touched["", "multiply", event.warp] |= {place for place, held in event.moves if not held or held[0] not in launch.arrays}
+    return []
+
+
 def step_of(events, numbers, launch, content):
-    touched, counts, changed, gone = defaultdict(set), defaultdict(int), {}, defaultdict(set)
+    touched, counts, changed, gone, sync = defaultdict(set), defaultdict(int), {}, defaultdict(set), defaultdict(set)
+
+    def change(place, new):
+        old = changed.get(place, content.get(place))
+        if old is not None and old != new and old[0] in launch.arrays:
+            gone[old[0]].add(old[1])
+        changed[place] = new
+
     for k in numbers:
         event = events[k]
         if not event.space:
-            counts[event.kind] += 1
+            if event.sync:
+                space, number, phase, size = event.sync
+                point = space, launch.mbarriers.index(number) if space == "mbarrier" else number, phase
+                if event.kind == "wait" and space != "bulk":
+                    size = int(launch.waiting.setdefault(point, set()) is None)
+                    if not size:
+                        launch.waiting[point].add(event.warp)
+                sync[event.kind, *point, size] |= {event.warp} if event.warp != -1 else launch.waiting.get(point) or set()
+                if event.kind == "phase":
+                    launch.waiting[point] = None
+            elif not event.moves:
+                counts[event.kind] += 1
+            for place, new in follow_moves(event, touched, launch):
+                change(place, new)
             continue
         wide = max(1, event.bytes // traces.WORD)
         at = {None if offset is None else offset // traces.WORD for offset in event.offsets} - {None}
@@ -111,10 +203,7 @@ def step_of(events, numbers, launch, content):
                 continue
         for place, held in zip(places, event.holds):
             for more in range(wide if place is not None and held is not None else 0):
-                new, old = (held[0], held[1] + more), changed.get(place + more, content.get(place + more))
-                if old is not None and old != new and old[0] in launch.arrays:
-                    gone[old[0]].add(old[1])
-                changed[place + more] = new
+                change(place + more, (held[0], held[1] + more))
     content.update(changed)
     came = defaultdict(set)
     for held in changed.values():
@@ -126,15 +215,16 @@ def step_of(events, numbers, launch, content):
     now = defaultdict(set)
     for place, held in changed.items():
         now[held[0]].add(place)
-    number = {name: k for k, (name, _, _) in enumerate(launch.shapes)}
+    number = {name: k for k, (name, _, _) in enumerate(launch.shapes)} | {UNDER_WAY: -2}
     columns = {name: wide for name, _, wide in launch.shapes}
-    return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}), "events": len(numbers),
+    return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}),
             "warps": traces.runs({events[k].warp for k in numbers} - {-1}),
             "touches": [[number[name], ACTIONS.index(action), traces.runs(warps), rectangles(words, columns[name])]
                         for (name, action, words), warps in together.items()],
             "content": [[number.get(name, -1), rectangles(places, BANKS)] for name, places in sorted(now.items())],
             "came": [[number[name], rectangles(words, columns[name])] for name, words in sorted(came.items())],
-            "gone": [[number[name], rectangles(words, columns[name])] for name, words in sorted(gone.items())], "counts": dict(counts)}
+            "gone": [[number[name], rectangles(words, columns[name])] for name, words in sorted(gone.items())], "counts": dict(counts),
+            "sync": [[*key[:4], traces.runs(warps), key[4]] for key, warps in sync.items()]}
 
 
 def shapes_of(launch, raw, shape):
@@ -143,8 +233,10 @@ def shapes_of(launch, raw, shape):
     for event in launch.events():
         if event.space == "global":
             last[event.array] = max([last[event.array], *(offset for offset in event.offsets if offset is not None)])
+        elif event.array and event.moves:
+            last[event.array] = max([last[event.array], *(traces.WORD * held[1] for _, held in event.moves if held[0] == event.array)])
     found = [["", -(-(raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]) // (BANKS * traces.WORD)), BANKS]]
-    for name in dict.fromkeys(event.array for event in launch.events() if event.space == "global"):
+    for name in last:
         row = shape["dim"] * shape["bytes"] // traces.WORD
         rows = shape.get({"rows": "seq", "keys": "seq_kv"}.get(MATRICES.get(name)))
         if not rows or last[name] >= rows * row * traces.WORD:  # a vector, or memory whose order is the kernel's own affair
@@ -154,32 +246,66 @@ def shapes_of(launch, raw, shape):
     return found
 
 
-def read(path, shape):
+def read(path, shape, folder=ROOT):
     made, sources = [], defaultdict(dict)
     raw_launches = json.loads(Path(path).read_text(encoding="utf-8"))["launches"]
     for raw, launch in zip(raw_launches, traces.read(path)):
         if not raw["blocks"] or not raw["blocks"][0]["events"]:
             continue
         events, blocks = launch.events(), raw["blocks"]
+        sites = list(dict.fromkeys((site["file"], site["line"], site["kind"], site["space"]) for site in raw["sites"]))
+        numbers = [sites.index((site["file"], site["line"], site["kind"], site["space"])) for site in raw["sites"]]
         for event, row in zip(events, blocks[0]["events"]):
-            event.site = row[0]
+            event.site = numbers[row[0]]
+            event.is_remote = event.warp == -2
+            event.warp = launch.warps if event.is_remote else event.warp
+        launch.mbarriers, launch.waiting = sorted({event.sync[1] for event in events if event.sync and event.sync[0] == "mbarrier"}), {}
         launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
         launch.shapes, content = shapes_of(launch, raw, shape), {}
         for site in raw["sites"]:
-            lines = (ROOT / site["file"]).read_text(encoding="utf-8").splitlines() if (ROOT / site["file"]).is_file() else []
+            source = next((place for place in (ROOT / site["file"], folder / site["file"]) if place.is_file()), None)
+            lines = source.read_text(encoding="utf-8").splitlines() if source else []
             for k in range(max(1, site["line"] - AROUND), min(len(lines), site["line"] + AROUND) + 1):
                 sources[site["file"]][k] = lines[k - 1]
-        made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes,
-                     "sites": [[site["file"], site["line"], site["kind"], site["space"]] for site in raw["sites"]],
+        made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
                      "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)]})
     return {"launches": made, "sources": sources}
 
 
 def shared(data):
-    """The same, each list of rectangles kept once in data["rectangles"] and named by its number: loops repeat themselves."""
+    """The same, each list of rectangles kept once in data["rectangles"], as "rows:columns;...", and named by its number: loops repeat
+    themselves. All runs have the same sources."""
     numbers = {}
-    for walk in data["masks"].values():
-        for step in (step for launch in walk["launches"] for step in launch["steps"]):
+    for run in data["masks"].values():
+        for step in (step for launch in run["launches"] for step in launch["steps"]):
             for found in (found for kind in ("touches", "content", "came", "gone") for found in step[kind]):
-                found[-1] = numbers.setdefault(json.dumps(found[-1]), len(numbers))
-    return data | {"rectangles": [json.loads(text) for text in numbers]}
+                found[-1] = numbers.setdefault(";".join(map(":".join, found[-1])), len(numbers))
+        for file, lines in run.pop("sources").items():
+            data.setdefault("sources", {}).setdefault(file, {}).update(lines)
+    return data | {"rectangles": [*numbers]}
+
+
+def write(file, page, masks):
+    data = shared({"page": page, "masks": masks})
+    file.write_text("window.WALK = " + json.dumps(data, separators=(",", ":")) + ";\n", encoding="utf-8")
+
+
+def shape_of(path):
+    """Of a run, from what its --json has written."""
+    said = json.loads(Path(path).read_text(encoding="utf-8").splitlines()[-1])
+    return {"seq": said["seq"], "seq_kv": said["seq_kv"], "dim": said["dim"], "bytes": 4 if said["dtype"] == "fp32" else 2}
+
+
+def main(folder, sources, *names):
+    shutil.copytree(ROOT / "book/explorers", folder, dirs_exist_ok=True)
+    (folder / "data").mkdir(exist_ok=True)
+    for name in names:
+        found = read(folder / f"{name}.trace", shape_of(folder / f"{names[0]}.json"), sources)
+        if not found["launches"]:
+            sys.exit(f"walk.py: the trace of {name} is empty")
+        write(folder / f"data/{name}.js", f"{folder.name}/beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
+    (folder / "data/steps.js").write_text(f"window.STEPS = {json.dumps([[name, 'your kernel' if name == 'yours' else name] for name in names])};\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

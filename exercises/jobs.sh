@@ -27,8 +27,28 @@ show_on_card() { # LABEL STEP OPTIONS...: its time and registers
         printf '  %s, %s: %.4g ms, registers per thread of its kernels: %s\n' "${BASH_REMATCH[1]}" "$1" "${BASH_REMATCH[2]}" "${registers:-not known}"
 }
 
-try_job() { # STEP [--against STEP] [--watch] [OPTIONS]
-    local step other='' watch='' file other_file label name before='' seen='' changed status alone=0
+# A page with the explorer of both kernels, from traces of their first blocks. The programs are step-cc's: of any kernel file.
+view_both() { # STEP FILE LABEL OTHER_FILE OPTIONS...
+    local folder=build/try name most command=(--batch 1 --heads 2 --dim 64 "${@:5}" --no-check --no-time)
+    most=$(sed -nE 's/.*\.most_queries = ([0-9]+).*/\1/p' "$2")
+    [[ ! $most ]] || command=(--seq-kv 128 "${command[@]}" --seq "$most") # of a step for few queries
+    local -A files=([yours]=$2 ["$3"]=$4)
+    rm -rf $folder && mkdir -p $folder
+    for name in "$3" yours; do
+        if ! build/sim/bin/step-cc "${files["$name"]}" -o "$folder/$name" >$folder/log 2>&1; then
+            say "  --view: no page, since this kernel does not compile: $name" && return
+        fi
+        say "$name ${command[*]}" >"$folder/$name.command"
+        "$folder/$name" "${command[@]}" --trace "$folder/$name.trace" --json "$folder/$name.json" >$folder/log 2>&1 ||
+            say "  --view: the page of this kernel ends where it failed: $name"
+    done
+    python3 -B book/walk.py $folder "${4%/*}" "$3" yours || { say '  --view: no page can be made of these traces' && return; }
+    say "  both step by step: file://$PWD/$folder/beside.html"
+    [[ ! ${DISPLAY-}${WAYLAND_DISPLAY-} ]] || ! have xdg-open || xdg-open "$folder/beside.html" >/dev/null 2>&1 || true
+}
+
+try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
+    local step other='' watch='' view='' file other_file label name before='' seen='' changed status alone=0
     local -a options=(--seq 128)
     choose_one "${1-}"
     step=${steps[0]} file=$(step_file "$step")
@@ -36,16 +56,21 @@ try_job() { # STEP [--against STEP] [--watch] [OPTIONS]
     [[ " $*" != *' --lengths'* || " $*" == *' --page-size'* ]] || options=() # lengths without pages are the size
     while (($# > 0)); do
         [[ $1 != --*=* ]] || set -- "${1%%=*}" "${1#*=}" "${@:2}"
-        [[ $1 =~ ^--(watch|against|causal|batch|heads|pass)$ ]] || alone=1 # who asks for a size or a variant gets that problem only
+        [[ $1 =~ ^--(watch|view|against|causal|batch|heads|pass)$ ]] || alone=1 # who asks for a size or a variant gets that problem only
         case $1 in
         --watch) watch=yes ;;
+        --view)
+            [[ -e book/walk.py ]] || die "$exit_usage" '--view: a handout has no explorer, it is of the whole book'
+            have python3 || die "$exit_missing" '--view needs python3'
+            view=yes
+            ;;
         --causal | --alibi) options+=("$1") ;;
         --against | --batch | --heads | --heads-kv | --seq | --seq-kv | --dim | --pass | --window | --softcap | --dropout | --rotary | --lengths | --page-size)
             (($# > 1)) || die "$exit_usage" "$1 needs a value"
             if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else options+=("$1" "$2"); fi
             shift
             ;;
-        *) die "$exit_usage" "try takes a step, --against STEP, --watch, sizes and variants, not \"$1\"" ;;
+        *) die "$exit_usage" "try takes a step, --against STEP, --watch, --view, sizes and variants, not \"$1\"" ;;
         esac
         shift
     done
@@ -81,6 +106,7 @@ try_job() { # STEP [--against STEP] [--watch] [OPTIONS]
                 [[ $label == committed ]] || show_on_card "$label" "$label" "${options[@]}"
                 show_on_card yours "$step" "${options[@]}"
             fi
+            [[ ! $view || $status == "$exit_usage" ]] || view_both "$step" "$file" "$label" "$other_file" "${options[@]}"
         fi
         [[ $watch ]] || return "$status"
         sleep 0.5

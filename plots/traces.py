@@ -32,6 +32,10 @@ class Request:
     to: list = ()  # of a copy: where the bytes go, from the start of shared memory
     place: str = ""  # file:line
     holds: list = ()  # of shared memory and of copies: per lane (array, element) of its first word
+    moves: list = ()  # of a copy by the TMA, a product, or a phase with which copies land: (word of shared memory, (array, element))
+    lane: int = None  # of what one thread does
+    under: int = 0  # of a copy by the TMA: the place of its mbarrier
+    sync: list = ()  # space, object, phase and bytes of what is no request and waits, arrives or is waited for
 
     def elements(self, lane=None):
         """The 4-byte elements of the array that a lane, or all of them, take, in lane order."""
@@ -51,7 +55,7 @@ class Request:
 class Launch:
     def __init__(self, fields):
         self.kernel, self.block, self.dynamic_bytes = fields["kernel"], fields["block"], fields["dynamic_shared_bytes"]
-        self.warps = self.block[0] * self.block[1] * self.block[2] // WARP
+        self.warps = -(-self.block[0] * self.block[1] * self.block[2] // WARP)
         self.blocks = {tuple(block["index"]): _events(fields, block["events"]) for block in fields["blocks"]}
 
     def events(self, block=None):
@@ -66,11 +70,15 @@ class Launch:
 
 def _events(fields, rows):
     starts = {array["name"]: array["offset"] for array in fields["shared_arrays"]}
-    found, content, previous = [], {}, {}
+    found, content, previous, under_way = [], {}, {}, {}
     for number, warp, epoch, *rest in rows:
         site = fields["sites"][number]
         if not rest:
             found.append(Request(warp, epoch, site["kind"]))
+            continue
+        if site["space"] not in ("global", "shared"):
+            found.append(Request(warp, epoch, site["kind"]))
+            _follow_others(found[-1], site["space"], rest, fields["arrays"], content, under_way)
             continue
         lanes = [each if isinstance(each, list) else [each] * WARP for each in rest[1:]]
         array = fields["arrays"][rest[0]]
@@ -93,7 +101,7 @@ def _follow(request, previous, content, start):
             request.holds = [content.get(place) for place in places]
             return
         request.holds = [word(COMPUTED, place) for place in places]
-        if previous and previous.kind == "load" and previous.space == "global":  # carried by registers
+        if previous and previous.kind == "load" and previous.space == "global" and previous.bytes >= request.bytes:  # by registers
             request.holds = [None if place is None else word(previous.array, offset) or ("zero", 0)
                              for place, offset in zip(places, previous.offsets)]
         elif previous and previous.kind == "load" and previous.offsets == request.offsets:
@@ -103,6 +111,23 @@ def _follow(request, previous, content, start):
     for place, held in zip(places, request.holds):
         for k in range(max(1, request.bytes // WORD) if held is not None else 0):
             content[place + WORD * k] = held[0], held[1] + k * (held[0] != "zero")
+
+
+def _follow_others(event, space, rest, arrays, content, under_way):
+    """The same of copies by the TMA, which land with a phase of their barrier, of products and of what is waited for."""
+    if len(rest) == 1:
+        *event.sync, event.lane = [space, *rest[0]]
+        if event.kind == "phase" and space == "mbarrier":
+            event.moves = under_way.pop(rest[0][0], [])
+            content.update((WORD * place, held) for place, held in event.moves)
+        return
+    array, flat, event.under, lane = rest
+    event.lane = lane if space == "bulk" else None
+    event.array = arrays[array] if array >= 0 else ""
+    event.moves = [((at + k) // WORD, content.get(at + k) if array < 0 else ("zero", 0) if offset is None else (event.array, (offset + k) // WORD))
+                   for at, size, offset in zip(flat[::3], flat[1::3], flat[2::3]) for k in range(0, size, WORD)]
+    if event.kind == "bulk load":
+        under_way.setdefault(event.under, []).extend(event.moves)
 
 
 @functools.lru_cache(maxsize=None)

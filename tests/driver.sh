@@ -2,7 +2,7 @@
 # driver.sh SIMT_NVCC: the compiler driver takes what nvcc takes, says what it cannot do with the line of source, and its
 # programs end with the right status.
 set -uo pipefail
-nvcc=$(realpath -s "${1:?usage: driver.sh SIMT_NVCC}")
+nvcc=$(realpath -s "${1:?usage: driver.sh SIMT_NVCC}") root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -66,6 +66,65 @@ check 'the meter' 0 'shared store' env SIMT_METER=1 ./program
 check 'the meter beside the source' 0 'kept[threadIdx.x] = FACTOR' env SIMT_METER=source ./program
 check 'the meter as JSON' 0 6 env SIMT_METER=meter.json ./program
 check 'the JSON' 0 'scale.cuh' grep -o 'include/scale.cuh' meter.json
+check 'a trace' 0 6 env SIMT_TRACE=trace.json ./program
+check 'its shared array' 0 '"kept"' grep -o '"kept"' trace.json
+check 'its block' 0 '"index":[0,0,0]' grep -o '"index":.0,0,0.' trace.json
+check 'a trace of other blocks' 0 6 env SIMT_TRACE=trace.json SIMT_TRACE_BLOCKS=7,9 ./program
+check 'which did not run' 0 '"blocks":[]' grep -o '"blocks":..' trace.json
+check 'a trace in spite of a fault' 3 'out of bounds' env SIMT_TRACE=trace.json ./program 96
+check 'that is whole' 0 ']}' tail -n 1 trace.json
+check 'blocks without a trace' 2 'SIMT_TRACE_BLOCKS=0: it must be' env SIMT_TRACE_BLOCKS=0 ./program
+check 'a list with no end' 2 'SIMT_TRACE_BLOCKS=0,: it must be' env SIMT_TRACE=trace.json SIMT_TRACE_BLOCKS=0, ./program
+check 'a trace that cannot be written' 2 'SIMT_TRACE=none/trace.json cannot be written' env SIMT_TRACE=none/trace.json ./program
+# A trace of what Hopper's instructions do: exactly these bytes, phases and threads, at the kernel's own lines.
+cat >hopper.cu <<'EOF'
+#include "hopper.cuh"
+__global__ void k(const float *x, float *y) {
+    __shared__ alignas(1024) __half tile[64 * 64];
+    __shared__ uint64_t full;
+    if (threadIdx.x == 0) mbarrier_init(&full, 1);
+    if (threadIdx.x == 0) fence_mbarrier_init();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, 8192);
+        bulk_load(tile, x + 64, 8192, &full);
+    }
+    mbarrier_wait(&full, 0);
+    float C[64 / 8][4] = {};
+    wgmma_fence();
+    wgmma<true>(__half(), C, swizzled_tile(tile, 0), swizzled_tile(tile, 0), true);
+    wgmma_commit();
+    wgmma_wait<0>();
+    named_barrier_sync(3, 128);
+    if (threadIdx.x == 70) {
+        bulk_reduce_add(y + 4, (float *)tile + 32, 256);
+        tma_commit();
+        tma_wait_read<0>();
+    }
+}
+int main() {
+    float *x, *y;
+    cudaMalloc(&x, 9000);
+    cudaMalloc(&y, 1024);
+    cudaMemset(x, 0, 9000);
+    cudaMemset(y, 0, 1024);
+    k<<<1, 128>>>(x, y);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+EOF
+check 'Hopper' 0 '' "$nvcc" -std=c++20 "-I$root/common/device" hopper.cu -o hopper
+check 'its trace' 0 '' env SIMT_TRACE=hopper.json ./hopper
+tile=$(sed -nE 's/.*"name":"tile","bytes":8192,"offset":([0-9]+).*/\1/p' hopper.json) full=$(sed -nE 's/.*"name":"full","bytes":8,"offset":([0-9]+).*/\1/p' hopper.json)
+check 'a bulk load, its place and its barrier' 0 ",0,1,0,[$tile,8192,256],$full,0]" cat hopper.json
+check 'a bulk reduction of lane 6' 0 ",2,3,1,[$((tile + 128)),256,16],0,6]" cat hopper.json
+check 'an arrival with bytes' 0 ",0,1,[$full,0,8192,0]]" cat hopper.json
+check 'a phase' 0 ",-1,1,[$full,0,0,0]]" cat hopper.json
+check 'a round of a named barrier' 0 ',-1,2,[3,0,0,0]]' cat hopper.json
+check '128 waits at each' 0 256 grep -cE ",[0-3],[12],.($full|3),0,0,[0-9]+..,?$" hopper.json
+for line in '10,"space":"bulk","kind":"bulk load"' '20,"space":"bulk","kind":"bulk add"' '9,"space":"mbarrier","kind":"arrive"' \
+    '12,"space":"mbarrier","kind":"wait"' '15,"space":"operand","kind":"wgmma"' '18,"space":"named","kind":"wait"'; do
+    check "line $line" 0 "{\"file\":\"hopper.cu\",\"line\":$line" cat hopper.json
+done
 check 'a wrong seed' 2 'SIMT_SHUFFLE_SEED=x' env SIMT_SHUFFLE_SEED=x ./program
 check 'a wrong number of devices' 2 'SIMT_DEVICES is "2x"' env SIMT_DEVICES=2x ./program
 for number in SIMT_DEVICES=0 SIMT_DEVICES=1.5 SIMT_THREADS=0 SIMT_THREADS=-1 SIMT_THREADS=9999999999 SIMT_THREADS=nan SIMT_WATCHDOG_SECONDS=-3; do

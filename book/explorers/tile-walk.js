@@ -1,11 +1,12 @@
 // Tile walk: replays the steps that walk.py made of a trace. window.STEPS lists the kernel files, window.WALK is one file's data,
-// {page, rectangles, masks: {none: {command, launches, sources}, causal: ...}}; window.state() says what is shown, for the tests.
+// {page, rectangles, sources, masks: {none: {command, launches}, causal: ...}}; window.state() says what is shown, for the tests.
 "use strict";
-const ACTIONS = ["load", "copy", "store", "add", "read from shared memory", "load", "store"];
-const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "store #", "add to #", "read # from shared memory"];
-const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE] = ACTIONS.keys();
+const ACTIONS = ["load", "copy", "store", "add", "read from shared memory", "load", "store", "copy by the TMA", "multiply"];
+const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "store #", "add to #", "read # from shared memory", "", "", "copy # to shared memory (TMA)",
+    "multiply # from shared memory (wgmma)"];
+const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, , MULTIPLY] = ACTIONS.keys();
 const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 }, WIDE = 128; // words of shared memory per line
-const NEVER = 0, LATER = 1, BEFORE = 2, HELD = 3, NOW = 4, WRITTEN = 5, COMPUTED = -1;
+const NEVER = 0, LATER = 1, BEFORE = 2, HELD = 3, NOW = 4, WRITTEN = 5, COMPUTED = -1, UNDER_WAY = -2, EMPTY = -3;
 const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [HELD]: "in shared memory", [BEFORE]: "touched before", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
 let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null;
 
@@ -19,7 +20,7 @@ const inWarp = (warps) => warp === "all" || spans(warps).some(([from, to]) => fr
 // What each word of each array is after step `at`: its state, and of shared memory whose words lie there.
 function compute() {
     const arrays = launch.arrays, cells = arrays.map(([, rows, columns]) => new Int8Array(rows * columns).fill(NEVER));
-    const holds = new Int16Array(cells[0].length).fill(-2), held = arrays.map(() => new Set());
+    const holds = new Int16Array(cells[0].length).fill(EMPTY), held = arrays.map(() => new Set());
     launch.steps.forEach((step, k) => {
         for (const [array, action, warps, rectangles] of step.touches) {
             const writes = [STORE, ADD, SHARED_STORE].includes(action);
@@ -47,7 +48,7 @@ function colours(hue, state) {
     const part = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
     return [part(0), part(8), part(4)];
 }
-const hueOf = (array) => array === COMPUTED ? 340 : HUES[launch.arrays[array][0]] ?? 60;
+const hueOf = (array) => array === COMPUTED ? 340 : array < 0 ? 60 : HUES[launch.arrays[array][0]] ?? 60;
 
 function paint(canvas, width, cellOf, count) {
     if (count === 0) return; // a kernel without shared memory
@@ -63,8 +64,8 @@ function draw() {
     launch.arrays.forEach(([name, rows, columns], array) => {
         const figure = figures.children[array], canvas = figure.querySelector("canvas"), cells = shown.cells[array];
         if (array === 0) {
-            paint(canvas, WIDE, (k) => cells[k] >= NOW ? colours(shown.holds[k] === -2 ? 60 : hueOf(shown.holds[k]), cells[k]) :
-                shown.holds[k] === -2 ? colours(0, LATER) : colours(hueOf(shown.holds[k]), HELD), cells.length);
+            paint(canvas, WIDE, (k) => cells[k] >= NOW ? colours(hueOf(shown.holds[k]), cells[k]) :
+                shown.holds[k] > UNDER_WAY ? colours(hueOf(shown.holds[k]), HELD) : colours(0, shown.holds[k] === EMPTY ? LATER : NEVER), cells.length);
             canvas.style.cssText = `width: 320px; height: ${Math.min(420, 2 * Math.ceil(cells.length / WIDE) + 2)}px`;
         } else {
             paint(canvas, columns, (k) => colours(hueOf(array), cells[k]), rows * columns);
@@ -73,30 +74,47 @@ function draw() {
     });
     byId("key").replaceChildren(...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) =>
         element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(210, +state)})` }), text)),
-        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(340, HELD)})` }), "computed by the block, in shared memory"));
+        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(340, HELD)})` }), "computed by the block, in shared memory"),
+        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(0, NEVER)})` }), "in shared memory: a copy by the TMA is under way"));
 }
 
 // "K (rows 64-127, columns 0-63)": the rows and columns between the first and the last of what is touched.
 function extent(array, lists) {
+    if (array === 0) return "what they have computed";
     const [rows, cols] = [0, 1].map((axis) => lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flat());
     const range = (found) => { const [from, to] = [Math.min(...found), Math.max(...found)]; return from === to ? from : `${from}-${to}`; };
     return `${launch.arrays[array][0]} (rows ${range(rows)}` + (launch.arrays[array][2] > 1 ? `, columns ${range(cols)})` : ")");
 }
+const named = (space, object) => ({ mbarrier: `mbarrier ${object}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
+function said([what, space, object, phase, , bytes]) {
+    if (space === "bulk") return `wait until the TMA has ${what === "wait" ? "finished" : "read shared memory for"} their stores`;
+    if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`);
+    return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "");
+}
+const warpsOf = () => Math.ceil(launch.block.reduce((a, b) => a * b) / 32);
 function sentence(step) {
-    if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${step.epoch + 1} of the block.`;
+    const [first] = step.sync;
+    if (step.warps === "" && first)
+        return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` It was waited for by ${/[-,]/.test(first[4]) ? "warps" : "warp"} ${first[4]}.` : "") +
+            (step.came.length ? ` Has arrived in shared memory: ${step.came.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ")}.` : "");
+    if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${launch.steps.slice(0, at + 1).filter(({ warps, sync }) => warps === "" && !sync.length).length} of the block.`;
     const byAction = new Map(), multiplies = Object.keys(step.counts).some((kind) => kind.includes("mma"));
     for (const [array, action, warps, rectangles] of step.touches) {
-        if (array === 0 || !inWarp(warps)) continue;
+        if (array === 0 && action !== MULTIPLY || !inWarp(warps)) continue;
         const found = byAction.get(action) || byAction.set(action, new Map()).get(action);
         found.set(array, [...(found.get(array) || []), rectangles]);
     }
-    const parts = [...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].map(([array, lists]) => extent(array, lists)).join(" and ")));
+    const synced = (wanted) => [...new Set(step.sync.filter((entry) => inWarp(entry[4]) && wanted(entry)).map(said))];
+    const parts = synced(([what, , , , , bytes]) => what !== "wait" && bytes); // bytes are announced before the copy
+    parts.push(...[...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].map(([array, lists]) => extent(array, lists)).join(" and "))));
     if (step.content.some(([array]) => array === COMPUTED)) parts.push("store what they have computed in shared memory");
     for (const [kind, count] of Object.entries(step.counts)) parts.push(`${kind} (${count} ${count === 1 ? "time" : "times"})`);
     if (step.touches.every(([array]) => array === 0) && !multiplies && step.touches.some(([, action, warps]) => action === SHARED_LOAD && inWarp(warps)))
         parts.push("read from shared memory");
     if (step.gone.length) parts.push(`overwrite in shared memory ${step.gone.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ")}`);
-    return (warp === "all" ? `Warps ${step.warps}: ` : inWarp(step.warps) ? `Warp ${warp}: ` : `Warp ${warp} takes no part; warps ${step.warps} do. `) + parts.join("; ") + ".";
+    parts.push(...synced(([what, , , , , bytes]) => what === "arrive" && !bytes), ...synced(([what]) => what.startsWith("wait")));
+    if (step.warps === String(warpsOf())) return `Another block of the cluster: ${parts.join("; ")}.`;
+    return (warp === "all" ? `${/[-,]/.test(step.warps) ? "Warps" : "Warp"} ${step.warps}: ` : inWarp(step.warps) ? `Warp ${warp}: ` : `Warp ${warp} takes no part; warps ${step.warps} do. `) + parts.join("; ") + ".";
 }
 
 function showSource(step) {
@@ -105,7 +123,7 @@ function showSource(step) {
     const parts = [];
     for (const [file, marked] of lines) {
         parts.push(`${file}\n`);
-        for (const [number, text] of Object.entries(run.sources[file] || {})) {
+        for (const [number, text] of Object.entries(walk.sources[file] || {})) {
             if (![...marked].some((line) => Math.abs(line - number) <= 5)) continue;
             const row = `${String(number).padStart(4)}  ${text}`;
             parts.push(marked.has(+number) ? element("mark", {}, row) : row, "\n");
@@ -128,6 +146,7 @@ function show() {
     const name = (array) => array === 0 ? "shared memory, lines of 32 banks" : launch.arrays[array][0];
     fillTable(byId("table"), [["what", "array", "warps", "rows", "columns"],
         ...step.touches.flatMap(([array, action, warps, rectangles]) => rectangles.map(([rows, cols]) => [ACTIONS[action], name(array), warps, rows, cols])),
+        ...step.sync.map(([what, space, object, phase, warps, bytes]) => [what, named(space, object) ?? "stores", warps, `phase ${phase}`, what === "wait" ? "" : `${bytes} bytes`]),
         ...step.came.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is now in shared memory", name(array), "", rows, cols])),
         ...step.gone.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is overwritten", name(array), "", rows, cols]))]);
     draw();
@@ -148,7 +167,7 @@ function play(on) {
 function chooseLaunch(index, where) {
     launch = run.launches[index] || run.launches[0];
     byId("launch").value = run.launches.indexOf(launch);
-    const warps = launch.block.reduce((a, b) => a * b) / 32;
+    const warps = warpsOf();
     options(byId("warp"), [["all", "all warps"], ...Array.from({ length: warps }, (_, k) => [k, `warp ${k}`])]);
     if (warp !== "all" && !(warp < warps)) warp = "all";
     byId("warp").value = warp;
@@ -171,8 +190,9 @@ function chooseRung(name, state = {}) {
     play(false);
     script.onload = () => {
         walk = window.WALK;
+        const lists = walk.rectangles.map((text) => text.split(";").map((each) => each.split(":")));
         for (const { launches } of Object.values(walk.masks)) for (const { steps } of launches) for (const step of steps) // kept once each
-            for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(walk.rectangles[found.pop()]);
+            for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(lists[found.pop()]);
         byId("rung").value = known[0];
         byId("page").href = "../" + walk.page;
         options(byId("mask"), Object.keys(walk.masks).map((mask) => [mask, mask === "none" ? "no mask" : mask]));
@@ -186,7 +206,8 @@ function chooseRung(name, state = {}) {
 }
 
 window.state = () => ({ step: byId("rung").value, mask: byId("mask").value, launch: run.launches.indexOf(launch), warp, at, steps: launch.steps.length, playing: timer !== null,
-    epoch: launch.steps[at].epoch, sites: launch.steps[at].sites.map((site) => launch.sites[site]), said: byId("said").textContent,
+    epoch: launch.steps[at].epoch, sites: launch.steps[at].sites.map((site) => launch.sites[site]), said: byId("said").textContent, sync: launch.steps[at].sync,
+    came: launch.steps[at].came.map(([array, rectangles]) => [launch.arrays[array][0], [...words(rectangles, launch.arrays[array][2])]]),
     touches: launch.steps[at].touches.filter(([, , warps]) => inWarp(warps)).map(([array, action, warps, rectangles]) =>
         [launch.arrays[array][0], action, warps, [...words(rectangles, launch.arrays[array][2])]]),
     cells: Object.fromEntries(launch.arrays.map(([name], array) => [name || "shared", [...shown.cells[array]]])),

@@ -179,7 +179,8 @@ def check_page_controls(browser):
 # ---- the tile walk --------------------------------------------------------------------------------------------------------
 
 WORD, WRITES = 4, ("store", "add", "shared store")
-ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store"]
+ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store", "bulk load", "multiply"]
+BULK = {"bulk load": "bulk load", "bulk store": "store", "bulk add": "add"}
 
 
 def spans(text):
@@ -187,7 +188,9 @@ def spans(text):
 
 
 def traced(programs, command):
-    """By launch the events that access memory: (epoch, site, array, action, warp, words); of shared memory the words of its array."""
+    """By launch the events that access memory: (epoch, site, array, action, warp, words); of shared memory the words of its array.
+    And {(space, object, phase): warps} that wait for it, {(mbarrier, phase): {array: words}} that land with it. Of a kernel that
+    has phases the epoch is (barriers of the block, waits of the warp since then)."""
     with tempfile.TemporaryDirectory() as folder:
         words = command.replace("FILE", f"{folder}/trace").split()
         subprocess.run([f"{programs}/{words[0]}", *words[1:]], check=True, capture_output=True)
@@ -195,8 +198,41 @@ def traced(programs, command):
     made = []
     for launch in launches:
         starts, found = {array["name"]: array["offset"] for array in launch["shared_arrays"]}, []
-        for number, warp, epoch, *rest in launch["blocks"][0]["events"]:
-            site = launch["sites"][number]
+        launch["waits"], launch["lands"], under_way = defaultdict(set), {}, defaultdict(lambda: defaultdict(set))
+        rows, barriers, lanes = launch["blocks"][0]["events"], 0, defaultdict(int)
+        sites = [launch["sites"][row[0]] for row in rows]
+        mbarriers = sorted({row[3][0] for row, site in zip(rows, sites) if site["space"] == "mbarrier"})
+        launch["has_phases"] = any(site["kind"] == "phase" for site in sites)
+        for site, (number, warp, epoch, *rest) in zip(sites, rows):
+            if warp == -2:
+                warp = launch["block"][0] * launch["block"][1] * launch["block"][2] // 32
+            if site["space"] == "block":
+                barriers += 1
+                lanes.clear()
+            if launch["has_phases"]:
+                taking = [lane for lane, at in enumerate(rest[1]) if at is not None] if site["space"] in ("global", "shared") and isinstance(rest[1], list) else range(32)
+                epoch = barriers, max(lanes[warp, lane] for lane in taking)
+            if len(rest) == 1:
+                thing, phase, _, lane = rest[0]
+                point = site["space"], mbarriers.index(thing) if site["space"] == "mbarrier" else thing, phase
+                if site["kind"] == "wait":
+                    launch["waits"][point].add(warp)
+                    lanes[warp, lane] += 1
+                if site["kind"] == "phase" and site["space"] == "mbarrier":
+                    launch["lands"][point[1:]] = {name: sorted(words) for name, words in under_way.pop(thing, {}).items()}
+                continue
+            if site["space"] in ("bulk", "operand"):
+                array, moves, barrier, lane = rest
+                if array >= 0:
+                    epoch, name = (barriers, lanes[warp, lane]), launch["arrays"][array]
+                    words = {(at + k) // WORD for _, size, at in zip(*[iter(moves)] * 3) if at is not None for k in range(0, size, WORD)}
+                    found.append((epoch, number, name, BULK[site["kind"]], warp, words, None))
+                    if site["kind"] == "bulk load":
+                        under_way[barrier][name] |= words
+                if site["kind"] != "bulk load":
+                    places = {(at + k) // WORD for at, size, _ in zip(*[iter(moves)] * 3) for k in range(0, size, WORD)}
+                    found.append((epoch, number, "shared", "shared load", warp, places, None))
+                continue
             if not rest:
                 continue
             array, offsets = launch["arrays"][rest[0]], rest[1] if isinstance(rest[1], list) else [rest[1]]
@@ -228,7 +264,9 @@ def held_after(launch, events, epoch):
 def compare_walk(browser, launch, events, by_copies):
     """Goes through all steps of what is shown by the button Next; compares with the trace by epoch, sites, array, action and warp."""
     browser.element("first").click()
-    shown, sites_of, previous, before = defaultdict(set), {}, None, None
+    shown, sites_of, before = defaultdict(set), {}, None
+    barriers, waits, waited, landed = 0, defaultdict(int), defaultdict(set), {}
+    numbers_of = lambda warps: [warp for span in spans(warps) for warp in span]
     state = browser.js("return window.state()")
     for at in range(state["steps"]):
         if at:
@@ -239,24 +277,40 @@ def compare_walk(browser, launch, events, by_copies):
         numbers = tuple(k for k, site in enumerate(launch["sites"]) if [site["file"], site["line"], site["kind"], site["space"]] in state["sites"])
         same(f"{what}: the lines that are marked", sorted(set(state["marked"])), sorted({site[1] for site in state["sites"] if site[1]}))
         for array, action, warps, words in state["touches"]:
-            if ACTIONS[action] != "use":
-                for warp in (warp for span in spans(warps) for warp in span):
-                    shown[state["epoch"], array or "shared", ACTIONS[action], warp].update(words)
+            if ACTIONS[action] not in ("use", "multiply"):
+                for warp in numbers_of(warps):
+                    epoch = (barriers, waits[warp]) if launch["has_phases"] else state["epoch"]
+                    shown[epoch, array or "shared", ACTIONS[action], warp].update(words)
             cells = state["cells"][array or "shared"]
             if any(cells[word] < 4 for word in words):
                 wrong(f"{what}: words that it touches are not drawn as touched")
         sites_of[at] = numbers
+        for kind, space, thing, phase, warps, _ in state["sync"]:
+            if kind == "wait":
+                waited[space, thing, phase].update(numbers_of(warps))
+                for warp in numbers_of(warps):
+                    waits[warp] += 1
+            if kind == "phase" and space == "mbarrier":
+                landed[thing, phase] = {name: sorted(words) for name, words in state["came"]}
+                for name, words in state["came"]:
+                    if not set(words) <= set(state["held"][name]):
+                        wrong(f"{what}: what has arrived is not drawn in shared memory")
+        if any(space == "block" for _, _, _, space in state["sites"]):
+            barriers += 1
+            waits.clear()
         if by_copies and before is not None and state["epoch"] != before["epoch"]:
             for array, words in held_after(launch, events, before["epoch"]).items():
                 same(f"{what}: what shared memory held of {array} before", before["held"][array], sorted(words))
         before = state
+    same(f"{state['step']}: who waits for what", waited, launch["waits"])
+    same(f"{state['step']}: what lands with which phase", landed, launch["lands"])
     expected = defaultdict(set)
     for epoch, number, array, action, warp, words, _ in events:
         expected[epoch, array, action, warp] |= words
     for key in sorted(shown.keys() | expected.keys()):
         if shown[key] != expected[key]:
             odd = sorted(shown[key] ^ expected[key])
-            wrong(f"{state['step']}: barrier {key[0]}, {key[2]} of {key[1]} by warp {key[3]}: words {odd[:8]} differ from the trace")
+            wrong(f"{state['step']}: behind barrier {key[0]}, {key[2]} of {key[1]} by warp {key[3]}: words {odd[:8]} differ from the trace")
 
 
 def check_walk(browser, programs, step):
@@ -301,15 +355,16 @@ def check_walk_controls(browser, step, mask, keys):
         same(f"{step}: paused", state()["playing"], False)
         browser.element("first").click()
     everybody = state()
-    # A step that loads or copies: one warp's part is less than all, and only this warp's.
-    number = next((k for k in range(last + 1) if go(browser, k) and any(t[1] < 2 for t in state()["touches"])), 0)
+    # A step in which warps do not all touch the same: one warp's part is less than all, and only this warp's.
+    number = next((k for k in range(last + 1) if go(browser, k) and len({t[2] for t in state()["touches"]}) > 1), 0)
     everybody = go(browser, number) and state()
-    browser.choose("warp", "1")
+    one = str(spans(everybody["touches"][-1][2])[0][0])
+    browser.choose("warp", one)
     alone = state()
-    if not all(any(1 in span for span in spans(touch[2])) for touch in alone["touches"]) or len(alone["touches"]) >= len(everybody["touches"]) > 1:
-        wrong(f"{step}: the choice of warp 1 has no effect")
-    if "1" not in alone["said"].split(":")[0]:
-        wrong(f"{step}: the sentence does not name warp 1: {alone['said']}")
+    if not all(any(int(one) in span for span in spans(touch[2])) for touch in alone["touches"]) or len(alone["touches"]) >= len(everybody["touches"]):
+        wrong(f"{step}: the choice of warp {one} has no effect")
+    if alone["said"].split(":")[0] != f"Warp {one}":
+        wrong(f"{step}: the sentence does not name warp {one}: {alone['said']}")
     browser.choose("warp", "all")
     same(f"{step}: all warps again", state()["touches"], everybody["touches"])
     if browser.js("return document.querySelectorAll('#table tbody tr').length") < len(everybody["touches"]):
@@ -667,7 +722,8 @@ def main():
     parser.add_argument("site", type=Path)
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
-    parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
+    parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd,12a_wgmma,12c_pingpong,12x_cluster,"
+                        "12_hopper_fwd,13a_products,13_hopper_bwd")
     parser.add_argument("--others", default="warp-map,fragments,example,ladder")
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]

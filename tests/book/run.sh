@@ -20,9 +20,26 @@ browser() { /usr/bin/python3 -B $here/browser.py "$1" "$programs" "${@:2}"; }
 browser "$site"
 case $? in 0) ;; 77) exit $((status ? 1 : 77)) ;; *) exit 1 ;; esac
 
-# ---- each fault by itself in a copy of the site ----
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+# ---- a trace of the reader's own ----
+cp -r "$site" "$work/own"
+cp tests/constructs/shared_dynamic.cu "$work/my kernel.cu"
+nvcc=$(realpath -s "$programs/simt-nvcc") root=$PWD
+if ! (cd "$work" && "$nvcc" "-I$root/tests/constructs" 'my kernel.cu' -o mine && SIMT_TRACE=mine.json ./mine) >"$work/log" 2>&1; then cat "$work/log" && status=1; fi
+own() { "$python" -B book/build.py --out "$work/own" --sources "$work" --trace "$1" 2>&1; }
+if ! own "$work/mine.json" || ! grep -q '"my kernel.cu":{"[0-9]*":"' "$work/own/explorers/data/your_trace.js"; then
+    echo "the trace of a reader's own program is not shown with its source" && status=1
+fi
+browser "$work/own" --pages 'explorers/tile-walk.html' --others '' --walks '' || status=1
+for wrong in '{}' '{"launches":[]}' '{"launches":[{' ''; do
+    printf '%s' "$wrong" >"$work/wrong.json"
+    said=$(own "$work/wrong.json")
+    if [[ $? != 2 || $(wc -l <<<"$said") != 1 || $said != *'is no trace of the simulated device'* ]]; then echo "a wrong trace, $wrong: $said" && status=1; fi
+done
+
+# ---- each fault by itself in a copy of the site ----
 must_fail() { # WHAT SAID FILE SED COMMAND...: with FILE so edited the command fails and says SAID
     local said
     rm -rf "$work/site" && cp -r "$site" "$work/site"
@@ -48,7 +65,11 @@ must_fail 'a request outside' 'it asks for' $page 's|</body>|<img alt="x" src="h
 must_fail 'a page that is too wide' 'wider than the window' $page 's|</main>|<div style="width: 500px; height: 1px"></div></main>|' "${pages[@]}"
 must_fail 'pale text' 'contrast' _static/site.css 's/--text: #1d2129/--text: #888/' "${pages[@]}"
 must_fail 'a button without a name' 'no name' $page 's|</main>|<button></button></main>|' "${pages[@]}"
-must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"rectangles":\[\[\["[0-9,-]+"/"rectangles":[[["5"/' "${walks[@]}"
+must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"rectangles":\["[0-9,-]+:/"rectangles":["5:/' "${walks[@]}"
+hopper=(browser "$work/site" --others '' --pages '' --walks 12a_wgmma)
+must_fail 'a copy by the TMA' 'differ from the trace' explorers/data/12a_wgmma.js 's/"rectangles":\["[0-9,-]+:/"rectangles":["5:/' "${hopper[@]}"
+must_fail 'who waits' 'who waits for what' explorers/data/12a_wgmma.js 's/\["wait","mbarrier",0,0,"0-3"/["wait","mbarrier",0,0,"0-2"/' "${hopper[@]}"
+must_fail 'a phase' 'what lands with which phase' explorers/data/12a_wgmma.js 's/\["phase","mbarrier",1,1,/["phase","mbarrier",1,0,/' "${hopper[@]}"
 must_fail 'a wrong bank' 'differ from the meter' explorers/requests.js 's/depth\[word % BANKS\]/depth[word % 31]/' "${other[@]}" warp-map
 must_fail 'a wrong lane of a fragment' 'fragments: the tables' explorers/data/fragments.js 's/"held":\[0,1,128/"held":[2,1,128/' "${other[@]}" fragments
 must_fail 'a wrong register' 'lane, register, half' explorers/fragments.js 's/register = Math.floor\(mine % places/register = Math.floor((mine + 2) % places/' "${other[@]}" fragments

@@ -28,7 +28,7 @@ run start
 check 'start lists all tasks'
 for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
     'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
-    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try 10 --dim 33' 'try 06 --window 64,0' 'try 15a --window 5' 'try 15a --pass both' 'try 15a --rotary halved' \
+    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try --view' 'try 05 --view stray' 'try 05 --view=yes' 'try 10 --dim 33' 'try 06 --window 64,0' 'try 15a --window 5' 'try 15a --pass both' 'try 15a --rotary halved' \
     'try 14 --lengths 40,33' 'try 01 --page-size 16' 'try 01 --seq 9999999' 'try 01 --softcap' 'try 01 --print' 'handout' "handout $work/none" "handout $work/none 77" \
     "handout $work/none b01" "handout $work/none 01 x" "handout $work/copy 01"; do
     read -ra words <<<"$arguments"
@@ -89,14 +89,33 @@ SECONDS=0
 run try 05
 ((status == 0)) && grep -q 'committed' "$work/out" && grep -qE 'of bank conflicts +0 +[0-9]+' "$work/out"
 check "try 05 after an edit: bank conflicts, in $SECONDS s"
+# shellcheck disable=SC2016 # of the script that is written
+mkdir "$work/desktop" && printf '#!/bin/sh\necho "$*" >%q\n' "$work/opened" >"$work/desktop/xdg-open" && chmod +x "$work/desktop/xdg-open"
+shows() { # what it has printed and made: both kernels, each with a walk of its own
+    ((status == $1)) && grep -q 'step by step: file:///.*/build/try/beside.html$' "$work/out" && grep -q '"committed".*"yours"' build/try/data/steps.js &&
+        grep -q '"kernel":"fa2_forward<64>"' build/try/data/committed.js && grep -q '"kernel":"fa2_forward<64>"' build/try/data/yours.js &&
+        ! cmp -s build/try/data/committed.js build/try/data/yours.js
+}
+DISPLAY='' WAYLAND_DISPLAY='' PATH="$work/desktop:$PATH" run try 05 --view
+shows 0 && grep -qE 'of bank conflicts +0 +[0-9]+' "$work/out" && [[ ! -e $work/opened ]]
+check 'try 05 --view: a page of both kernels, its path where there is no desktop'
+DISPLAY=:0 PATH="$work/desktop:$PATH" run try 05 --view --seq 64
+shows 0 && [[ $(cat "$work/opened") == build/try/beside.html ]] && grep -q '^yours .* --seq 64 ' build/try/yours.command
+check 'try 05 --view --seq 64: it is opened on a desktop'
 sed -i '0,/__syncthreads();/s//(void)0;/' steps/05_fa2_fwd/fa2_fwd.cu
 run try 05
 ((status == 3)) && grep -qi 'race' "$work/out"
 check "try 05 with a barrier removed: a race; exit status $status"
+run try 05 --view
+shows 3 && grep -q 'ends where it failed: yours' "$work/out"
+check 'try 05 --view with a race: up to the race'
 sed -i 's/float m_new = /float m_new = = /' steps/05_fa2_fwd/fa2_fwd.cu
 run try 05
 ((status == 1)) && grep -qE 'fa2_fwd.cu:[0-9]+:.*error' "$work/out" && [[ $(wc -l <"$work/out") -lt 20 ]]
 check "try 05 with a wrong edit: the error and its line; exit status $status"
+run try 05 --view
+((status == 1)) && grep -q 'no page, since this kernel does not compile: yours' "$work/out" && [[ ! -e build/try/beside.html ]]
+check 'try 05 --view with a wrong edit: no page, and it says why'
 sed -i 's/softmax(S_reg/softmaks(S_reg/' steps/14_decode/decode.cu
 run try 14
 ((status == 1)) && grep -qE '^ *result +right +no build$' "$work/out" && grep -q softmaks "$work/out"

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "api.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +32,36 @@ static void print_meter(void) {
     free(json);
 }
 
+static FILE *trace; /* SIMT_TRACE, or NULL */
+
+static void finish_trace(void) {
+    simt_trace_stop();
+    if (trace != NULL && fclose(trace) == 0) return;
+    perror(getenv("SIMT_TRACE"));
+    _exit(EXIT_FAULT);
+}
+
+static void start_trace(const char *name, const char *blocks) {
+    if (name != NULL && *name == '\0') name = NULL;
+    if (blocks != NULL && (name == NULL || !simt_trace_start(NULL, blocks))) {
+        fprintf(stderr, "simulated device: SIMT_TRACE_BLOCKS=%s: it must be at most 64 blocks, as 0,3, beside SIMT_TRACE\n",
+                blocks);
+        exit(2);
+    }
+    if (name == NULL) return;
+    trace = fopen(name, "w");
+    if (trace != NULL) {
+        simt_trace_start(trace, blocks);
+        return;
+    }
+    fprintf(stderr, "simulated device: SIMT_TRACE=%s cannot be written: %s\n", name, strerror(errno));
+    exit(2);
+}
+
 /* The last thing before the program ends: whatever status it chose, a fault is told. */
 static void at_exit(void) {
     if (meter != NULL) print_meter();
+    if (trace != NULL) finish_trace();
     simt_list_warnings();
     bool ignored = api_tell_ignored();
     if (simt_fault_count() == 0 && !api_launch_untold && !(ignored && simt_strict)) return;
@@ -43,6 +71,7 @@ static void at_exit(void) {
 
 /* An assert() of the program's own that an error of the device made fail. */
 static void on_abort(int number) {
+    if (trace != NULL) finish_trace();
     if (simt_fault_count() > 0) _exit(EXIT_FAULT);
     signal(number, SIG_DFL);
     raise(number);
@@ -71,4 +100,5 @@ static __attribute__((constructor)) void start(void) {
     if (meter != NULL && (*meter == '\0' || strcmp(meter, "0") == 0)) meter = NULL;
     unsigned every = number_from("SIMT_METER_BLOCKS");
     if (meter != NULL) simt_meter_start(every > 0 ? every : 1);
+    start_trace(getenv("SIMT_TRACE"), getenv("SIMT_TRACE_BLOCKS"));
 }

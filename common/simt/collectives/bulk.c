@@ -6,8 +6,8 @@
 
 #include "collectives.h"
 #include "device_memory.h"
+#include "events.h"
 #include "hooks.h"
-#include "meter.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -80,6 +80,7 @@ static struct tensor_copy copy_of_bytes(const char *what, uintptr_t global, size
 static void issue_load(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
     const struct async_work *work = simt_worker->async.work;
     const struct transaction *barrier = &work->transactions[copy->barrier];
+    event_unit(offset, global, inside);
     judge_global(copy, global, inside, ACCESS_COPY);
     async_judge_write(simt_worker->async.shadow->scratch, offset, (unsigned)copy->barrier, barrier->phases + 1,
                       copy->map.swizzle, copy->pc);
@@ -100,7 +101,7 @@ static void load(struct tensor_copy *copy, const char *what, size_t barrier_addr
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_load);
     tile_written(copy);
-    meter_tensor(simt_worker, TENSOR_LOAD, tensor_copy_sectors(copy, true));
+    event_tensor_copy(TENSOR_LOAD, tensor_copy_sectors(copy, true), copy->map.address, (unsigned)barrier->offset, copy->pc);
     transaction_load(copy);
 }
 
@@ -169,6 +170,7 @@ static void mark_landed(const struct tensor_copy *copy, size_t offset, uintptr_t
 }
 
 static void issue_store(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
+    event_unit(offset, global, inside);
     enum async_reader what = copy->map.rank > 0 ? TENSOR_BOX : copy->adds ? BULK_REDUCTION : BULK_STORE;
     async_judge_read(simt_worker->async.shadow->scratch, offset, copy->reader, copy->map.swizzle, what, copy->pc);
     judge_global(copy, global, inside, copy->adds ? ACCESS_ATOMIC : ACCESS_WRITE);
@@ -182,7 +184,8 @@ static void store(struct tensor_copy *copy) {
     copy->reader = WARP_READERS + (unsigned)(thread - work->store_threads);
     async_row_of_thread(simt_worker, simt_self);
     tensor_copy_each(copy, issue_store);
-    meter_tensor(simt_worker, copy->adds ? TENSOR_REDUCTION : TENSOR_STORE, tensor_copy_sectors(copy, false));
+    event_tensor_copy(copy->adds ? TENSOR_REDUCTION : TENSOR_STORE, tensor_copy_sectors(copy, false), copy->map.address, 0,
+                      copy->pc);
     if (async_is_early()) tensor_copy_store(copy);
     tensor_copy_add(&work->stores, &work->store_count, &work->store_room, copy);
 }
@@ -236,9 +239,11 @@ static void land_stores(struct async_work *work, const struct thread *issuer, un
  * kernel. */
 void simt_bulk_wait(unsigned groups, int read_only) {
     struct async_work *work = async_work_of(simt_worker);
-    struct store_thread *thread = store_thread_of(work, __builtin_return_address(0));
+    const void *pc = __builtin_return_address(0);
+    struct store_thread *thread = store_thread_of(work, pc);
     unsigned reader = WARP_READERS + (unsigned)(thread - work->store_threads);
     unsigned pending = groups < thread->committed ? groups : thread->committed, done = thread->committed - pending;
+    event_sync("bulk", read_only ? "wait until read" : "wait", 0, done, 0, pc);
     for (unsigned i = 0; i < work->store_count && read_only; i++)
         if (work->stores[i].issuer == simt_self && work->stores[i].group < done) tensor_copy_take(&work->stores[i]);
     if (!read_only) land_stores(work, simt_self, done);

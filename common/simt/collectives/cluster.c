@@ -73,8 +73,7 @@ static void try_to_end(struct worker *worker, const struct thread *last) {
     memcpy(work->cluster_over, work->cluster_row, work->width * sizeof *work->cluster_row);
     FOR_EACH_BLOCK (of, worker) {
         of->cluster.arrived = 0;
-        of->cluster.round++;
-        event_phase_ended(of, last);
+        event_phase_ended(of, last, "cluster", 0, (unsigned)of->cluster.round++, last->last_pc);
     }
 }
 
@@ -105,6 +104,7 @@ void simt_cluster_arrive(const char *file, int line) {
     self->at_cluster = true;
     self->cluster_round = simt_worker->cluster.round;
     async_release(simt_worker, self, rows_of(simt_worker)->cluster_row);
+    event_sync("cluster", "arrive", 0, (unsigned)self->cluster_round, 0, self->last_pc);
     simt_worker->cluster.arrived++;
     try_to_end(simt_worker, self);
 }
@@ -117,6 +117,7 @@ void simt_cluster_wait(const char *file, int line) {
         simt_fail(NULL, cudaErrorLaunchFailure,
                   "%s:%d: barrier.cluster.wait: this thread has not arrived: barrier.cluster.arrive must come first", file,
                   line);
+    event_sync("cluster", "wait", 0, (unsigned)self->cluster_round, 0, self->last_pc);
     simt_wait_until(&over, self, file, line);
     self->at_cluster = false;
     async_acquire(simt_worker, self, rows_of(simt_worker)->cluster_over);

@@ -39,9 +39,11 @@ void mbarrier_init(void *address, unsigned expected, const void *pc) {
 
 void simt_mbarrier_init(void *address, unsigned expected) { mbarrier_init(address, expected, __builtin_return_address(0)); }
 
+static unsigned place_of(const struct mbarrier *barrier) { return (unsigned)shared_offset_of(simt_worker, (uintptr_t)barrier); }
+
 static void end_phase(struct mbarrier *barrier) {
     async_copies_arrive(simt_worker, barrier, barrier->phase);
-    event_phase_ended(simt_worker, simt_self);
+    event_phase_ended(simt_worker, simt_self, "mbarrier", place_of(barrier), barrier->phase, simt_self->last_pc);
     if (simt_worker->async.on) async_meet_all(simt_worker);
     barrier->phase++;
     barrier->pending = barrier->expected;
@@ -57,6 +59,7 @@ unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const cha
                   "%s: %u arrivals, but the phase waits for %u of %u only: do more threads arrive than init() was told?", what,
                   count, barrier->pending, barrier->expected);
     unsigned phase = barrier->phase;
+    event_sync("mbarrier", "arrive", place_of(barrier), phase, 0, pc);
     if (drop) barrier->expected--;
     barrier->pending -= count;
     if (barrier->pending == 0) end_phase(barrier);
@@ -90,6 +93,8 @@ unsigned simt_mbarrier_phase(void *address) {
 
 void simt_mbarrier_wait(void *address, unsigned phase, const char *file, int line) {
     static const struct simt_condition over = {"barrier::wait()", phase_is_over, NULL};
-    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, over.name, __builtin_return_address(0)), phase};
+    const void *pc = __builtin_return_address(0);
+    struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, over.name, pc), phase};
+    event_sync("mbarrier", "wait", place_of(of.barrier), phase, 0, pc);
     simt_wait_until(&over, &of, file, line);
 }

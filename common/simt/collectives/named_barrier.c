@@ -50,13 +50,13 @@ void simt_named_barrier(int id, int threads, int waits, const char *file, int li
     simt_furthest = 0;
     if (barrier->arrived == 0) barrier->first = simt_self->place;
     barrier->threads = threads;
+    event_sync("named", waits ? "wait" : "arrive", (unsigned)id, (unsigned)barrier->round, 0, pc);
     async_release(simt_worker, simt_self, barrier->row);
     struct round round = {barrier, barrier->round, id};
     if (++barrier->arrived == threads) {
         memcpy(barrier->over, barrier->row, work->width * sizeof *barrier->over);
         barrier->arrived = 0;
-        barrier->round++;
-        event_phase_ended(simt_worker, simt_self);
+        event_phase_ended(simt_worker, simt_self, "named", (unsigned)id, (unsigned)barrier->round++, pc);
     }
     if (!waits) return;
     simt_wait_until(&over, &round, file, line);

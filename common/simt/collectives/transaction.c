@@ -93,7 +93,8 @@ static void end_phase(struct transaction *barrier) {
         if (barrier->arriving[i] > barrier->over[i]) barrier->over[i] = barrier->arriving[i];
     unsigned column = phase_column(simt_worker->async.shadow, (unsigned)transaction_number(barrier));
     barrier->over[column] = ++barrier->phases;
-    event_phase_ended(simt_worker, barrier->last);
+    event_phase_ended(simt_worker, barrier->last, "mbarrier", (unsigned)barrier->offset,
+                      barrier->phases - 1 - barrier->first_phase, barrier->last_pc);
     word->phase++;
     word->pending = word->expected;
 }
@@ -179,6 +180,8 @@ void transaction_arrive(size_t address, unsigned count, unsigned bytes, const ch
     if (barrier->bytes > MOST_BYTES)
         simt_fail(pc, cudaErrorLaunchFailure, "%s: %" PRId64 " bytes are announced to one phase: at most %d are possible", what,
                   barrier->bytes, MOST_BYTES);
+    event_sync("mbarrier", count > 0 ? "arrive" : "expect", (unsigned)barrier->offset, barrier->phases - barrier->first_phase,
+               bytes, pc);
     if (count == 0) return;
     async_release(simt_worker, simt_self, barrier->arriving);
     barrier->last = simt_self;
@@ -246,7 +249,10 @@ void simt_transaction_wait(size_t address, unsigned parity, const char *file, in
     struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, over.name, pc);
     struct wait wait = {transaction_of(address, over.name, pc), word->phase};
     judge_lateness(wait.barrier, parity & 1, pc);
-    if ((word->phase & 1) == (parity & 1)) simt_wait_until(&over, &wait, file, line);
+    bool is_over_now = (word->phase & 1) != (parity & 1);
+    event_sync("mbarrier", "wait", (unsigned)wait.barrier->offset,
+               wait.barrier->phases - wait.barrier->first_phase - is_over_now, 0, pc);
+    if (!is_over_now) simt_wait_until(&over, &wait, file, line);
     async_acquire(simt_worker, simt_self, wait.barrier->over);
     simt_self->waited.pc = pc;
     simt_self->waited.barrier = transaction_number(wait.barrier);

@@ -19,6 +19,7 @@
 #include "async_work.h"
 #include "collectives.h"
 #include "device_memory.h"
+#include "events.h"
 #include "hooks.h"
 #include "meter.h"
 #include "report.h"
@@ -120,6 +121,7 @@ static void judge_matrix(const struct thread *first_lane, const struct layout *l
                           "wgmma: by its descriptor element (%u,%u) of %c lies at %#x of shared memory, in no array: are its "
                           "offsets (leading %u, stride %u bytes) in units of 16 bytes?",
                           name == 'A' ? i : k, name == 'A' ? k : i, name, address, l->leading, l->stride);
+            event_unit(address, 0, 0xffff);
             async_judge_read(row, address, reader, l->span / 16, name == 'A' ? PRODUCT_A : PRODUCT_B, pc);
         }
 }
@@ -186,7 +188,7 @@ static void issue(const struct simt_lanes *lanes) {
     if (!product.from_registers) judge_matrix(first, &A, warp % WARPGROUP * ROWS, ROWS, 'A', product.pc);
     judge_matrix(first, &B, 0, (uint32_t)product.N, 'B', product.pc);
     /* A warpgroup reads 128 bytes of a matrix in each wavefront: 64 rows of A, N columns of B, of 32 bytes each. */
-    if (warp % WARPGROUP == 0) meter_product(simt_worker, (product.from_registers ? 0 : 16) + (unsigned)product.N / 4);
+    event_product(warp % WARPGROUP == 0 ? (product.from_registers ? 0 : 16) + (unsigned)product.N / 4 : 0, first, product.pc);
     product.group = products->committed;
     products->issued++;
     products->pc = product.pc;

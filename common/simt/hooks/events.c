@@ -39,7 +39,27 @@ void event_barrier(struct worker *worker, const struct thread *last) {
     count(worker, -1, &last->place);
 }
 
-void event_phase_ended(struct worker *worker, const struct thread *last) { shadow_barrier(worker, last); }
+void event_phase_ended(struct worker *worker, const struct thread *last, const char *space, unsigned object, unsigned phase,
+                       const void *pc) {
+    shadow_barrier(worker, last);
+    if (worker->meter.watched) trace_sync(worker, NULL, (struct sync){space, "phase", object, phase, 0, pc});
+}
+
+/* What the running thread has accessed stands in the trace before what it does now, as requests of one lane. A meter would count them. */
+static void trace_accesses(struct worker *worker) {
+    unsigned lane = simt_self->linear % WARP_SIZE;
+    if (simt_self->home == worker && !worker->meter.counted) meter_lanes(worker, simt_self - lane, 1u << lane);
+}
+
+void event_sync(const char *space, const char *what, unsigned object, unsigned phase, int64_t bytes, const void *pc) {
+    if (!simt_worker->meter.watched) return;
+    trace_accesses(simt_worker);
+    trace_sync(simt_worker, simt_self, (struct sync){space, what, object, phase, bytes, pc});
+}
+
+void event_unit(size_t shared, uintptr_t global, uint64_t inside) {
+    if (simt_worker->meter.watched) trace_unit(simt_worker, (uint32_t)shared, global, inside);
+}
 
 void event_lanes_met(struct worker *worker, struct thread *first_lane, unsigned lanes, bool orders, int times) {
     if (orders) shadow_collective(&worker->warps[first_lane->linear / WARP_SIZE], first_lane, lanes);
@@ -67,6 +87,20 @@ void event_copy_issued(struct worker *worker, const void *from, void *to, size_t
 void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses) {
     shadow_pending(worker, shared_offset_of(worker, (uintptr_t)to), bytes, false);
     if (worker->meter.counted) meter_copy_landed(worker, accesses);
+}
+
+void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors, uintptr_t base, unsigned barrier, const void *pc) {
+    static const char *const names[] = {
+        [TENSOR_LOAD] = "bulk load", [TENSOR_STORE] = "bulk store", [TENSOR_REDUCTION] = "bulk add"};
+    meter_tensor(simt_worker, kind, sectors);
+    if (!simt_worker->meter.watched) return;
+    trace_accesses(simt_worker);
+    trace_units(simt_worker, simt_self, (struct sync){"bulk", names[kind], barrier, 0, 0, pc}, base);
+}
+
+void event_product(unsigned wavefronts, const struct thread *first_lane, const void *pc) {
+    if (wavefronts > 0) meter_product(simt_worker, wavefronts);
+    if (simt_worker->meter.watched) trace_units(simt_worker, first_lane, (struct sync){"operand", "wgmma", 0, 0, 0, pc}, 0);
 }
 
 void event_launch_ended(struct launch *launch) {

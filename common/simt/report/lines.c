@@ -118,9 +118,12 @@ static bool find_calls(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files,
     return false;
 }
 
-/* The innermost source line in the kernel's own source: the line of the address, or of a call that was inlined there. With
- * calls: behind a line in a header the one that calls it from another file, and where that is a header, too, the kernel's. */
-static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_calls) {
+/* Of a line of a header: alone; behind it the one that calls it from another file and, where that is a header, too, the
+ * kernel's; only the kernel's. */
+enum call { ALONE, WITH_CALL, KERNEL_ONLY };
+
+/* The innermost source line in the kernel's own source: the line of the address, or of a call that was inlined there. */
+static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum call wanted) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
     if (line == NULL || dwarf_lineno(line, &number) != 0) return NULL;
@@ -130,10 +133,12 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_calls) {
     if ((own != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return own;
     struct calls calls = {.not_in = own != NULL ? path : NULL};
     find_calls(unit, address, files, &calls);
-    char *const parts[] = {calls.in_wrapper ? NULL : own, calls.nearest, calls.of_kernel};
+    bool kernel_only = wanted == KERNEL_ONLY;
+    char *const parts[] = {kernel_only ? calls.of_kernel : calls.in_wrapper ? NULL : own, kernel_only ? own : calls.nearest,
+                           calls.of_kernel};
     const char *last = "";
     size_t length = 0;
-    for (int i = 0; i < 3 && (length == 0 || with_calls) && length < sizeof text; i++) {
+    for (int i = 0; i < 3 && (length == 0 || wanted == WITH_CALL) && length < sizeof text; i++) {
         if (parts[i] == NULL || strcmp(parts[i], last) == 0) continue;
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? ", called at " : "", parts[i]);
         last = parts[i];
@@ -145,7 +150,8 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, bool with_calls) {
 struct query {
     const void *pc;
     char *line;
-    bool of_runtime, with_call;
+    bool of_runtime;
+    enum call wanted;
 };
 
 /* A return address belongs to the call before it. */
@@ -158,33 +164,34 @@ static void *answer(void *data) {
         Dwarf_Line *line = unit != NULL ? dwarf_getsrc_die(unit, address - bias) : NULL;
         const char *path = line != NULL ? dwarf_linesrc(line, NULL, NULL) : NULL;
         query->of_runtime = path != NULL && is_runtime_source(path);
-        if (unit != NULL) query->line = find_line(unit, address - bias, query->with_call);
+        if (unit != NULL) query->line = find_line(unit, address - bias, query->wanted);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
 /* libdw needs more stack than a fiber or a signal handler has: a thread of its own. */
-static struct query ask(const void *pc, bool with_call) {
-    struct query query = {pc, NULL, false, with_call};
+static struct query ask(const void *pc, enum call wanted) {
+    struct query query = {pc, NULL, false, wanted};
     pthread_t thread;
     if (pthread_create(&thread, NULL, answer, &query) == 0) pthread_join(thread, NULL);
     return query;
 }
 
 bool is_runtime_code(const void *pc) {
-    struct query query = ask(pc, false);
+    struct query query = ask(pc, ALONE);
     free(query.line);
     return query.of_runtime;
 }
 
-static char *line_of(const void *pc, bool with_call) {
-    struct query query = ask(pc, with_call);
+static char *line_of(const void *pc, enum call wanted) {
+    struct query query = ask(pc, wanted);
     return query.line != NULL ? query.line : copy_text(unknown);
 }
 
-char *source_line(const void *pc) { return line_of(pc, true); }
-char *source_line_alone(const void *pc) { return line_of(pc, false); }
+char *source_line(const void *pc) { return line_of(pc, WITH_CALL); }
+char *source_line_alone(const void *pc) { return line_of(pc, ALONE); }
+char *source_line_of_kernel(const void *pc) { return line_of(pc, KERNEL_ONLY); }
 
 char *calling_line(void) {
     enum { FRAMES = 64 };

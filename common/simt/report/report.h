@@ -50,6 +50,7 @@ void simt_clear_error(void);
  * of the kernel, unless it is to stand alone. */
 char *source_line(const void *pc);
 char *source_line_alone(const void *pc);
+char *source_line_of_kernel(const void *pc); /* the innermost in a .cu: it may call what a header has */
 char *calling_line(void);                    /* of the host's own code that called the device's */
 bool source_line_is_known(const char *line); /* not of code without line numbers, nor of the simulated device */
 bool is_runtime_code(const void *pc);        /* of the simulated device itself */

@@ -13,7 +13,18 @@
  *                                                   one number: all 32 lanes at one address
  *     [site, warp, epoch, array, offsets, to]       a cp.async: `to` is where in shared memory each lane's bytes go
  *     [site, warp, epoch]                           a warp collective (space "warp"), or a barrier (space "block", warp -1)
- * where the epoch counts the block's barriers so far. Local memory is left out: on a card these are registers. */
+ *     [site, warp, epoch, array, moves, barrier, lane]  space "bulk": a thread's copy by the TMA, "bulk load", "bulk store" or "bulk
+ *                                                   add"; moves: [place in shared memory, bytes, offset in the array, ...],
+ *                                                   the offset is null of zeros that a load fills in; of a load also the place
+ *                                                   of its mbarrier. Space "operand": a warp issues "wgmma"; array -1, no offsets
+ *     [site, warp, epoch, [object, phase, bytes, lane]]  space "mbarrier" (object: its place in shared memory), "named" (its
+ *                                                   number), "cluster", "bulk" (groups of stores): a thread "arrive"s,
+ *                                                   "expect"s bytes or "wait"s; or "phase": it is over, warp -1, its copies
+ *                                                   have landed
+ * where the epoch counts the barriers and the phases of the block that are over; warp -2 is of another block of the cluster.
+ * Requests stand where their lanes meet next, and those of a thread that waits, arrives or copies before that, lane by lane (with a
+ * meter, too, where they meet). The last two kinds have the kernel's own line. Local memory is left out: on a card these are
+ * registers. */
 #include "trace.h"
 
 #include "device_memory.h"
@@ -42,6 +53,11 @@ struct traced_block {
     char *text;
     size_t bytes;
     unsigned epoch, events;
+    struct move {
+        uint32_t shared, bytes;
+        uintptr_t global; /* or 0 */
+    } * moves;            /* of the next copy or product */
+    unsigned move_count, move_room;
 };
 
 static struct {
@@ -123,11 +139,16 @@ bool trace_start_block(struct worker *worker) {
     struct traced_block *block = trace.is_on ? block_of(worker) : NULL;
     if (block == NULL) return false;
     block->index = worker->block_index;
-    block->epoch = block->events = 0;
+    block->epoch = block->events = block->move_count = 0;
     block->stream = open_memstream(&block->text, &block->bytes);
     if (block->stream == NULL) abort();
     fputc('[', block->stream);
     return true;
+}
+
+static void note_shared(const struct worker *worker) {
+    for (int i = trace.shared_count; i < worker->shared.array_count; i++)
+        trace.shared[trace.shared_count++] = worker->shared.arrays[i];
 }
 
 static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
@@ -139,8 +160,7 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
     int array = find_array(worker, addresses[__builtin_ctz(lanes)], &start);
     int site = number_of_site((struct traced_site){absolute_pc(access->pc), kind_names[access->kind], NULL,
                                                    space_names[access->space], 0, access->bytes});
-    for (int i = trace.shared_count; i < worker->shared.array_count; i++)
-        trace.shared[trace.shared_count++] = worker->shared.arrays[i];
+    note_shared(worker);
     pthread_mutex_unlock(&trace.lock);
     fprintf(block->stream, "%s[%d,%u,%u,%d", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch, array);
     write_lanes(block->stream, lanes, addresses, start);
@@ -161,6 +181,71 @@ void trace_event(struct worker *worker, int warp, const struct place *place) {
     if (warp < 0) block->epoch++;
 }
 
+/* ---- copies by the TMA, products, and what is waited for ------------------------------------------------------------------- */
+
+static void begin_event(const struct worker *worker, struct traced_block *block, const struct thread *thread,
+                        struct sync sync) {
+    int warp = thread == NULL ? -1 : thread->home != worker ? -2 : (int)(thread->linear / WARP_SIZE);
+    note_shared(worker);
+    int site = number_of_site((struct traced_site){sync.pc, sync.what, NULL, sync.space, 0, 0});
+    fprintf(block->stream, "%s[%d,%d,%u", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch);
+}
+
+void trace_sync(struct worker *worker, const struct thread *thread, struct sync sync) {
+    struct traced_block *block = block_of(worker);
+    pthread_mutex_lock(&trace.lock);
+    begin_event(worker, block, thread, sync);
+    pthread_mutex_unlock(&trace.lock);
+    unsigned lane = thread != NULL ? thread->linear % WARP_SIZE : 0;
+    fprintf(block->stream, ",[%u,%u,%ld,%u]]", sync.object, sync.phase, (long)sync.bytes, lane);
+    block->epoch += thread == NULL;
+}
+
+static void add_move(struct traced_block *block, struct move move) {
+    struct move *last = &block->moves[block->move_count - 1];
+    uint32_t done = block->move_count > 0 ? last->shared + last->bytes : 0;
+    if (block->move_count > 0 && move.global == 0 && last->global == 0 && last->shared <= move.shared && move.shared <= done) {
+        if (move.shared + move.bytes > done) last->bytes = move.shared + move.bytes - last->shared; /* A and B may overlap */
+        return;
+    }
+    if (block->move_count > 0 && move.shared == done && last->global != 0 && move.global == last->global + last->bytes) {
+        last->bytes += move.bytes;
+        return;
+    }
+    block->moves = grow_or_die(block->moves, block->move_count, &block->move_room, sizeof *block->moves);
+    block->moves[block->move_count++] = move;
+}
+
+void trace_unit(struct worker *worker, uint32_t shared, uintptr_t global, uint64_t inside) {
+    for (uint32_t i = 0; i < 16; i += 4) /* words: an event has no smaller ones */
+        add_move(block_of(worker), (struct move){shared + i, 4, (inside >> i & 15) != 0 && global != 0 ? global + i : 0});
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct move *of_a = a, *of_b = b;
+    return of_a->shared < of_b->shared ? -1 : of_a->shared > of_b->shared;
+}
+
+void trace_units(struct worker *worker, const struct thread *thread, struct sync sync, uintptr_t base) {
+    struct traced_block *block = block_of(worker);
+    uintptr_t start = 0;
+    unsigned count = block->move_count;
+    qsort(block->moves, count, sizeof *block->moves, by_place);
+    block->move_count = 0;
+    for (unsigned i = 0; i < count; i++) add_move(block, block->moves[i]);
+    pthread_mutex_lock(&trace.lock);
+    begin_event(worker, block, thread, sync);
+    fprintf(block->stream, ",%d", base != 0 ? find_array(worker, base, &start) : -1);
+    pthread_mutex_unlock(&trace.lock);
+    for (unsigned i = 0; i < block->move_count; i++) {
+        const struct move *move = &block->moves[i];
+        fprintf(block->stream, i == 0 ? ",[%u,%u," : ",%u,%u,", move->shared, move->bytes);
+        fprintf(block->stream, move->global != 0 ? "%ld" : "null", (long)(move->global - start));
+    }
+    fprintf(block->stream, block->move_count > 0 ? "],%u,%u]" : ",[],%u,%u]", sync.object, thread->linear % WARP_SIZE);
+    block->move_count = 0;
+}
+
 /* ---- one launch -------------------------------------------------------------------------------------------------------- */
 
 static cJSON *json_of_shared(const struct static_array *array) {
@@ -174,7 +259,8 @@ static cJSON *json_of_shared(const struct static_array *array) {
 }
 
 static cJSON *json_of_site(const struct traced_site *site) {
-    char *place = site->pc != NULL ? source_line_alone(site->pc) : NULL, *colon = place != NULL ? strrchr(place, ':') : NULL;
+    char *(*line_of)(const void *) = site->bytes > 0 ? source_line_alone : source_line_of_kernel;
+    char *place = site->pc != NULL ? line_of(site->pc) : NULL, *colon = place != NULL ? strrchr(place, ':') : NULL;
     int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
     if (colon != NULL) *colon = '\0';
     cJSON *json = cJSON_CreateObject();
