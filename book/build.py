@@ -132,7 +132,8 @@ class Site:
                 language, lines = piece
                 made.append(boxes(lines[1:-1]) if language == "mermaid" else "\n".join(lines))
                 continue
-            piece, kept = re.sub(r"(?m)^( *)%", r"\1\\%", COMMENT.sub("", piece)), []  # a line that begins with % is a comment of MyST's
+            piece = COMMENT.sub("", piece).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
+            piece, kept = re.sub(r"(?m)^( *)%", r"\1\\%", piece), []  # a line that begins with % is a comment of MyST's
             piece = CODE.sub(lambda code: kept.append(code[0]) or f"\0{len(kept) - 1}\0", piece)
             made.append(re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], LINK.sub(link, piece)))
         return "\n".join(made)

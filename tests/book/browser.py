@@ -82,6 +82,9 @@ class Browser:
     def width(self, width):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
 
+    def motion(self, wanted):
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": wanted}]})
+
     def open(self, path):
         self.driver.get("about:blank")
         self.driver.get(f"file://{self.site}/{path}")
@@ -657,6 +660,64 @@ def check_ladder(browser, _):
     browser.noise("the ladder")
 
 
+# ---- the questions --------------------------------------------------------------------------------------------------------
+
+def asked(text):
+    """How many questions a page's Markdown has: the list under Check yourself, and the lists that are folded as a checkpoint."""
+    parts = re.findall(r"^## Check yourself\n(.*?)^<details>", text, re.MULTILINE | re.DOTALL)
+    parts += re.findall(r"^<summary>Checkpoint</summary>\n(.*?)^</details>", text, re.MULTILINE | re.DOTALL)
+    return len(re.findall(r"^\d+\. ", "\n".join(parts), re.MULTILINE))
+
+
+def check_questions(browser, _):
+    """Every page's questions have marks; marks are kept, counted, taken back and cleared, each page's by themselves."""
+    from selenium.webdriver.common.keys import Keys
+
+    root, pages = Path(__file__).resolve().parent.parent.parent, []
+    for path in [*root.glob("docs/**/*.md"), *root.glob("steps/*/README.md")]:
+        if count := asked(path.read_text(encoding="utf-8")):
+            pages.append(path.relative_to(root).with_suffix(".html"))
+            browser.open(pages[-1])
+            same(f"{pages[-1]}: questions with marks", browser.js("return document.querySelectorAll('li > .marks').length"), count)
+    if len(pages) < 20:
+        wrong(f"only {len(pages)} pages have questions")
+    said = lambda: browser.js("return document.querySelector('.marks [role=status]').textContent")
+    pressed = lambda: browser.js("return [...document.querySelectorAll('.marks [aria-pressed=true]')].map((button) => button.ariaLabel)")
+    button = lambda words, number: browser.driver.find_element("css selector", f"[aria-label='{words}: question {number}']")
+    page, other = "docs/gpu.html", "docs/counters.html"
+    browser.motion("reduce")  # a page that scrolls while it is clicked is clicked elsewhere
+    browser.open(page)
+    browser.js("localStorage.clear()")
+    browser.open(page)
+    same("questions: at first", [said(), pressed()], ["0 of 5 questions done.", []])
+    button("I knew it", 1).click()
+    button("Look again", 2).send_keys(Keys.SPACE)
+    button("Look again", 3).send_keys(Keys.ENTER)
+    button("I knew it", 3).click()  # in place of the mark before
+    button("I knew it", 4).click()
+    button("I knew it", 4).click()  # taken back
+    marked = ["3 of 5 questions done: 2 known, 1 to look at again.", ["I knew it: question 1", "Look again: question 2", "I knew it: question 3"]]
+    same("questions: marked", [said(), pressed()], marked)
+    browser.open(other)
+    same("questions: of another page", [said(), pressed()], ["0 of 3 questions done.", []])
+    button("I knew it", 2).click()
+    browser.open(page)
+    same("questions: kept", [said(), pressed()], marked)
+    browser.element("clear").click()
+    same("questions: cleared", [said(), pressed()], ["0 of 5 questions done.", []])
+    browser.open(page)
+    same("questions: cleared for good", pressed(), [])
+    browser.open(other)
+    same("questions: another page's after that", pressed(), ["I knew it: question 2"])
+    browser.js("localStorage.setItem('questions of docs/gpu', '{')")
+    browser.open(page)
+    same("questions: beside something else in the browser's memory", said(), "0 of 5 questions done.")
+    browser.js("localStorage.clear(); Storage.prototype.setItem = () => { throw 'full'; }")
+    button("I knew it", 1).click()
+    same("questions: in a browser that keeps nothing", said(), "1 of 5 questions done: 1 known, 0 to look at again. This browser does not keep the marks.")
+    browser.noise("questions")
+
+
 def go(browser, at):
     browser.js("const s = document.getElementById('at'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))", at)
     return browser.js("return window.state().at") == at
@@ -668,7 +729,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
-    parser.add_argument("--others", default="warp-map,fragments,example,ladder")
+    parser.add_argument("--others", default="warp-map,fragments,example,ladder,questions")
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
     try:
@@ -684,7 +745,7 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
-        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder}.items():
+        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions}.items():
             if name in arguments.others.split(","):
                 check(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):

@@ -58,6 +58,10 @@ must_fail 'a wrong bank of an element' 'fragments: said says' explorers/fragment
 must_fail 'a first column without effect' 'after left' explorers/fragments.js 's/set.left \+ c, set.pitch/c, set.pitch/g' "${other[@]}" fragments
 must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' "${other[@]}" example
 must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' "${other[@]}" warp-map
+must_fail 'marks that are not kept' 'questions: kept' _static/site.js 's/localStorage.setItem\(name, value\)/name.length/' "${other[@]}" questions
+must_fail 'marks of all pages together' "questions: another page's" _static/site.js 's/"questions of " \+ root.dataset.page/"questions"/' "${other[@]}" questions
+must_fail 'marks that are not cleared' 'questions: cleared' _static/site.js 's/marks = \{\}; kept\(\);/kept();/' "${other[@]}" questions
+must_fail 'a checkpoint without marks' 'questions with marks' docs/study-plan.html '0,/<details class="questions"/s//<details/' "${other[@]}" questions
 must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hopper_fwd","bf16",[0-9.]+,)[0-9.]+/\11.5/' "${other[@]}" ladder
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
