@@ -22,6 +22,7 @@ from pygments.formatters import HtmlFormatter
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "plots"))
+import plot  # noqa: E402: the cards' ceilings
 import tables  # noqa: E402: of the rungs, their order
 import walk  # noqa: E402
 
@@ -304,17 +305,31 @@ def write_fragments(programs, data):
     (data / "fragments.js").write_text(f"window.FRAGMENTS = {found.strip()};\n", encoding="utf-8")
 
 
+def bound_of(record):
+    """The least ms in which the card can do a pass: [for its arithmetic, for its bytes], by the ceilings of the rooflines. None where
+    fp32 is multiplied on tensor cores, whose rate for it is not among them."""
+    shape, passes = record.shape, {"fwd": [False], "both": [False, True]}.get(record.pass_, [True])
+    bits = 32 if record.details["dtype"] == "fp32" else 16
+    if shape.seq != shape.seq_kv or bits == 32 and record.step in ("10x_tf32", "pytorch_efficient"):
+        return None
+    least = sum(plot.least_bytes(shape.batch, shape.heads, shape.seq, shape.dim, backward, bits // 8) for backward in passes)
+    return [record.ms * record.tflops / plot.PEAKS[bits][1], least / plot.CARDS[record.device] * 1e-9]
+
+
 def write_ladder(data):
-    """The recorded times: of each program at a size the last record."""
+    """The recorded times: of each program at a size the last record; beside it the bound, and the programs of PyTorch that took turns."""
     found = {}
     for source in ("latency", "rungs", "peers"):
         for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")):
             for record in tables.rec.read([path]):
                 fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
-                size = str(record.shape)
                 if record.ms and record.tflops:
                     ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
-                    found[source, name, record.pass_, size, record.step, fields["dtype"]] = [record.ms, record.tflops, ratios]
+                    found[source, name, record.pass_, str(record.shape), record.step, fields["dtype"]] = [record.ms, record.tflops, ratios, bound_of(record)]
+    for (*where, step, dtype), (ms, _, ratios, _) in found.items():
+        for backend in tables.PEERS[dtype] if where[0] == "peers" else ():
+            if theirs := found.get((*where, f"pytorch_{backend}", dtype)):
+                ratios.setdefault(backend, theirs[0] / ms)
     rows = sorted(([*key, *values] for key, values in found.items()), key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3:6]))
     (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
 

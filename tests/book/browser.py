@@ -615,9 +615,22 @@ def check_descriptor(browser, state, change, said, button, keys):
 
 # ---- the ladder -----------------------------------------------------------------------------------------------------------
 
+def predicted(plot, step, dtype, pass_, B, H, N, d, causal, card):
+    """ms for the arithmetic and for the bytes of a pass, by docs/math/costs.md, eq. 22, 23, 29 and 54, and the ceilings of the rooflines."""
+    if dtype == "fp32" and step in ("10x_tf32", "pytorch_efficient"):
+        return None
+    forward, backward = pass_ in ("fwd", "both"), pass_ != "fwd"
+    flops = (4 * forward + 10 * backward) * B * H * d * (N * (N + 1) // 2 if causal else N * N)
+    numbers, size = (4 * forward + 8 * backward) * N * d, 4 if dtype == "fp32" else 2
+    return [flops / plot.PEAKS[8 * size][1] * 1e-9, B * H * (numbers * size + (forward + backward) * 4 * N) / plot.CARDS[card] * 1e-9]
+
+
 def check_ladder(browser, _):
     """Every choice of every list, what it shows beside the records."""
     root = Path(__file__).resolve().parent.parent.parent
+    sys.path.insert(0, str(root / "plots"))
+    import plot
+
     records = {source: [json.loads(line) for path in sorted((root / "plots/data" / source).glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
                for source in ("latency", "rungs", "peers")}
     state = lambda: browser.js("return window.state()")
@@ -642,10 +655,25 @@ def check_ladder(browser, _):
         keys = int(found[1]) if (found := re.search(r" x (\d+)", size)) else N
         here = [r for r in records[source] if r["device"].startswith(card) and (r["batch"], r["heads"], r["seq"], r["seq_kv"], r["dim"], r["causal"]) ==
                 (B, H, N, keys, d, "causal" in size) and ("det" if r.get("deterministic") else r["pass"]) == pass_ and r.get("ms_median")]
-        field, factor = {"ms": ("ms_median", 1), "tflops": ("tflops", 1)}.get(metric, (f"ratio_to_{metric}", 100))
-        expected = {(r["step"], r["dtype"]): r[field] * factor if field in r else None for r in here if r.get("tflops")}
-        what = f"the ladder, {source}, {card}, {pass_}, {size}, {metric}"
-        same(what, {(step, dtype): value for step, dtype, value in now["rows"]}, expected)
+        what, last = f"the ladder, {source}, {card}, {pass_}, {size}, {metric}", {(r["step"], r["dtype"]): r for r in here if r.get("tflops")}
+        rounded = lambda value: value if value is None else float(f"{value:.5g}")
+        bounds = {key: predicted(plot, *key, pass_, B, H, N, d, "causal" in size, r["device"]) for key, r in last.items()}
+        same(f"{what}: bounds", {(step, dtype): rounded(value) for step, dtype, _, value in now["rows"]},
+             {key: rounded(value and max(value)) for key, value in bounds.items()})
+        theirs = lambda dtype: last.get((f"pytorch_{metric}", dtype), {}).get("ms_median")
+        expected = {}
+        for key, r in last.items():
+            share = bounds[key] and 100 * max(bounds[key]) / r["ms_median"]
+            expected[key] = {"ms": r["ms_median"], "tflops": r["tflops"], "bound": share}.get(metric) if metric in ("ms", "tflops", "bound") else \
+                100 * r[f"ratio_to_{metric}"] if f"ratio_to_{metric}" in r else theirs(key[1]) and 100 * theirs(key[1]) / r["ms_median"]
+            if share and share > 100:
+                wrong(f"{what}: {key[0]} is faster than its bound")
+        same(what, {(step, dtype): rounded(value) for step, dtype, value, _ in now["rows"]}, {key: rounded(value) for key, value in expected.items()})
+        for (step, dtype, _, bound), (ms, least, _, by) in zip(now["rows"], now["cells"]):
+            two = bounds[step, dtype]
+            if by != ("-" if not two else "bytes" if two[1] > two[0] else "arithmetic") or bound and (abs(float(least) / bound - 1) > 0.006 or
+                                                                                                abs(float(ms) / last[step, dtype]["ms_median"] - 1) > 0.006):
+                wrong(f"{what}: the table says of {step} {ms} ms, {least} ms, {by}, and the bounds are {two}")
         most = max(value or 0 for value in expected.values())
         if any(abs(width - 16 * (row[2] or 0) / most) > 0.01 for width, row in zip(now["widths"], now["rows"])):
             wrong(f"{what}: bars are not as long as the values")

@@ -63,6 +63,9 @@ must_fail 'marks of all pages together' "questions: another page's" _static/site
 must_fail 'marks that are not cleared' 'questions: cleared' _static/site.js 's/marks = \{\}; kept\(\);/kept();/' "${other[@]}" questions
 must_fail 'a checkpoint without marks' 'questions with marks' docs/study-plan.html '0,/<details class="questions"/s//<details/' "${other[@]}" questions
 must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hopper_fwd","bf16",[0-9.]+,)[0-9.]+/\11.5/' "${other[@]}" ladder
+must_fail 'a bound of another card' 'bounds' explorers/data/ladder.js 's/("NVIDIA H200","fwd","[^]]*\{[^]]*\},\[)[0-9.]+/\10.1/' "${other[@]}" ladder
+must_fail 'the shorter of two bounds' 'bounds' explorers/ladder.js 's/Math.max\(\.\.\.row\[9\]\)/Math.min(...row[9])/' "${other[@]}" ladder
+must_fail 'bytes and arithmetic exchanged' 'the table says' explorers/ladder.js 's/"bytes" : "arithmetic"/"arithmetic" : "bytes"/' "${other[@]}" ladder
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
