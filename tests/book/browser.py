@@ -9,6 +9,7 @@ import argparse
 import json
 import math
 import os
+import random
 import re
 import subprocess
 import sys
@@ -688,6 +689,164 @@ def check_ladder(browser, _):
     browser.noise("the ladder")
 
 
+# ---- the pipeline ----------------------------------------------------------------------------------------------------------
+
+def turns_of(programs, step):
+    """The tiles of K and V that a block reads between two barriers, turn by turn, and in how many places they lie."""
+    (launch, events), = traced(programs, f"{step} --batch 1 --heads 1 --seq 1024 --dim 64 --no-check --no-time --trace-blocks 0 --trace FILE")
+    tile_at, places, counts, last, reads = {}, {}, defaultdict(int), {}, defaultdict(set)
+    for epoch, number, array, action, _, words, rest in events:
+        if action == "copy" and array in "KV":
+            if last.get(array) != epoch:
+                last[array], counts[array] = epoch, counts[array] + 1
+            tile = array, counts[array] - 1
+            for place in filter(lambda to: to is not None, rest[2]):
+                places[tile] = min(place, places.get(tile, place))
+                tile_at.update(dict.fromkeys(range(place // WORD, (place + launch["sites"][number]["bytes"]) // WORD), tile))
+        elif action == "shared load":
+            reads[epoch] |= {tile_at[place] for place in words if place in tile_at}
+    turns = [sorted(map(list, reads[epoch])) for epoch in sorted(reads) if reads[epoch]]
+    return turns, len({places[tuple(turn[0])] for turn in turns})
+
+
+def overlaps(items):
+    """Where a read meets a write: of [name, stage, issued, arrives, read from, read to]."""
+    found = []
+    for k, (name, stage, _, ready, start, end) in enumerate(items):
+        later = next((item for item in items[k + 1:] if item[1] == stage), None)
+        found += [[name, name, start, min(ready, end)]] * (start < ready)
+        found += [[name, later[0], later[2], end]] if later and later[2] < end else []
+    return found
+
+
+def cp_async(turns, s):
+    """Waits of chapters 06 and 10: before turn k a warp waits for the turn's copies, then all meet; then copy k + stages - 1 starts."""
+    fast, slow, waits, items = 0, 0, {"fastest warp": [0, 0], "slowest warp": [0, 0]}, [[None] * 6 for _ in turns]
+    issue = lambda k, at, first: items[k].__setitem__(slice(2, 4), [first, at + s["latency"] + s["moved"][k]]) if k < len(turns) else None
+    for k in range(s["stages"] - 1):
+        issue(k, 0, 0)
+    for k, turn in enumerate(turns):
+        broken = s["fault"] if turn[0][0] == "K" else ""
+        if s["stages"] == 1:
+            issue(k, max(fast, slow), min(fast, slow) if broken == "early" else max(fast, slow))
+            waits["fastest warp"][1] += max(slow - fast, 0)
+            waits["slowest warp"][1] += max(fast - slow, 0)
+            fast = slow = max(fast, slow)
+        there = [at if broken == "unwaited" else max(at, items[k][3]) for at in (fast, slow)]
+        for who, at, then in zip(waits.values(), (fast, slow), there):
+            who[0] += then - at
+            who[1] += max(there) - then
+        start, length = max(there), [s["product"] + s["softmax"] * (array == "K") for array, _ in turn]
+        if s["stages"] > 1:
+            issue(k + s["stages"] - 1, start, min(there) if broken == "early" else start)
+        fast, slow = start + sum(length), start + sum(length) + s["skew"]
+        items[k][:2], items[k][4:] = [" and ".join(f"{array}({tile})" for array, tile in turn), k % s["stages"]], [start, slow - s["softmax"] * (turn[-1][0] == "K")]
+    return waits, overlaps(items)
+
+
+def full_and_empty(s, tiles=5):
+    """Waits of 12b_producer.cu: its producer takes K and V of each tile, a consumer S, the release of K, the softmax, O, the release of V."""
+    at, waits = {"producer": 0} | {f"consumer {c}": c * s["skew"] for c in range(s["consumers"])}, defaultdict(lambda: [0, 0])
+    issued, there, free, start, end = {}, {}, defaultdict(int), defaultdict(lambda: 1 << 30), defaultdict(int)
+
+    def wait(who, until):
+        waits[who][0] += max(0, until - at[who])
+        at[who] = max(at[who], until)
+
+    for tile in range(tiles):
+        for k, array in enumerate("KV"):
+            wait("producer", free[array, tile - s["stages"]])
+            issued[array, tile] = at["producer"]
+            there[array, tile] = at["producer"] + s["latency"] + s["moved"][2 * tile + k]
+        for who in list(at)[1:]:
+            for array in "KV":
+                me, broken = (array, tile), s["fault"] if array == "K" else ""
+                wait(who, 0 if broken == "parity" and tile // s["stages"] % 2 else there[me])
+                start[me], at[who] = min(start[me], at[who]), at[who] + s["product"]
+                end[me] = max(end[me], at[who])
+                free[me] = max(free[me], at[who] - s["product"] * (broken == "released"))
+                at[who] += s["softmax"] * (array == "K")
+    items = [[f"{me[0]}({me[1]})", (me[0], me[1] % s["stages"]), issued[me], there[me], start[me], end[me]] for me in issued]
+    return {who: waits[who] for who in at}, overlaps(items)
+
+
+def check_pipeline(browser, programs):
+    """The order beside the trace, the times beside those of Python over many settings, each control, and a fault's message."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    root, state = Path(__file__).resolve().parent.parent.parent, lambda: browser.js("return window.state()")
+    browser.open("explorers/pipeline.html")
+    browser.until("the pipeline", "window.state().end > 0")
+    kernels = browser.js("return PIPELINE.kernels")
+    same("the pipeline: kernels", sorted(kernels), ["06_vectorized", "10_tensor_core_fwd", "12b_producer"])
+    draw, met = random.Random(12), defaultdict(int)
+    for kernel, data in kernels.items():
+        if "turns" in data:
+            same(f"the pipeline: turns of {kernel}", [data["turns"], data["stages"]], list(turns_of(programs, kernel)))
+        faults = browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0]).map((fault) => fault.kind)", kernel)
+        settings = []
+        for _ in range(120):
+            s = {"stages": draw.randint(1, 4), "latency": draw.randint(0, 40), "product": draw.randint(1, 20), "softmax": draw.randint(0, 10), "skew": draw.randint(0, 9),
+                 "consumers": draw.randint(1, 3), "fault": draw.choice(["", *faults])}
+            settings.append(s | {"moved": [draw.choice([0, 0, draw.randint(-s["latency"], 30)]) for _ in range(8 if "turns" in data else 10)]})
+        got = browser.js("return arguments[1].map((s) => { const { waits, hazards } = window.simulate(arguments[0], { ...s, moved: s.moved.join() }); return [waits, hazards]; })",
+                         kernel, settings)
+        for s, found in zip(settings, got):
+            waits, hazards = cp_async(data["turns"][:8], s) if "turns" in data else full_and_empty(s)
+            same(f"the pipeline, {kernel}, {s}: waits", found[0], waits)
+            same(f"the pipeline, {kernel}, {s}: where a read meets a write", found[1], hazards)
+            met[s["fault"]] += len(hazards)
+    if met[""] or any(met[kind] < 5 for kind in ("unwaited", "early", "parity", "released")):
+        wrong(f"the pipeline: reads that meet writes, by fault: {dict(met)}")
+    for kernel, data in kernels.items():
+        browser.choose("kernel", kernel)
+        same(f"the pipeline: as in {kernel}", [state()["kernel"], state()["stages"], set(state()["moved"])], [kernel, data["stages"], {0}])
+        for field in ("stages", "latency", "product", "softmax", "skew", *(["consumers"] if "producer" in data else [])):
+            before = state()
+            browser.element(field).send_keys(Keys.ARROW_DOWN if field == "stages" else Keys.ARROW_UP, Keys.TAB)
+            after = state()
+            same(f"the pipeline: {field} of {kernel}", after[field], before[field] + (-1 if field == "stages" else 1))
+            if [after["waits"], after["end"]] == [before["waits"], before["end"]]:
+                wrong(f"the pipeline: {field} of {kernel} has no effect")
+        for fault in browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0])", kernel):
+            browser.choose("fault", fault["kind"])
+            same(f"the pipeline: the message of {fault['words']}", [browser.element("says").text.split(), browser.element("change").is_displayed()], [fault["says"].split(), True])
+        browser.element("reset").click()
+        same(f"the pipeline: reset of {kernel}", [state()["fault"], state()["stages"], browser.element("broken").is_displayed()], ["", data["stages"], False])
+    check_arrivals(browser, state, ActionChains, Keys)
+    environment = os.environ | {"SIMT_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        for part in Path(programs).resolve().parent.iterdir():
+            if part.name != "tests":
+                (Path(folder) / part.name).symlink_to(part)
+        said = subprocess.run([root / "tests/mutants/mutant.sh", "catch", "mutant_06_V_copied_before_the_barrier", folder], capture_output=True, text=True, env=environment).stdout
+    shown = browser.js("return PIPELINE.faults.find((fault) => fault.kernel === '06_vectorized' && fault.kind === 'early').says")
+    if not shown.startswith("simulated device: ") or shown not in said:
+        wrong(f"the pipeline: the message of a fault is not the program's: {shown}, the program says {said}")
+    browser.noise("the pipeline")
+
+
+def check_arrivals(browser, state, chains, keys):
+    """An arrival moved by keys and by a pointer, the table, and the state of the address."""
+    browser.choose("kernel", "10_tensor_core_fwd")
+    arrival = browser.element("arrival3")
+    arrival.send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_LEFT)
+    same("the pipeline: an arrival moved by keys", [state()["moved"], browser.js("return document.activeElement.id")], [[0, 0, 0, 2, 0, 0, 0, 0], "arrival3"])
+    same("the pipeline: a slider's name", arrival.accessible_name, "arrival of K(3) and V(3)")
+    place = browser.js("const a = arguments[0], r = a.getBoundingClientRect(), w = 14.4; return [w / 2 + (r.width - w) * (a.value / a.max - .5) - w / 2, (r.width - w) / a.max]", arrival)
+    chains(browser.driver).move_to_element_with_offset(arrival, round(place[0]), 0).click_and_hold().move_by_offset(round(9 * place[1]), 0).release().perform()
+    if not 9 <= state()["moved"][3] <= 13 or sum(map(abs, state()["moved"])) != state()["moved"][3]:
+        wrong(f"the pipeline: dragged by 9 units from 2 an arrival is {state()['moved']}")
+    bars = browser.js("return document.querySelectorAll('.span').length")
+    same("the pipeline: rows of the table", state()["rows"], bars)
+    browser.choose("fault", "early")
+    before, address = state(), browser.address()
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("the pipeline: the state of its address", state(), before)
+
+
 # ---- the questions --------------------------------------------------------------------------------------------------------
 
 def asked(text):
@@ -757,7 +916,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
-    parser.add_argument("--others", default="warp-map,fragments,example,ladder,questions")
+    parser.add_argument("--others", default="warp-map,fragments,example,ladder,questions,pipeline")
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
     try:
@@ -773,7 +932,7 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
-        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions}.items():
+        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions, "pipeline": check_pipeline}.items():
             if name in arguments.others.split(","):
                 check(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):

@@ -66,6 +66,14 @@ must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hop
 must_fail 'a bound of another card' 'bounds' explorers/data/ladder.js 's/("NVIDIA H200","fwd","[^]]*\{[^]]*\},\[)[0-9.]+/\10.1/' "${other[@]}" ladder
 must_fail 'the shorter of two bounds' 'bounds' explorers/ladder.js 's/Math.max\(\.\.\.row\[9\]\)/Math.min(...row[9])/' "${other[@]}" ladder
 must_fail 'bytes and arithmetic exchanged' 'the table says' explorers/ladder.js 's/"bytes" : "arithmetic"/"arithmetic" : "bytes"/' "${other[@]}" ladder
+must_fail 'a wait that is too short' ': waits' explorers/pipeline.js 's/Math.max\(from, \.\.\.done\[needs\]\)/Math.max(from, done[needs][0])/' "${other[@]}" pipeline
+must_fail 'a barrier that nobody waits at' ': waits' explorers/pipeline.js 's/needs: words, of: 2/needs: words, of: 1/' "${other[@]}" pipeline
+must_fail 'a producer in another order' ': waits' explorers/data/pipeline.js 's/\["release","K"\],(\["new_maxima"\])/\1,["release","K"]/' "${other[@]}" pipeline
+must_fail 'a read that meets a write unseen' 'where a read meets' explorers/pipeline.js 's/if \(from < to\) \{/if (from + 1 < to) {/' "${other[@]}" pipeline
+must_fail 'turns that the trace does not have' 'turns of 06' explorers/data/pipeline.js 's/\["V",3\]/["V",4]/' "${other[@]}" pipeline
+must_fail 'a message that no program gives' "is not the program's" explorers/data/pipeline.js 's/race on byte/race at byte/g' "${other[@]}" pipeline
+must_fail 'an arrival that stays' 'moved by keys' explorers/pipeline.js 's/moved\[k\] = target.value/moved[k] = 0 * target.value/' "${other[@]}" pipeline
+must_fail 'a time line that loses its state' 'the state of its address' explorers/pipeline.js 's/, moved: moved.join\(\) \}\);/ });/' "${other[@]}" pipeline
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
