@@ -71,6 +71,8 @@
         if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;
         for (const wide of document.querySelectorAll("main pre, .wide, main .math")) // reached by the keyboard where it scrolls
             if (wide.scrollWidth > wide.clientWidth) { wide.tabIndex = 0; wide.setAttribute("role", "region"); wide.setAttribute("aria-label", "scrolls sideways"); }
-        addEventListener("beforeprint", () => document.querySelectorAll("main details").forEach((each) => { each.open = !each.matches(".rungs"); }));
+        let opened = []; // paper has the answers; the differences between rungs are too wide for it
+        addEventListener("beforeprint", () => { opened = [...document.querySelectorAll("main details:not(.rungs):not([open])")].map((each) => Object.assign(each, { open: true })); });
+        addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));
     });
 })();

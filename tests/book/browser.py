@@ -6,6 +6,7 @@ least 4.5 : 1 in both themes, a name for each control. The explorers: each contr
 trace that the program writes again here. Exit status 77 where there is no browser and CI is not set."""
 
 import argparse
+import base64
 import json
 import math
 import os
@@ -135,11 +136,26 @@ def check_look(browser, name):
                 wrong(f"{name}, {theme}, {width} pixels: {problem}")
 
 
+def check_roles(browser, name):
+    """In Chromium's accessibility tree: what the keyboard can reach has a role and a name, and so has each picture a name."""
+    for node in browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]:
+        role, called = (node.get(field, {}).get("value") for field in ("role", "name"))
+        focusable = any(each["name"] == "focusable" and each["value"].get("value") for each in node.get("properties", []))
+        if node["ignored"] or role in ("RootWebArea", "main"):
+            continue
+        if focusable and (role in (None, "generic", "none", "StaticText") or not (called or "").strip()):
+            wrong(f"{name}: in the accessibility tree a control of role {role} has the name {called!r}")
+        if role in ("image", "Canvas", "SvgRoot") and not (called or "").strip():
+            wrong(f"{name}: in the accessibility tree a picture of role {role} has no name")
+
+
 def check_pages(browser, pattern):
     for path in sorted(browser.site.glob(pattern)):
         name = path.relative_to(browser.site)
         browser.open(name)
         check_look(browser, name)
+        if not str(name).startswith("code/"):
+            check_roles(browser, name)
         browser.noise(name)
 
 
@@ -847,6 +863,107 @@ def check_arrivals(browser, state, chains, keys):
     same("the pipeline: the state of its address", state(), before)
 
 
+# ---- keyboard, motion, paper ------------------------------------------------------------------------------------------------
+
+EXPLORERS = ["warp-map", "example", "ladder", "pipeline", "tile-walk"]
+STOP = """
+const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
+if (at === document.body) return null;
+return [[...document.querySelectorAll("*")].indexOf(at), at.outerHTML.slice(0, 60), style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    at.tagName === "IFRAME" || box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth];"""
+REACHED = """
+return [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((each) => !each.disabled && each.tabIndex >= 0 && each.checkVisibility({ visibilityProperty: true })).length"""
+
+
+def tab_through(browser, name):
+    """By the key Tab through a page: each stop is later in the document, can be seen, and shows that it has the focus."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(name)
+    browser.until(f"{name}, loaded", "document.readyState === 'complete'")
+    browser.js("document.querySelectorAll('iframe').forEach((frame) => frame.remove())")  # their pages are gone through by themselves
+    expected, stops = browser.js(REACHED), []
+    while len(stops) <= expected + 10:
+        ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        if (stop := browser.js(STOP)) is None or stops and stop[0] == stops[0][0]:
+            break
+        stops.append(stop)
+    for before, (at, what, outlined, visible) in zip([[-1], *stops], stops):
+        if at <= before[0]:
+            wrong(f"{name}: the focus goes back to {what}")
+        if not outlined or not visible:
+            wrong(f"{name}: {'the focus cannot be seen' if visible else 'the focus leaves the window'} at {what}")
+    same(f"{name}: stops of the key Tab", len(stops), expected)
+
+
+def check_focus(browser, _):
+    browser.motion("reduce")  # a page that scrolls is not yet where the focus is
+    browser.width(1280)
+    for name in [*(f"explorers/{name}.html" for name in EXPLORERS), "docs/counters.html", "steps/06_vectorized/README.html"]:
+        tab_through(browser, name)
+
+
+def check_keys(browser, _):
+    """Each control of each explorer by the keyboard alone."""
+    from selenium.webdriver.common.keys import Keys
+
+    for name in EXPLORERS:
+        browser.open(f"explorers/{name}.html#fault=early" if name == "pipeline" else f"explorers/{name}.html")
+        browser.until(f"{name}, loaded", "window.state()")
+        if not browser.js("return [...document.querySelectorAll('table')].some((table) => table.rows.length > 1)"):
+            wrong(f"{name}: there is no table beside the figure")
+        state = lambda: browser.js("return JSON.stringify(window.state()) + document.body.innerText")
+        controls = browser.js("return [...document.querySelectorAll('button, input, select')].filter((each) => each.checkVisibility() && !each.closest('figure:nth-of-type(n + 2), #lanesMap')).map((each) => each.id)")
+        for control in sorted(controls, key=lambda control: (control in ("pass", "kernel", "rung"), control == "reset")):  # which show other controls
+            keys = {"SELECT": (Keys.ARROW_DOWN, Keys.ARROW_UP), "BUTTON": (Keys.ENTER, Keys.SPACE)}.get(browser.js("return document.getElementById(arguments[0]).tagName", control),
+                                                                                                    (Keys.ARROW_UP, Keys.ARROW_DOWN, Keys.SPACE))
+            before, tried = state(), []
+            if browser.js("return !document.getElementById(arguments[0]).matches(':enabled') || document.getElementById(arguments[0]).options?.length === 1", control):
+                continue
+            while state() == before and len(tried) < len(keys):
+                browser.element(control).send_keys(keys[len(tried)])
+                browser.js("document.activeElement.blur()")  # a number counts when it is left
+                tried.append(1)
+            if state() == before:
+                wrong(f"{name}: no key operates {control}")
+    browser.noise("the keyboard")
+
+
+def check_motion(browser, _):
+    """What moves where the reader wants less motion: a walk plays slowly, a page does not move."""
+    browser.motion("reduce")
+    browser.open("explorers/tile-walk.html#step=06_vectorized")
+    browser.until("the walk", "window.state().steps > 0")
+    browser.element("play").click()
+    time.sleep(1.4)
+    same("less motion: steps after 1.4 s of play", browser.js("return window.state().at"), 0)
+    browser.open("docs/gpu.html")
+    moving = "const s = [...document.querySelectorAll('*')].map((each) => getComputedStyle(each)); return s.filter((s) => s.scrollBehavior === 'smooth' || s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0).length"
+    same("less motion: what moves on a page", browser.js(moving), 0)
+    browser.motion("no-preference")
+    same("with motion: what moves on a page", browser.js(moving), 1)
+
+
+def check_paper(browser, _):
+    """A page as PDF: its text and its folded answers; no control, no frame, no list of pages."""
+    for name, inside, folded in (("docs/math/online-softmax.html", "Row 3 of the example, key by key", "Answers"), ("steps/06_vectorized/README.html", "What limits it", "Lane 13 at d = 64")):
+        browser.open(name)
+        answer = browser.js("return document.querySelector('details:not(.rungs):not(.pages) > ol > li').textContent.split(/\\s+/).slice(0, 6).join(' ')")
+        frames = browser.js("return [...document.querySelectorAll('iframe')].map((frame) => frame.title)")
+        with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
+            file.write(base64.b64decode(browser.driver.execute_cdp_cmd("Page.printToPDF", {"displayHeaderFooter": False})["data"]))
+            file.flush()
+            text = re.sub(r"\s+", " ", subprocess.run(["pdftotext", file.name, "-"], check=True, capture_output=True, text=True).stdout)
+        for words in (inside, folded, answer):
+            if words not in text:
+                wrong(f"{name} on paper: {words!r} is missing")
+        for words in ("I knew it", "Clear the marks", "Theme:", "Skip to the text", "Glossary Counters", "Open it at full width", *frames):
+            if words in text:
+                wrong(f"{name} on paper: it has {words!r}")
+        same(f"{name}: folded again after the printing", browser.js("return document.querySelectorAll('main details[open]').length"), 0)
+
+
 # ---- the questions --------------------------------------------------------------------------------------------------------
 
 def asked(text):
@@ -916,9 +1033,9 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd")
-    parser.add_argument("--others", default="warp-map,fragments,example,ladder,questions,pipeline")
+    parser.add_argument("--others", default="warp-map,fragments,example,ladder,questions,pipeline,focus,keys,motion,paper")
     arguments = parser.parse_args()
-    missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
+    missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver", "/usr/bin/pdftotext") if not os.path.exists(path)]
     try:
         import selenium  # noqa: F401
     except ImportError:
@@ -932,7 +1049,8 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
-        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions, "pipeline": check_pipeline}.items():
+        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions, "pipeline": check_pipeline, "focus": check_focus,
+                            "keys": check_keys, "motion": check_motion, "paper": check_paper}.items():
             if name in arguments.others.split(","):
                 check(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):

@@ -62,6 +62,19 @@ must_fail 'marks that are not kept' 'questions: kept' _static/site.js 's/localSt
 must_fail 'marks of all pages together' "questions: another page's" _static/site.js 's/"questions of " \+ root.dataset.page/"questions"/' "${other[@]}" questions
 must_fail 'marks that are not cleared' 'questions: cleared' _static/site.js 's/marks = \{\}; kept\(\);/kept();/' "${other[@]}" questions
 must_fail 'a checkpoint without marks' 'questions with marks' docs/study-plan.html '0,/<details class="questions"/s//<details/' "${other[@]}" questions
+must_fail 'a control without a role' 'a control of role generic' explorers/tile-walk.html 's/ role="region" aria-labelledby/ aria-labelledby/' browser "$work/site" --others '' --walks '' --pages explorers/tile-walk.html
+must_fail 'a picture without words' 'a picture of role' explorers/tile-walk.js 's/role: "img", ariaLabel: [^}]*\}/role: "img" }/' browser "$work/site" --others '' --walks '' --pages explorers/tile-walk.html
+must_fail 'a focus that goes back' 'the focus goes back' explorers/ladder.html 's/<select id="size">/<select id="size" tabindex="1">/' "${other[@]}" focus
+must_fail 'a focus that cannot be seen' 'the focus cannot be seen' explorers/explorer.css 's/^:focus-visible .*//' "${other[@]}" focus
+must_fail 'a control out of reach' 'stops of the key Tab' _static/site.js 's/type: "button", id: "clear"/type: "button", id: "clear", onfocus: (event) => event.target.blur()/' "${other[@]}" focus
+must_fail 'a control for a pointer only' 'no key operates' explorers/warp-map.js 's/addEventListener\("change", show\)/addEventListener("pointerup", show)/' "${other[@]}" keys
+must_fail 'a figure without a table' 'no table beside the figure' explorers/explorer.js 's/^    table.replaceChildren.*//' "${other[@]}" keys
+must_fail 'a page that moves' 'what moves on a page' _static/site.css 's/@media \(prefers-reduced-motion: no-preference\) \{ (.*) \}/\1/' "${other[@]}" motion
+must_fail 'a walk that hurries' 'steps after 1.4 s' explorers/tile-walk.js 's/\? 2000 : 700/? 700 : 700/' "${other[@]}" motion
+must_fail 'controls on paper' "it has 'I knew it'" _static/site.css 's/\.skip, \.marks \{/.skip {/' "${other[@]}" paper
+must_fail 'frames on paper' "it has 'Try it" _static/site.css 's/section:has\(> iframe.explorer\), //' "${other[@]}" paper
+must_fail 'answers that stay folded on paper' 'is missing' _static/site.js 's/addEventListener\("beforeprint"/addEventListener("before"/' "${other[@]}" paper
+must_fail 'answers that stay open' 'folded again' _static/site.js 's/addEventListener\("afterprint"/addEventListener("after"/' "${other[@]}" paper
 must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hopper_fwd","bf16",[0-9.]+,)[0-9.]+/\11.5/' "${other[@]}" ladder
 must_fail 'a bound of another card' 'bounds' explorers/data/ladder.js 's/("NVIDIA H200","fwd","[^]]*\{[^]]*\},\[)[0-9.]+/\10.1/' "${other[@]}" ladder
 must_fail 'the shorter of two bounds' 'bounds' explorers/ladder.js 's/Math.max\(\.\.\.row\[9\]\)/Math.min(...row[9])/' "${other[@]}" ladder
