@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh PROGRAMS FOLDER STEP...: builds the site in FOLDER, follows its links, shows it in a browser, and shows that each of these
+# run.sh PROGRAMS FOLDER STEP...: builds the site in FOLDER, follows its links, serves it, shows it in a browser, and shows that each of these
 # checks can fail. Exit status 77 where Sphinx or a browser is missing and CI is not set.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -16,6 +16,10 @@ fi
 "$python" -B book/build.py --bin "$programs" --out "$site" "$@" || exit 1
 here=tests/book
 python3 -B $here/links.py "$site" || status=1
+serve() { "$python" -B $here/serve.py "$site" "$programs" "$@"; }
+serve || status=1
+[[ $(serve "s/exec \"\$sphinx\"/trap '' INT; &/") == *'does not end'* ]] || { echo 'a server that cannot be interrupted is not noticed' && status=1; }
+[[ $(serve 's|--directory build/book|--directory build|') == *'it answers'* ]] || { echo 'a server of another folder is not noticed' && status=1; }
 browser() { /usr/bin/python3 -B $here/browser.py "$1" "$programs" "${@:2}"; }
 browser "$site"
 case $? in 0) ;; 77) exit $((status ? 1 : 77)) ;; *) exit 1 ;; esac
