@@ -41,7 +41,7 @@ function mbarriers({ producer, consumer }) {
         if (act === "new_maxima") return softmax(tile);
         if (act === "multiply") return [...(broken("released") ? [release(words)] : []), product(words, [array, tile])];
         if (act === "release") return broken("released") ? [] : release(words);
-        if (broken("parity") && parity === 1) return []; // the wait for parity 0 is over since the phase before
+        if (broken("parity") && parity === 1) return []; // parity 0 is that of the phase before, which is over
         return wait(`${words} there`, 1, `waits until ${words} is there: parity ${broken("parity") ? 0 : parity}`);
     });
     return [items, { producer: loads, ...Object.fromEntries(range(set.consumers).map((c) => [`consumer ${c}`, [{ takes: c * set.skew }, ...computes()]])) }];

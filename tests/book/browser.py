@@ -61,6 +61,8 @@ problems = []
 def wrong(text):
     problems.append(text)
     print(text, flush=True)
+    if os.environ.get("UNTIL") and os.environ["UNTIL"] in text:  # a fault was planted, and this is what must notice it
+        sys.exit(1)
 
 
 def same(what, got, expected):

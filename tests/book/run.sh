@@ -32,7 +32,7 @@ must_fail() { # WHAT SAID FILE SED COMMAND...: with FILE so edited the command f
     rm -rf "$work/site" && cp -r "$site" "$work/site"
     sed -i -E "$4" "$work/site/$3"
     if cmp -s "$site/$3" "$work/site/$3"; then echo "$1: the edit changes nothing" && status=1 && return; fi
-    if said=$("${@:5}" 2>&1); then
+    if said=$(UNTIL=$2 "${@:5}" 2>&1); then
         echo "$1 is not noticed" && status=1
     elif [[ $said != *"$2"* ]]; then
         echo "$1: not for this reason: $said" && status=1
