@@ -71,7 +71,7 @@ must_fail 'a picture without words' 'a picture of role' explorers/tile-walk.js '
 must_fail 'a focus that goes back' 'the focus goes back' explorers/ladder.html 's/<select id="size">/<select id="size" tabindex="1">/' "${other[@]}" focus
 must_fail 'a focus that cannot be seen' 'the focus cannot be seen' explorers/explorer.css 's/^:focus-visible .*//' "${other[@]}" focus
 must_fail 'a control out of reach' 'stops of the key Tab' _static/site.js 's/type: "button", id: "clear"/type: "button", id: "clear", onfocus: (event) => event.target.blur()/' "${other[@]}" focus
-must_fail 'a control for a pointer only' 'no key operates' explorers/warp-map.js 's/addEventListener\("change", show\)/addEventListener("pointerup", show)/' "${other[@]}" keys
+must_fail 'a control for a pointer only' 'no key operates' explorers/warp-map.js 's/(of FIELDS\) byId\(id\).addEventListener)\("change"/\1("pointerup"/' "${other[@]}" keys
 must_fail 'a figure without a table' 'no table beside the figure' explorers/explorer.js 's/^    table.replaceChildren.*//' "${other[@]}" keys
 must_fail 'a page that moves' 'what moves on a page' _static/site.css 's/@media \(prefers-reduced-motion: no-preference\) \{ (.*) \}/\1/' "${other[@]}" motion
 must_fail 'a walk that hurries' 'steps after 1.4 s' explorers/tile-walk.js 's/\? 2000 : 700/? 700 : 700/' "${other[@]}" motion
