@@ -867,7 +867,7 @@ def check_arrivals(browser, state, chains, keys):
 
 # ---- keyboard, motion, paper ------------------------------------------------------------------------------------------------
 
-EXPLORERS = ["warp-map", "example", "ladder", "pipeline", "tile-walk"]
+EXPLORERS = ["warp-map", "fragments", "example", "ladder", "pipeline", "tile-walk"]
 STOP = """
 const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
 if (at === document.body) return null;
