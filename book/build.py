@@ -22,6 +22,7 @@ from pygments.formatters import HtmlFormatter
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "plots"))
+import plot  # noqa: E402: the cards' ceilings
 import tables  # noqa: E402: of the rungs, their order
 import walk  # noqa: E402
 
@@ -47,7 +48,23 @@ EXPLORERS = [  # page, explorer and its state, the section behind which it stand
     ("steps/11_tensor_core_bwd/README.md", "fragments#what=C&swizzle=xor&pitch=256", "11c: swizzle", "Try it: how P and dS are stored",
      "The C fragments are rounded to 16 bits and stored by 4 bytes per lane. Take the swizzle away, and see the conflicts."),
     ("steps/12_hopper_fwd/README.md", "fragments#what=wgmma", "What Hopper adds", "Try it: a descriptor, bit by bit",
-     "Change the fields, and see which bytes wgmma reads. Choose V to see a matrix that is MN-major.")]
+     "Change the fields, and see which bytes wgmma reads. Choose V to see a matrix that is MN-major."),
+    ("steps/06_vectorized/README.md", "pipeline#kernel=06_vectorized", "06e: copy while the FMAs run", "Try it: who waits for which copy", "Move an "
+     "arrival, and see who waits, and how long."),
+    ("steps/10_tensor_core_fwd/README.md", "pipeline#kernel=10_tensor_core_fwd", "10e: two stages", "Try it: one stage, two stages, three", "Change the "
+     "number of stages and the latency of a copy, and see who waits."),
+    ("steps/12_hopper_fwd/README.md", "pipeline#kernel=12b_producer", "12b: a producer", "Try it: full and empty", "Move an arrival, and see how long the "
+     "producer and the consumers wait."),
+    ("docs/debugging.md", "pipeline#kernel=06_vectorized&fault=early&skew=5", "Without a card: the simulated device", "Try it: which read meets which write",
+     "Choose a fault in the order of copies and reads, and see what the simulated device says of it.")]
+FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer breaks it, a mutant of tests/mutants that does so, its words
+    ("06_vectorized", "unwaited", "06_wait_for_K_left_out", "no wait for K"),
+    ("06_vectorized", "early", "06_V_copied_before_the_barrier", "V copied before the barrier"),
+    ("10_tensor_core_fwd", "unwaited", "10_wait_for_stage_off_by_one", "the wait leaves one copy too many under way"),
+    ("10_tensor_core_fwd", "early", "10_next_tile_copied_before_the_barrier", "the next tile copied before the barrier"),
+    ("12b_producer", "parity", "12_full_parity_never_turns", "a wait for K by parity 0 in each round"),
+    ("12b_producer", "released", "12_K_released_before_its_product_is_done", "K released before its product is done")]
+PRODUCER = re.compile(r"mbarrier_(wait)\(([KV])_(full|empty) \+|(load)_tile<D>\(([KV])_|(multiply)_[QP]([KV])|(release)\(([KV])_|(new_maxima)\(S")
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
@@ -132,7 +149,8 @@ class Site:
                 language, lines = piece
                 made.append(boxes(lines[1:-1]) if language == "mermaid" else "\n".join(lines))
                 continue
-            piece, kept = re.sub(r"(?m)^( *)%", r"\1\\%", COMMENT.sub("", piece)), []  # a line that begins with % is a comment of MyST's
+            piece = COMMENT.sub("", piece).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
+            piece, kept = re.sub(r"(?m)^( *)%", r"\1\\%", piece), []  # a line that begins with % is a comment of MyST's
             piece = CODE.sub(lambda code: kept.append(code[0]) or f"\0{len(kept) - 1}\0", piece)
             made.append(re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], LINK.sub(link, piece)))
         return "\n".join(made)
@@ -297,19 +315,82 @@ def write_fragments(programs, data):
     (data / "fragments.js").write_text(f"window.FRAGMENTS = {found.strip()};\n", encoding="utf-8")
 
 
+def bound_of(record):
+    """The least ms in which the card can do a pass: [for its arithmetic, for its bytes], by the ceilings of the rooflines. None where
+    fp32 is multiplied on tensor cores, whose rate for it is not among them."""
+    shape, passes = record.shape, {"fwd": [False], "both": [False, True]}.get(record.pass_, [True])
+    bits = 32 if record.details["dtype"] == "fp32" else 16
+    if shape.seq != shape.seq_kv or bits == 32 and record.step in ("10x_tf32", "pytorch_efficient"):
+        return None
+    least = sum(plot.least_bytes(shape.batch, shape.heads, shape.seq, shape.dim, backward, bits // 8) for backward in passes)
+    return [record.ms * record.tflops / plot.PEAKS[bits][1], least / plot.CARDS[record.device] * 1e-9]
+
+
 def write_ladder(data):
-    """The recorded times: of each program at a size the last record."""
+    """The recorded times: of each program at a size the last record; beside it the bound, and the programs of PyTorch that took turns."""
     found = {}
     for source in ("latency", "rungs", "peers"):
         for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")):
             for record in tables.rec.read([path]):
                 fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
-                size = str(record.shape)
                 if record.ms and record.tflops:
                     ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
-                    found[source, name, record.pass_, size, record.step, fields["dtype"]] = [record.ms, record.tflops, ratios]
+                    found[source, name, record.pass_, str(record.shape), record.step, fields["dtype"]] = [record.ms, record.tflops, ratios, bound_of(record)]
+    for (*where, step, dtype), (ms, _, ratios, _) in found.items():
+        for backend in tables.PEERS[dtype] if where[0] == "peers" else ():
+            if theirs := found.get((*where, f"pytorch_{backend}", dtype)):
+                ratios.setdefault(backend, theirs[0] / ms)
     rows = sorted(([*key, *values] for key, values in found.items()), key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3:6]))
     (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
+
+
+def fault(build, kernel, kind, mutant, words):
+    """Breaks a kernel by a mutant and runs it: how the explorer draws it, its words, the change, and what the simulated device says."""
+    with tempfile.TemporaryDirectory() as folder:  # where a test of this mutant that runs meanwhile does not make its own
+        for part in build.iterdir():
+            if part.name != "tests":
+                (Path(folder) / part.name).symlink_to(part)
+        done = subprocess.run([ROOT / "tests/mutants/mutant.sh", "catch", f"mutant_{mutant}", folder], capture_output=True, text=True,
+                              env=os.environ | {"SIMT_THREADS": "1"})
+    if done.returncode:
+        raise ValueError(f"{mutant}: {done.stdout}{done.stderr}")
+    section = (ROOT / f"tests/mutants/{mutant[:2]}.changes").read_text(encoding="utf-8").partition(f"## {mutant}\n")[2].partition("\n## ")[0]
+    file, change = re.search(r"^file: (.*)\n((?:.*\n?)*)", section, re.MULTILINE).groups()
+    return {"kernel": kernel, "kind": kind, "words": words, "file": file, "change": change.rstrip(), "says": "\n".join(done.stdout.split("\n")[1:3])}
+
+
+def turns(programs, step):
+    with tempfile.NamedTemporaryFile() as file:
+        command = [programs / step, *"--batch 1 --heads 1 --seq 1024 --dim 64 --no-check --no-time --trace-blocks 0 --trace".split(), file.name]
+        subprocess.run(command, capture_output=True, check=True)
+        return {"page": f"steps/{step}/README.html"} | walk.stages(file.name)
+
+
+def producer(step):
+    """What the producer and a consumer do per tile, in the order of the kernel's text: mbarriers leave no events in a trace."""
+    text = tables.Book(ROOT).kernel_file(step).read_text(encoding="utf-8")
+    order = [[part for part in found if part] for found in PRODUCER.findall(text[text.index("for (int tile") : text.index("\n    int tile = tiles")])]
+    at = order.index(["wait", "K", "full"])
+    return {"page": "steps/12_hopper_fwd/README.html", "producer": order[:at], "consumer": order[at:], "stages": int(re.search(r"STAGES = (\d+)", text)[1])}
+
+
+def write_pipeline(data, programs, steps):
+    """The kernels and the faults of the explorer of pipelines. A kernel that the reader has edited may have none of them."""
+    def unless_edited(make, *arguments):
+        try:
+            return [make(*arguments)]
+        except (ValueError, subprocess.CalledProcessError) as error:
+            if os.environ.get("CI"):
+                raise
+            print(f"build.py: the explorer of pipelines does without this: {error}")
+            return []
+
+    names = list(dict.fromkeys(kernel for kernel, *_ in FAULTS))
+    kernels = {name: made for name in names for made in (unless_edited(producer, name) if name[:2] == "12" else
+                                                         unless_edited(turns, programs, name) if name in steps else [])}
+    faults = [made for each in FAULTS if each[0] in kernels for made in unless_edited(fault, programs.resolve().parent, *each)]
+    made = json.dumps({"kernels": kernels, "faults": faults}, separators=(",", ":"))
+    (data / "pipeline.js").write_text(f"window.PIPELINE = {made};\n", encoding="utf-8")
 
 
 def fewer_colours(picture):
@@ -362,9 +443,10 @@ def main():
         traced = pool.map_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
         pictures = pool.map_async(fewer_colours, list(source.glob("**/*.png")), chunksize=4)
         pictures.get()
+        pipeline = pool.apply_async(write_pipeline, (data, arguments.bin, arguments.steps))
         if subprocess.run(command, env=os.environ | {"BOOK_FOLDER": str(HERE), "SOURCE_DATE_EPOCH": "0"}).returncode:
             sys.exit("build.py: Sphinx has warnings; see above")
-        traced = traced.get()
+        traced, _ = traced.get(), pipeline.get()
     if wrong := [error for _, _, error in traced if error]:
         sys.exit("\n".join(wrong))
     (data / "steps.js").write_text("window.STEPS = " + json.dumps([[step, idea] for step, idea, _ in traced]) + ";\n", encoding="utf-8")

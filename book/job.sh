@@ -34,7 +34,7 @@ book_job() { # [--serve [PORT]] [--trace FILE]
 
 build_site() { # as book_job has it
     for name in "${all_steps[@]}"; do [[ ! ${name:0:2} =~ ^(0[3-9]|1[0-3])$ ]] || steps+=("$name"); done
-    build sim "${steps[@]}"
+    build sim "${steps[@]}" step_cc_parts
     say 'Building the site: about two minutes'
     "$sphinx" -B book/build.py --bin build/sim/bin --out build/book "${steps[@]}" || exit "$exit_wrong"
     say "The book: file://$PWD/build/book/index.html"

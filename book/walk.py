@@ -272,6 +272,27 @@ def read(path, shape, folder=ROOT):
     return {"launches": made, "sources": sources}
 
 
+def stages(path):
+    """Of the tiles of K and V that a block copies to shared memory: which it reads between two barriers, turn by turn, numbered in the
+    order of their copies, and in how many stages they lie. ValueError where its turns are not alike."""
+    copies, reads = {}, defaultdict(set)  # (array, number): [its epoch, words, place]; by epoch the tiles
+    for event in traces.read(path)[-1].events():
+        if event.kind == "copy" and event.array in ("K", "V"):
+            last = max((number for array, number in copies if array == event.array), default=-1)
+            if last < 0 or copies[event.array, last][0] != event.epoch:
+                copies[event.array, last := last + 1] = [event.epoch, set(), 1 << 30]
+            copies[event.array, last][1].update(event.elements())
+            copies[event.array, last][2] = min(copies[event.array, last][2], *filter(None.__ne__, event.to))
+        elif event.space == "shared" and event.source() in ("K", "V"):
+            reads[event.epoch] |= {tile for tile, (_, words, _) in copies.items() if tile[0] == event.source() and event.held()[0] in words}
+    turns, epochs = [sorted(reads[epoch]) for epoch in sorted(reads)], sorted(reads)
+    ahead = {k - epochs.index(copies[tile][0]) for k, turn in enumerate(turns) for tile in turn if copies[tile][0] in reads}
+    count = 1 + max(ahead, default=0)
+    if len(ahead) > 1 or any(copies[a][2] != copies[b][2] for turn, later in zip(turns, turns[count:]) for a, b in zip(turn, later)):
+        raise ValueError(f"{path}: its copies are {sorted(ahead)} turns ahead")
+    return {"turns": turns, "stages": count}
+
+
 def shared(data):
     """The same, each list of rectangles kept once in data["rectangles"], as "rows:columns;...", and named by its number: loops repeat
     themselves. All runs have the same sources."""

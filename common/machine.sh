@@ -36,6 +36,7 @@ missing_packages() {
     if [[ $job == test && ${CI-} ]]; then # tests/book/browser.py
         have chromium || say chromium
         have chromedriver || say chromium-driver
+        have pdftotext || say poppler-utils
         /usr/bin/python3 -c 'import selenium' 2>/dev/null || say python3-selenium
     fi
     [[ $job == main || $job == test ]] || return 0

@@ -30,8 +30,36 @@
             frame.contentWindow.postMessage({ theme: root.dataset.theme }, "*");
         }
     });
+    // The reader's marks of a page's questions, kept in this browser by a question's text: one that changes loses its mark.
+    function questions() {
+        const lists = [...document.querySelectorAll("#check-yourself > ol, details.questions > ol")], name = "questions of " + root.dataset.page;
+        if (!lists.length) return;
+        const make = (kind, properties, ...inside) => { const made = Object.assign(document.createElement(kind), properties); made.append(...inside); return made; };
+        let marks = {};
+        try { Object.assign(marks, JSON.parse(stored(name))); } catch (error) { /* not written by this page */ }
+        const texts = [], buttons = [], said = make("span", { role: "status" });
+        const clear = make("button", { type: "button", id: "clear", onclick: () => { marks = {}; kept(); } }, "Clear the marks");
+        function kept() {
+            const refused = stored(name, JSON.stringify(marks)) === null, count = (mark) => texts.filter((text) => mark ? marks[text] === mark : marks[text]).length;
+            for (const [button, text, mark] of buttons) button.setAttribute("aria-pressed", String(marks[text] === mark));
+            said.textContent = `${count()} of ${texts.length} questions done` + (count() ? `: ${count("knew")} known, ${count("again")} to look at again.` : ".") +
+                (refused ? " This browser does not keep the marks." : "");
+        }
+        for (const question of lists.flatMap((list) => [...list.children])) {
+            const text = question.textContent.trim(), number = texts.push(text), group = make("div", { className: "marks" });
+            for (const [mark, words] of [["knew", "I knew it"], ["again", "Look again"]]) {
+                const press = () => { marks[text] = marks[text] === mark ? undefined : mark; kept(); };
+                buttons.push([make("button", { type: "button", ariaLabel: `${words}: question ${number}`, onclick: press }, words), text, mark]);
+                group.append(buttons.at(-1)[0]);
+            }
+            question.append(group);
+        }
+        (lists[0].closest("details.questions") || lists[0]).before(make("p", { className: "marks" }, said, clear));
+        kept();
+    }
     addEventListener("DOMContentLoaded", () => {
         show();
+        questions();
         unfold();
         document.getElementById("theme").addEventListener("click", () => {
             theme = NAMES[(NAMES.indexOf(theme) + 1) % NAMES.length];
@@ -43,6 +71,8 @@
         if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;
         for (const wide of document.querySelectorAll("main pre, .wide, main .math")) // reached by the keyboard where it scrolls
             if (wide.scrollWidth > wide.clientWidth) { wide.tabIndex = 0; wide.setAttribute("role", "region"); wide.setAttribute("aria-label", "scrolls sideways"); }
-        addEventListener("beforeprint", () => document.querySelectorAll("main details").forEach((each) => { each.open = !each.matches(".rungs"); }));
+        let opened = []; // paper has the answers; the differences between rungs are too wide for it
+        addEventListener("beforeprint", () => { opened = [...document.querySelectorAll("main details:not(.rungs):not([open])")].map((each) => Object.assign(each, { open: true })); });
+        addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));
     });
 })();

@@ -6,9 +6,11 @@ least 4.5 : 1 in both themes, a name for each control. The explorers: each contr
 trace that the program writes again here. Exit status 77 where there is no browser and CI is not set."""
 
 import argparse
+import base64
 import json
 import math
 import os
+import random
 import re
 import subprocess
 import sys
@@ -59,6 +61,8 @@ problems = []
 def wrong(text):
     problems.append(text)
     print(text, flush=True)
+    if os.environ.get("UNTIL") and os.environ["UNTIL"] in text:  # a fault was planted, and this is what must notice it
+        sys.exit(1)
 
 
 def same(what, got, expected):
@@ -81,6 +85,9 @@ class Browser:
 
     def width(self, width):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+
+    def motion(self, wanted):
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": wanted}]})
 
     def open(self, path):
         self.driver.get("about:blank")
@@ -131,11 +138,26 @@ def check_look(browser, name):
                 wrong(f"{name}, {theme}, {width} pixels: {problem}")
 
 
+def check_roles(browser, name):
+    """In Chromium's accessibility tree: what the keyboard can reach has a role and a name, and so has each picture a name."""
+    for node in browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]:
+        role, called = (node.get(field, {}).get("value") for field in ("role", "name"))
+        focusable = any(each["name"] == "focusable" and each["value"].get("value") for each in node.get("properties", []))
+        if node["ignored"] or role in ("RootWebArea", "main"):
+            continue
+        if focusable and (role in (None, "generic", "none", "StaticText") or not (called or "").strip()):
+            wrong(f"{name}: in the accessibility tree a control of role {role} has the name {called!r}")
+        if role in ("image", "Canvas", "SvgRoot") and not (called or "").strip():
+            wrong(f"{name}: in the accessibility tree a picture of role {role} has no name")
+
+
 def check_pages(browser, pattern):
     for path in sorted(browser.site.glob(pattern)):
         name = path.relative_to(browser.site)
         browser.open(name)
         check_look(browser, name)
+        if not str(name).startswith("code/"):
+            check_roles(browser, name)
         browser.noise(name)
 
 
@@ -667,9 +689,22 @@ def check_descriptor(browser, state, change, said, button, keys):
 
 # ---- the ladder -----------------------------------------------------------------------------------------------------------
 
+def predicted(plot, step, dtype, pass_, B, H, N, d, causal, card):
+    """ms for the arithmetic and for the bytes of a pass, by docs/math/costs.md, eq. 22, 23, 29 and 54, and the ceilings of the rooflines."""
+    if dtype == "fp32" and step in ("10x_tf32", "pytorch_efficient"):
+        return None
+    forward, backward = pass_ in ("fwd", "both"), pass_ != "fwd"
+    flops = (4 * forward + 10 * backward) * B * H * d * (N * (N + 1) // 2 if causal else N * N)
+    numbers, size = (4 * forward + 8 * backward) * N * d, 4 if dtype == "fp32" else 2
+    return [flops / plot.PEAKS[8 * size][1] * 1e-9, B * H * (numbers * size + (forward + backward) * 4 * N) / plot.CARDS[card] * 1e-9]
+
+
 def check_ladder(browser, _):
     """Every choice of every list, what it shows beside the records."""
     root = Path(__file__).resolve().parent.parent.parent
+    sys.path.insert(0, str(root / "plots"))
+    import plot
+
     records = {source: [json.loads(line) for path in sorted((root / "plots/data" / source).glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
                for source in ("latency", "rungs", "peers")}
     state = lambda: browser.js("return window.state()")
@@ -694,10 +729,25 @@ def check_ladder(browser, _):
         keys = int(found[1]) if (found := re.search(r" x (\d+)", size)) else N
         here = [r for r in records[source] if r["device"].startswith(card) and (r["batch"], r["heads"], r["seq"], r["seq_kv"], r["dim"], r["causal"]) ==
                 (B, H, N, keys, d, "causal" in size) and ("det" if r.get("deterministic") else r["pass"]) == pass_ and r.get("ms_median")]
-        field, factor = {"ms": ("ms_median", 1), "tflops": ("tflops", 1)}.get(metric, (f"ratio_to_{metric}", 100))
-        expected = {(r["step"], r["dtype"]): r[field] * factor if field in r else None for r in here if r.get("tflops")}
-        what = f"the ladder, {source}, {card}, {pass_}, {size}, {metric}"
-        same(what, {(step, dtype): value for step, dtype, value in now["rows"]}, expected)
+        what, last = f"the ladder, {source}, {card}, {pass_}, {size}, {metric}", {(r["step"], r["dtype"]): r for r in here if r.get("tflops")}
+        rounded = lambda value: value if value is None else float(f"{value:.5g}")
+        bounds = {key: predicted(plot, *key, pass_, B, H, N, d, "causal" in size, r["device"]) for key, r in last.items()}
+        same(f"{what}: bounds", {(step, dtype): rounded(value) for step, dtype, _, value in now["rows"]},
+             {key: rounded(value and max(value)) for key, value in bounds.items()})
+        theirs = lambda dtype: last.get((f"pytorch_{metric}", dtype), {}).get("ms_median")
+        expected = {}
+        for key, r in last.items():
+            share = bounds[key] and 100 * max(bounds[key]) / r["ms_median"]
+            expected[key] = {"ms": r["ms_median"], "tflops": r["tflops"], "bound": share}.get(metric) if metric in ("ms", "tflops", "bound") else \
+                100 * r[f"ratio_to_{metric}"] if f"ratio_to_{metric}" in r else theirs(key[1]) and 100 * theirs(key[1]) / r["ms_median"]
+            if share and share > 100:
+                wrong(f"{what}: {key[0]} is faster than its bound")
+        same(what, {(step, dtype): rounded(value) for step, dtype, value, _ in now["rows"]}, {key: rounded(value) for key, value in expected.items()})
+        for (step, dtype, _, bound), (ms, least, _, by) in zip(now["rows"], now["cells"]):
+            two = bounds[step, dtype]
+            if by != ("-" if not two else "bytes" if two[1] > two[0] else "arithmetic") or bound and (abs(float(least) / bound - 1) > 0.006 or
+                                                                                                abs(float(ms) / last[step, dtype]["ms_median"] - 1) > 0.006):
+                wrong(f"{what}: the table says of {step} {ms} ms, {least} ms, {by}, and the bounds are {two}")
         most = max(value or 0 for value in expected.values())
         if any(abs(width - 16 * (row[2] or 0) / most) > 0.01 for width, row in zip(now["widths"], now["rows"])):
             wrong(f"{what}: bars are not as long as the values")
@@ -712,6 +762,323 @@ def check_ladder(browser, _):
     browser.noise("the ladder")
 
 
+# ---- the pipeline ----------------------------------------------------------------------------------------------------------
+
+def turns_of(programs, step):
+    """The tiles of K and V that a block reads between two barriers, turn by turn, and in how many places they lie."""
+    (launch, events), = traced(programs, f"{step} --batch 1 --heads 1 --seq 1024 --dim 64 --no-check --no-time --trace-blocks 0 --trace FILE")
+    tile_at, places, counts, last, reads = {}, {}, defaultdict(int), {}, defaultdict(set)
+    for epoch, number, array, action, _, words, rest in events:
+        if action == "copy" and array in "KV":
+            if last.get(array) != epoch:
+                last[array], counts[array] = epoch, counts[array] + 1
+            tile = array, counts[array] - 1
+            for place in filter(lambda to: to is not None, rest[2]):
+                places[tile] = min(place, places.get(tile, place))
+                tile_at.update(dict.fromkeys(range(place // WORD, (place + launch["sites"][number]["bytes"]) // WORD), tile))
+        elif action == "shared load":
+            reads[epoch] |= {tile_at[place] for place in words if place in tile_at}
+    turns = [sorted(map(list, reads[epoch])) for epoch in sorted(reads) if reads[epoch]]
+    return turns, len({places[tuple(turn[0])] for turn in turns})
+
+
+def overlaps(items):
+    """Where a read meets a write: of [name, stage, issued, arrives, read from, read to]."""
+    found = []
+    for k, (name, stage, _, ready, start, end) in enumerate(items):
+        later = next((item for item in items[k + 1:] if item[1] == stage), None)
+        found += [[name, name, start, min(ready, end)]] * (start < ready)
+        found += [[name, later[0], later[2], end]] if later and later[2] < end else []
+    return found
+
+
+def cp_async(turns, s):
+    """Waits of chapters 06 and 10: before turn k a warp waits for the turn's copies, then all meet; then copy k + stages - 1 starts."""
+    fast, slow, waits, items = 0, 0, {"fastest warp": [0, 0], "slowest warp": [0, 0]}, [[None] * 6 for _ in turns]
+    issue = lambda k, at, first: items[k].__setitem__(slice(2, 4), [first, at + s["latency"] + s["moved"][k]]) if k < len(turns) else None
+    for k in range(s["stages"] - 1):
+        issue(k, 0, 0)
+    for k, turn in enumerate(turns):
+        broken = s["fault"] if turn[0][0] == "K" else ""
+        if s["stages"] == 1:
+            issue(k, max(fast, slow), min(fast, slow) if broken == "early" else max(fast, slow))
+            waits["fastest warp"][1] += max(slow - fast, 0)
+            waits["slowest warp"][1] += max(fast - slow, 0)
+            fast = slow = max(fast, slow)
+        there = [at if broken == "unwaited" else max(at, items[k][3]) for at in (fast, slow)]
+        for who, at, then in zip(waits.values(), (fast, slow), there):
+            who[0] += then - at
+            who[1] += max(there) - then
+        start, length = max(there), [s["product"] + s["softmax"] * (array == "K") for array, _ in turn]
+        if s["stages"] > 1:
+            issue(k + s["stages"] - 1, start, min(there) if broken == "early" else start)
+        fast, slow = start + sum(length), start + sum(length) + s["skew"]
+        items[k][:2], items[k][4:] = [" and ".join(f"{array}({tile})" for array, tile in turn), k % s["stages"]], [start, slow - s["softmax"] * (turn[-1][0] == "K")]
+    return waits, overlaps(items)
+
+
+def full_and_empty(s, tiles=5):
+    """Waits of 12b_producer.cu: its producer takes K and V of each tile, a consumer S, the release of K, the softmax, O, the release of V."""
+    at, waits = {"producer": 0} | {f"consumer {c}": c * s["skew"] for c in range(s["consumers"])}, defaultdict(lambda: [0, 0])
+    issued, there, free, start, end = {}, {}, defaultdict(int), defaultdict(lambda: 1 << 30), defaultdict(int)
+
+    def wait(who, until):
+        waits[who][0] += max(0, until - at[who])
+        at[who] = max(at[who], until)
+
+    for tile in range(tiles):
+        for k, array in enumerate("KV"):
+            wait("producer", free[array, tile - s["stages"]])
+            issued[array, tile] = at["producer"]
+            there[array, tile] = at["producer"] + s["latency"] + s["moved"][2 * tile + k]
+        for who in list(at)[1:]:
+            for array in "KV":
+                me, broken = (array, tile), s["fault"] if array == "K" else ""
+                wait(who, 0 if broken == "parity" and tile // s["stages"] % 2 else there[me])
+                start[me], at[who] = min(start[me], at[who]), at[who] + s["product"]
+                end[me] = max(end[me], at[who])
+                free[me] = max(free[me], at[who] - s["product"] * (broken == "released"))
+                at[who] += s["softmax"] * (array == "K")
+    items = [[f"{me[0]}({me[1]})", (me[0], me[1] % s["stages"]), issued[me], there[me], start[me], end[me]] for me in issued]
+    return {who: waits[who] for who in at}, overlaps(items)
+
+
+def check_pipeline(browser, programs):
+    """The order beside the trace, the times beside those of Python over many settings, each control, and a fault's message."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    root, state = Path(__file__).resolve().parent.parent.parent, lambda: browser.js("return window.state()")
+    browser.open("explorers/pipeline.html")
+    browser.until("the pipeline", "window.state().end > 0")
+    kernels = browser.js("return PIPELINE.kernels")
+    same("the pipeline: kernels", sorted(kernels), ["06_vectorized", "10_tensor_core_fwd", "12b_producer"])
+    draw, met = random.Random(12), defaultdict(int)
+    for kernel, data in kernels.items():
+        if "turns" in data:
+            same(f"the pipeline: turns of {kernel}", [data["turns"], data["stages"]], list(turns_of(programs, kernel)))
+        faults = browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0]).map((fault) => fault.kind)", kernel)
+        settings = []
+        for _ in range(120):
+            s = {"stages": draw.randint(1, 4), "latency": draw.randint(0, 40), "product": draw.randint(1, 20), "softmax": draw.randint(0, 10), "skew": draw.randint(0, 9),
+                 "consumers": draw.randint(1, 3), "fault": draw.choice(["", *faults])}
+            settings.append(s | {"moved": [draw.choice([0, 0, draw.randint(-s["latency"], 30)]) for _ in range(8 if "turns" in data else 10)]})
+        got = browser.js("return arguments[1].map((s) => { const { waits, hazards } = window.simulate(arguments[0], { ...s, moved: s.moved.join() }); return [waits, hazards]; })",
+                         kernel, settings)
+        for s, found in zip(settings, got):
+            waits, hazards = cp_async(data["turns"][:8], s) if "turns" in data else full_and_empty(s)
+            same(f"the pipeline, {kernel}, {s}: waits", found[0], waits)
+            same(f"the pipeline, {kernel}, {s}: where a read meets a write", found[1], hazards)
+            met[s["fault"]] += len(hazards)
+    if met[""] or any(met[kind] < 5 for kind in ("unwaited", "early", "parity", "released")):
+        wrong(f"the pipeline: reads that meet writes, by fault: {dict(met)}")
+    for kernel, data in kernels.items():
+        browser.choose("kernel", kernel)
+        same(f"the pipeline: as in {kernel}", [state()["kernel"], state()["stages"], set(state()["moved"])], [kernel, data["stages"], {0}])
+        for field in ("stages", "latency", "product", "softmax", "skew", *(["consumers"] if "producer" in data else [])):
+            before = state()
+            browser.element(field).send_keys(Keys.ARROW_DOWN if field == "stages" else Keys.ARROW_UP, Keys.TAB)
+            after = state()
+            same(f"the pipeline: {field} of {kernel}", after[field], before[field] + (-1 if field == "stages" else 1))
+            if [after["waits"], after["end"]] == [before["waits"], before["end"]]:
+                wrong(f"the pipeline: {field} of {kernel} has no effect")
+        for fault in browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0])", kernel):
+            browser.choose("fault", fault["kind"])
+            same(f"the pipeline: the message of {fault['words']}", [browser.element("says").text.split(), browser.element("change").is_displayed()], [fault["says"].split(), True])
+        browser.element("reset").click()
+        same(f"the pipeline: reset of {kernel}", [state()["fault"], state()["stages"], browser.element("broken").is_displayed()], ["", data["stages"], False])
+    check_arrivals(browser, state, ActionChains, Keys)
+    environment = os.environ | {"SIMT_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        for part in Path(programs).resolve().parent.iterdir():
+            if part.name != "tests":
+                (Path(folder) / part.name).symlink_to(part)
+        said = subprocess.run([root / "tests/mutants/mutant.sh", "catch", "mutant_06_V_copied_before_the_barrier", folder], capture_output=True, text=True, env=environment).stdout
+    shown = browser.js("return PIPELINE.faults.find((fault) => fault.kernel === '06_vectorized' && fault.kind === 'early').says")
+    if not shown.startswith("simulated device: ") or shown not in said:
+        wrong(f"the pipeline: the message of a fault is not the program's: {shown}, the program says {said}")
+    browser.noise("the pipeline")
+
+
+def check_arrivals(browser, state, chains, keys):
+    """An arrival moved by keys and by a pointer, the table, and the state of the address."""
+    browser.choose("kernel", "10_tensor_core_fwd")
+    arrival = browser.element("arrival3")
+    arrival.send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_LEFT)
+    same("the pipeline: an arrival moved by keys", [state()["moved"], browser.js("return document.activeElement.id")], [[0, 0, 0, 2, 0, 0, 0, 0], "arrival3"])
+    same("the pipeline: a slider's name", arrival.accessible_name, "arrival of K(3) and V(3)")
+    place = browser.js("const a = arguments[0], r = a.getBoundingClientRect(), w = 14.4; return [w / 2 + (r.width - w) * (a.value / a.max - .5) - w / 2, (r.width - w) / a.max]", arrival)
+    chains(browser.driver).move_to_element_with_offset(arrival, round(place[0]), 0).click_and_hold().move_by_offset(round(9 * place[1]), 0).release().perform()
+    if not 9 <= state()["moved"][3] <= 13 or sum(map(abs, state()["moved"])) != state()["moved"][3]:
+        wrong(f"the pipeline: dragged by 9 units from 2 an arrival is {state()['moved']}")
+    bars = browser.js("return document.querySelectorAll('.span').length")
+    same("the pipeline: rows of the table", state()["rows"], bars)
+    browser.choose("fault", "early")
+    before, address = state(), browser.address()
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    same("the pipeline: the state of its address", state(), before)
+
+
+# ---- keyboard, motion, paper ------------------------------------------------------------------------------------------------
+
+EXPLORERS = ["warp-map", "fragments", "example", "ladder", "pipeline", "tile-walk"]
+STOP = """
+const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
+if (at === document.body) return null;
+return [[...document.querySelectorAll("*")].indexOf(at), at.outerHTML.slice(0, 60), style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    at.tagName === "IFRAME" || box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth];"""
+REACHED = """
+return [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((each) => !each.disabled && each.tabIndex >= 0 && each.checkVisibility({ visibilityProperty: true })).length"""
+
+
+def tab_through(browser, name):
+    """By the key Tab through a page: each stop is later in the document, can be seen, and shows that it has the focus."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(name)
+    browser.until(f"{name}, loaded", "document.readyState === 'complete'")
+    browser.js("document.querySelectorAll('iframe').forEach((frame) => frame.remove())")  # their pages are gone through by themselves
+    expected, stops = browser.js(REACHED), []
+    while len(stops) <= expected + 10:
+        ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        if (stop := browser.js(STOP)) is None or stops and stop[0] == stops[0][0]:
+            break
+        stops.append(stop)
+    for before, (at, what, outlined, visible) in zip([[-1], *stops], stops):
+        if at <= before[0]:
+            wrong(f"{name}: the focus goes back to {what}")
+        if not outlined or not visible:
+            wrong(f"{name}: {'the focus cannot be seen' if visible else 'the focus leaves the window'} at {what}")
+    same(f"{name}: stops of the key Tab", len(stops), expected)
+
+
+def check_focus(browser, _):
+    browser.motion("reduce")  # a page that scrolls is not yet where the focus is
+    browser.width(1280)
+    for name in [*(f"explorers/{name}.html" for name in EXPLORERS), "docs/counters.html", "steps/06_vectorized/README.html"]:
+        tab_through(browser, name)
+
+
+def check_keys(browser, _):
+    """Each control of each explorer by the keyboard alone."""
+    from selenium.webdriver.common.keys import Keys
+
+    for name in EXPLORERS:
+        browser.open(f"explorers/{name}.html#fault=early" if name == "pipeline" else f"explorers/{name}.html")
+        browser.until(f"{name}, loaded", "window.state()")
+        if not browser.js("return [...document.querySelectorAll('table')].some((table) => table.rows.length > 1)"):
+            wrong(f"{name}: there is no table beside the figure")
+        state = lambda: browser.js("return JSON.stringify(window.state()) + document.body.innerText")
+        controls = browser.js("return [...document.querySelectorAll('button, input, select')].filter((each) => each.checkVisibility() && !each.closest('figure:nth-of-type(n + 2), #lanesMap')).map((each) => each.id)")
+        for control in sorted(controls, key=lambda control: (control in ("pass", "kernel", "rung"), control == "reset")):  # which show other controls
+            keys = {"SELECT": (Keys.ARROW_DOWN, Keys.ARROW_UP), "BUTTON": (Keys.ENTER, Keys.SPACE)}.get(browser.js("return document.getElementById(arguments[0]).tagName", control),
+                                                                                                    (Keys.ARROW_UP, Keys.ARROW_DOWN, Keys.SPACE))
+            before, tried = state(), []
+            if browser.js("return !document.getElementById(arguments[0]).matches(':enabled') || document.getElementById(arguments[0]).options?.length === 1", control):
+                continue
+            while state() == before and len(tried) < len(keys):
+                browser.element(control).send_keys(keys[len(tried)])
+                browser.js("document.activeElement.blur()")  # a number counts when it is left
+                tried.append(1)
+            if state() == before:
+                wrong(f"{name}: no key operates {control}")
+    browser.noise("the keyboard")
+
+
+def check_motion(browser, _):
+    """What moves where the reader wants less motion: a walk plays slowly, a page does not move."""
+    browser.motion("reduce")
+    browser.open("explorers/tile-walk.html#step=06_vectorized")
+    browser.until("the walk", "window.state().steps > 0")
+    browser.element("play").click()
+    time.sleep(1.4)
+    same("less motion: steps after 1.4 s of play", browser.js("return window.state().at"), 0)
+    browser.open("docs/gpu.html")
+    moving = "const s = [...document.querySelectorAll('*')].map((each) => getComputedStyle(each)); return s.filter((s) => s.scrollBehavior === 'smooth' || s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0).length"
+    same("less motion: what moves on a page", browser.js(moving), 0)
+    browser.motion("no-preference")
+    same("with motion: what moves on a page", browser.js(moving), 1)
+
+
+def check_paper(browser, _):
+    """A page as PDF: its text and its folded answers; no control, no frame, no list of pages."""
+    for name, inside, folded in (("docs/math/online-softmax.html", "Row 3 of the example, key by key", "Answers"), ("steps/06_vectorized/README.html", "What limits it", "Lane 13 at d = 64")):
+        browser.open(name)
+        answer = browser.js("return document.querySelector('details:not(.rungs):not(.pages) > ol > li').textContent.split(/\\s+/).slice(0, 6).join(' ')")
+        frames = browser.js("return [...document.querySelectorAll('iframe')].map((frame) => frame.title)")
+        with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
+            file.write(base64.b64decode(browser.driver.execute_cdp_cmd("Page.printToPDF", {"displayHeaderFooter": False})["data"]))
+            file.flush()
+            text = re.sub(r"\s+", " ", subprocess.run(["pdftotext", file.name, "-"], check=True, capture_output=True, text=True).stdout)
+        for words in (inside, folded, answer):
+            if words not in text:
+                wrong(f"{name} on paper: {words!r} is missing")
+        for words in ("I knew it", "Clear the marks", "Theme:", "Skip to the text", "Glossary Counters", "Open it at full width", *frames):
+            if words in text:
+                wrong(f"{name} on paper: it has {words!r}")
+        same(f"{name}: folded again after the printing", browser.js("return document.querySelectorAll('main details[open]').length"), 0)
+
+
+# ---- the questions --------------------------------------------------------------------------------------------------------
+
+def asked(text):
+    """How many questions a page's Markdown has: the list under Check yourself, and the lists that are folded as a checkpoint."""
+    parts = re.findall(r"^## Check yourself\n(.*?)^<details>", text, re.MULTILINE | re.DOTALL)
+    parts += re.findall(r"^<summary>Checkpoint</summary>\n(.*?)^</details>", text, re.MULTILINE | re.DOTALL)
+    return len(re.findall(r"^\d+\. ", "\n".join(parts), re.MULTILINE))
+
+
+def check_questions(browser, _):
+    """Every page's questions have marks; marks are kept, counted, taken back and cleared, each page's by themselves."""
+    from selenium.webdriver.common.keys import Keys
+
+    root, pages = Path(__file__).resolve().parent.parent.parent, []
+    for path in [*root.glob("docs/**/*.md"), *root.glob("steps/*/README.md")]:
+        if count := asked(path.read_text(encoding="utf-8")):
+            pages.append(path.relative_to(root).with_suffix(".html"))
+            browser.open(pages[-1])
+            same(f"{pages[-1]}: questions with marks", browser.js("return document.querySelectorAll('li > .marks').length"), count)
+    if len(pages) < 20:
+        wrong(f"only {len(pages)} pages have questions")
+    said = lambda: browser.js("return document.querySelector('.marks [role=status]').textContent")
+    pressed = lambda: browser.js("return [...document.querySelectorAll('.marks [aria-pressed=true]')].map((button) => button.ariaLabel)")
+    button = lambda words, number: browser.driver.find_element("css selector", f"[aria-label='{words}: question {number}']")
+    page, other = "docs/gpu.html", "docs/counters.html"
+    browser.motion("reduce")  # a page that scrolls while it is clicked is clicked elsewhere
+    browser.open(page)
+    browser.js("localStorage.clear()")
+    browser.open(page)
+    same("questions: at first", [said(), pressed()], ["0 of 5 questions done.", []])
+    button("I knew it", 1).click()
+    button("Look again", 2).send_keys(Keys.SPACE)
+    button("Look again", 3).send_keys(Keys.ENTER)
+    button("I knew it", 3).click()  # in place of the mark before
+    button("I knew it", 4).click()
+    button("I knew it", 4).click()  # taken back
+    marked = ["3 of 5 questions done: 2 known, 1 to look at again.", ["I knew it: question 1", "Look again: question 2", "I knew it: question 3"]]
+    same("questions: marked", [said(), pressed()], marked)
+    browser.open(other)
+    same("questions: of another page", [said(), pressed()], ["0 of 3 questions done.", []])
+    button("I knew it", 2).click()
+    browser.open(page)
+    same("questions: kept", [said(), pressed()], marked)
+    browser.element("clear").click()
+    same("questions: cleared", [said(), pressed()], ["0 of 5 questions done.", []])
+    browser.open(page)
+    same("questions: cleared for good", pressed(), [])
+    browser.open(other)
+    same("questions: another page's after that", pressed(), ["I knew it: question 2"])
+    browser.js("localStorage.setItem('questions of docs/gpu', '{')")
+    browser.open(page)
+    same("questions: beside something else in the browser's memory", said(), "0 of 5 questions done.")
+    browser.js("localStorage.clear(); Storage.prototype.setItem = () => { throw 'full'; }")
+    button("I knew it", 1).click()
+    same("questions: in a browser that keeps nothing", said(), "1 of 5 questions done: 1 known, 0 to look at again. This browser does not keep the marks.")
+    browser.noise("questions")
+
+
 def go(browser, at):
     browser.js("const s = document.getElementById('at'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))", at)
     return browser.js("return window.state().at") == at
@@ -724,9 +1091,9 @@ def main():
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd,12a_wgmma,12c_pingpong,12x_cluster,"
                         "12_hopper_fwd,13a_products,13_hopper_bwd")
-    parser.add_argument("--others", default="warp-map,fragments,example,ladder")
+    parser.add_argument("--others", default="warp-map,fragments,example,ladder,questions,pipeline,focus,keys,motion,paper")
     arguments = parser.parse_args()
-    missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver") if not os.path.exists(path)]
+    missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver", "/usr/bin/pdftotext") if not os.path.exists(path)]
     try:
         import selenium  # noqa: F401
     except ImportError:
@@ -740,7 +1107,8 @@ def main():
             check_pages(browser, arguments.pages)
         if arguments.pages == "**/*.html":
             check_page_controls(browser)
-        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder}.items():
+        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions, "pipeline": check_pipeline, "focus": check_focus,
+                            "keys": check_keys, "motion": check_motion, "paper": check_paper}.items():
             if name in arguments.others.split(","):
                 check(browser, arguments.programs)
         for step in filter(None, arguments.walks.split(",")):

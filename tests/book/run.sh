@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh PROGRAMS FOLDER STEP...: builds the site in FOLDER, follows its links, shows it in a browser, and shows that each of these
+# run.sh PROGRAMS FOLDER STEP...: builds the site in FOLDER, follows its links, serves it, shows it in a browser, and shows that each of these
 # checks can fail. Exit status 77 where Sphinx or a browser is missing and CI is not set.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -16,6 +16,10 @@ fi
 "$python" -B book/build.py --bin "$programs" --out "$site" "$@" || exit 1
 here=tests/book
 python3 -B $here/links.py "$site" || status=1
+serve() { "$python" -B $here/serve.py "$site" "$programs" "$@"; }
+serve || status=1
+[[ $(serve "s/exec \"\$sphinx\"/trap '' INT; &/") == *'does not end'* ]] || { echo 'a server that cannot be interrupted is not noticed' && status=1; }
+[[ $(serve 's|--directory build/book|--directory build|') == *'it answers'* ]] || { echo 'a server of another folder is not noticed' && status=1; }
 browser() { /usr/bin/python3 -B $here/browser.py "$1" "$programs" "${@:2}"; }
 browser "$site"
 case $? in 0) ;; 77) exit $((status ? 1 : 77)) ;; *) exit 1 ;; esac
@@ -45,7 +49,7 @@ must_fail() { # WHAT SAID FILE SED COMMAND...: with FILE so edited the command f
     rm -rf "$work/site" && cp -r "$site" "$work/site"
     sed -i -E "$4" "$work/site/$3"
     if cmp -s "$site/$3" "$work/site/$3"; then echo "$1: the edit changes nothing" && status=1 && return; fi
-    if said=$("${@:5}" 2>&1); then
+    if said=$(UNTIL=$2 "${@:5}" 2>&1); then
         echo "$1 is not noticed" && status=1
     elif [[ $said != *"$2"* ]]; then
         echo "$1: not for this reason: $said" && status=1
@@ -79,7 +83,35 @@ must_fail 'a wrong bank of an element' 'fragments: said says' explorers/fragment
 must_fail 'a first column without effect' 'after left' explorers/fragments.js 's/set.left \+ c, set.pitch/c, set.pitch/g' "${other[@]}" fragments
 must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' "${other[@]}" example
 must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' "${other[@]}" warp-map
+must_fail 'marks that are not kept' 'questions: kept' _static/site.js 's/localStorage.setItem\(name, value\)/name.length/' "${other[@]}" questions
+must_fail 'marks of all pages together' "questions: another page's" _static/site.js 's/"questions of " \+ root.dataset.page/"questions"/' "${other[@]}" questions
+must_fail 'marks that are not cleared' 'questions: cleared' _static/site.js 's/marks = \{\}; kept\(\);/kept();/' "${other[@]}" questions
+must_fail 'a checkpoint without marks' 'questions with marks' docs/study-plan.html '0,/<details class="questions"/s//<details/' "${other[@]}" questions
+must_fail 'a control without a role' 'a control of role generic' explorers/tile-walk.html 's/ role="region" aria-labelledby/ aria-labelledby/' browser "$work/site" --others '' --walks '' --pages explorers/tile-walk.html
+must_fail 'a picture without words' 'a picture of role' explorers/tile-walk.js 's/role: "img", ariaLabel: [^}]*\}/role: "img" }/' browser "$work/site" --others '' --walks '' --pages explorers/tile-walk.html
+must_fail 'a focus that goes back' 'the focus goes back' explorers/ladder.html 's/<select id="size">/<select id="size" tabindex="1">/' "${other[@]}" focus
+must_fail 'a focus that cannot be seen' 'the focus cannot be seen' explorers/explorer.css 's/^:focus-visible .*//' "${other[@]}" focus
+must_fail 'a control out of reach' 'stops of the key Tab' _static/site.js 's/type: "button", id: "clear"/type: "button", id: "clear", onfocus: (event) => event.target.blur()/' "${other[@]}" focus
+must_fail 'a control for a pointer only' 'no key operates' explorers/warp-map.js 's/(of FIELDS\) byId\(id\).addEventListener)\("change"/\1("pointerup"/' "${other[@]}" keys
+must_fail 'a figure without a table' 'no table beside the figure' explorers/explorer.js 's/^    table.replaceChildren.*//' "${other[@]}" keys
+must_fail 'a page that moves' 'what moves on a page' _static/site.css 's/@media \(prefers-reduced-motion: no-preference\) \{ (.*) \}/\1/' "${other[@]}" motion
+must_fail 'a walk that hurries' 'steps after 1.4 s' explorers/tile-walk.js 's/\? 2000 : 700/? 700 : 700/' "${other[@]}" motion
+must_fail 'controls on paper' "it has 'I knew it'" _static/site.css 's/\.skip, \.marks \{/.skip {/' "${other[@]}" paper
+must_fail 'frames on paper' "it has 'Try it" _static/site.css 's/section:has\(> iframe.explorer\), //' "${other[@]}" paper
+must_fail 'answers that stay folded on paper' 'is missing' _static/site.js 's/addEventListener\("beforeprint"/addEventListener("before"/' "${other[@]}" paper
+must_fail 'answers that stay open' 'folded again' _static/site.js 's/addEventListener\("afterprint"/addEventListener("after"/' "${other[@]}" paper
 must_fail 'a record changed' 'the ladder, ' explorers/data/ladder.js 's/("12_hopper_fwd","bf16",[0-9.]+,)[0-9.]+/\11.5/' "${other[@]}" ladder
+must_fail 'a bound of another card' 'bounds' explorers/data/ladder.js 's/("NVIDIA H200","fwd","[^]]*\{[^]]*\},\[)[0-9.]+/\10.1/' "${other[@]}" ladder
+must_fail 'the shorter of two bounds' 'bounds' explorers/ladder.js 's/Math.max\(\.\.\.row\[9\]\)/Math.min(...row[9])/' "${other[@]}" ladder
+must_fail 'bytes and arithmetic exchanged' 'the table says' explorers/ladder.js 's/"bytes" : "arithmetic"/"arithmetic" : "bytes"/' "${other[@]}" ladder
+must_fail 'a wait that is too short' ': waits' explorers/pipeline.js 's/Math.max\(from, \.\.\.done\[needs\]\)/Math.max(from, done[needs][0])/' "${other[@]}" pipeline
+must_fail 'a barrier that nobody waits at' ': waits' explorers/pipeline.js 's/needs: words, of: 2/needs: words, of: 1/' "${other[@]}" pipeline
+must_fail 'a producer in another order' ': waits' explorers/data/pipeline.js 's/\["release","K"\],(\["new_maxima"\])/\1,["release","K"]/' "${other[@]}" pipeline
+must_fail 'a read that meets a write unseen' 'where a read meets' explorers/pipeline.js 's/if \(from < to\) \{/if (from + 1 < to) {/' "${other[@]}" pipeline
+must_fail 'turns that the trace does not have' 'turns of 06' explorers/data/pipeline.js 's/\["V",3\]/["V",4]/' "${other[@]}" pipeline
+must_fail 'a message that no program gives' "is not the program's" explorers/data/pipeline.js 's/race on byte/race at byte/g' "${other[@]}" pipeline
+must_fail 'an arrival that stays' 'moved by keys' explorers/pipeline.js 's/moved\[k\] = target.value/moved[k] = 0 * target.value/' "${other[@]}" pipeline
+must_fail 'a time line that loses its state' 'the state of its address' explorers/pipeline.js 's/, moved: moved.join\(\) \}\);/ });/' "${other[@]}" pipeline
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"

@@ -1,0 +1,143 @@
+// Pipeline: when the copies, waits and products of a block happen. The order is the kernel's: window.PIPELINE has the turns of a block by
+// its trace, {turns: [[[array, tile], ...], ...], stages}, or what its {producer, consumer} does per tile. The times are the reader's.
+// window.state() says what is shown, for the tests.
+"use strict";
+const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consumers: 2 }, TURNS = 8, TILES = 5, LATEST = 60;
+const KINDS = { copy: "a copy is under way", use: "the warps read", product: "product", softmax: "softmax", wait: "waits for a copy or an empty stage", barrier: "waits at a barrier",
+    hazard: "a read meets a write" };
+const range = (count) => [...Array(count).keys()], name = ([array, tile]) => `${array}(${tile})`;
+let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1;
+
+// What a program consists of. `does` happens at once, or `after` so long; `needs` is waited for until `of` have done it; `takes` is time.
+const wait = (needs, of, words) => ({ kind: "wait", needs, of, words }), release = (words) => ({ does: `${words} read` });
+const barrier = (words) => ({ kind: "barrier", words, does: words, needs: words, of: 2 });
+const copy = (item) => ({ copies: item, does: `${item.words} there`, after: set.latency + moved[item.k] });
+const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `S(${tile}) = Q K(${tile})^T` : `O += P(${tile}) V(${tile})` });
+const softmax = (tile) => ({ kind: "softmax", takes: set.softmax, words: `softmax of S(${tile})` });
+
+// cp.async: before a turn a warp waits for its part of the copies and meets the others at a barrier; then it starts the copy that takes
+// the stage of the turn before. With a single stage they meet before the copy, too.
+function warps({ turns }) {
+    const items = turns.slice(0, TURNS).map((turn, k) => ({ k, words: turn.map(name).join(" and "), lane: `stage ${k % set.stages}` }));
+    const program = (slower) => items.flatMap((item, k) => {
+        const turn = turns[k], broken = (kind) => set.fault === kind && turn[0][0] === "K", ahead = items[k + set.stages - 1];
+        const meet = (words, copies) => broken("early") ? [...copies, barrier(words)] : [barrier(words), ...copies];
+        return [...(set.stages === 1 ? meet(`barrier before the copy of ${item.words}`, [copy(item)]) : k === 0 ? items.slice(0, set.stages - 1).map(copy) : []),
+            ...(broken("unwaited") ? [] : [wait(`${item.words} there`, 2, `waits for ${item.words}`)]),
+            ...meet(`barrier before ${item.words} is read`, set.stages > 1 && ahead ? [copy(ahead)] : []),
+            ...turn.flatMap((part, at) => [product(item.words, part, at === 0 ? slower : 0), ...(part[0] === "K" ? [softmax(part[1])] : [])])];
+    });
+    return [items, { "fastest warp": program(0), "slowest warp": program(set.skew) }];
+}
+
+// mbarriers: the producer waits until a stage is empty, a consumer until it is full. A phase of a barrier is one round of the stages.
+function mbarriers({ producer, consumer }) {
+    const items = range(2 * TILES).map((k) => ({ k, words: name(["KV"[k % 2], k >> 1]), lane: `${"KV"[k % 2]}, stage ${(k >> 1) % set.stages}` }));
+    const per = (operations, make) => range(TILES).flatMap((tile) => operations.flatMap(([act, array]) => make(act, array, tile, Math.floor(tile / set.stages) % 2)));
+    const loads = per(producer, (act, array, tile, parity) => act === "load" ? copy(items[2 * tile + (array === "V")]) : tile < set.stages ? [] :
+        wait(`${name([array, tile - set.stages])} read`, set.consumers, `waits until ${name([array, tile - set.stages])} is read: parity ${1 - parity}`));
+    const computes = () => per(consumer, (act, array, tile, parity) => {
+        const words = name([array, tile]), broken = (kind) => set.fault === kind && array === "K";
+        if (act === "new_maxima") return softmax(tile);
+        if (act === "multiply") return [...(broken("released") ? [release(words)] : []), product(words, [array, tile])];
+        if (act === "release") return broken("released") ? [] : release(words);
+        if (broken("parity") && parity === 1) return []; // parity 0 is that of the phase before, which is over
+        return wait(`${words} there`, 1, `waits until ${words} is there: parity ${broken("parity") ? 0 : parity}`);
+    });
+    return [items, { producer: loads, ...Object.fromEntries(range(set.consumers).map((c) => [`consumer ${c}`, [{ takes: c * set.skew }, ...computes()]])) }];
+}
+
+// Runs the programs; then a read meets a write where the times of a stage's copies and reads overlap.
+function run([items, programs]) {
+    const lanes = Object.fromEntries([...Object.keys(programs), ...items.map(({ lane }) => lane).sort()].map((lane) => [lane, []])), done = {}, hazards = [];
+    const put = (lane, kind, words, from, to) => { if (kind && to > from) lanes[lane].push({ kind, words, from, to }); };
+    const left = Object.entries(programs).map(([lane, program]) => ({ lane, at: 0, program: [...program] }));
+    for (let moves = true; moves;) {
+        moves = false;
+        for (const who of left) while (who.program.length) {
+            const [operation] = who.program, { kind, words, does, needs, of, takes = 0, after = 0, copies, reads } = operation;
+            if (does && !operation.did) (done[does] ||= []).push(who.at + after);
+            operation.did = true;
+            if (needs && (done[needs] || []).length < of) break;
+            const from = who.at;
+            who.at = needs ? Math.max(from, ...done[needs]) : from + takes;
+            put(who.lane, kind, words, from, who.at);
+            if (copies) Object.assign(copies, { issued: Math.min(copies.issued ?? from, from), ready: Math.max(copies.ready ?? 0, from + after) });
+            for (const item of items.filter((each) => each.words === reads)) Object.assign(item, { from: Math.min(item.from ?? from, from), to: Math.max(item.to ?? 0, who.at) });
+            who.program.shift();
+            moves = true;
+        }
+    }
+    for (const item of items) {
+        const next = items.find(({ k, lane }) => k > item.k && lane === item.lane);
+        put(item.lane, "copy", `copy of ${item.words}`, item.issued, item.ready);
+        put(item.lane, "use", `read of ${item.words}`, item.from, item.to);
+        for (const [write, from, to] of [[item, item.from, Math.min(item.ready, item.to)], ...(next ? [[next, next.issued, item.to]] : [])]) if (from < to) {
+            hazards.push([item.words, write.words, from, to]);
+            put(item.lane, "hazard", `the read of ${item.words} meets the copy of ${write.words}`, from, to);
+        }
+    }
+    return { items, lanes, hazards, end: Math.max(...Object.values(lanes).flat().map(({ to }) => to)) };
+}
+
+function draw() {
+    const { items, lanes } = shown, at = (time) => `${100 * time / scale}%`, now = JSON.stringify([Object.keys(lanes), items.map(({ lane }) => lane)]);
+    if (now !== layout) byId("line").replaceChildren(...Object.keys(lanes).map((lane) => element("div", { className: "track" }, element("b", {}, lane), element("div", {}, element("div", { className: "bars" }),
+        ...items.filter((item) => item.lane === lane).map(({ k, words }) => element("input", { type: "range", id: `arrival${k}`, min: 0, ariaLabel: `arrival of ${words}` }))))));
+    layout = now;
+    byId("line").style.minWidth = `${Math.max(20, 0.45 * scale)}rem`;
+    Object.values(lanes).forEach((bars, k) => byId("line").children[k].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
+        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, words))));
+    for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
+}
+
+function show(dragging) {
+    const fault = PIPELINE.faults.find((each) => each.kernel === byId("kernel").value && each.kind === byId("fault").value);
+    set = { fault: byId("fault").value };
+    for (const id of Object.keys(FIELDS)) byId(id).value = set[id] = Math.max(byId(id).min, Math.min(byId(id).max, Math.round(byId(id).value) || 0));
+    moved = moved.map((by) => Math.max(-set.latency, Math.min(LATEST, Math.round(by) || 0)));
+    shown = run(kernel.turns ? warps(kernel) : mbarriers(kernel));
+    if (!dragging) scale = shown.end + 5; // as long as a hand drags, the axis stays as it is
+    const total = (bars, kind) => bars.filter((bar) => bar.kind === kind).reduce((sum, { from, to }) => sum + to - from, 0);
+    shown.waits = Object.fromEntries(Object.entries(shown.lanes).filter(([lane]) => !lane.includes("stage")).map(([lane, bars]) => [lane, [total(bars, "wait"), total(bars, "barrier")]]));
+    byId("said").textContent = `${kernel.turns ? `${shown.items.length} turns` : `${TILES} tiles`} take ${shown.end} units. Waits: ` + Object.entries(shown.waits).map(([who, [copies, barriers]]) =>
+        `${who} ${copies} for ${who === "producer" ? "empty stages" : "copies"}` + (kernel.turns ? `, ${barriers} at barriers` : "")).join("; ") + ".";
+    fillTable(byId("table"), [["who, or where", "what", "from", "to"], ...Object.entries(shown.lanes).flatMap(([lane, bars]) => bars.map(({ words, from, to }) => [lane, words, from, to]))]);
+    byId("broken").hidden = !fault;
+    if (fault) for (const id of ["file", "change", "says"]) byId(id).textContent = fault[id];
+    const [first] = shown.hazards;
+    byId("meets").textContent = first ? `The read of ${first[0]} meets the copy of ${first[1]}, from ${first[2]} to ${first[3]}. Places where a read meets a write: ${shown.hazards.length}.` :
+        "With these times no read meets a write, and the result may be right. The simulated device stops all the same: it judges by the program's order, and nothing orders the two. " +
+        "Change the times, or move an arrival, until they meet.";
+    draw();
+    writeAddress({ kernel: byId("kernel").value, ...set, moved: moved.join() });
+}
+
+function choose(wanted, given = {}) {
+    const named = wanted in PIPELINE.kernels ? wanted : Object.keys(PIPELINE.kernels)[0], faults = PIPELINE.faults.filter((fault) => fault.kernel === named);
+    kernel = PIPELINE.kernels[byId("kernel").value = named];
+    options(byId("fault"), [["", "none"], ...faults.map(({ kind, words }) => [kind, words])]);
+    byId("fault").value = faults.some(({ kind }) => kind === given.fault) ? given.fault : "";
+    for (const [id, usual] of Object.entries({ ...FIELDS, stages: kernel.stages })) byId(id).value = given[id] ?? usual;
+    byId("consumers").parentElement.hidden = Boolean(kernel.turns);
+    byId("skewWords").textContent = kernel.turns ? "The slowest warp takes longer, per turn, by" : "Each consumer starts later by";
+    byId("page").href = "../" + kernel.page;
+    byId("source").textContent = kernel.turns ? "a trace of the kernel on the simulated device; a turn lies between two barriers" : "the kernel's text: of each tile its waits, copies, products and releases";
+    moved = range(kernel.turns ? TURNS : 2 * TILES).map((k) => +(given.moved || "").split(",")[k]);
+    show();
+}
+window.state = () => ({ kernel: byId("kernel").value, ...set, moved, waits: shown.waits, end: shown.end, hazards: shown.hazards, items: shown.items, meets: byId("meets").textContent,
+    rows: byId("table").querySelectorAll("tbody tr").length });
+window.simulate = (wanted, given) => { choose(wanted, given); return window.state(); };
+
+options(byId("kernel"), Object.keys(PIPELINE.kernels).map((each) => [each, each]));
+byId("key").append(...Object.entries(KINDS).map(([kind, words]) => element("span", {}, element("i", { className: `swatch ${kind}` }), words)));
+byId("kernel").addEventListener("change", (event) => choose(event.target.value));
+byId("reset").addEventListener("click", () => choose(byId("kernel").value));
+for (const id of ["fault", ...Object.keys(FIELDS)]) byId(id).addEventListener("change", () => show());
+for (const kind of ["input", "change"]) byId("line").addEventListener(kind, ({ target }) => {
+    const k = +target.id.replace("arrival", "");
+    moved[k] = target.value - shown.items[k].issued - set.latency;
+    show(kind === "input");
+});
+choose(readAddress().kernel, readAddress());
