@@ -13,6 +13,8 @@ which words of the arrays this stored there and which it overwrote; "counts" by 
 bytes]: who arrives, waits, and has waited for the phase that is over. A warp behind the block's last is another block's.
 """
 
+import base64
+import gzip
 import json
 import shutil
 import sys
@@ -294,7 +296,7 @@ def stages(path):
 
 
 def shared(data):
-    """The same, each list of rectangles kept once in data["rectangles"], as "rows:columns;...", and named by its number: loops repeat
+    """The same, each list of rectangles kept once in data["rectangles"], a line "rows:columns;..." each, packed, and named by its number: loops repeat
     themselves. All runs have the same sources."""
     numbers = {}
     for run in data["masks"].values():
@@ -303,7 +305,7 @@ def shared(data):
                 found[-1] = numbers.setdefault(";".join(map(":".join, found[-1])), len(numbers))
         for file, lines in run.pop("sources").items():
             data.setdefault("sources", {}).setdefault(file, {}).update(lines)
-    return data | {"rectangles": [*numbers]}
+    return data | {"rectangles": base64.b64encode(gzip.compress("\n".join(numbers).encode(), mtime=0)).decode()}
 
 
 def write(file, page, masks):

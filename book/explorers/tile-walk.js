@@ -185,12 +185,14 @@ function chooseMask(mask, index, where) {
     options(byId("launch"), run.launches.map(({ kernel, grid, index }, k) => [k, `${k + 1}: ${kernel.replace(/<.*/, "")}, block (${index}) of (${grid})`]));
     chooseLaunch(index, where);
 }
+const unpacked = (text) => new Response(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()
+    .pipeThrough(new DecompressionStream("gzip"))).text();
 function chooseRung(name, state = {}) {
     const known = STEPS.find(([step]) => step === name) || STEPS[0], script = element("script", { src: `data/${known[0]}.js` });
     play(false);
-    script.onload = () => {
+    script.onload = async () => {
         walk = window.WALK;
-        const lists = walk.rectangles.map((text) => text.split(";").map((each) => each.split(":")));
+        const lists = (await unpacked(walk.rectangles)).split("\n").map((text) => text.split(";").map((each) => each.split(":")));
         for (const { launches } of Object.values(walk.masks)) for (const { steps } of launches) for (const step of steps) // kept once each
             for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(lists[found.pop()]);
         byId("rung").value = known[0];

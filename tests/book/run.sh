@@ -69,9 +69,9 @@ must_fail 'a request outside' 'it asks for' $page 's|</body>|<img alt="x" src="h
 must_fail 'a page that is too wide' 'wider than the window' $page 's|</main>|<div style="width: 500px; height: 1px"></div></main>|' "${pages[@]}"
 must_fail 'pale text' 'contrast' _static/site.css 's/--text: #1d2129/--text: #888/' "${pages[@]}"
 must_fail 'a button without a name' 'no name' $page 's|</main>|<button></button></main>|' "${pages[@]}"
-must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"rectangles":\["[0-9,-]+:/"rectangles":["5:/' "${walks[@]}"
+must_fail 'one access of a trace' 'differ from the trace' explorers/data/05_fa2_fwd.js 's/"touches":\[\[0,6,"0",0\]/"touches":[[0,6,"1",0]/' "${walks[@]}"
 hopper=(browser "$work/site" --others '' --pages '' --walks 12a_wgmma)
-must_fail 'a copy by the TMA' 'differ from the trace' explorers/data/12a_wgmma.js 's/"rectangles":\["[0-9,-]+:/"rectangles":["5:/' "${hopper[@]}"
+must_fail 'a copy by the TMA' 'differ from the trace' explorers/data/12a_wgmma.js 's/"touches":\[\[2,7,/"touches":[[1,7,/' "${hopper[@]}"
 must_fail 'who waits' 'who waits for what' explorers/data/12a_wgmma.js 's/\["wait","mbarrier",0,0,"0-3"/["wait","mbarrier",0,0,"0-2"/' "${hopper[@]}"
 must_fail 'a phase' 'what lands with which phase' explorers/data/12a_wgmma.js 's/\["phase","mbarrier",1,1,/["phase","mbarrier",1,0,/' "${hopper[@]}"
 must_fail 'a wrong bank' 'differ from the meter' explorers/requests.js 's/depth\[word % BANKS\]/depth[word % 31]/' "${other[@]}" warp-map
