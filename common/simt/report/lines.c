@@ -133,9 +133,8 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum call wanted) {
     if ((own != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return own;
     struct calls calls = {.not_in = own != NULL ? path : NULL};
     find_calls(unit, address, files, &calls);
-    bool kernel_only = wanted == KERNEL_ONLY;
-    char *const parts[] = {kernel_only ? calls.of_kernel : calls.in_wrapper ? NULL : own, kernel_only ? own : calls.nearest,
-                           calls.of_kernel};
+    char *parts[] = {calls.in_wrapper ? NULL : own, calls.nearest, calls.of_kernel};
+    if (wanted == KERNEL_ONLY) parts[0] = calls.of_kernel, parts[1] = own;
     const char *last = "";
     size_t length = 0;
     for (int i = 0; i < 3 && (length == 0 || wanted == WITH_CALL) && length < sizeof text; i++) {
