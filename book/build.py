@@ -36,7 +36,7 @@ LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
 EXPLORERS = [  # page, explorer and its state, the section behind which it stands, its heading, a sentence
     ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", "Choose a card, a pass and a size."),
-    ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
+    ("docs/gpu.md", "warp-map#lanes=1", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
      "bank conflicts change."),
     ("docs/math/online-softmax.md", "example", "Row 3 of the example, key by key", "Try it: your own numbers", "Change the inputs, and go through the keys."),
     ("docs/math/backward.md", "example#pass=backward&at=dS 3 0", "", "Try it: your own numbers", "Change the inputs, and choose an element to see how "
@@ -65,6 +65,7 @@ FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer b
     ("12b_producer", "parity", "12_full_parity_never_turns", "a wait for K by parity 0 in each round"),
     ("12b_producer", "released", "12_K_released_before_its_product_is_done", "K released before its product is done")]
 PRODUCER = re.compile(r"mbarrier_(wait)\(([KV])_(full|empty) \+|(load)_tile<D>\(([KV])_|(multiply)_[QP]([KV])|(release)\(([KV])_|(new_maxima)\(S")
+SHOWN = {"05_fa2_fwd": "&warp=1&at=17", "10_tensor_core_fwd": "&mask=causal&at=4"}  # what shows a chapter's idea; else the first step
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
@@ -173,7 +174,7 @@ class Site:
         chapter = page.parent.name
         wanted = [(*name.partition("#")[::2], *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
         if chapter in self.walked and page == ROOT / "steps" / chapter / "README.md":
-            wanted.append(("tile-walk", f"step={chapter}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
+            wanted.append(("tile-walk", f"step={chapter}{SHOWN.get(chapter, '')}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
                            "simulated device."))
         for name, state, behind, title, words in wanted:
             address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")

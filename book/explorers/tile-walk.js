@@ -43,7 +43,7 @@ function compute() {
 function colours(hue, state) {
     const dark = document.documentElement.dataset.theme === "dark";
     const light = { [NEVER]: dark ? 22 : 82, [LATER]: dark ? 12 : 98, [BEFORE]: dark ? 32 : 88, [HELD]: dark ? 45 : 70, [NOW]: dark ? 65 : 40 }[state];
-    if (state === WRITTEN) return dark ? [255, 110, 110] : [200, 0, 30];
+    if (state === WRITTEN) return dark ? [255, 255, 255] : [0, 0, 0]; // the hue of no matrix
     const strength = state === NEVER || state === LATER ? 0 : state === BEFORE ? 40 : 85, l = light / 100, a = (strength / 100) * Math.min(l, 1 - l);
     const part = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
     return [part(0), part(8), part(4)];
@@ -71,8 +71,9 @@ function draw() {
             paint(canvas, columns, (k) => colours(hueOf(array), cells[k]), rows * columns);
             canvas.style.cssText = `width: ${columns === 1 ? 14 : 128}px; height: ${Math.max(16, Math.min(320, 2 * rows))}px`;
         }
+        figure.querySelector("i").style.background = `rgb(${array ? colours(hueOf(array), NOW) : [128, 128, 128]})`;
     });
-    byId("key").replaceChildren(...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) =>
+    byId("key").replaceChildren("In shades of each matrix's colour, here of Q's: ", ...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) =>
         element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(210, +state)})` }), text)),
         element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(340, HELD)})` }), "computed by the block, in shared memory"),
         element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(0, NEVER)})` }), "in shared memory: a copy by the TMA is under way"));
@@ -82,7 +83,11 @@ function draw() {
 function extent(array, lists) {
     if (array === 0) return "what they have computed";
     const [rows, cols] = [0, 1].map((axis) => lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flat());
-    const range = (found) => { const [from, to] = [Math.min(...found), Math.max(...found)]; return from === to ? from : `${from}-${to}`; };
+    const range = (found) => {
+        const [from, to] = [Math.min(...found), Math.max(...found)], all = new Set();
+        for (let k = 0; k < found.length; k += 2) for (let n = found[k]; n <= found[k + 1]; n++) all.add(n);
+        return from === to ? from : all.size === 2 ? `${from} and ${to}` : all.size > to - from ? `${from}-${to}` : `${all.size} of ${from}-${to}`;
+    };
     return `${launch.arrays[array][0]} (rows ${range(rows)}` + (launch.arrays[array][2] > 1 ? `, columns ${range(cols)})` : ")");
 }
 const named = (space, object) => ({ mbarrier: `mbarrier ${object}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
@@ -108,11 +113,12 @@ function sentence(step) {
     const parts = synced(([what, , , , , bytes]) => what !== "wait" && bytes); // bytes are announced before the copy
     parts.push(...[...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].map(([array, lists]) => extent(array, lists)).join(" and "))));
     if (step.content.some(([array]) => array === COMPUTED)) parts.push("store what they have computed in shared memory");
-    for (const [kind, count] of Object.entries(step.counts)) parts.push(`${kind} (${count} ${count === 1 ? "time" : "times"})`);
+    for (const [kind, count] of Object.entries(step.counts)) parts.push(`${kind} (${warp === "all" ? "" : "all warps: "}${count} ${count === 1 ? "time" : "times"})`);
     if (step.touches.every(([array]) => array === 0) && !multiplies && step.touches.some(([, action, warps]) => action === SHARED_LOAD && inWarp(warps)))
         parts.push("read from shared memory");
     if (step.gone.length) parts.push(`overwrite in shared memory ${step.gone.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ")}`);
     parts.push(...synced(([what, , , , , bytes]) => what === "arrive" && !bytes), ...synced(([what]) => what.startsWith("wait")));
+    if (parts.length === 0) parts.push("write to shared memory");
     if (step.warps === String(warpsOf())) return `Another block of the cluster: ${parts.join("; ")}.`;
     return (warp === "all" ? `${/[-,]/.test(step.warps) ? "Warps" : "Warp"} ${step.warps}: ` : inWarp(step.warps) ? `Warp ${warp}: ` : `Warp ${warp} takes no part; warps ${step.warps} do. `) + parts.join("; ") + ".";
 }
@@ -174,7 +180,7 @@ function chooseLaunch(index, where) {
     byId("figures").replaceChildren(...launch.arrays.map(([name, rows, columns], array) => {
         const text = array === 0 ? `shared memory, ${rows * columns * 4} bytes; a line is 4 x 32 banks` : `${name}: ${rows} x ${columns} words`;
         return element("figure", { hidden: array === 0 && rows === 0 }, element("canvas", { role: "img", ariaLabel: text + "; the table below says the same" }),
-            element("figcaption", {}, element("i", { className: "swatch", style: `background: rgb(${array ? colours(hueOf(array), NOW) : [128, 128, 128]})` }), text));
+            element("figcaption", {}, element("i", { className: "swatch" }), text));
     }));
     go(where);
 }
@@ -231,5 +237,8 @@ addEventListener("keydown", (event) => {
     moves[move]();
 });
 themed.push(() => launch && draw());
-addEventListener("hashchange", () => { const state = readAddress(); if (state.step && state.step !== byId("rung").value || state.at !== String(at)) chooseRung(state.step, state); });
+addEventListener("hashchange", () => {
+    const state = { ...window.state(), ...readAddress() }, now = window.state();
+    if (["step", "mask", "launch", "warp", "at"].some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);
+});
 chooseRung(readAddress().step, readAddress());
