@@ -341,7 +341,10 @@ def write_ladder(data):
         for backend in tables.PEERS[dtype] if where[0] == "peers" else ():
             if theirs := found.get((*where, f"pytorch_{backend}", dtype)):
                 ratios.setdefault(backend, theirs[0] / ms)
-    rows = sorted(([*key, *values] for key, values in found.items()), key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3:6]))
+    def order(row):  # a chapter after its rungs
+        return row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]
+
+    rows = sorted(([*key, *values] for key, values in found.items()), key=order)
     (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
 
 

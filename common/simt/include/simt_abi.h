@@ -26,7 +26,7 @@ void *simt_shared_pointer(size_t address);
 /* extern __shared__, and the array of one __shared__ declaration, which has `extents` of its own: of four dimensions at most,
  * and a 0 after them. */
 void *simt_dynamic_shared(void);
-void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, const char *file, int line);
+void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, const char *name, const char *file, int line);
 
 void simt_note_stream(const void *stream); /* work is enqueued there */
 int simt_launch_error(void);               /* a cudaError_t: of this host thread's last launch; the caller returns it */

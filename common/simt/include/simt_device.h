@@ -328,9 +328,9 @@ struct config {
 static inline void cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) { simt_cluster_dims(x, y, z); }
 
 /* Each site of a __shared__ declaration has its own Site type, so that `extents` is unique to it. */
-template <typename T, typename Site> static inline T &static_shared(Site, const char *name, SIMT_HERE) {
+template <typename T, size_t alignment, typename Site> static inline T &static_shared(Site, const char *name, SIMT_HERE) {
     static const size_t extents[] = {std::extent_v<T, 0>, std::extent_v<T, 1>, std::extent_v<T, 2>, std::extent_v<T, 3>, 0};
-    return *(T *)simt_static_shared(extents, sizeof(T), name, file, line);
+    return *(T *)simt_static_shared(extents, sizeof(T), alignment > alignof(T) ? alignment : alignof(T), name, file, line);
 }
 
 /* memcpy(): as loads and stores of a kernel, as wide as the types of the pointers allow. */

@@ -47,7 +47,7 @@ void *simt_dynamic_shared(void) { return simt_worker != NULL ? simt_worker->shar
 
 /* The first thread of a block that reaches a __shared__ declaration places the array; the others find it. Arrays lie
  * apart, so that an index past the end of one does not land in the next unnoticed. */
-void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, const char *file, int line) {
+void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, const char *name, const char *file, int line) {
     enum { GAP = 128 };
     struct worker *worker = simt_worker;
     size_t static_bytes = 0;
@@ -56,7 +56,8 @@ void *simt_static_shared(const size_t *extents, size_t bytes, const char *name, 
         static_bytes += worker->shared.arrays[i].bytes;
     }
     static_bytes += bytes;
-    size_t offset = (worker->shared.used + GAP + GAP - 1) / GAP * GAP;
+    if (alignment < GAP) alignment = GAP;
+    size_t offset = (worker->shared.used + GAP + alignment - 1) / alignment * alignment;
     if (static_bytes > worker->launch->static_limit || worker->shared.array_count == MAX_STATIC_ARRAYS)
         simt_fail(NULL, cudaErrorLaunchFailure,
                   "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "

@@ -13,6 +13,7 @@
 struct declarator {
     const char *name;
     struct text type, extents; /* with its own *; [32][33] */
+    const char *attributes;    /* alignas(1024), or nothing */
 };
 
 static _Noreturn void die_of_declaration(const struct source *source) {
@@ -104,16 +105,18 @@ static void append_dynamic(struct text *text, const struct source *source, const
     const char *open = strchr(d->extents.data, '['), *close = open != NULL ? strchr(open, ']') : NULL;
     if (open != NULL && close == NULL) die_of_declaration(source);
     if (open != NULL) /* the dimensions after the first are the pointer's */
-        append_format(text, "std::add_pointer_t<%s%s> %s = (std::add_pointer_t<%s%s>)simt_dynamic_shared();", d->type.data,
-                      close + 1, d->name, d->type.data, close + 1);
+        append_format(text, "[[maybe_unused]] std::add_pointer_t<%s%s> %s = (std::add_pointer_t<%s%s>)simt_dynamic_shared();",
+                      d->type.data, close + 1, d->name, d->type.data, close + 1);
     else
-        append_format(text, "auto &%s = *(%s *)simt_dynamic_shared();", d->name, d->type.data);
+        append_format(text, "[[maybe_unused]] auto &%s = *(%s *)simt_dynamic_shared();", d->name, d->type.data);
 }
 
 /* One of a function's own has a site of its own; functions that name the file's find the same place by a type of its name. */
 static void append_static(struct text *text, const struct declarator *d, bool at_file_scope) {
-    append_format(text, "auto &%s = simt::static_shared<%s%s>(%s%s{}, \"%s\");", d->name, d->type.data, d->extents.data,
-                  at_file_scope ? "simt_site_" : "[] ", at_file_scope ? d->name : "", d->name);
+    append_format(text, "struct simt_aligned_%s { %s char first; }; [[maybe_unused]] auto &%s = ", d->name, d->attributes,
+                  d->name);
+    append_format(text, "simt::static_shared<%s%s, alignof(simt_aligned_%s)>(%s%s{}, \"%s\");", d->type.data, d->extents.data,
+                  d->name, at_file_scope ? "simt_site_" : "[] ", at_file_scope ? d->name : "", d->name);
 }
 
 /* Take the word out of a type, where it stands as a whole word; false when it does not. */
@@ -128,9 +131,9 @@ static bool take_word(struct text *type, const char *word) {
 }
 
 /* The type goes on up to the first name that is followed by [ , = { or ; (the token of that name, which this returns). Its
- * attributes are dropped: simt::static_shared() aligns every array to 128 bytes. */
+ * attributes are of the variable: they go to a text of their own. */
 static const struct token *read_type(const struct source *source, const struct token *first, const struct token *end,
-                                     struct text *type) {
+                                     struct text *type, struct text *attributes) {
     const struct token *t = first;
     for (int angle = 0; t < end;) {
         const struct token *past = skip_attribute(source, t);
@@ -139,6 +142,7 @@ static const struct token *read_type(const struct source *source, const struct t
         if (past != t) {
             append_line(type, first->text, t->text);
             append(type, " ", 1);
+            append_line(attributes, t->text, past->text);
             t = first = skip_markers(past);
         } else if (is(t, "(") || (is(t, "{") && is_struct)) {
             t = skip_brackets(source, t);
@@ -162,16 +166,16 @@ static const struct token *return_stars(struct text *type, const struct token *n
     return name;
 }
 
-static void rewrite_declarators(struct rewriter *r, const char *type, const struct token *t, const struct token *end,
-                                bool is_extern) {
+static void rewrite_declarators(struct rewriter *r, const char *type, const char *attributes, const struct token *t,
+                                const struct token *end, bool is_extern) {
     bool at_file_scope = r->scopes[r->depth].kind == NAMESPACE;
     while (t < end) {
         const struct token *comma = find_outside_brackets(&r->source, t, ",;");
         const struct token *stop = comma != NULL && comma < end ? comma : end;
         struct declarator d = read_declarator(&r->source, type, t, stop);
+        d.attributes = attributes;
         if (!is_extern) check_extents(r, t, stop);
         struct text declaration = {0};
-        append_format(&declaration, "[[maybe_unused]] ");
         if (is_extern)
             append_dynamic(&declaration, &r->source, &d);
         else
@@ -193,7 +197,9 @@ const struct token *rewrite_shared(struct rewriter *r, const struct token *token
     append(&type, " ", 1);
     const struct token *end = find_outside_brackets(&r->source, token + 1, ";");
     if (end == NULL) die(&r->source, "a __shared__ declaration without a semicolon");
-    const struct token *name = read_type(&r->source, skip_markers(token + 1), end, &type);
+    struct text attributes = {0};
+    append_format(&attributes, "%s", "");
+    const struct token *name = read_type(&r->source, skip_markers(token + 1), end, &type, &attributes);
     bool is_extern = take_word(&type, "extern");
     take_word(&type, "static");
     take_word(&type, "__device__");
@@ -205,7 +211,7 @@ const struct token *rewrite_shared(struct rewriter *r, const struct token *token
         append_format(&r->output, "typedef %s %s; ", type.data, alias.data);
         type = alias;
     }
-    rewrite_declarators(r, type.data, name, end, is_extern);
+    rewrite_declarators(r, type.data, attributes.data, name, end, is_extern);
     catch_up(r, token, end);
     r->declaration = end + 1;
     r->is_device = false;
