@@ -103,9 +103,10 @@ def boxes(lines):
 def first_steps(text):
     """The start page with links to what moves, below its first paragraph."""
     links = (("tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"), ("example.html", "Change four keys and four queries"),
-             ("warp-map.html#lanes=1", "Make a bank conflict"), ("../steps/01_naive/README.html", "Begin with chapter 01"))
+             ("warp-map.html#lanes=1", "Make a bank conflict"))
     title, first, rest = text.split("\n\n", 2)
-    cards = "".join(f'<a href="explorers/{to}">{said}</a>' for to, said in links).replace("explorers/../", "")
+    cards = "".join(f'<a href="explorers/{to}">{said}</a>' for to, said in links)
+    cards += '<a href="steps/01_naive/README.html">Begin with chapter 01</a>'
     return f'{title}\n\n{first}\n\n<nav class="cards" aria-label="To begin with">{cards}</nav>\n\n{rest}'
 
 
@@ -174,8 +175,8 @@ class Site:
         chapter = page.parent.name
         wanted = [(*name.partition("#")[::2], *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
         if chapter in self.walked and page == ROOT / "steps" / chapter / "README.md":
-            wanted.append(("tile-walk", f"step={chapter}{SHOWN.get(chapter, '')}", "Run it", f"Watch {chapter} run", "The explorer replays what one block of the kernel did on the "
-                           "simulated device."))
+            wanted.append(("tile-walk", f"step={chapter}{SHOWN.get(chapter, '')}", "Run it", f"Watch {chapter} run",
+                           "The explorer replays what one block of the kernel did on the simulated device."))
         for name, state, behind, title, words in wanted:
             address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
             made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
@@ -267,7 +268,9 @@ def trace(job):
     step, programs, out = job
     book, masks = tables.Book(ROOT), {}
     chapter = book.kernel_file(step).parent.name
-    runs = {"none": "--seq 384" if chapter[:2] in ("12", "13") else "--seq 128"} | ({"causal": "--seq 256 --causal"} if chapter[:2] in ("05", "06", "10") else {})
+    runs = {"none": "--seq 384" if chapter[:2] in ("12", "13") else "--seq 128"}
+    if chapter[:2] in ("05", "06", "10"):
+        runs["causal"] = "--seq 256 --causal"
     for mask, size in runs.items():
         with tempfile.TemporaryDirectory() as folder:
             options = f"--batch 1 --heads 1 {size} --dim 64 --no-check --no-time"
@@ -311,7 +314,7 @@ def write_example(data):
 
 def write_fragments(programs, data):
     """Who holds which element, as a program on the simulated device finds it."""
-    command = [programs / "simt-nvcc", "--run", "-std=c++20", "-I", ROOT / "common/device", ROOT / "tests/book/fragments.cu"]
+    command = [programs / "simt-nvcc", "--run", "-std=c++20", "-I", ROOT / "common/device", HERE / "fragments.cu"]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     (data / "fragments.js").write_text(f"window.FRAGMENTS = {found.strip()};\n", encoding="utf-8")
 

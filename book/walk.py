@@ -73,7 +73,8 @@ def order(events):
 
 
 def roles(numbers, events):
-    """Numbers of events by warps that have waited for the same and been at the same lines, or where one has been that has ..."""
+    """Numbers of events by role: two warps have one role if they were at the same line after the same wait, or if each shares a role
+    with a third."""
     groups = []  # [places, warps]
     for k in numbers:
         place, warp = (events[k].after, events[k].site), events[k].warp

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COMPILE_SECONDS = 60, COMPILE_CPU_SECONDS = 10, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
+enum { COMPILE_SECONDS = 60, COMPILE_CPU_SECONDS = 10, OWN_CPU_SECONDS = 60, RUN_SECONDS = 20, MESSAGE_BYTES = 1 << 16 };
 
 static const struct limits compile_limits = {.seconds = COMPILE_SECONDS,
                                              .cpu_seconds = COMPILE_CPU_SECONDS,
@@ -145,10 +145,15 @@ static bool write_text(const char *path, const char *shown, const char *text) {
 }
 
 /* The first errors of the compiler, each with its line of source. */
-static char *first_errors(struct outcome outcome) {
-    if (outcome.timed_out || strstr(outcome.output, "signal terminated program") != NULL)
-        return strdup("the compiler needed more time or memory than it may take");
-    char *kept = calloc(1, MESSAGE_BYTES + 64), *rest = outcome.output, *line;
+static char *first_errors(struct outcome outcome, bool confined) {
+    char *kept;
+    if (outcome.timed_out || strstr(outcome.output, "signal terminated program") != NULL) {
+        if (asprintf(&kept, "the compiler needed more than %d s or 4 GB", confined ? COMPILE_CPU_SECONDS : OWN_CPU_SECONDS) < 0)
+            abort();
+        return kept;
+    }
+    char *rest = outcome.output, *line;
+    kept = calloc(1, MESSAGE_BYTES + 64);
     int more = 0, errors = 0;
     while ((line = strsep(&rest, "\n")) != NULL && errors < 4) {
         if (strstr(line, "error: ") != NULL)
@@ -165,9 +170,11 @@ static char *first_errors(struct outcome outcome) {
 static struct outcome step_cc(const char *const arguments[], const char *headers, bool confined) {
     const char *argv[32] = {BUILD "/bin/step-cc"};
     for (int i = 0; arguments[i] != NULL; i++) argv[1 + i] = arguments[i];
-    struct limits limits = compile_limits;
-    limits.seconds *= 2, limits.cpu_seconds *= 6; /* for a reader's own file; the largest of the book takes 15 s */
-    if (!confined) return run_program(argv, limits, -1);
+    if (!confined) { /* a reader's own file; the largest of the book takes 15 s */
+        struct limits limits = compile_limits;
+        limits.seconds *= 2, limits.cpu_seconds = OWN_CPU_SECONDS;
+        return run_program(argv, limits, -1);
+    }
     static const char *const parts[] = {BUILD "/bin/step-cc",      BUILD "/lib/step-cc/config",
                                         BUILD "/bin/simt-nvcc",    BUILD "/lib/simt/config",
                                         BUILD "/lib/simt/flags",   BUILD "/lib/simt/simt_rewrite",
@@ -213,7 +220,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
     /* clang-format on */
     const char *const link[] = {object, "-o", base, "--like", step, "--main", CHILD_LIBRARY, NULL};
     struct outcome outcome = step_cc(compile, headers, confined);
-    if (outcome.status != 0 || outcome.too_long) *message = first_errors(outcome);
+    if (outcome.status != 0 || outcome.too_long) *message = first_errors(outcome, confined);
     free(outcome.output);
     if (*message == NULL && confined && !is_off("objects")) *message = refuse_object(object);
     if (*message == NULL) {

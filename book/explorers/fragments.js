@@ -1,4 +1,4 @@
-// Fragments: data/fragments.js says which elements each lane holds (tests/book/fragments.cu); places in memory are computed here.
+// Fragments: data/fragments.js says which elements each lane holds (book/fragments.cu); places in memory are computed here.
 // window.state() says what is shown; place() and byteOf() are what the tests compare with the project's code.
 "use strict";
 const CONTROLS = ["what", "order", "pitch", "swizzle", "top", "left", "major", "count"], DEFAULTS = { what: "A", order: "k", pitch: 128, swizzle: "16",

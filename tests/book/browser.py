@@ -519,7 +519,7 @@ def holder(what, row, column, order):
 def check_holders(browser, programs):
     """Each element of each operand, moved to: its lane, register and half; what its lane's cell says; and the table behind it."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([f"{programs}/simt-nvcc", "-std=c++20", "-I", ROOT / "common/device", ROOT / "tests/book/fragments.cu", "-o", f"{folder}/fragments"], check=True)
+        subprocess.run([f"{programs}/simt-nvcc", "-std=c++20", "-I", ROOT / "common/device", ROOT / "book/fragments.cu", "-o", f"{folder}/fragments"], check=True)
         again = json.loads(subprocess.run(f"{folder}/fragments", check=True, capture_output=True, text=True).stdout)
     same("fragments: the tables", browser.js("return FRAGMENTS"), again)
     for what, order in [(name, order) for name in again for order in "kn"[: 1 + (len(name) > 1)]]:

@@ -8,8 +8,8 @@ void event_block_started(struct worker *worker);
 void event_block_ended(struct worker *worker);
 /* All threads of the block have come to a barrier, `last` at the place that counts, and none has gone past. */
 void event_barrier(struct worker *worker, const struct thread *last);
-/* At pc, at an mbarrier (its place in shared memory), a named barrier (its number) or that of the cluster the last expected thread has
- * arrived, and with it all bytes. */
+/* A phase is over: the last expected thread has arrived, at pc, and all bytes with it. `object` is an mbarrier's place in shared
+ * memory or a named barrier's number; the barrier of a cluster has none. */
 void event_phase_ended(struct worker *worker, const struct thread *last, const char *space, unsigned object, unsigned phase,
                        const void *pc);
 /* By the running thread: it arrives there and announces so many bytes, or waits for this phase. */
@@ -22,7 +22,8 @@ void event_copy_issued(struct worker *worker, const void *from, void *to, size_t
 void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses);
 /* Before the next two: of 16 bytes of shared memory those that take part, and where they are in global memory. */
 void event_unit(size_t shared, uintptr_t global, uint64_t inside);
-/* The TMA copies a box or bytes of the array at `base`, by the running thread, and counts at a barrier; a warpgroup multiplies, and this lane has these registers in the product. */
+/* The running thread starts a copy of the TMA, of the array at `base`, which counts at the mbarrier in this place; a warp of a
+ * warpgroup, whose first lane this is, starts a product. */
 void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors, uintptr_t base, unsigned barrier, const void *pc);
 void event_product(unsigned wavefronts, const struct thread *first_lane, const void *pc);
 void event_launch_ended(struct launch *launch);
