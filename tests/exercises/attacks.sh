@@ -119,7 +119,7 @@ files() { # what is no kernel file
 # The process around a submission has nothing to compare results with.
 no_reference() {
     local kernel=exercises/00b_guarded_copy/solution.cu program
-    EXERCISES_FOLDER=$work/programs "$grader" try a a "$kernel" "$kernel" b b "$kernel" "$kernel" 1 8 8 8 0 0 >"$work/report" 2>&1
+    EXERCISES_FOLDER=$work/programs "$grader" try yours "$kernel" book "$kernel" '--seq 8' 1 >"$work/report" 2>&1
     for program in "$work"/programs/*; do
         if ! nm "$program" | grep ' T run_forward$' >"$work/run" || nm "$program" | grep -E ' [tT] (reference_|check_)' >"$work/report"; then
             say_failed 'the reference is not in the process' "$program" "$work/report"
