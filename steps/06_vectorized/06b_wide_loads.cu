@@ -20,8 +20,8 @@
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 // D >= d: columns of the tiles. TM: query rows of a thread. Bc: keys in a tile. A block's rows form BANDS bands. SHARE
-// warps share a band: each computes S for its part of the keys and O for its part of the columns. At D 128 the rows of
-// O would fill the registers of a single warp.
+// warps share a band: each computes S for its part of the keys and O for its part of the columns. At D 128 a
+// single warp would need 128 registers per thread for O.
 template <int D_, int TM_, int Bc_, int BANDS_, int SHARE_, int UNROLL_> struct tiling {
     static constexpr int D = D_, TM = TM_, Bc = Bc_, BANDS = BANDS_, SHARE = SHARE_, UNROLL = UNROLL_;
     static constexpr int THREADS = BANDS * SHARE * WARP;

@@ -3,7 +3,7 @@
 // Idea      cp.async copies 16 bytes from global to shared memory without a register in between, and the thread does
 //           not wait. The copy of the next query tile starts before dQ, which needs nothing of the old query tile but
 //           dS.
-// Costs     A wait and a barrier per tile. Where d is no multiple of 4, rows are unaligned and are copied 4 bytes at
+// Costs     A wait per tile. Where d is no multiple of 4, rows are unaligned and are copied 4 bytes at
 //           a time.
 // Limiter   Loads from shared memory: with fewer wavefronts per load, in 09h, warps wait less than half as long.
 // Measured  README.md beside this file has the numbers.
