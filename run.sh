@@ -234,7 +234,7 @@ test_job() {
     for name in "${presets[@]}"; do
         log=build/$name/ctest.log selected=()
         case ${CI:+${TEST_PART:-all}} in
-        '') selected=(-L quick) && export TEST_PROGRAMS=quick_programs TEST_HALF=yes ;;
+        '') selected=(-L quick) && export TEST_PROGRAMS=quick_programs TEST_FEWER=yes ;;
         [0-2]) selected=(-LE "part_[^$TEST_PART]") && export TEST_PROGRAMS=part_${TEST_PART}_programs ;; # see tests/CMakeLists.txt
         esac
         [[ ! ${TEST_WITHOUT-} ]] || selected+=(-E "$TEST_WITHOUT") # a regular expression of names, for tests/fresh.sh

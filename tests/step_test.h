@@ -14,6 +14,8 @@
 /* The build links each test program with one step: step_under_test.c. */
 extern const struct step *const step_under_test;
 extern const bool is_last_rung; /* else a rung below it, or a failed idea: tested on fewer shapes */
+/* ./run.sh test takes a part of a last rung's shapes and orders, so that it ends within minutes; CI and try take all. */
+static inline bool takes_part(void) { return getenv("TEST_FEWER") != NULL; }
 
 /* The number of splits that a step takes in place of its rule's; 0: the rule's. The last rung of chapter 14 has it (steps/14_decode/decode.cu). */
 extern int decode_splits __attribute__((weak));

@@ -21,7 +21,7 @@ Test(step, any_order_of_blocks, .init = skip_without_device) {
         struct problem problem = problem_for(step, &list[i]);
         if (step_refuses(step, &problem, all_passes()) != NULL) continue;
         struct run run = new_run(step, &problem, INPUT_RANDOM);
-        for (unsigned seed = 1; seed <= (is_last_rung ? 20 : 3); seed++) {
+        for (unsigned seed = 1; seed <= (!is_last_rung ? 3 : takes_part() ? 8 : 20); seed++) {
             simt_shuffle_blocks(seed);
             forward(&run, step);
             if (step->backward != NULL) backward(&run, step, false);
@@ -443,13 +443,14 @@ static void compare_last(const struct problem *problem, unsigned parts, const st
 }
 
 /* Products of sizes past 2^31, where an int becomes negative, and past 2^32, where both an int and an unsigned wrap round: the only
- * size for rungs. */
-static int least_bits(void) { return is_last_rung ? 31 : 32; }
+ * size for rungs, and of a part. */
+static bool one_size(void) { return !is_last_rung || takes_part(); }
+static int least_bits(void) { return one_size() ? 32 : 31; }
 
 /* Elements of each tensor, in many heads; of last rungs at d 64 too, which may have a kernel of its own. */
 Test(step, elements_past_32_bits, .init = skip_without_device) {
     if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
-    for (int i = least_bits(); i <= (is_last_rung ? 33 : 32); i++) {
+    for (int i = least_bits(); i <= (one_size() ? 32 : 33); i++) {
         int bits = i <= 32 ? i : 32, d = i <= 32 ? MAX_HEAD_DIM : 64;
         struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, 1, 1, d, true, 1.0f});
         while (problem.d > 16 && step_refuses(step, &problem, all_passes()) != NULL) problem.d /= 2;

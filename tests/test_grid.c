@@ -101,7 +101,7 @@ static bool try_problem(const struct problem *problem) {
 
 Test(grid, drawn, .init = needs_variants) {
     const char *grid = getenv("TEST_GRID"), *first = getenv("TEST_SEED");
-    unsigned count = grid != NULL ? (unsigned)atoi(grid) : is_last_rung ? 60 : 12, tried = 0;
+    unsigned count = grid != NULL ? (unsigned)atoi(grid) : !is_last_rung ? 12 : takes_part() ? 30 : 60, tried = 0;
     uint64_t seed = first != NULL ? strtoull(first, NULL, 10) : 1;
     for (unsigned i = 0; i < count; i++) {
         struct problem problem = drawn_problem(seed, i);
@@ -119,7 +119,7 @@ static struct problem plain(int batch, int heads, int N_q, int N_kv, int d, bool
 /* Each variant alone at its edges. */
 Test(grid, edges, .init = needs_variants) {
     static const int sizes[][2] = {{1, 1}, {1, 130}, {130, 1}, {70, 70}, {65, 129}, {129, 65}};
-    size_t stride = getenv("TEST_HALF") != NULL ? 2 : 1;
+    size_t stride = takes_part() ? 2 : 1;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i += stride)
         for (int causal = 0; causal < 2; causal++) {
             struct problem p = plain(1, 2, sizes[i][0], sizes[i][1], i % 2 == 0 ? 64 : 128, causal != 0), q;
@@ -158,7 +158,7 @@ Test(grid, edges, .init = needs_variants) {
  * too few shows at once, a key of padding too. Key j of V is j + 1. Without what makes weights differ. */
 Test(grid, mean_of_V, .init = needs_variants) {
     needs_forward();
-    for (unsigned i = 0, tried = 0; i < 400 && tried < (is_last_rung ? 24 : 8); i++) {
+    for (unsigned i = 0, tried = 0; i < 400 && tried < (is_last_rung && !takes_part() ? 24 : 8); i++) {
         struct problem p = drawn_problem(99, i);
         p.dropout = 0.0f, p.alibi = false;
         if (variants_of(&p) == 0 && kv_heads(&p) == p.heads) continue;

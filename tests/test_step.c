@@ -39,9 +39,9 @@ static void compare_shapes(enum input_kind input, int stride) {
     cr_expect_geq(GROUPED_SHAPE_COUNT, 30);
 }
 
-/* All shapes; of a last rung's, where ./run.sh test says so, each second one. */
+/* All shapes, or each third one of a last rung's. */
 Test(step, shapes, .init = skip_without_device) {
-    compare_shapes(INPUT_RANDOM, is_last_rung && getenv("TEST_HALF") != NULL ? 2 : 1);
+    compare_shapes(INPUT_RANDOM, is_last_rung && takes_part() ? 3 : 1);
 }
 Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, 5); }
 Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, 5); }
@@ -78,7 +78,7 @@ Test(step, other_types, .init = skip_without_device) {
 Test(step, drawn_shapes, .init = skip_without_device) {
     const char *text = getenv("TEST_SEED");
     uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : 1;
-    for (unsigned i = 0; i < (is_last_rung ? 12 : 1); i++) {
+    for (unsigned i = 0; i < (!is_last_rung ? 1 : takes_part() ? 6 : 12); i++) {
         struct shape shape = drawn_shape(seed, i);
         struct problem problem = problem_for(step, &shape);
         if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);

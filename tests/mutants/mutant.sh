@@ -99,7 +99,7 @@ make_mutant() { # NAME BUILD FOLDER: into the folder; exit status 77 where the c
 # The mutants of the barriers are of the last rungs. On a card a missing barrier shows or does not, as the warps happen to run; the
 # simulated device decides by order. Nor has a card the meter, the other detectors and the SIMT_ switches.
 list_tests() { # DEVICE
-    local chapter file name python=''
+    local chapter file name line quick python=''
     command -v python3 >/dev/null && python=yes
     cd "$root" || exit 1
     awk -v device="$1" -v python="$python" '
@@ -112,11 +112,13 @@ list_tests() { # DEVICE
         }' "$changes"/*.changes
     [[ $1 == sim ]] || return 0
     for chapter in steps/[0-9][0-9]_*; do
+        quick=quick # the first of the chapter
         for file in "$chapter/${chapter:9}.cu" "$chapter"/*.cuh; do
             name=${chapter#steps/}
             [[ $file == *.cu ]] || name+=_$(basename "$file" .cuh)
-            [[ ! -e $file ]] || awk -v name="$name" -v barriers="$barriers" '$0 ~ barriers && !/redundant: / {
-                print "barrier_" name "_" NR, seen++ ? "" : "quick" }' "$file"
+            while IFS=: read -r line _; do
+                echo "barrier_${name}_$line $quick" && quick=''
+            done < <(grep -nE "$barriers" "$file" 2>/dev/null | grep -v 'redundant: ')
         done
     done
 }
