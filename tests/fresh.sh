@@ -5,7 +5,8 @@
 #     single steps, which take most of the time and ask nothing of the user. --all keeps them.
 # fresh.sh --root FOLDER [COMMAND]: ./run.sh and ./run.sh test in an empty Debian root that debootstrap makes in FOLDER, three
 #     times: as root, who installs what is missing; as an ordinary user; and with a bwrap that fails. With a COMMAND, as
-#     './run.sh book', that one once, as root. SUITE (default: bookworm) and MIRROR choose the root.
+#     './run.sh book', that one once, as root. SUITE (default: bookworm), MIRROR and SECTIONS (main) choose the root; Ubuntu's:
+#     SUITE=noble MIRROR=http://archive.ubuntu.com/ubuntu SECTIONS=main,universe.
 # Exit status: 0 when both commands pass each time, 1 when one fails, 77 where it cannot run.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -76,7 +77,7 @@ in_root() { # ROOT [COMMAND]
         command -v debootstrap >/dev/null || skip 'debootstrap is missing'
         mkdir -p "$root"
         [[ -z $(ls -A "$root") ]] || { echo "fresh.sh: $root is not empty" >&2 && exit 2; }
-        debootstrap --variant=minbase "${SUITE:-bookworm}" "$root" ${MIRROR:+"$MIRROR"} >"$root.log" 2>&1 ||
+        debootstrap --variant=minbase --components="${SECTIONS:-main}" "${SUITE:-bookworm}" "$root" ${MIRROR:+"$MIRROR"} >"$root.log" 2>&1 ||
             skip "debootstrap failed; see $root.log"
         FRESH_NAMESPACE=yes exec unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" --root "$@"
     fi
@@ -86,7 +87,7 @@ in_root() { # ROOT [COMMAND]
         mknod -m 666 urandom c 1 9 && mknod -m 666 tty c 5 0 && mkdir -m 1777 shm && ln -s /proc/self/fd fd &&
         ln -s fd/0 stdin && ln -s fd/1 stdout && ln -s fd/2 stderr) || skip 'no device nodes can be made here'
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
-    [[ ! -e /etc/apt/sources.list.d/debian.sources ]] ||
+    [[ ${MIRROR-} || ! -e /etc/apt/sources.list.d/debian.sources ]] ||
         { sed "s/bookworm/${SUITE:-bookworm}/g" /etc/apt/sources.list.d/debian.sources >"$root/etc/apt/sources.list.d/debian.sources" && : >"$root/etc/apt/sources.list"; }
 
     work=$root.logs path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin home=/root project=/book enter=(chroot "$root") commands=("${2:-./run.sh}")
