@@ -1,7 +1,6 @@
 #include "submission.h"
 
 #include "fnv.h"
-#include "process.h"
 #include "status.h"
 #include "text.h"
 #include "wall.h"

@@ -4,7 +4,6 @@
 #include "dtype.h"
 #include "reference.h"
 #include "simulated.h"
-#include "variants.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,6 @@
 #include "api.h"
 #include "cublas_v2.h"
 
-#include "device_memory.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

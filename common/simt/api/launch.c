@@ -3,7 +3,6 @@
 
 #include "meter.h"
 #include "scheduler.h"
-#include "shadow.h"
 #include "trace.h"
 
 #include <stdarg.h>

@@ -10,7 +10,6 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct async_copy {

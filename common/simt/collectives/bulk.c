@@ -11,7 +11,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Accesses of a copy are no requests of a warp: the meter leaves them out. */

@@ -3,7 +3,6 @@
  * not stored. And bytes that lie one behind the other in both memories. */
 #include "async_work.h"
 
-#include "device_memory.h"
 #include "hooks.h"
 #include "report.h"
 

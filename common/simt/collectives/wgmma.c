@@ -24,7 +24,6 @@
 #include "meter.h"
 #include "report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { WARPGROUP = 4, ROWS = 16, DEPTH = 16, MOST_COLUMNS = 256 };

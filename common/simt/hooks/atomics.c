@@ -1,5 +1,4 @@
 /* Atomic operations on global and shared memory. */
-#include "cuda_runtime.h"
 #include "hooks.h"
 #include "report.h"
 

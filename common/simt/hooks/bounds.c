@@ -1,6 +1,5 @@
 /* g++ leaves accesses to a local array without hooks where nothing takes the array's address: with -fsanitize=bounds it
  * compares each index with the array's size instead, and calls this function, which UBSan's library would define. */
-#include "cuda_runtime.h"
 #include "report.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 #include "device_memory.h"
 
 #include "cell.h"
-#include "cuda_runtime.h"
 #include "report.h"
 #include "stamp.h"
 

@@ -3,7 +3,6 @@
 #include "counts.h"
 #include "report.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

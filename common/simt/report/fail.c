@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

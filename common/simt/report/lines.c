@@ -5,7 +5,6 @@
 
 #include <dwarf.h>
 #include <execinfo.h>
-#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "scheduler.h"
 
-#include <time.h>
-
 enum { SLEEPING_PART = 64 };
 static _Atomic int64_t watchdog_clock = 1;
 int64_t watchdog_clock_ns(void) { return atomic_load_explicit(&watchdog_clock, memory_order_relaxed); }

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "scheduler.h"
 
-#include "cuda_runtime.h"
 #include "device_memory.h"
 #include "hooks.h"
 #include "report.h"

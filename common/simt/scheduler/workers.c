@@ -3,7 +3,6 @@
 #include "scheduler.h"
 
 #include "collectives.h"
-#include "cuda_runtime.h"
 #include "device_memory.h"
 #include "events.h"
 #include "meter.h"
@@ -15,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static pthread_t *worker_threads;

@@ -31,7 +31,6 @@
 #include "meter.h"
 #include "report.h"
 
-#include <cjson/cJSON.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
