@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 extern void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
                    const float *, const int *, const float *, float *, const int *);

@@ -5,9 +5,7 @@
 
 #include "hooks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool host_is_watched;
 static uint64_t first_order;         /* of the launches since the last wait; 0: there was none */

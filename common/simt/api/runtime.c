@@ -3,9 +3,7 @@
 
 #include "scheduler.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 

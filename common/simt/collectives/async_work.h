@@ -20,6 +20,7 @@ struct tensor_copy {
     bool adds;            /* of a store: floats are added to those in global memory */
     bool was_read;        /* its thread has waited for it, by .read at least */
     bool written;         /* global memory holds it, though nobody has waited for that: SIMT_ASYNC=early */
+    bool landed;          /* and its thread has */
     unsigned char *taken; /* what it has read of shared memory, from `offset` on, between the two; or NULL */
 };
 

@@ -8,9 +8,6 @@
 #include "events.h"
 #include "report.h"
 
-#include <stdio.h>
-#include <string.h>
-
 struct round {
     const struct named_barrier *barrier;
     uint64_t number;

@@ -6,9 +6,7 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool async_is_early(void) {
     static int early = -1;

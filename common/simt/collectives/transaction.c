@@ -11,8 +11,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { MOST_BYTES = (1 << 20) - 1 };
 

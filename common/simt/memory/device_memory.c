@@ -6,9 +6,7 @@
 #include "report.h"
 #include "stamp.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

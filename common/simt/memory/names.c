@@ -3,9 +3,6 @@
 
 #include "report.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* "tile[3][5]"; without an element "tile[32][33]", as it is declared. */
 static const char *array_name(const struct static_array *array, const size_t *element, char name[200]) {
     size_t length = (size_t)snprintf(name, 100, "%s", array->name);

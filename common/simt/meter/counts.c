@@ -8,9 +8,7 @@
 #include "device_memory.h"
 #include "report.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct kernel *simt_kernels;
 unsigned simt_kernel_count;

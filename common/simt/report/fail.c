@@ -3,11 +3,8 @@
 #include "report.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;
@@ -21,6 +18,24 @@ const char *simt_last_report(void) { return report; }
 void simt_clear_error(void) {
     sticky = cudaSuccess;
     report[0] = '\0';
+}
+
+#define NAMES(error, number, text) {error, #error, text},
+static const struct {
+    cudaError_t error;
+    const char *name, *text;
+} error_texts[] = {SIMT_ERRORS(NAMES)};
+
+const char *cudaGetErrorName(cudaError_t error) {
+    for (size_t i = 0; i < sizeof error_texts / sizeof *error_texts; i++)
+        if (error_texts[i].error == error) return error_texts[i].name;
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error) {
+    for (size_t i = 0; i < sizeof error_texts / sizeof *error_texts; i++)
+        if (error_texts[i].error == error) return error_texts[i].text;
+    return "unrecognized error code";
 }
 
 double simt_setting(const char *name, double low, double high, double usual) {
@@ -41,13 +56,7 @@ void *resize_or_die(void *memory, size_t bytes) {
     abort();
 }
 
-void append_text(char *text, size_t room, const char *format, ...) {
-    size_t length = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, room - length, format, arguments);
-    va_end(arguments);
-}
+void append_text(char *text, size_t room, const char *format, ...) { APPEND_ARGUMENTS(text, room, format); }
 
 void *grow_or_die(void *list, unsigned count, unsigned *room, size_t element_bytes) {
     if (count < *room) return list;
@@ -67,11 +76,7 @@ void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error
     char text[3000] = "", kernel[200];
     atomic_store(&worker->watchdog.block_started_ns, 0); /* the watchdog leaves the explanation alone */
     if (pc != NULL) append_text(text, sizeof text, "%s: ", source_line(pc));
-    size_t length = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, sizeof text - length, format, arguments);
-    va_end(arguments);
+    APPEND_ARGUMENTS(text, sizeof text, format);
     kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
@@ -143,21 +148,15 @@ static void keep_warning(const void *key, const char *text) {
 void simt_warn(const void *key, const char *format, ...) {
     char text[3000], kernel[200];
     kernel_name(simt_worker->launch, kernel, sizeof kernel);
-    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel, XYZ(simt_worker->block_index));
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
-    va_end(arguments);
+    snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel, XYZ(simt_worker->block_index));
+    APPEND_ARGUMENTS(text, sizeof text, format);
     keep_warning(key, text);
 }
 
 void simt_warn_of_host(const void *key, const char *format, ...) {
     if (!simt_strict && simt_warned(key)) return;
-    char text[3000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
+    char text[3000] = "";
+    APPEND_ARGUMENTS(text, sizeof text, format);
     if (!simt_strict)
         keep_warning(key, text);
     else if (faults++ == 0)

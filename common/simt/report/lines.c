@@ -7,9 +7,7 @@
 #include <execinfo.h>
 #include <elfutils/libdwfl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -16,8 +16,8 @@ static void start_block(struct worker *worker, uint64_t number) {
     blockDim = launch->block;
     gridDim = launch->grid;
     shared_start_block(worker);
-    for (unsigned i = 0; i < launch->threads; i++) {
-        struct thread *thread = &worker->threads[i];
+    FOR_EACH_THREAD (thread, worker) {
+        unsigned i = (unsigned)(thread - worker->threads);
         thread->state = FRESH;
         thread->linear = i;
         thread->number = worker->cluster.rank * launch->stride + i;
@@ -154,7 +154,7 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
     for (unsigned b = 0; b < count; b++) start_block(blocks[b], number * count + b);
     if (count > 1) cluster_start(worker);
     struct order order = order_of_block(launch, number);
-    atomic_store_explicit(&worker->watchdog.block_started_ns, watchdog_clock_ns(), memory_order_relaxed);
+    atomic_store_explicit(&worker->watchdog.block_started_ns, watchdog_clock_ns, memory_order_relaxed);
     for (unsigned b = 0; b < count; b++)
         if (sigsetjmp(blocks[b]->signal.escape, 1) != 0) {
             unlock_sector(simt_worker);

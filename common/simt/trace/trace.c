@@ -32,9 +32,7 @@
 #include "report.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MAX_TRACED = 64, MAX_SITES = 4096, MAX_NAMES = 256 };
 
@@ -331,7 +329,7 @@ static bool read_blocks(const char *list) {
     return false;
 }
 
-bool trace_start(FILE *file, const char *blocks) {
+int simt_trace_start(FILE *file, const char *blocks) {
     if (!read_blocks(blocks != NULL ? blocks : "0")) return false;
     if (file == NULL) return true;
     trace.file = file;
@@ -342,7 +340,7 @@ bool trace_start(FILE *file, const char *blocks) {
     return true;
 }
 
-void trace_stop(void) {
+void simt_trace_stop(void) {
     if (!trace.is_on) return;
     trace.is_on = false;
     fputs("\n]}\n", trace.file);
