@@ -56,8 +56,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
         memset((char *)to_shared + bytes - zero_bytes, 0, zero_bytes);
         return;
     }
-    copies->list = grow_or_die(copies->list, copies->count, &copies->room, sizeof *copies->list);
-    struct async_copy *copy = &copies->list[copies->count++];
+    struct async_copy *copy = &APPEND(copies->list, copies->count, copies->room);
     *copy = (struct async_copy){
         .to = to_shared, .bytes = bytes, .number = copies->committed_groups, .accesses = simt_self->accesses};
     event_copy_issued(simt_worker, from_global, to_shared, bytes, zero_bytes, pc);

@@ -104,7 +104,6 @@ void tensor_copy_each(const struct tensor_copy *copy,
 void tensor_copy_load(const struct tensor_copy *copy); /* now */
 void tensor_copy_take(struct tensor_copy *copy);       /* shared memory is read now */
 void tensor_copy_store(struct tensor_copy *copy);      /* global memory is written now, unless it has been */
-void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy);
 
 /* ---- tile.c ---- */
 void tile_written(const struct tensor_copy *copy);

@@ -176,7 +176,7 @@ static void store(struct tensor_copy *copy) {
     event_tensor_copy(copy->adds ? TENSOR_REDUCTION : TENSOR_STORE, tensor_copy_sectors(copy, false), copy->map.address, 0,
                       copy->pc);
     if (async_is_early()) tensor_copy_store(copy);
-    tensor_copy_add(&work->stores, &work->store_count, &work->store_room, copy);
+    APPEND(work->stores, work->store_count, work->store_room) = *copy;
 }
 
 void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from) {

@@ -104,6 +104,6 @@ void semaphore_describe(const struct worker *worker, char *text, size_t room) {
     char what[300];
     if (thread == NULL) return;
     describe(thread->condition_data, what, sizeof what);
-    snprintf(text, room, "; thread (%u,%u,%u) of block (%u,%u,%u) waits at %s in %s:%d %s", XYZ(thread->index),
-             XYZ(worker->block_index), PLACE(thread->place), what);
+    append_text(text, room, "; thread (%u,%u,%u) of block (%u,%u,%u) waits at %s in %s:%d %s", XYZ(thread->index),
+                XYZ(worker->block_index), PLACE(thread->place), what);
 }

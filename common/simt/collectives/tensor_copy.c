@@ -51,11 +51,6 @@ struct async_work *async_work_of(struct worker *worker) {
     return worker->async.work;
 }
 
-void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy) {
-    *list = grow_or_die(*list, *count, room, sizeof **list);
-    (*list)[(*count)++] = *copy;
-}
-
 /* Of `elements` elements from `first` on, a mask of those inside of 0 to size - 1, by bytes. */
 static uint64_t inside_of(int64_t first, unsigned element_bytes, uint64_t size) {
     uint64_t mask = 0, one = (1u << element_bytes) - 1;

@@ -194,8 +194,7 @@ static void issue(const struct simt_lanes *lanes) {
         compute(&product, warp);
         return;
     }
-    products->list = grow_or_die(products->list, products->count, &products->room, sizeof *products->list);
-    products->list[products->count++] = product;
+    APPEND(products->list, products->count, products->room) = product;
 }
 
 void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,

@@ -85,10 +85,7 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
         }
         if (at_lowest == 0) return;
         if (lowest->via != 0 && !(alike && at_lowest == lanes)) { /* past the loop's end, and look again */
-            FOR_EACH_LANE (lane, at_lowest) {
-                struct log *log = &first_log[lane];
-                log->entries[log->start].via = 0;
-            }
+            FOR_EACH_LANE (lane, at_lowest) first_log[lane].entries[first_log[lane].start].via = 0;
             continue;
         }
         for (int space = 0; space < MEMORY_SPACES; space++) { /* `inside ? *global : local` is two requests */

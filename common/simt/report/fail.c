@@ -118,29 +118,27 @@ static struct warning {
     unsigned long count;
     char *text;
 } * warnings;
-static size_t warning_count;
+static unsigned warning_count, warning_room;
+
+static struct warning *find_warning(const void *key) {
+    unsigned i = 0;
+    while (i < warning_count && warnings[i].key != key) i++;
+    return i < warning_count ? &warnings[i] : NULL;
+}
 
 bool simt_warned(const void *key) {
-    bool found = false;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < warning_count && !found; i++)
-        if (warnings[i].key == key) {
-            warnings[i].count++;
-            found = true;
-        }
+    struct warning *found = find_warning(key);
+    if (found != NULL) found->count++;
     pthread_mutex_unlock(&lock);
-    return found;
+    return found != NULL;
 }
 
 static void keep_warning(const void *key, const char *text) {
     pthread_mutex_lock(&lock);
-    bool told = false;
-    for (size_t i = 0; i < warning_count; i++) told = told || warnings[i].key == key; /* by another CPU thread just now */
-    struct warning *grown = told ? NULL : realloc(warnings, (warning_count + 1) * sizeof *warnings);
-    if (grown != NULL) {
-        warnings = grown;
+    if (find_warning(key) == NULL) { /* else another CPU thread has told it just now */
         fprintf(stderr, "simulated device: warning %s\n", text);
-        warnings[warning_count++] = (struct warning){key, 1, strdup(text)};
+        APPEND(warnings, warning_count, warning_room) = (struct warning){key, 1, strdup(text)};
     }
     pthread_mutex_unlock(&lock);
 }
@@ -165,8 +163,8 @@ void simt_warn_of_host(const void *key, const char *format, ...) {
 
 void simt_list_warnings(void) {
     if (warning_count > 0)
-        fprintf(stderr, "simulated device: %zu place%s a rule of CUDA; %s (SIMT_STRICT=1 makes it an error):\n", warning_count,
+        fprintf(stderr, "simulated device: %u place%s a rule of CUDA; %s (SIMT_STRICT=1 makes it an error):\n", warning_count,
                 warning_count == 1 ? " breaks" : "s break", "a card may give the right result by luck");
-    for (size_t i = 0; i < warning_count; i++)
+    for (unsigned i = 0; i < warning_count; i++)
         fprintf(stderr, "    %lu time%s %s\n", warnings[i].count, warnings[i].count == 1 ? "" : "s", warnings[i].text);
 }

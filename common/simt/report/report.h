@@ -22,8 +22,9 @@ double simt_setting(const char *name, double low, double high, double usual);
 
 /* realloc(), or zeros where `memory` is NULL; the program ends where there is no memory. */
 void *resize_or_die(void *memory, size_t bytes);
-/* The list of `count` elements, with room for one more. */
+/* The list of `count` elements, with room for one more. APPEND(list, count, room) = VALUE; makes that and stores it. */
 void *grow_or_die(void *list, unsigned count, unsigned *room, size_t element_bytes);
+#define APPEND(list, count, room) *((list) = grow_or_die((list), (count), &(room), sizeof *(list)), &(list)[(count)++])
 
 /* Write behind the text, as far as there is room: what follows, or in a function with arguments behind `format` these. */
 void append_text(char *text, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -18,19 +18,15 @@ static void start_block(struct worker *worker, uint64_t number) {
     shared_start_block(worker);
     FOR_EACH_THREAD (thread, worker) {
         unsigned i = (unsigned)(thread - worker->threads);
-        thread->state = FRESH;
-        thread->linear = i;
-        thread->number = worker->cluster.rank * launch->stride + i;
-        thread->home = worker;
-        thread->at_cluster = false;
-        thread->remote_pc = NULL;
-        thread->index = index_in(launch->block, i);
-        thread->last_pc = thread->waited.pc = NULL;
-        thread->furthest = 0;
-        thread->in_pieces = false;
-        thread->accumulator_count = 0;
-        thread->wgmma_fenced = false;
-        thread->place = (struct place){"", "", 0};
+        *thread = (struct thread){.state = FRESH,
+                                  .linear = i,
+                                  .number = worker->cluster.rank * launch->stride + i,
+                                  .home = worker,
+                                  .index = index_in(launch->block, i),
+                                  .place = {"", "", 0},
+                                  .stack = thread->stack,
+                                  .copies = thread->copies,
+                                  .accumulators = thread->accumulators};
     }
     collectives_start_block(worker);
     worker->cluster.arrived = 0;

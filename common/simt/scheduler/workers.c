@@ -183,12 +183,10 @@ static bool nobody_can_go_on(const struct launch *launch) {
 
 static void describe_parked(const struct worker *self, char *text, size_t room) {
     enum { MOST_TOLD = 3 };
-    size_t length = 0;
-    for (int i = 0, told = 0; i < pool.active && told < MOST_TOLD && length < room; i++) {
+    for (int i = 0, told = 0; i < pool.active && told < MOST_TOLD; i++) {
         const struct worker *worker = pool.workers[i];
         if (worker == self || !worker->parked) continue;
-        semaphore_describe(worker, text + length, room - length);
-        length += strlen(text + length);
+        semaphore_describe(worker, text, room);
         told++;
     }
 }
