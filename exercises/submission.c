@@ -102,8 +102,7 @@ static char *refuse_object(const char *object) {
         if (asprintf(&reason, why, *readable.output != '\0' ? readable.output : name) < 0) abort();
         free(readable.output);
     }
-    free(names.output);
-    free(abi);
+    free(names.output), free(abi);
     return reason;
 }
 

@@ -387,7 +387,6 @@ struct verdict check_run(const struct run *run, bool backward, double budget) {
 }
 
 void free_verdict(struct verdict *verdict) {
-    free(verdict->queries);
-    free(verdict->keys);
+    free(verdict->queries), free(verdict->keys);
     verdict->queries = verdict->keys = NULL;
 }

@@ -136,9 +136,7 @@ cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *
             for (size_t i = 0; i < count; i++) store(wide_c, Ctype, i, ((float *)wide_c)[i]);
         status = copy(wide_c, m, C, ldc, m, n, (int)bytes_of(Ctype), cudaMemcpyHostToDevice);
     }
-    free(wide_a);
-    free(wide_b);
-    free(wide_c);
+    free(wide_a), free(wide_b), free(wide_c);
     return status;
 }
 
@@ -219,9 +217,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
                                            (b != NULL ? *beta * b[tb ? i * (size_t)n + j : j * (size_t)m + i] : 0);            \
             status = copy(c, m, C, ldc, m, n, sizeof(type), cudaMemcpyHostToDevice);                                           \
         }                                                                                                                      \
-        free(a);                                                                                                               \
-        free(b);                                                                                                               \
-        free(c);                                                                                                               \
+        free(a), free(b), free(c);                                                                                             \
         return status;                                                                                                         \
     }                                                                                                                          \
     SUM(cublas##letter##nrm2, type, type, sum += (double)x[i] * x[i], sqrt(sum))                                               \
@@ -235,8 +231,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
         for (int i = 0; a != NULL && b != NULL && i < n; i++) sum += (double)a[i] * b[i];                                      \
         cublasStatus_t status = a != NULL && b != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;                  \
         *result = (type)sum;                                                                                                   \
-        free(a);                                                                                                               \
-        free(b);                                                                                                               \
+        free(a), free(b);                                                                                                      \
         return status;                                                                                                         \
     }
 #define SUM(name, type, result_type, step, value)                                                                              \

@@ -30,8 +30,7 @@ static void judge_access(const void *pointer, size_t bytes, enum access_kind kin
                       : written ? "kernel that writes it at "
                                 : "kernel that reads it at ",
                       copied ? "" : other, copied ? "cudaStreamSynchronize()" : "cudaDeviceSynchronize()");
-    free(line);
-    free(other);
+    free(line), free(other);
 }
 
 /* A host thread that would have to wait for another's launch goes on: that kernel may be waiting for it. */

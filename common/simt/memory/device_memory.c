@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "device_memory.h"
 
-#include "cell.h"
 #include "report.h"
 #include "stamp.h"
 
