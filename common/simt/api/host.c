@@ -5,8 +5,6 @@
 
 #include "hooks.h"
 
-#include <stdlib.h>
-
 bool host_is_watched;
 static uint64_t first_order;         /* of the launches since the last wait; 0: there was none */
 static const unsigned char *copy_to; /* the last asynchronous copy to page-locked memory since then */

@@ -4,8 +4,6 @@
 #include "meter.h"
 #include "scheduler.h"
 
-#include <stdlib.h>
-
 static unsigned shuffle_seed;
 static uint64_t launches, launches_before_seed;
 

@@ -84,12 +84,12 @@ struct async_work {
     unsigned load_count, load_room, store_count, store_room;
     struct store_thread store_threads[MOST_READERS - WARP_READERS];
     unsigned store_thread_count;
-    struct {
+    struct warp_registers { /* setmaxnreg, of each warp */
         int last;
         const void *pc;
         unsigned count;
-    } registers[MAX_BLOCK_THREADS / WARP_SIZE]; /* setmaxnreg, of each warp */
-    struct warp_products *products;             /* of each warp: wgmma.c */
+    } registers[MAX_BLOCK_THREADS / WARP_SIZE];
+    struct warp_products *products; /* of each warp: wgmma.c */
 };
 
 /* By each instruction of Hopper: what the block has under way, empty at its first one. */

@@ -5,8 +5,6 @@
 #include "events.h"
 #include "report.h"
 
-#include <stdlib.h>
-
 /* Barriers match by source line: two different __syncthreads() met by parts of a block are an error, though a card's
  * barrier counter would let them pass for one another. */
 static bool tolerate_two_lines(const struct place *a, const struct place *b) {
@@ -38,9 +36,7 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
         return self->votes;
     }
     FOR_EACH_THREAD (other, worker) {
-        if (!same_place(&other->place, &self->place) && tolerate_two_lines(&other->place, &self->place))
-            ; /* it has been told */
-        else if (!same_place(&other->place, &self->place))
+        if (!same_place(&other->place, &self->place) && !tolerate_two_lines(&other->place, &self->place))
             simt_fail(NULL, cudaErrorLaunchFailure,
                       "divergent barrier: this thread waits at %s while thread (%u,%u,%u) waits at %s; every thread of a block "
                       "must reach the same barrier",

@@ -6,8 +6,6 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <stdlib.h>
-
 bool async_is_early(void) {
     static int early = -1;
     const char *text = getenv("SIMT_ASYNC");

@@ -2,8 +2,6 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <stdlib.h>
-
 static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_type type, uint64_t old, uint64_t operand,
                        uint64_t compare) {
     union {

@@ -3,7 +3,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* What g++ lays out: GCC's libsanitizer/ubsan describes it. */
 struct array_type {

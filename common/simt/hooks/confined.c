@@ -10,7 +10,6 @@
 #include "report.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #ifdef __x86_64__
 #define GENERAL __attribute__((target("general-regs-only")))

@@ -168,20 +168,6 @@ static const char *last_wait(const struct async_write *copy) {
     return words;
 }
 
-static void report_under_way(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
-    simt_fail(pc, cudaErrorLaunchFailure,
-              "%s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, by the right "
-              "parity%s",
-              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
-}
-
-static void report_not_waited(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
-    simt_fail(pc, cudaErrorLaunchFailure,
-              "%s %s, which the %s issued at %s has written, but this thread has neither waited for the phase of its mbarrier "
-              "nor met a thread that has%s",
-              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
-}
-
 static void report_reader(size_t offset, const char *verb, const void *pc, const struct async_read *read, unsigned reader) {
     bool wgmma = reader < WARP_READERS;
     simt_fail(pc, cudaErrorLaunchFailure, "%s %s while the %s issued at %s may still read it: %s", verb, name_of(offset).text,
@@ -197,12 +183,15 @@ static void report_reader(size_t offset, const char *verb, const void *pc, const
 /* Rules 2 and 4: whoever accesses what a copy has written must have waited, or have met who has. */
 static void judge_after_copy(const uint32_t *row, size_t offset, const char *verb, const void *pc) {
     const struct async_shadow *shadow = simt_worker->async.shadow;
-    const struct async_write *write = &shadow->writes[offset / UNIT];
-    if (!shadow->last[offset / 4]) return;
-    if (write->pending)
-        report_under_way(offset, verb, pc, write);
-    else if (row[phase_column(shadow, write->barrier)] < write->phase)
-        report_not_waited(offset, verb, pc, write);
+    const struct async_write *copy = &shadow->writes[offset / UNIT];
+    if (!shadow->last[offset / 4] || (!copy->pending && row[phase_column(shadow, copy->barrier)] >= copy->phase)) return;
+    simt_fail(pc, cudaErrorLaunchFailure,
+              copy->pending
+                  ? "%s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, "
+                    "by the right parity%s"
+                  : "%s %s, which the %s issued at %s has written, but this thread has neither waited for the phase "
+                    "of its mbarrier nor met a thread that has%s",
+              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
 }
 
 /* Rule 5: whoever writes must know that the asynchronous readers are done. */

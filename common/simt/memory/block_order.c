@@ -8,7 +8,6 @@
 #include "report.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

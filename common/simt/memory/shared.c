@@ -4,7 +4,6 @@
 #include "report.h"
 #include "shadow.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 size_t shared_most(void) {

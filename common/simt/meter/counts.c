@@ -8,8 +8,6 @@
 #include "device_memory.h"
 #include "report.h"
 
-#include <stdlib.h>
-
 struct kernel *simt_kernels;
 unsigned simt_kernel_count;
 static unsigned kernel_room;

@@ -3,8 +3,6 @@
 #include "counts.h"
 #include "report.h"
 
-#include <stdlib.h>
-
 enum { LOG_SIZE = 32 };
 
 /* Accesses of one thread that are not yet counted: a ring. */

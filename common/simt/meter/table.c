@@ -3,8 +3,6 @@
 #include "counts.h"
 #include "report.h"
 
-#include <stdlib.h>
-
 const char *const space_names[MEMORY_SPACES] = {"global", "shared", "local"};
 const char *const kind_names[ACCESS_KINDS] = {"load", "store", "atomic", "copy", "ldmatrix"};
 

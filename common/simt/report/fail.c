@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <errno.h>
-#include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;

@@ -7,7 +7,6 @@
 #include <execinfo.h>
 #include <elfutils/libdwfl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

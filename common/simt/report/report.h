@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* End the running kernel with `error`, a fault of `thread`, NULL: of the block as a whole. The text is kept and printed, the block

@@ -8,7 +8,6 @@
 
 #include <execinfo.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <ucontext.h>
 #include <unistd.h>
 

@@ -32,7 +32,6 @@
 #include "report.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 enum { MAX_TRACED = 64, MAX_SITES = 4096, MAX_NAMES = 256 };
 
