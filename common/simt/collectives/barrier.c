@@ -26,9 +26,7 @@ static char *where(const struct thread *thread) {
 int simt_block_barrier(const char *name, int predicate, const char *file, int line) {
     struct worker *worker = simt_worker;
     struct thread *self = simt_self;
-    self->place = (struct place){name, file, line};
-    self->last_pc = __builtin_return_address(0);
-    simt_furthest = 0; /* lanes that wait here together go on together */
+    come_to(name, file, line, __builtin_return_address(0));
     if (worker->barrier.arrived++ == 0) worker->barrier.votes = 0;
     worker->barrier.votes += predicate;
     if (worker->barrier.arrived < worker->launch->threads) {

@@ -59,9 +59,7 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
     if ((mask >> lane & 1) == 0)
         simt_fail(pc, cudaErrorLaunchFailure, "%s: lane %u calls it with mask %#010x, which does not name that lane",
                   collective->name, lane, mask);
-    self->place = (struct place){collective->name, file, line};
-    self->last_pc = pc;
-    simt_furthest = 0; /* lanes that wait here together go on together */
+    come_to(collective->name, file, line, pc);
     self->collective = collective;
     self->mask = mask;
     self->operand = operand;
@@ -89,9 +87,7 @@ uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, 
  * of the warp can come to the same line any more. */
 unsigned simt_active_mask(const char *file, int line) {
     struct thread *self = simt_self;
-    self->place = (struct place){"__activemask()", file, line};
-    self->last_pc = __builtin_return_address(0);
-    simt_furthest = 0; /* lanes that are active together go on together */
+    come_to("__activemask()", file, line, __builtin_return_address(0));
     simt_worker->warps[self->linear / WARP_SIZE].asking |= 1u << self->linear % WARP_SIZE;
     fiber_wait(AT_ACTIVE_MASK);
     return self->mask;

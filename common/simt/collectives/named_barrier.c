@@ -42,9 +42,7 @@ void simt_named_barrier(int id, int threads, int waits, const char *file, int li
     struct named_barrier *barrier = &work->named[id & 15];
     const char *what = waits ? over.name : "bar.arrive";
     check(barrier, what, id, threads, pc);
-    simt_self->place = (struct place){what, file, line};
-    simt_self->last_pc = pc;
-    simt_furthest = 0;
+    come_to(what, file, line, pc);
     if (barrier->arrived == 0) barrier->first = simt_self->place;
     barrier->threads = threads;
     event_sync("named", waits ? "wait" : "arrive", (unsigned)id, (unsigned)barrier->round, 0, pc);
