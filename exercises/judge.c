@@ -1,7 +1,6 @@
 /* Is one problem's result right, and if not, how is it wrong? */
 #include "grading.h"
 
-#include "output.h"
 #include "reference.h"
 
 #include <math.h>

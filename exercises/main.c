@@ -6,7 +6,6 @@
  *     exercise solution ID [CHANGE]    counts ID     prove ID
  * Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
 #include "grading.h"
-#include "process.h"
 #include "status.h"
 #include "text.h"
 #include "wall.h"
@@ -15,9 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static char *work_file(const struct task *task, int variant) {

@@ -5,12 +5,10 @@
 #include "process.h"
 #include "status.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 double sum_of(const struct grading *grading, int part, bool most) {
     double sum = 0.0;

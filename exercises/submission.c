@@ -1,7 +1,6 @@
 #include "submission.h"
 
 #include "fnv.h"
-#include "process.h"
 #include "status.h"
 #include "text.h"
 #include "wall.h"
@@ -103,8 +102,7 @@ static char *refuse_object(const char *object) {
         if (asprintf(&reason, why, *readable.output != '\0' ? readable.output : name) < 0) abort();
         free(readable.output);
     }
-    free(names.output);
-    free(abi);
+    free(names.output), free(abi);
     return reason;
 }
 
@@ -146,15 +144,12 @@ static bool write_text(const char *path, const char *shown, const char *text) {
 
 /* The first errors of the compiler, each with its line of source. */
 static char *first_errors(struct outcome outcome, bool confined) {
-    char *kept;
+    char *rest = outcome.output, *line, *kept = calloc(1, MESSAGE_BYTES + 64);
+    int more = 0, errors = 0;
     if (outcome.timed_out || strstr(outcome.output, "signal terminated program") != NULL) {
-        if (asprintf(&kept, "the compiler needed more than %d s or 4 GB", confined ? COMPILE_CPU_SECONDS : OWN_CPU_SECONDS) < 0)
-            abort();
+        sprintf(kept, "the compiler needed more than %d s or 4 GB", confined ? COMPILE_CPU_SECONDS : OWN_CPU_SECONDS);
         return kept;
     }
-    char *rest = outcome.output, *line;
-    kept = calloc(1, MESSAGE_BYTES + 64);
-    int more = 0, errors = 0;
     while ((line = strsep(&rest, "\n")) != NULL && errors < 4) {
         if (strstr(line, "error: ") != NULL)
             more = 2, errors++;

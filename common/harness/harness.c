@@ -1,12 +1,9 @@
 #include "harness.h"
 
-#include "options.h"
 #include "output.h"
 #include "result.h"
-#include "run.h"
 #include "simulated.h"
 #include "status.h"
-#include "timing.h"
 #include "variants.h"
 
 #include <errno.h>

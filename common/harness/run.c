@@ -4,7 +4,6 @@
 #include "dtype.h"
 #include "reference.h"
 #include "simulated.h"
-#include "variants.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -388,7 +387,6 @@ struct verdict check_run(const struct run *run, bool backward, double budget) {
 }
 
 void free_verdict(struct verdict *verdict) {
-    free(verdict->queries);
-    free(verdict->keys);
+    free(verdict->queries), free(verdict->keys);
     verdict->queries = verdict->keys = NULL;
 }

@@ -4,8 +4,6 @@
 #include "api.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static pthread_mutex_t host_threads = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 

@@ -3,11 +3,7 @@
 #include "api.h"
 #include "cublas_v2.h"
 
-#include "device_memory.h"
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 extern void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
                    const float *, const int *, const float *, float *, const int *);
@@ -69,15 +65,6 @@ static double load(const void *from, cudaDataType_t type, size_t i) {
     }
 }
 
-static void store(void *to, cudaDataType_t type, size_t i, double x) {
-    switch (type) {
-    case CUDA_R_32F: ((float *)to)[i] = (float)x; break;
-    case CUDA_R_16F: ((uint16_t *)to)[i] = simt_half_from_double(x, SIMT_NEAREST); break;
-    case CUDA_R_16BF: ((uint16_t *)to)[i] = simt_bfloat16_from_double(x, SIMT_NEAREST); break;
-    default: ((double *)to)[i] = x; break;
-    }
-}
-
 static cublasStatus_t copy(const void *from, int from_ld, void *to, int to_ld, int rows, int cols, int bytes,
                            enum cudaMemcpyKind kind) {
     size_t size = (size_t)bytes;
@@ -136,12 +123,13 @@ cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *
         else
             sgemm_(ta, tb, &m, &n, &k, &af, wide_a, &wide_lda, wide_b, &wide_ldb, &bf, wide_c, &wide_ldc);
         if (bytes_of(Ctype) < 4) /* in place: each narrow element ends before the wide one that comes next */
-            for (size_t i = 0; i < count; i++) store(wide_c, Ctype, i, ((float *)wide_c)[i]);
+            for (size_t i = 0; i < count; i++) {
+                float x = ((float *)wide_c)[i];
+                ((uint16_t *)wide_c)[i] = Ctype == CUDA_R_16F ? simt_half_from_float(x) : simt_bfloat16_from_float(x);
+            }
         status = copy(wide_c, m, C, ldc, m, n, (int)bytes_of(Ctype), cudaMemcpyHostToDevice);
     }
-    free(wide_a);
-    free(wide_b);
-    free(wide_c);
+    free(wide_a), free(wide_b), free(wide_c);
     return status;
 }
 
@@ -222,9 +210,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
                                            (b != NULL ? *beta * b[tb ? i * (size_t)n + j : j * (size_t)m + i] : 0);            \
             status = copy(c, m, C, ldc, m, n, sizeof(type), cudaMemcpyHostToDevice);                                           \
         }                                                                                                                      \
-        free(a);                                                                                                               \
-        free(b);                                                                                                               \
-        free(c);                                                                                                               \
+        free(a), free(b), free(c);                                                                                             \
         return status;                                                                                                         \
     }                                                                                                                          \
     SUM(cublas##letter##nrm2, type, type, sum += (double)x[i] * x[i], sqrt(sum))                                               \
@@ -238,8 +224,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
         for (int i = 0; a != NULL && b != NULL && i < n; i++) sum += (double)a[i] * b[i];                                      \
         cublasStatus_t status = a != NULL && b != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;                  \
         *result = (type)sum;                                                                                                   \
-        free(a);                                                                                                               \
-        free(b);                                                                                                               \
+        free(a), free(b);                                                                                                      \
         return status;                                                                                                         \
     }
 #define SUM(name, type, result_type, step, value)                                                                              \

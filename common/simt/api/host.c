@@ -5,10 +5,6 @@
 
 #include "hooks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 bool host_is_watched;
 static uint64_t first_order;         /* of the launches since the last wait; 0: there was none */
 static const unsigned char *copy_to; /* the last asynchronous copy to page-locked memory since then */
@@ -32,8 +28,7 @@ static void judge_access(const void *pointer, size_t bytes, enum access_kind kin
                       : written ? "kernel that writes it at "
                                 : "kernel that reads it at ",
                       copied ? "" : other, copied ? "cudaStreamSynchronize()" : "cudaDeviceSynchronize()");
-    free(line);
-    free(other);
+    free(line), free(other);
 }
 
 /* A host thread that would have to wait for another's launch goes on: that kernel may be waiting for it. */

@@ -3,12 +3,6 @@
 
 #include "meter.h"
 #include "scheduler.h"
-#include "shadow.h"
-#include "trace.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static unsigned shuffle_seed;
 static uint64_t launches, launches_before_seed;
@@ -89,12 +83,9 @@ static void fail_launch(cudaError_t error) {
 
 /* Returns true: the launch is refused. */
 static bool __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, const char *format, ...) {
-    char text[800], *line = calling_line();
-    int length = source_line_is_known(line) ? snprintf(text, 300, "%.290s: ", line) : 0;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
-    va_end(arguments);
+    char text[800] = "", *line = calling_line();
+    if (source_line_is_known(line)) snprintf(text, 300, "%.290s: ", line);
+    APPEND_ARGUMENTS(text, sizeof text, format);
     free(line);
     simt_report(error, text);
     fail_launch(error);
@@ -149,8 +140,7 @@ static bool shape_is_refused(const char *name, const unsigned grid[3], const uns
     }
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (threads > MAX_BLOCK_THREADS)
-        return refuse(error, "launch of %s: %llu threads per block, at most %d", name, (unsigned long long)threads,
-                      MAX_BLOCK_THREADS);
+        return refuse(error, "launch of %s: %lu threads per block, at most %d", name, threads, MAX_BLOCK_THREADS);
     for (int i = 0; i < 3; i++) {
         if (block[i] > (unsigned)api_most_threads[i])
             return refuse(error, "launch of %s: %u threads per block in %c, at most %d", name, block[i], "xyz"[i],
@@ -184,8 +174,8 @@ static bool size_is_refused(const struct launch *launch, const struct shared_lim
                           ? " (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more)"
                           : "");
     if (launch->blocks > STAMP_BLOCKS_MAX)
-        return refuse(cudaErrorNotSupported, "launch of %s: %llu blocks in all: the simulated device tells %llu apart",
-                      launch->name, (unsigned long long)launch->blocks, (unsigned long long)STAMP_BLOCKS_MAX);
+        return refuse(cudaErrorNotSupported, "launch of %s: %lu blocks in all: the simulated device tells %lu apart",
+                      launch->name, launch->blocks, STAMP_BLOCKS_MAX);
     return false;
 }
 
@@ -199,8 +189,8 @@ static bool cooperation_is_refused(const struct launch *launch) {
     uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;
     if (launch->blocks <= most) return false;
     return refuse(cudaErrorCooperativeLaunchTooLarge,
-                  "cooperative launch of %s: %llu blocks, which must all run at once: at most %llu of this size do",
-                  launch->name, (unsigned long long)launch->blocks, (unsigned long long)most);
+                  "cooperative launch of %s: %lu blocks, which must all run at once: at most %lu of this size do", launch->name,
+                  launch->blocks, most);
 }
 
 static size_t static_limit(const struct shared_limit *limit, size_t dynamic_shared_bytes) {
@@ -270,6 +260,3 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     launch.static_limit = static_limit(limit, dynamic_shared_bytes);
     run_with_clusters(&launch, cluster);
 }
-
-int simt_trace_start(FILE *file, const char *blocks) { return trace_start(file, blocks); }
-void simt_trace_stop(void) { trace_stop(); }

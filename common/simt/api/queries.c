@@ -2,9 +2,6 @@
  * peers, attributes of kernels, occupancy. Work is done when its call returns, so waiting has nothing to wait for. */
 #include "api.h"
 
-#include <string.h>
-#include <time.h>
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) { return cudaStreamCreate(stream); }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
     return cudaStreamCreate(stream);

@@ -3,12 +3,6 @@
 
 #include "scheduler.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 
 /* SIMT_DEVICES says how many there are. They share all memory; SIMT_SHARED_KIB is the current one's, the others have 227.
@@ -97,15 +91,13 @@ static unsigned long waits;
 
 unsigned long simt_waits(void) { return waits; }
 
-static void wait_for_all(void) {
+static cudaError_t wait_for_all(void) {
     waits++;
     host_waited();
-}
-
-cudaError_t cudaDeviceSynchronize(void) {
-    wait_for_all();
     return simt_sticky_error();
 }
+
+cudaError_t cudaDeviceSynchronize(void) { return wait_for_all(); }
 
 cudaError_t cudaDeviceReset(void) {
     ONE_HOST_THREAD;
@@ -258,10 +250,7 @@ static cudaError_t destroyed(void *object) {
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return created(*stream = calloc(1, sizeof **stream)); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return destroyed(stream); }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    wait_for_all();
-    return simt_sticky_error();
-}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for_all(); }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return created(*event = calloc(1, sizeof **event)); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroyed(event); }
@@ -274,8 +263,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    wait_for_all();
-    return event != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidResourceHandle);
+    cudaError_t error = wait_for_all();
+    return event != NULL ? error : api_remember(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {

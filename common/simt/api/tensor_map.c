@@ -4,9 +4,6 @@
 #include "cuda.h"
 #include "tensor_map.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The driver says no more than CUDA_ERROR_INVALID_VALUE. */
 static CUresult refuse(const char *why) {
     fprintf(stderr, "simulated device: cuTensorMapEncodeTiled(): %s\n", why);

@@ -10,17 +10,13 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct async_copy {
     unsigned char *to;
     size_t bytes;
     unsigned char data[16];
-    unsigned group;       /* number of the thread's group, from 0 */
     const void *mbarrier; /* with whose phase it arrives; NULL: with its group */
-    unsigned phase;
-    uint64_t accesses; /* of the thread before it, under the meter */
+    unsigned number;      /* of that phase; of the thread's group, from 0 */
+    uint64_t accesses;    /* of the thread before it, under the meter */
 };
 
 /* Of one thread, oldest first. */
@@ -35,10 +31,8 @@ static struct async_copies *copies_of(struct thread *thread) {
 }
 
 void async_copies_forget(struct worker *worker) {
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        struct async_copies *copies = worker->threads[i].copies;
-        if (copies != NULL) copies->count = copies->committed_groups = 0;
-    }
+    FOR_EACH_THREAD (thread, worker)
+        if (thread->copies != NULL) thread->copies->count = thread->copies->committed_groups = 0;
 }
 
 void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, size_t zero_bytes) {
@@ -62,10 +56,9 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
         memset((char *)to_shared + bytes - zero_bytes, 0, zero_bytes);
         return;
     }
-    copies->list = grow_or_die(copies->list, copies->count, &copies->room, sizeof *copies->list);
-    struct async_copy *copy = &copies->list[copies->count++];
+    struct async_copy *copy = &APPEND(copies->list, copies->count, copies->room);
     *copy = (struct async_copy){
-        .to = to_shared, .bytes = bytes, .group = copies->committed_groups, .accesses = simt_self->accesses};
+        .to = to_shared, .bytes = bytes, .number = copies->committed_groups, .accesses = simt_self->accesses};
     event_copy_issued(simt_worker, from_global, to_shared, bytes, zero_bytes, pc);
     memcpy(copy->data, from_global, bytes - zero_bytes);
     memset(to_shared, memory_poison, bytes);
@@ -73,24 +66,26 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
 
 void simt_async_commit(void) { copies_of(simt_self)->committed_groups++; }
 
-static void arrive(const struct async_copy *copy, const struct thread *thread) {
-    memcpy(copy->to, copy->data, copy->bytes);
-    event_copy_landed(simt_worker, copy->to, copy->bytes, thread->accesses - copy->accesses);
+/* The thread's copies that come with phase `number` of the mbarrier, or in groups before `number` where that is NULL. */
+static void land(const struct thread *thread, const void *mbarrier, unsigned number) {
+    struct async_copies *copies = thread->copies;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < copies->count; i++) {
+        struct async_copy copy = copies->list[i];
+        if (copy.mbarrier != mbarrier || (mbarrier != NULL ? copy.number != number : copy.number >= number)) {
+            copies->list[kept++] = copy;
+            continue;
+        }
+        memcpy(copy.to, copy.data, copy.bytes);
+        event_copy_landed(simt_worker, copy.to, copy.bytes, thread->accesses - copy.accesses);
+    }
+    copies->count = kept;
 }
 
 /* They arrive when somebody looks: as late as they may. */
 static int groups_arrive(void *data) {
-    unsigned groups = *(unsigned *)data, kept = 0;
-    struct async_copies *copies = copies_of(simt_self);
-    for (unsigned i = 0; i < copies->count; i++) {
-        struct async_copy copy = copies->list[i];
-        bool is_committed = copy.mbarrier == NULL && copy.group < copies->committed_groups;
-        if (is_committed && copies->committed_groups - copy.group > groups)
-            arrive(&copy, simt_self);
-        else
-            copies->list[kept++] = copy;
-    }
-    copies->count = kept;
+    unsigned groups = *(unsigned *)data, committed = copies_of(simt_self)->committed_groups;
+    if (committed > groups) land(simt_self, NULL, committed - groups);
     return true;
 }
 
@@ -98,25 +93,15 @@ void async_copies_bind(const void *mbarrier, unsigned phase) {
     struct async_copies *copies = copies_of(simt_self);
     for (unsigned i = copies->count; i > 0; i--) {
         struct async_copy *copy = &copies->list[i - 1];
-        if (copy->mbarrier != NULL || copy->group < copies->committed_groups) break;
+        if (copy->mbarrier != NULL || copy->number < copies->committed_groups) break;
         copy->mbarrier = mbarrier;
-        copy->phase = phase;
+        copy->number = phase;
     }
 }
 
 void async_copies_arrive(struct worker *worker, const void *mbarrier, unsigned phase) {
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        struct async_copies *copies = worker->threads[i].copies;
-        unsigned kept = 0;
-        for (unsigned c = 0; copies != NULL && c < copies->count; c++) {
-            struct async_copy copy = copies->list[c];
-            if (copy.mbarrier == mbarrier && copy.phase == phase)
-                arrive(&copy, &worker->threads[i]);
-            else
-                copies->list[kept++] = copy;
-        }
-        if (copies != NULL) copies->count = kept;
-    }
+    FOR_EACH_THREAD (thread, worker)
+        if (thread->copies != NULL) land(thread, mbarrier, phase);
 }
 
 void simt_async_wait(unsigned groups, const char *file, int line) {

@@ -20,6 +20,7 @@ struct tensor_copy {
     bool adds;            /* of a store: floats are added to those in global memory */
     bool was_read;        /* its thread has waited for it, by .read at least */
     bool written;         /* global memory holds it, though nobody has waited for that: SIMT_ASYNC=early */
+    bool landed;          /* and its thread has */
     unsigned char *taken; /* what it has read of shared memory, from `offset` on, between the two; or NULL */
 };
 
@@ -83,12 +84,12 @@ struct async_work {
     unsigned load_count, load_room, store_count, store_room;
     struct store_thread store_threads[MOST_READERS - WARP_READERS];
     unsigned store_thread_count;
-    struct {
+    struct warp_registers { /* setmaxnreg, of each warp */
         int last;
         const void *pc;
         unsigned count;
-    } registers[MAX_BLOCK_THREADS / WARP_SIZE]; /* setmaxnreg, of each warp */
-    struct warp_products *products;             /* of each warp: wgmma.c */
+    } registers[MAX_BLOCK_THREADS / WARP_SIZE];
+    struct warp_products *products; /* of each warp: wgmma.c */
 };
 
 /* By each instruction of Hopper: what the block has under way, empty at its first one. */
@@ -103,7 +104,6 @@ void tensor_copy_each(const struct tensor_copy *copy,
 void tensor_copy_load(const struct tensor_copy *copy); /* now */
 void tensor_copy_take(struct tensor_copy *copy);       /* shared memory is read now */
 void tensor_copy_store(struct tensor_copy *copy);      /* global memory is written now, unless it has been */
-void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy);
 
 /* ---- tile.c ---- */
 void tile_written(const struct tensor_copy *copy);

@@ -5,10 +5,6 @@
 #include "events.h"
 #include "report.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Barriers match by source line: two different __syncthreads() met by parts of a block are an error, though a card's
  * barrier counter would let them pass for one another. */
 static bool tolerate_two_lines(const struct place *a, const struct place *b) {
@@ -30,20 +26,15 @@ static char *where(const struct thread *thread) {
 int simt_block_barrier(const char *name, int predicate, const char *file, int line) {
     struct worker *worker = simt_worker;
     struct thread *self = simt_self;
-    self->place = (struct place){name, file, line};
-    self->last_pc = __builtin_return_address(0);
-    simt_furthest = 0; /* lanes that wait here together go on together */
+    come_to(name, file, line, __builtin_return_address(0));
     if (worker->barrier.arrived++ == 0) worker->barrier.votes = 0;
     worker->barrier.votes += predicate;
     if (worker->barrier.arrived < worker->launch->threads) {
         fiber_wait(AT_BARRIER);
         return self->votes;
     }
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        struct thread *other = &worker->threads[i];
-        if (!same_place(&other->place, &self->place) && tolerate_two_lines(&other->place, &self->place))
-            ; /* it has been told */
-        else if (!same_place(&other->place, &self->place))
+    FOR_EACH_THREAD (other, worker) {
+        if (!same_place(&other->place, &self->place) && !tolerate_two_lines(&other->place, &self->place))
             simt_fail(NULL, cudaErrorLaunchFailure,
                       "divergent barrier: this thread waits at %s while thread (%u,%u,%u) waits at %s; every thread of a block "
                       "must reach the same barrier",
@@ -72,8 +63,7 @@ void simt_wait_until(const struct simt_condition *condition, void *data, const c
 /* Threads that have returned count as arrived on a card. */
 static bool tolerate_returned(struct worker *worker) {
     struct thread *first = NULL;
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        struct thread *thread = &worker->threads[i];
+    FOR_EACH_THREAD (thread, worker) {
         if (thread->state == DONE) continue;
         if (thread->state != AT_BARRIER) return false;
         if (first == NULL) first = thread;
@@ -83,8 +73,7 @@ static bool tolerate_returned(struct worker *worker) {
     if (!simt_warned(key))
         simt_warn(key, "%u threads wait at %s in %s:%d, and the others have returned from the kernel", worker->barrier.arrived,
                   PLACE(first->place));
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        struct thread *thread = &worker->threads[i];
+    FOR_EACH_THREAD (thread, worker) {
         if (thread->state == DONE) continue;
         if (!same_place(&thread->place, &first->place)) tolerate_two_lines(&thread->place, &first->place);
         thread->state = READY;
@@ -101,15 +90,13 @@ static bool describe_waits(struct worker *worker, bool of_cluster, char *text, s
     const struct uint3 block = worker->block_index;
     bool described = false;
     enter_block(worker);
-    for (unsigned i = 0; i < worker->launch->threads && *places < MOST_PLACES; i++) {
-        const struct thread *thread = &worker->threads[i];
-        unsigned earlier = 0, count = 0;
-        while (earlier < i &&
-               (worker->threads[earlier].state == DONE || !same_place(&worker->threads[earlier].place, &thread->place)))
-            earlier++;
-        if (thread->state == DONE || earlier < i) continue;
-        for (unsigned j = i; j < worker->launch->threads; j++)
-            count += worker->threads[j].state != DONE && same_place(&worker->threads[j].place, &thread->place);
+    FOR_EACH_THREAD (thread, worker) {
+        if (thread->state == DONE || *places == MOST_PLACES) continue;
+        const struct thread *first = NULL; /* at its place */
+        unsigned count = 0;
+        FOR_EACH_THREAD (other, worker)
+            if (other->state != DONE && same_place(&other->place, &thread->place) && count++ == 0) first = other;
+        if (first != thread) continue;
         append_text(text, room, "%s%u threads", (*places)++ > 0 ? "; " : "", count);
         if (of_cluster) append_text(text, room, " of block (%u,%u,%u)", XYZ(block));
         append_text(text, room, ", (%u,%u,%u) among them, wait at %s", XYZ(thread->index), where(thread));
@@ -139,8 +126,7 @@ bool explain_deadlock(struct worker *const blocks[], unsigned count, const char 
     enter_block(worker);
     const struct thread *waiting = NULL, *missing = NULL, *returned = NULL;
     unsigned at_same = 0;
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        const struct thread *thread = &worker->threads[i];
+    FOR_EACH_THREAD (thread, worker) {
         if (thread->state == DONE) {
             if (returned == NULL) returned = thread;
             continue;

@@ -11,8 +11,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Accesses of a copy are no requests of a warp: the meter leaves them out. */
 static void judge_global(const struct tensor_copy *copy, uintptr_t global, uint64_t inside, enum access_kind kind) {
@@ -153,20 +151,11 @@ static struct store_thread *store_thread_of(struct async_work *work, const void 
 }
 
 /* Global memory counts as written by the issuer, and as not landed until the issuer has waited for it. */
-static void mark_store(const struct tensor_copy *copy, uintptr_t global, uint64_t inside, bool under_way) {
+static void mark(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
+    (void)offset;
     if (inside == 0) return;
     shadow_under_way(simt_worker, copy->issuer, global + (size_t)__builtin_ctzll(inside), (size_t)__builtin_popcountll(inside),
-                     under_way);
-}
-
-static void mark_under_way(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
-    (void)offset;
-    mark_store(copy, global, inside, true);
-}
-
-static void mark_landed(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
-    (void)offset;
-    mark_store(copy, global, inside, false);
+                     !copy->landed);
 }
 
 static void issue_store(const struct tensor_copy *copy, size_t offset, uintptr_t global, uint64_t inside) {
@@ -174,7 +163,7 @@ static void issue_store(const struct tensor_copy *copy, size_t offset, uintptr_t
     enum async_reader what = copy->map.rank > 0 ? TENSOR_BOX : copy->adds ? BULK_REDUCTION : BULK_STORE;
     async_judge_read(simt_worker->async.shadow->scratch, offset, copy->reader, copy->map.swizzle, what, copy->pc);
     judge_global(copy, global, inside, copy->adds ? ACCESS_ATOMIC : ACCESS_WRITE);
-    mark_under_way(copy, offset, global, inside);
+    mark(copy, offset, global, inside);
 }
 
 static void store(struct tensor_copy *copy) {
@@ -187,7 +176,7 @@ static void store(struct tensor_copy *copy) {
     event_tensor_copy(copy->adds ? TENSOR_REDUCTION : TENSOR_STORE, tensor_copy_sectors(copy, false), copy->map.address, 0,
                       copy->pc);
     if (async_is_early()) tensor_copy_store(copy);
-    tensor_copy_add(&work->stores, &work->store_count, &work->store_room, copy);
+    APPEND(work->stores, work->store_count, work->store_room) = *copy;
 }
 
 void simt_tensor_store(const void *map, int rank, int at0, int at1, int at2, int at3, int at4, size_t from) {
@@ -227,12 +216,13 @@ static void land_stores(struct async_work *work, const struct thread *issuer, un
             continue;
         }
         tensor_copy_store(copy);
-        tensor_copy_each(copy, mark_landed);
+        copy->landed = true;
+        tensor_copy_each(copy, mark);
         any = true;
     }
     work->store_count = kept;
     for (unsigned i = 0; any && i < kept; i++)
-        if (work->stores[i].issuer == issuer) tensor_copy_each(&work->stores[i], mark_under_way);
+        if (work->stores[i].issuer == issuer) tensor_copy_each(&work->stores[i], mark);
 }
 
 /* `.read`: shared memory has been read. What is in global memory then is not known before the full wait, or the end of the
@@ -247,9 +237,7 @@ void simt_bulk_wait(unsigned groups, int read_only) {
     for (unsigned i = 0; i < work->store_count && read_only; i++)
         if (work->stores[i].issuer == simt_self && work->stores[i].group < done) tensor_copy_take(&work->stores[i]);
     if (!read_only) land_stores(work, simt_self, done);
-    uint32_t *known = &row_of(simt_self)[reads_column(simt_worker->async.shadow, reader)];
-    uint32_t groups_read = simt_worker->async.shadow->groups[reader] - pending;
-    if (groups_read > *known) *known = groups_read;
+    async_learn_read(simt_self, reader, pending);
 }
 
 /* Copies that nobody waits for would write into the shared memory of the next block, or read it. */

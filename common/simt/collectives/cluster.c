@@ -8,9 +8,6 @@
 #include "events.h"
 #include "report.h"
 
-#include <stdio.h>
-#include <string.h>
-
 unsigned simt_cluster_rank(void) { return simt_worker->cluster.rank; }
 unsigned simt_cluster_size(void) { return simt_worker->launch->cluster; }
 

@@ -7,9 +7,6 @@
 #include "events.h"
 #include "report.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 static struct thread *first_lane_of(struct thread *thread) { return thread - thread->linear % WARP_SIZE; }
 
 /* A card moves 8 bytes by two shuffles. 4 bytes or fewer arrive here with zeros above them. */
@@ -41,11 +38,8 @@ static void try_collective(struct warp *warp, struct thread *self) {
 }
 
 void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char *format, ...) {
-    char text[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
+    char text[400] = "";
+    APPEND_ARGUMENTS(text, sizeof text, format);
     const struct thread *thread = (const struct thread *)lanes->first_lane + lane;
     simt_fail_at(thread, thread->last_pc, cudaErrorLaunchFailure, "%s: lane %u %s", thread->place.what, lane, text);
 }
@@ -65,9 +59,7 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
     if ((mask >> lane & 1) == 0)
         simt_fail(pc, cudaErrorLaunchFailure, "%s: lane %u calls it with mask %#010x, which does not name that lane",
                   collective->name, lane, mask);
-    self->place = (struct place){collective->name, file, line};
-    self->last_pc = pc;
-    simt_furthest = 0; /* lanes that wait here together go on together */
+    come_to(collective->name, file, line, pc);
     self->collective = collective;
     self->mask = mask;
     self->operand = operand;
@@ -95,9 +87,7 @@ uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, 
  * of the warp can come to the same line any more. */
 unsigned simt_active_mask(const char *file, int line) {
     struct thread *self = simt_self;
-    self->place = (struct place){"__activemask()", file, line};
-    self->last_pc = __builtin_return_address(0);
-    simt_furthest = 0; /* lanes that are active together go on together */
+    come_to("__activemask()", file, line, __builtin_return_address(0));
     simt_worker->warps[self->linear / WARP_SIZE].asking |= 1u << self->linear % WARP_SIZE;
     fiber_wait(AT_ACTIVE_MASK);
     return self->mask;
@@ -124,9 +114,9 @@ void collectives_start_block(struct worker *worker) {
     worker->alive = worker->launch->threads;
     worker->barrier.arrived = 0;
     for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
-        unsigned lanes = worker->launch->threads - first;
-        worker->warps[first / WARP_SIZE].live = lanes >= WARP_SIZE ? 0xffffffffu : (1u << lanes) - 1;
-        worker->warps[first / WARP_SIZE].waiting = worker->warps[first / WARP_SIZE].asking = 0;
+        struct warp *warp = &worker->warps[first / WARP_SIZE];
+        warp->live = lanes_from(first, worker->launch->threads);
+        warp->waiting = warp->asking = 0;
     }
     async_copies_forget(worker);
 }

@@ -43,6 +43,13 @@ void semaphore_describe(const struct worker *worker, char *text, size_t room); /
 /* A block of a cooperative launch has ended: no other block may wait for it. */
 void grid_block_done(struct worker *worker);
 
+/* The running thread comes to where it waits for others, if only for a moment. Lanes that wait together go on together. */
+static inline void come_to(const char *what, const char *file, int line, const void *pc) {
+    simt_self->place = (struct place){what, file, line};
+    simt_self->last_pc = pc;
+    simt_furthest = 0;
+}
+
 static inline bool same_place(const struct place *a, const struct place *b) {
     return a->line == b->line && a->what == b->what && __builtin_strcmp(a->file, b->file) == 0;
 }

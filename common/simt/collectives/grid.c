@@ -30,8 +30,8 @@ static void wait_for_grid(struct worker *worker, const char *name, const char *f
     pthread_mutex_unlock(&lock);
     if (never)
         simt_fail(NULL, cudaErrorLaunchFailure,
-                  "barrier not reached: %llu of %llu blocks wait at %s in %s:%d, and the others have returned from the kernel",
-                  (unsigned long long)launch->blocks_waiting, (unsigned long long)launch->blocks, name, file, line);
+                  "barrier not reached: %lu of %lu blocks wait at %s in %s:%d, and the others have returned from the kernel",
+                  launch->blocks_waiting, launch->blocks, name, file, line);
     if (atomic_load(&launch->failed)) fiber_abandon(worker);
     atomic_store(&worker->watchdog.block_started_ns, started);
 }

@@ -10,8 +10,6 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <string.h>
-
 enum { ROW_BYTES = 16 };
 
 struct matrices {

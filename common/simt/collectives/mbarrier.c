@@ -13,8 +13,6 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <string.h>
-
 /* Its accesses are judged, but are no requests that the meter knows. */
 struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const void *pc) {
     if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)

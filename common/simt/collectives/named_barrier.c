@@ -8,9 +8,6 @@
 #include "events.h"
 #include "report.h"
 
-#include <stdio.h>
-#include <string.h>
-
 struct round {
     const struct named_barrier *barrier;
     uint64_t number;
@@ -45,9 +42,7 @@ void simt_named_barrier(int id, int threads, int waits, const char *file, int li
     struct named_barrier *barrier = &work->named[id & 15];
     const char *what = waits ? over.name : "bar.arrive";
     check(barrier, what, id, threads, pc);
-    simt_self->place = (struct place){what, file, line};
-    simt_self->last_pc = pc;
-    simt_furthest = 0;
+    come_to(what, file, line, pc);
     if (barrier->arrived == 0) barrier->first = simt_self->place;
     barrier->threads = threads;
     event_sync("named", waits ? "wait" : "arrive", (unsigned)id, (unsigned)barrier->round, 0, pc);
@@ -71,23 +66,20 @@ void simt_set_registers(const char *what, int registers) {
         simt_fail(__builtin_return_address(0), cudaErrorLaunchFailure,
                   "%s: %d registers: it must be a multiple of 8 from 24 to 256", what, registers);
     if (simt_self->linear % WARP_SIZE != 0) return;
-    work->registers[simt_self->linear / WARP_SIZE].pc = __builtin_return_address(0);
-    work->registers[simt_self->linear / WARP_SIZE].last = registers;
-    work->registers[simt_self->linear / WARP_SIZE].count++;
+    struct warp_registers *own = &work->registers[simt_self->linear / WARP_SIZE];
+    *own = (struct warp_registers){registers, __builtin_return_address(0), own->count + 1};
 }
 
 void registers_end_block(struct worker *worker) {
     const struct async_work *work = worker->async.work;
     for (unsigned w = 0; (w + 1) * WARP_SIZE <= worker->launch->threads; w++) {
         unsigned first = w / 4 * 4;
-        if (work->registers[w].count == work->registers[first].count && work->registers[w].last == work->registers[first].last)
-            continue;
-        simt_fail_at(
-            &worker->threads[w * WARP_SIZE], NULL, cudaErrorLaunchFailure,
-            "setmaxnreg is an instruction of a warpgroup: warp %u has executed %u of them, the last for %d registers, and "
-            "warp %u %u, the last for %d: %s",
-            first, work->registers[first].count, work->registers[first].last, w, work->registers[w].count,
-            work->registers[w].last, source_line(work->registers[work->registers[w].count > 0 ? w : first].pc));
+        const struct warp_registers *a = &work->registers[first], *b = &work->registers[w];
+        if (b->count == a->count && b->last == a->last) continue;
+        simt_fail_at(&worker->threads[w * WARP_SIZE], NULL, cudaErrorLaunchFailure,
+                     "setmaxnreg is an instruction of a warpgroup: warp %u has executed %u of them, the last for %d "
+                     "registers, and warp %u %u, the last for %d: %s",
+                     first, a->count, a->last, w, b->count, b->last, source_line(b->count > 0 ? b->pc : a->pc));
         return;
     }
 }

@@ -11,8 +11,6 @@
 #include "report.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -81,21 +79,17 @@ void simt_reduce_release(void *word, uint32_t value) {
 
 uint64_t semaphore_changes(void) { return atomic_load(&changes); }
 
-static const struct thread *find_waiting(const struct worker *worker) {
-    for (unsigned i = 0; i < worker->launch->threads; i++)
-        if (worker->threads[i].state == AT_CONDITION && worker->threads[i].condition == &change) return &worker->threads[i];
+/* The first thread that waits for a semaphore, or of which the semaphore has changed. */
+static const struct thread *find_waiting(const struct worker *worker, bool that_may_go_on) {
+    FOR_EACH_THREAD (thread, worker)
+        if (thread->state == AT_CONDITION && thread->condition == &change &&
+            (!that_may_go_on || has_changed(thread->condition_data)))
+            return thread;
     return NULL;
 }
 
-bool semaphore_is_waited_for(const struct worker *worker) { return find_waiting(worker) != NULL; }
-
-bool semaphore_lets_go_on(const struct worker *worker) {
-    for (unsigned i = 0; i < worker->launch->threads; i++)
-        if (worker->threads[i].state == AT_CONDITION && worker->threads[i].condition == &change &&
-            has_changed(worker->threads[i].condition_data))
-            return true;
-    return false;
-}
+bool semaphore_is_waited_for(const struct worker *worker) { return find_waiting(worker, false) != NULL; }
+bool semaphore_lets_go_on(const struct worker *worker) { return find_waiting(worker, true) != NULL; }
 
 /* A while at most: a word may change by other stores, too, and the launch may fail. */
 void semaphore_sleep(uint64_t changes_seen) {
@@ -106,10 +100,10 @@ void semaphore_sleep(uint64_t changes_seen) {
 }
 
 void semaphore_describe(const struct worker *worker, char *text, size_t room) {
-    const struct thread *thread = find_waiting(worker);
+    const struct thread *thread = find_waiting(worker, false);
     char what[300];
     if (thread == NULL) return;
     describe(thread->condition_data, what, sizeof what);
-    snprintf(text, room, "; thread (%u,%u,%u) of block (%u,%u,%u) waits at %s in %s:%d %s", XYZ(thread->index),
-             XYZ(worker->block_index), PLACE(thread->place), what);
+    append_text(text, room, "; thread (%u,%u,%u) of block (%u,%u,%u) waits at %s in %s:%d %s", XYZ(thread->index),
+                XYZ(worker->block_index), PLACE(thread->place), what);
 }

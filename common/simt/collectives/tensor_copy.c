@@ -3,13 +3,8 @@
  * not stored. And bytes that lie one behind the other in both memories. */
 #include "async_work.h"
 
-#include "device_memory.h"
 #include "hooks.h"
 #include "report.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool async_is_early(void) {
     static int early = -1;
@@ -52,11 +47,6 @@ struct async_work *async_work_of(struct worker *worker) {
         forget(of->async.work, of->async.shadow->width);
     }
     return worker->async.work;
-}
-
-void tensor_copy_add(struct tensor_copy **list, unsigned *count, unsigned *room, const struct tensor_copy *copy) {
-    *list = grow_or_die(*list, *count, room, sizeof **list);
-    (*list)[(*count)++] = *copy;
 }
 
 /* Of `elements` elements from `first` on, a mask of those inside of 0 to size - 1, by bytes. */

@@ -51,15 +51,14 @@ static struct element element_at(const struct tile *tile, uint32_t address) {
 
 /* Offsets that leave the rows of a tile may be meant: that is a warning, where it may be. */
 static void tell(const struct tile *tile, const struct unit *unit, struct element got, struct element wanted) {
-    static const char *const names[] = {"no", "no", "the 32-byte", "", "the 64-byte", "", "", "", "the 128-byte"};
     const char *const format =
         "%s: wgmma, as %c, %s in %s swizzle, %s the copy of a tensor at %s has written it in %s swizzle: as "
         "element (%u,%u) of %c it would take column %u of row %u of the tile instead of column %u of row %u";
     bool same = unit->swizzle == tile->swizzle;
 #define WORDS                                                                                                                  \
     format, source_line(unit->pc), unit->matrix, same ? "by its offsets leaves the rows of the tile" : "reads the tile",       \
-        names[unit->swizzle], same ? "as" : "but", source_line(tile->pc), names[tile->swizzle], unit->of_row, unit->of_column, \
-        unit->matrix, got.column, got.row, wanted.column, wanted.row
+        swizzle_name(unit->swizzle), same ? "as" : "but", source_line(tile->pc), swizzle_name(tile->swizzle), unit->of_row,    \
+        unit->of_column, unit->matrix, got.column, got.row, wanted.column, wanted.row
     if (simt_strict || !same)
         simt_fail(NULL, cudaErrorLaunchFailure, WORDS);
     else if (!simt_warned(unit->pc))

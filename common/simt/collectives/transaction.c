@@ -11,9 +11,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_BYTES = (1 << 20) - 1 };
 
@@ -148,7 +145,7 @@ void transaction_load(struct tensor_copy *copy) {
     struct async_work *work = simt_worker->async.work;
     struct transaction *barrier = &work->transactions[copy->barrier];
     if (!async_is_early()) {
-        tensor_copy_add(&work->loads, &work->load_count, &work->load_room, copy);
+        APPEND(work->loads, work->load_count, work->load_room) = *copy;
         return;
     }
     tensor_copy_load(copy);

@@ -24,9 +24,6 @@
 #include "meter.h"
 #include "report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { WARPGROUP = 4, ROWS = 16, DEPTH = 16, MOST_COLUMNS = 256 };
 
 struct product {
@@ -197,8 +194,7 @@ static void issue(const struct simt_lanes *lanes) {
         compute(&product, warp);
         return;
     }
-    products->list = grow_or_die(products->list, products->count, &products->room, sizeof *products->list);
-    products->list[products->count++] = product;
+    APPEND(products->list, products->count, products->room) = product;
 }
 
 void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
@@ -263,11 +259,8 @@ static void finish(const struct simt_lanes *lanes) {
             products->list[kept++] = products->list[i];
     }
     products->count = kept;
-    struct async_shadow *shadow = simt_worker->async.shadow;
     for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
-        uint32_t *known = &row_of(&first[lane])[reads_column(shadow, warp)];
-        uint32_t groups = shadow->groups[warp] - (products->committed - done);
-        if (groups > *known) *known = groups;
+        async_learn_read(&first[lane], warp, products->committed - done);
         accumulators_done(&first[lane], done);
     }
 }

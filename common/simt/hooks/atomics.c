@@ -1,11 +1,6 @@
 /* Atomic operations on global and shared memory. */
-#include "cuda_runtime.h"
 #include "hooks.h"
 #include "report.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_type type, uint64_t old, uint64_t operand,
                        uint64_t compare) {

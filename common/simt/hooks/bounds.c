@@ -1,11 +1,8 @@
 /* g++ leaves accesses to a local array without hooks where nothing takes the array's address: with -fsanitize=bounds it
  * compares each index with the array's size instead, and calls this function, which UBSan's library would define. */
-#include "cuda_runtime.h"
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* What g++ lays out: GCC's libsanitizer/ubsan describes it. */
 struct array_type {

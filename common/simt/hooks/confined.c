@@ -10,10 +10,6 @@
 #include "report.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #ifdef __x86_64__
 #define GENERAL __attribute__((target("general-regs-only")))
@@ -176,16 +172,14 @@ WITH_RESULT(double, modf, double x, double, x)
 WITH_RESULT(float, remquof, float x COMMA float y, int, x, y)
 WITH_RESULT(double, remquo, double x COMMA double y, int, x, y)
 
-void simt_confined_sincosf(float x, float *sine, float *cosine) {
-    check_result(sine, sizeof *sine, __builtin_frame_address(0));
-    check_result(cosine, sizeof *cosine, __builtin_frame_address(0));
-    *sine = sinf(x), *cosine = cosf(x);
-}
-void simt_confined_sincos(double x, double *sine, double *cosine) {
-    check_result(sine, sizeof *sine, __builtin_frame_address(0));
-    check_result(cosine, sizeof *cosine, __builtin_frame_address(0));
-    *sine = sin(x), *cosine = cos(x);
-}
+#define SINCOS(type, suffix)                                                                                                   \
+    void simt_confined_sincos##suffix(type x, type *sine, type *cosine) {                                                      \
+        check_result(sine, sizeof *sine, __builtin_frame_address(0));                                                          \
+        check_result(cosine, sizeof *cosine, __builtin_frame_address(0));                                                      \
+        *sine = sin##suffix(x), *cosine = cos##suffix(x);                                                                      \
+    }
+SINCOS(float, f)
+SINCOS(double, )
 
 /* As the widest stores that address and size allow. */
 void *simt_confined_memset(void *to, int value, size_t bytes) {

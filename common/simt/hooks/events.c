@@ -4,8 +4,7 @@
  * together and shows them to the trace; then the trace notes the event itself. So a trace has requests and events in order.
  *
  * Accesses are not told here: hooks.c calls the shadow and the meter itself, as each instruction counts there; nor is what only the
- * meter counts, as a product. A new detector
- * adds a line to the events that it needs; what it must know of accesses stands in the cells of shadow.h. */
+ * meter counts, as a product. A new detector adds a line to the events that it needs; the cells of stamp.h know of accesses. */
 #include "events.h"
 
 #include "async_shadow.h"

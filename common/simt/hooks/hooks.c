@@ -9,11 +9,9 @@
 
 #include "accumulators.h"
 #include "async_shadow.h"
-#include "cuda_runtime.h"
 #include "device_memory.h"
 #include "meter.h"
 #include "report.h"
-#include "shadow.h"
 
 static inline unsigned site_of(const void *pc) { return (unsigned)((uintptr_t)pc >> 1) % SITES; }
 

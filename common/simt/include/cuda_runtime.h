@@ -54,14 +54,6 @@ extern "C" {
 #define SIMT_ENUMERATOR(name, value, more) name = value,
 typedef enum cudaError { SIMT_ERRORS(SIMT_ENUMERATOR) } cudaError_t;
 
-enum cudaMemcpyKind {
-    cudaMemcpyHostToHost = 0,
-    cudaMemcpyHostToDevice = 1,
-    cudaMemcpyDeviceToHost = 2,
-    cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4
-};
-
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
 
 /* X(attribute, its number, the member of struct cudaDeviceProp that holds it) */
@@ -109,18 +101,11 @@ struct cudaDeviceProp {
         char bytes[16];
     } uuid;
     size_t totalGlobalMem;
-    size_t sharedMemPerBlock;
-    size_t sharedMemPerBlockOptin;
-    size_t sharedMemPerMultiprocessor;
-    size_t reservedSharedMemPerBlock;
-    int regsPerBlock, regsPerMultiprocessor;
-    int warpSize;
+    size_t sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor, reservedSharedMemPerBlock;
+    int regsPerBlock, regsPerMultiprocessor, warpSize;
     size_t memPitch;
-    int maxThreadsPerBlock;
-    int maxThreadsPerMultiProcessor;
-    int maxBlocksPerMultiProcessor;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
+    int maxThreadsPerBlock, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor;
+    int maxThreadsDim[3], maxGridSize[3];
     size_t totalConstMem, textureAlignment, texturePitchAlignment, surfaceAlignment;
     int multiProcessorCount; /* 8, however many CPU threads run blocks */
     int major, minor;
@@ -139,32 +124,33 @@ struct cudaDeviceProp {
 
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
+/* clang-format off */
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
+};
 enum cudaSharedCarveout {
-    cudaSharedmemCarveoutDefault = -1,
-    cudaSharedmemCarveoutMaxShared = 100,
-    cudaSharedmemCarveoutMaxL1 = 0
+    cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxShared = 100, cudaSharedmemCarveoutMaxL1 = 0
 };
 enum cudaLimit {
-    cudaLimitStackSize,
-    cudaLimitPrintfFifoSize,
-    cudaLimitMallocHeapSize,
-    cudaLimitDevRuntimeSyncDepth,
+    cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitDevRuntimeSyncDepth,
     cudaLimitDevRuntimePendingLaunchCount
 };
 enum cudaComputeMode {
-    cudaComputeModeDefault,
-    cudaComputeModeExclusive,
-    cudaComputeModeProhibited,
-    cudaComputeModeExclusiveProcess
+    cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited, cudaComputeModeExclusiveProcess
 };
 enum cudaMemoryAdvise {
-    cudaMemAdviseSetReadMostly = 1,
-    cudaMemAdviseUnsetReadMostly,
-    cudaMemAdviseSetPreferredLocation,
-    cudaMemAdviseUnsetPreferredLocation,
-    cudaMemAdviseSetAccessedBy,
-    cudaMemAdviseUnsetAccessedBy
+    cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation,
+    cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy
 };
+/* Functions of the driver that a program asks for: cuTensorMapEncodeTiled() is there (cuda.h). */
+typedef enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound, cudaDriverEntryPointVersionNotSufficent
+} cudaDriverEntryPointQueryResult;
+/* Of a launch by cudaLaunchKernelEx(): other attributes are refused. */
+typedef enum {
+    cudaLaunchAttributeIgnore, cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4
+} cudaLaunchAttributeID;
+/* clang-format on */
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 struct cudaPointerAttributes {
     enum cudaMemoryType type;
@@ -183,6 +169,7 @@ enum { cudaMemAttachGlobal = 1, cudaMemAttachHost };
 enum { cudaStreamDefault, cudaStreamNonBlocking };
 enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming, cudaEventInterprocess = 4 };
 enum { cudaOccupancyDefault };
+enum { cudaEnableDefault, cudaEnableLegacyStream, cudaEnablePerThreadDefaultStream };
 enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
 #define cudaDeviceScheduleAuto 0x00
 #define cudaDeviceScheduleSpin 0x01
@@ -197,12 +184,6 @@ enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
 
 typedef struct CUstream_st *cudaStream_t;
 
-/* Of a launch by cudaLaunchKernelEx(): other attributes are refused. */
-typedef enum {
-    cudaLaunchAttributeIgnore,
-    cudaLaunchAttributeCooperative = 2,
-    cudaLaunchAttributeClusterDimension = 4
-} cudaLaunchAttributeID;
 typedef union cudaLaunchAttributeValue {
     char pad[64];
     struct {
@@ -239,14 +220,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceReset(void);
 cudaError_t cudaDriverGetVersion(int *version);
-
-/* Functions of the driver: cuTensorMapEncodeTiled() is there (cuda.h). */
-enum { cudaEnableDefault, cudaEnableLegacyStream, cudaEnablePerThreadDefaultStream };
-typedef enum cudaDriverEntryPointQueryResult {
-    cudaDriverEntryPointSuccess,
-    cudaDriverEntryPointSymbolNotFound,
-    cudaDriverEntryPointVersionNotSufficent
-} cudaDriverEntryPointQueryResult;
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult *found SIMT_DEFAULT(0));
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version, unsigned long long flags,

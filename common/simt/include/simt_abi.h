@@ -164,18 +164,11 @@ void simt_cluster_arrive(const char *file, int line);
 void simt_cluster_wait(const char *file, int line);
 void simt_remote_arrive(size_t barrier, unsigned count, unsigned bytes, const char *what, const char *file, int line);
 
+/* clang-format off */
 enum simt_atomic_operation {
-    SIMT_ADD,
-    SIMT_MIN,
-    SIMT_MAX,
-    SIMT_AND,
-    SIMT_OR,
-    SIMT_XOR,
-    SIMT_EXCHANGE,
-    SIMT_COMPARE_AND_SWAP,
-    SIMT_INCREMENT,
-    SIMT_DECREMENT
+    SIMT_ADD, SIMT_MIN, SIMT_MAX, SIMT_AND, SIMT_OR, SIMT_XOR, SIMT_EXCHANGE, SIMT_COMPARE_AND_SWAP, SIMT_INCREMENT, SIMT_DECREMENT
 };
+/* clang-format on */
 enum simt_atomic_type { SIMT_INT, SIMT_UNSIGNED, SIMT_LONG, SIMT_SIGNED_LONG, SIMT_FLOAT, SIMT_DOUBLE };
 /* Returns the bits of the value before. */
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,

@@ -93,15 +93,13 @@ SIMT_SHUFFLE(, int, (lane & ~(width - 1)) + (by & (width - 1)), false)
 SIMT_SHUFFLE(_up, unsigned, lane - (int)by, source < (lane & ~(width - 1)))
 SIMT_SHUFFLE(_down, unsigned, lane + (int)by, source > (lane | (width - 1)))
 SIMT_SHUFFLE(_xor, int, lane ^ by, source > (lane | (width - 1)))
-static inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
-    return (unsigned)simt_exchange(&simt_ballot, mask, predicate != 0, 0, file, line);
-}
-static inline int __any_sync(unsigned mask, int predicate, SIMT_HERE) {
-    return (int)simt_exchange(&simt_any, mask, predicate != 0, 0, file, line);
-}
-static inline int __all_sync(unsigned mask, int predicate, SIMT_HERE) {
-    return (int)simt_exchange(&simt_all, mask, predicate != 0, 0, file, line);
-}
+#define SIMT_VOTE(name, type)                                                                                          \
+    static inline type __##name##_sync(unsigned mask, int predicate, SIMT_HERE) {                                      \
+        return (type)simt_exchange(&simt_##name, mask, predicate != 0, 0, file, line);                                 \
+    }
+SIMT_VOTE(ballot, unsigned)
+SIMT_VOTE(any, int)
+SIMT_VOTE(all, int)
 template <typename T> static inline unsigned __match_any_sync(unsigned mask, T value, SIMT_HERE) {
     return (unsigned)simt_exchange(&simt_match_any, mask, simt::to_bits(value), 0, file, line);
 }
@@ -142,10 +140,18 @@ template <typename T> struct identity { typedef T type; };
 template <typename T> using same = typename identity<T>::type;
 } // namespace simt
 
+#define SIMT_SCOPED(name)                                                                                              \
+    template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                       \
+        return name(address, values...);                                                                               \
+    }                                                                                                                  \
+    template <typename T, typename... V> static inline T name##_system(T *address, V... values) {                      \
+        return name(address, values...);                                                                               \
+    }
 #define SIMT_ATOMIC(name, operation)                                                                                   \
     template <typename T> static inline T name(T *address, simt::same<T> operand) {                                    \
         return simt::atomic<T>(operation, address, operand, T());                                                      \
-    }
+    }                                                                                                                  \
+    SIMT_SCOPED(name)
 SIMT_ATOMIC(atomicAdd, SIMT_ADD)
 SIMT_ATOMIC(atomicMin, SIMT_MIN)
 SIMT_ATOMIC(atomicMax, SIMT_MAX)
@@ -167,21 +173,7 @@ static inline unsigned atomicInc(unsigned *address, unsigned last) {
 static inline unsigned atomicDec(unsigned *address, unsigned last) {
     return simt::atomic<unsigned>(SIMT_DECREMENT, address, last, 0);
 }
-#define SIMT_SCOPED(name)                                                                                              \
-    template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                       \
-        return name(address, values...);                                                                               \
-    }                                                                                                                  \
-    template <typename T, typename... V> static inline T name##_system(T *address, V... values) {                      \
-        return name(address, values...);                                                                               \
-    }
-SIMT_SCOPED(atomicAdd)
 SIMT_SCOPED(atomicSub)
-SIMT_SCOPED(atomicMin)
-SIMT_SCOPED(atomicMax)
-SIMT_SCOPED(atomicAnd)
-SIMT_SCOPED(atomicOr)
-SIMT_SCOPED(atomicXor)
-SIMT_SCOPED(atomicExch)
 SIMT_SCOPED(atomicCAS)
 
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
@@ -254,17 +246,14 @@ static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
 
-template <typename... A>
-static inline cudaError_t cudaFuncSetAttribute(void (*kernel)(A...), cudaFuncAttribute attribute, int value) {
-    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
-}
-template <typename... A> static inline cudaError_t cudaFuncSetCacheConfig(void (*kernel)(A...), cudaFuncCache cache) {
-    return cudaFuncSetCacheConfig((const void *)kernel, cache);
-}
-template <typename... A>
-static inline cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(A...), cudaSharedMemConfig config) {
-    return cudaFuncSetSharedMemConfig((const void *)kernel, config);
-}
+/* And for a kernel by its name. */
+#define SIMT_OF_KERNEL(name)                                                                                           \
+    template <typename... A, typename... V> static inline cudaError_t name(void (*kernel)(A...), V... values) {        \
+        return name((const void *)kernel, values...);                                                                  \
+    }
+SIMT_OF_KERNEL(cudaFuncSetAttribute)
+SIMT_OF_KERNEL(cudaFuncSetCacheConfig)
+SIMT_OF_KERNEL(cudaFuncSetSharedMemConfig)
 template <typename... A> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *of, void (*kernel)(A...)) {
     return cudaFuncGetAttributes(of, (const void *)kernel);
 }
@@ -450,16 +439,14 @@ static inline cudaError_t launch_function(config shape, bool cooperative, void (
 } // namespace simt
 
 /* A launch as a function call; rewrite/launch.c has taken off a cast of the kernel to void *. */
-template <typename... P>
-static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                           size_t shared = 0, cudaStream_t stream = 0) {
-    return simt::launch_function(simt::config(grid, block, shared, stream), false, kernel, arguments);
-}
-template <typename... P>
-static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                                      size_t shared = 0, cudaStream_t stream = 0) {
-    return simt::launch_function(simt::config(grid, block, shared, stream), true, kernel, arguments);
-}
+#define SIMT_LAUNCH_FUNCTION(name, cooperative)                                                                        \
+    template <typename... P>                                                                                           \
+    static inline cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,   \
+                                   cudaStream_t stream = 0) {                                                          \
+        return simt::launch_function(simt::config(grid, block, shared, stream), cooperative, kernel, arguments);       \
+    }
+SIMT_LAUNCH_FUNCTION(cudaLaunchKernel, false)
+SIMT_LAUNCH_FUNCTION(cudaLaunchCooperativeKernel, true)
 
 /* The same with attributes: the size of clusters, and whether all blocks run at once. */
 template <typename... P, typename... A>

@@ -84,18 +84,15 @@ static inline void setmaxnreg_inc_sync_aligned_u32(int registers) { simt_set_reg
 #define SIMT_PTX_TENSOR(rank, parameters, ...)                                                                                 \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes(                     \
         size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier) {                                                \
-        const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, SIMT_TO_OWN_BLOCK);                        \
+        simt_tensor_load(to, map, rank, __VA_ARGS__, barrier, SIMT_TO_OWN_BLOCK);                                              \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(  \
         size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, unsigned short mask) {                           \
-        const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_load(to, map, rank, at[0], at[1], at[2], at[3], at[4], barrier, mask);                                     \
+        simt_tensor_load(to, map, rank, __VA_ARGS__, barrier, mask);                                                           \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
                                                                                     size_t from) {                             \
-        const int at[] = {__VA_ARGS__};                                                                                        \
-        simt_tensor_store(map, rank, at[0], at[1], at[2], at[3], at[4], from);                                                 \
+        simt_tensor_store(map, rank, __VA_ARGS__, from);                                                                       \
     }
 #define SIMT_PTX_LIST(...) __VA_ARGS__
 SIMT_PTX_TENSOR(1, (int a), a, 0, 0, 0, 0)

@@ -4,7 +4,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 extern struct transfer jump_fcontext(fcontext_t to, void *data);

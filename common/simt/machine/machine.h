@@ -144,6 +144,15 @@ static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
 #define FOR_EACH_BLOCK(of, worker)                                                                                             \
     for (struct worker *of = (worker); of != NULL; of = of == (worker) ? (worker)->cluster.peer : NULL)
 
+/* FOR_EACH_THREAD(of, worker) STATEMENT: the threads of its block, in order. */
+#define FOR_EACH_THREAD(of, worker)                                                                                            \
+    for (struct thread *of = (worker)->threads; of < (worker)->threads + (worker)->launch->threads; of++)
+
+/* The lanes that a warp from thread `first` of so many threads has, as a mask. */
+static inline unsigned lanes_from(unsigned first, unsigned threads) {
+    return threads - first >= WARP_SIZE ? 0xffffffffu : (1u << (threads - first)) - 1;
+}
+
 struct warp {
     unsigned live;    /* lanes that exist and have not returned */
     unsigned waiting; /* lanes in state AT_COLLECTIVE */

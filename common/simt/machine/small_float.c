@@ -1,7 +1,6 @@
 /* Conversions of float16 and bfloat16, bit for bit as a card makes them: to nearest even unless said otherwise. */
 #include "machine.h"
 
-#include <fenv.h>
 #include <math.h>
 #include <string.h>
 

@@ -4,8 +4,6 @@
 
 #include "report.h"
 
-#include <string.h>
-
 enum { MOST_RANGES = 64 };
 
 void accumulators_fence(struct thread *thread) {

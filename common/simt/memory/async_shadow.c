@@ -19,8 +19,8 @@ static void join(uint32_t *restrict into, const uint32_t *restrict from, unsigne
 /* Before the first instruction of Hopper only barriers of the block and warp collectives have ordered threads. */
 static void start_rows(struct worker *worker) {
     struct async_shadow *shadow = worker->async.shadow;
-    for (unsigned t = 0; t < shadow->threads; t++) {
-        struct thread *thread = &worker->threads[t];
+    FOR_EACH_THREAD (thread, worker) {
+        unsigned t = thread->linear;
         uint32_t *row = row_of(thread), *block = row + worker->threads[0].number;
         const struct warp *warp = &worker->warps[t / WARP_SIZE];
         memset(row, 0, shadow->width * sizeof *row);
@@ -79,8 +79,8 @@ void async_start(struct worker *worker) {
 void async_forget(struct worker *worker) {
     struct async_shadow *shadow = worker->async.shadow;
     if (worker->async.on) shadow->ages++;
-    for (unsigned t = 0; worker->async.on && t < shadow->threads; t++)
-        for (unsigned u = 0; u < 2 * shadow->numbers; u++) row_of(&worker->threads[t])[u] = 1;
+    FOR_EACH_THREAD (thread, worker)
+        for (unsigned u = 0; worker->async.on && u < 2 * shadow->numbers; u++) row_of(thread)[u] = 1;
 }
 
 /* What the thread does from now on is of a later clock. One that has reached its end stays: less is then found. */
@@ -115,13 +115,17 @@ void async_meet(struct worker *worker, struct thread *first, unsigned lanes) {
     FOR_EACH_LANE (lane, lanes) memcpy(row_of(&first[lane]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
 }
 
-void async_meet_all(struct worker *worker) {
-    struct async_shadow *shadow = worker->async.shadow;
+void async_join_all(struct worker *worker) {
+    const struct async_shadow *shadow = worker->async.shadow;
     memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
-    for (unsigned t = 0; t < shadow->threads; t++) join(shadow->scratch, row_of(&worker->threads[t]), shadow->width);
-    for (unsigned t = 0; t < shadow->threads; t++) shadow->scratch[worker->threads[t].number] = worker->threads[t].clock;
-    for (unsigned t = 0; t < shadow->threads; t++)
-        memcpy(row_of(&worker->threads[t]), shadow->scratch, shadow->width * sizeof *shadow->scratch);
+    FOR_EACH_THREAD (thread, worker) join(shadow->scratch, row_of(thread), shadow->width);
+}
+
+void async_meet_all(struct worker *worker) {
+    const struct async_shadow *shadow = worker->async.shadow;
+    async_join_all(worker);
+    FOR_EACH_THREAD (thread, worker) shadow->scratch[thread->number] = thread->clock;
+    FOR_EACH_THREAD (thread, worker) memcpy(row_of(thread), shadow->scratch, shadow->width * sizeof *shadow->scratch);
 }
 
 const uint32_t *async_row_of_thread(struct worker *worker, struct thread *thread) {
@@ -164,20 +168,6 @@ static const char *last_wait(const struct async_write *copy) {
     return words;
 }
 
-static void report_under_way(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
-    simt_fail(pc, cudaErrorLaunchFailure,
-              "%s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, by the right "
-              "parity%s",
-              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
-}
-
-static void report_not_waited(size_t offset, const char *verb, const void *pc, const struct async_write *copy) {
-    simt_fail(pc, cudaErrorLaunchFailure,
-              "%s %s, which the %s issued at %s has written, but this thread has neither waited for the phase of its mbarrier "
-              "nor met a thread that has%s",
-              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
-}
-
 static void report_reader(size_t offset, const char *verb, const void *pc, const struct async_read *read, unsigned reader) {
     bool wgmma = reader < WARP_READERS;
     simt_fail(pc, cudaErrorLaunchFailure, "%s %s while the %s issued at %s may still read it: %s", verb, name_of(offset).text,
@@ -193,12 +183,15 @@ static void report_reader(size_t offset, const char *verb, const void *pc, const
 /* Rules 2 and 4: whoever accesses what a copy has written must have waited, or have met who has. */
 static void judge_after_copy(const uint32_t *row, size_t offset, const char *verb, const void *pc) {
     const struct async_shadow *shadow = simt_worker->async.shadow;
-    const struct async_write *write = &shadow->writes[offset / UNIT];
-    if (!shadow->last[offset / 4]) return;
-    if (write->pending)
-        report_under_way(offset, verb, pc, write);
-    else if (row[phase_column(shadow, write->barrier)] < write->phase)
-        report_not_waited(offset, verb, pc, write);
+    const struct async_write *copy = &shadow->writes[offset / UNIT];
+    if (!shadow->last[offset / 4] || (!copy->pending && row[phase_column(shadow, copy->barrier)] >= copy->phase)) return;
+    simt_fail(pc, cudaErrorLaunchFailure,
+              copy->pending
+                  ? "%s %s while the %s into it, issued at %s, is under way: wait for the phase of its mbarrier first, "
+                    "by the right parity%s"
+                  : "%s %s, which the %s issued at %s has written, but this thread has neither waited for the phase "
+                    "of its mbarrier nor met a thread that has%s",
+              verb, name_of(offset).text, copy_name(copy->swizzle), source_line(absolute_pc(copy->pc)), last_wait(copy));
 }
 
 /* Rule 5: whoever writes must know that the asynchronous readers are done. */
@@ -250,15 +243,19 @@ static void judge_after_stores(const uint32_t *row, size_t offset, const char *w
     for (int i = 0; i < (word->split ? 4 : 1); i++) judge_after_store(row, &cells[i], offset + (size_t)i, what, pc);
 }
 
+const char *swizzle_name(unsigned swizzle) {
+    return swizzle < 2 ? "no" : swizzle == 2 ? "the 32-byte" : swizzle == 4 ? "the 64-byte" : "the 128-byte";
+}
+
 /* Rule 10, as far as copies have written the tile. */
 static void judge_swizzle(size_t offset, unsigned swizzle, const char *what, const void *pc) {
-    static const char *const names[] = {"no", "no", "the 32-byte", "", "the 64-byte", "", "", "", "the 128-byte"};
     const struct async_write *write = &simt_worker->async.shadow->writes[offset / UNIT];
     if (write->swizzle == swizzle || write->swizzle == ANY_SWIZZLE || swizzle == ANY_SWIZZLE) return;
     simt_fail(pc, cudaErrorLaunchFailure,
               "%s reads %s in %s swizzle, but the copy of a tensor at %s has written it in %s swizzle: the product would take "
               "elements of other columns",
-              what, name_of(offset).text, names[swizzle], source_line(absolute_pc(write->pc)), names[write->swizzle]);
+              what, name_of(offset).text, swizzle_name(swizzle), source_line(absolute_pc(write->pc)),
+              swizzle_name(write->swizzle));
 }
 
 void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsigned swizzle, enum async_reader what,

@@ -76,6 +76,13 @@ static inline unsigned reads_column(const struct async_shadow *shadow, unsigned 
     return 2 * shadow->numbers + shadow->ranks * MOST_TRANSACTIONS + shadow->rank * MOST_READERS + reader;
 }
 
+/* The thread has learnt that all groups of the reader but the last `pending` are done with shared memory. */
+static inline void async_learn_read(const struct thread *thread, unsigned reader, unsigned pending) {
+    const struct async_shadow *shadow = thread->home->async.shadow;
+    uint32_t *known = &row_of(thread)[reads_column(shadow, reader)], groups = shadow->groups[reader] - pending;
+    if (groups > *known) *known = groups;
+}
+
 static inline unsigned acquired_column(const struct async_shadow *shadow, unsigned acquirer) {
     return 2 * shadow->numbers + shadow->ranks * (MOST_TRANSACTIONS + MOST_READERS) + acquirer;
 }
@@ -88,10 +95,12 @@ void async_acquire(struct worker *worker, struct thread *thread, const uint32_t 
 void async_fence(struct worker *worker, struct thread *thread); /* fence.proxy.async */
 void async_meet(struct worker *worker, struct thread *first, unsigned lanes);
 void async_meet_all(struct worker *worker);
+void async_join_all(struct worker *worker); /* what any thread of the block knows, to the shadow's scratch row */
 /* What all lanes of a warp know, or this thread: to judge what they issue. Valid until the next call. */
 const uint32_t *async_row_of_warp(struct worker *worker, struct thread *first_lane);
 const uint32_t *async_row_of_thread(struct worker *worker, struct thread *thread);
 
+const char *swizzle_name(unsigned swizzle); /* "the 128-byte" */
 /* An ordinary access to shared memory. */
 void async_judge(size_t offset, size_t bytes, enum access_kind kind, const void *pc);
 /* 16 bytes are read asynchronously from now on, as a part of the reader's open group, in a tile with this swizzle. */

@@ -8,8 +8,6 @@
 #include "report.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -49,9 +47,8 @@ static void forget_other_launches(const struct launch *launch) {
 static struct semaphore *semaphore_at(const uint32_t *word) {
     for (unsigned i = 0; i < released.count; i++)
         if (released.semaphores[i].word == word) return &released.semaphores[i];
-    released.semaphores = grow_or_die(released.semaphores, released.count, &released.room, sizeof *released.semaphores);
-    released.semaphores[released.count] = (struct semaphore){.word = word};
-    return &released.semaphores[released.count++];
+    APPEND(released.semaphores, released.count, released.room) = (struct semaphore){.word = word};
+    return &released.semaphores[released.count - 1];
 }
 
 static const uint32_t *new_row(const uint32_t *a, const uint32_t *b, unsigned threads) {
@@ -80,8 +77,7 @@ static void add_block(struct semaphore *semaphore, uint64_t block, const uint32_
         semaphore->blocks[i].clocks = both(semaphore->blocks[i].clocks, clocks, threads);
         return;
     }
-    semaphore->blocks = grow_or_die(semaphore->blocks, semaphore->count, &semaphore->room, sizeof *semaphore->blocks);
-    semaphore->blocks[semaphore->count++] = (struct known_block){block, clocks};
+    APPEND(semaphore->blocks, semaphore->count, semaphore->room) = (struct known_block){block, clocks};
 }
 
 /* ---- of the block that runs ---- */
@@ -118,10 +114,10 @@ static void add_acquired(struct acquirer *acquirer, const struct known_block *bl
     const struct acquired *before = find(acquirer, block->block, UINT32_MAX);
     const uint32_t *clocks = before != NULL ? both(before->clocks, block->clocks, threads) : block->clocks;
     if (before != NULL && clocks == before->clocks) return;
-    acquirer->list = grow_or_die(acquirer->list, acquirer->listed, &acquirer->room, sizeof *acquirer->list);
     int *newest = &acquirer->newest[bucket_of(block->block)];
-    acquirer->list[acquirer->listed] = (struct acquired){block->block, clocks, acquirer->count, *newest};
-    *newest = (int)acquirer->listed++;
+    APPEND(acquirer->list, acquirer->listed, acquirer->room) =
+        (struct acquired){block->block, clocks, acquirer->count, *newest};
+    *newest = (int)acquirer->listed - 1;
 }
 
 uint32_t block_order_acquire(struct worker *worker, struct thread *thread, const uint32_t *word) {

@@ -2,14 +2,9 @@
 #define _GNU_SOURCE
 #include "device_memory.h"
 
-#include "cell.h"
-#include "cuda_runtime.h"
 #include "report.h"
 #include "stamp.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -105,13 +100,11 @@ static void set_rights(const struct allocation *allocation, int rights) {
 void memory_open(const void *pointer) { set_rights(memory_find((uintptr_t)pointer), PROT_READ | PROT_WRITE); }
 void memory_close(const void *pointer) { set_rights(memory_find((uintptr_t)pointer), PROT_NONE); }
 
-void memory_open_all(void) {
-    for (size_t i = 0; i < allocation_count; i++) set_rights(&allocations[i], PROT_READ | PROT_WRITE);
+static void set_all_rights(int rights) {
+    for (size_t i = 0; i < allocation_count; i++) set_rights(&allocations[i], rights);
 }
-
-void memory_close_all(void) {
-    for (size_t i = 0; i < allocation_count; i++) set_rights(&allocations[i], PROT_NONE);
-}
+void memory_open_all(void) { set_all_rights(PROT_READ | PROT_WRITE); }
+void memory_close_all(void) { set_all_rights(PROT_NONE); }
 
 bool memory_free(void *pointer) {
     const struct allocation *found = memory_find((uintptr_t)pointer);

@@ -8,8 +8,6 @@
 #include "async_shadow.h"
 #include "report.h"
 
-#include <string.h>
-
 static void report_end(const struct worker *ended, const struct thread *user, const void *access) {
     const struct thread *last = ended->cluster.last;
     const struct uint3 block = ended->block_index;
@@ -37,12 +35,8 @@ void distributed_use(const struct worker *of, bool remembered, const void *pc) {
 void distributed_end(struct worker *worker) {
     const struct worker *peer = worker->cluster.peer;
     const struct async_shadow *shadow = worker->async.shadow;
-    memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
-    for (unsigned t = 0; t < worker->launch->threads; t++)
-        for (unsigned u = 0; u < shadow->numbers; u++)
-            if (row_of(&worker->threads[t])[u] > shadow->scratch[u]) shadow->scratch[u] = row_of(&worker->threads[t])[u];
-    for (unsigned t = 0; t < worker->launch->threads; t++) {
-        const struct thread *other = &peer->threads[t];
+    async_join_all(worker);
+    FOR_EACH_THREAD (other, peer) {
         if (other->remote_pc == NULL || other->remote_clock < shadow->scratch[other->number]) continue;
         report_end(worker, other, other->remote_pc);
         return;

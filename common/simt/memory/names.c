@@ -3,9 +3,6 @@
 
 #include "report.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* "tile[3][5]"; without an element "tile[32][33]", as it is declared. */
 static const char *array_name(const struct static_array *array, const size_t *element, char name[200]) {
     size_t length = (size_t)snprintf(name, 100, "%s", array->name);
@@ -77,14 +74,13 @@ static size_t unit_of(const struct allocation *allocation, uintptr_t address) {
 }
 
 /* Of an address before an allocation that an overrun of the one below would reach as well: says so, unless the other is much
- * nearer. Returns the length. */
-static size_t describe_overrun(uintptr_t address, const struct allocation *above, char *text, size_t room) {
+ * nearer. */
+static void describe_overrun(uintptr_t address, const struct allocation *above, char *text, size_t room) {
     const struct allocation *below = memory_nearest(address);
-    if (below == NULL || address - (below->start + below->bytes) > 4 * (above->start - address)) return 0;
     char serial[40];
-    snprintf(text, room, "%zu bytes past the end of %s, which has %zu bytes, or ",
-             (size_t)(address - (below->start + below->bytes)), name_of(below, serial), below->bytes);
-    return strlen(text);
+    if (below == NULL || address - (below->start + below->bytes) > 4 * (above->start - address)) return;
+    append_text(text, room, "%zu bytes past the end of %s, which has %zu bytes, or ", address - (below->start + below->bytes),
+                name_of(below, serial), below->bytes);
 }
 
 /* An index of 32 bits leads no further from an array than 2^31 elements of 8 bytes. */
@@ -98,8 +94,8 @@ static void describe_far(uintptr_t address, char *text, size_t room) {
         snprintf(index, sizeof index, "%zu bytes %s the start of %.80s: an index that %s, ",
                  is_past ? address - found->start : found->start - address, is_past ? "past" : "before", name_of(found, serial),
                  is_past ? "overflowed" : "is negative or overflowed");
-    snprintf(text, room, "address %#lx, which is no device memory (%sa host pointer, or memory already freed?)",
-             (unsigned long)address, index);
+    append_text(text, room, "address %#lx, which is no device memory (%sa host pointer, or memory already freed?)", address,
+                index);
 }
 
 static void describe_global(uintptr_t address, uintptr_t before, char *text, size_t room) {
@@ -109,21 +105,19 @@ static void describe_global(uintptr_t address, uintptr_t before, char *text, siz
     const char *name = found != NULL ? name_of(found, serial) : "";
     size_t unit = found != NULL ? unit_of(found, address) : 1;
     snprintf(unit_words, sizeof unit_words, "counted in %zu-byte elements", unit);
-    if (found != NULL && found->start > address && (before == 0 || memory_find(before) != found)) {
-        size_t length = describe_overrun(address, found, text, room);
-        text += length, room -= length;
-    }
+    text[0] = '\0';
+    if (found != NULL && found->start > address && (before == 0 || memory_find(before) != found))
+        describe_overrun(address, found, text, room);
     if (found != NULL && found->start > address)
-        snprintf(text, room, "%zu bytes before the start of %s, which has %zu bytes: element -%zu, %s",
-                 (size_t)(found->start - address), name, found->bytes, (size_t)(found->start - address - 1) / unit + 1,
-                 unit_words);
+        append_text(text, room, "%zu bytes before the start of %s, which has %zu bytes: element -%zu, %s",
+                    found->start - address, name, found->bytes, (found->start - address - 1) / unit + 1, unit_words);
     else if (found != NULL && address - found->start < found->bytes)
-        snprintf(text, room, "%s[%zu], %s", name, (size_t)(address - found->start) / unit, unit_words);
+        append_text(text, room, "%s[%zu], %s", name, (address - found->start) / unit, unit_words);
     else if (found != NULL && address - found->start < found->mapping_bytes)
-        snprintf(text, room, "byte %zu of %s, which has %zu bytes: element %zu, %s", (size_t)(address - found->start), name,
-                 found->bytes, (size_t)(address - found->start) / unit, unit_words);
+        append_text(text, room, "byte %zu of %s, which has %zu bytes: element %zu, %s", address - found->start, name,
+                    found->bytes, (address - found->start) / unit, unit_words);
     else if (address < page)
-        snprintf(text, room, "address %#lx: a null pointer", (unsigned long)address);
+        append_text(text, room, "address %#lx: a null pointer", address);
     else
         describe_far(address, text, room);
 }

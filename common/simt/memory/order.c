@@ -59,7 +59,7 @@ static void age_clocks_of(struct cell *cell, const struct aging *aging) {
 
 static void reset_clocks(struct worker *worker) {
     worker->shadow.barrier_clock = 1;
-    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].clock = 1;
+    FOR_EACH_THREAD (thread, worker) thread->clock = 1;
     for (unsigned w = 0; w * WARP_SIZE < worker->launch->threads; w++) {
         struct warp *warp = &worker->warps[w];
         memset(warp->known_to_all, 0, sizeof warp->known_to_all);
@@ -82,8 +82,7 @@ static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
 /* ---- the block's own time -------------------------------------------------------------------------------------------------- */
 
 static void set_stamps(struct worker *worker) {
-    for (unsigned i = 0; i < worker->launch->threads; i++)
-        worker->threads[i].stamp = stamp_make(worker->shadow.owner, worker->threads[i].number);
+    FOR_EACH_THREAD (thread, worker) thread->stamp = stamp_make(worker->shadow.owner, thread->number);
 }
 
 /* The blocks of a cluster are one owner: the numbers of their threads tell them apart. */
@@ -126,14 +125,14 @@ void shadow_barrier(struct worker *worker, const struct thread *last) {
     count_barrier(worker, last);
     uint32_t latest = 0;
     FOR_EACH_BLOCK (of, worker)
-        for (unsigned i = 0; i < worker->launch->threads; i++)
-            if (of->threads[i].clock > latest) latest = of->threads[i].clock;
+        FOR_EACH_THREAD (thread, of)
+            if (thread->clock > latest) latest = thread->clock;
     if (latest == STAMP_CLOCK_MAX) {
         age_block(worker);
         return;
     }
     worker->shadow.barrier_clock = latest + 1;
-    for (unsigned i = 0; i < worker->launch->threads; i++) worker->threads[i].clock = worker->shadow.barrier_clock;
+    FOR_EACH_THREAD (thread, worker) thread->clock = worker->shadow.barrier_clock;
 }
 
 void shadow_grid_barrier(struct worker *worker) {

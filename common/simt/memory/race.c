@@ -46,8 +46,7 @@ static bool explain_branch(const struct thread *self, const void *pc, const stru
     bool self_is_further = (uintptr_t)pc > (uintptr_t)other_pc;
     const struct thread *further = self_is_further ? self : other;
     uintptr_t low = (uintptr_t)(self_is_further ? other_pc : pc), high = (uintptr_t)(self_is_further ? pc : other_pc);
-    for (unsigned i = 0; i < worker->launch->threads; i++) {
-        const struct thread *waiting = &worker->threads[i];
+    FOR_EACH_THREAD (waiting, worker) {
         uintptr_t between = (uintptr_t)waiting->last_pc;
         if (waiting->state != AT_BARRIER || low >= between || between >= high) continue;
         bool waits_too = further->state == AT_BARRIER && further->last_pc == waiting->last_pc;

@@ -2,7 +2,6 @@
 #ifndef SIMT_SHADOW_H
 #define SIMT_SHADOW_H
 
-#include "cell.h"
 #include "stamp.h"
 
 /* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. ACCESS_LDMATRIX: a lane's row of it. */

@@ -4,9 +4,6 @@
 #include "report.h"
 #include "shadow.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 size_t shared_most(void) {

@@ -142,8 +142,7 @@ static void tell_tolerated(const struct suspect *suspect) {
         simt_warn(suspect->pc,
                   "race on %s: several threads store the same value to it, at %s and at %s, and nothing orders them", what.text,
                   line, other_line);
-    free(line);
-    free(other_line);
+    free(line), free(other_line);
 }
 
 void shadow_settle_suspects(struct worker *worker) {

@@ -8,10 +8,6 @@
 #include "device_memory.h"
 #include "report.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct kernel *simt_kernels;
 unsigned simt_kernel_count;
 static unsigned kernel_room;
@@ -243,8 +239,7 @@ static void add_event(struct meter *meter, const char *what, const char *file, i
             return;
         }
     }
-    meter->events = grow_or_die(meter->events, meter->event_count, &meter->event_room, sizeof *meter->events);
-    meter->events[meter->event_count++] = (struct event){what, file, line, count};
+    APPEND(meter->events, meter->event_count, meter->event_room) = (struct event){what, file, line, count};
 }
 
 void meter_event(struct worker *worker, int warp, const struct place *place) {
@@ -357,8 +352,7 @@ static void count_touched(const struct allocation *allocation, void *data) {
 static struct kernel *find_kernel(const struct launch *launch) {
     for (unsigned i = 0; i < simt_kernel_count; i++)
         if (simt_kernels[i].code == launch->kernel) return &simt_kernels[i];
-    simt_kernels = grow_or_die(simt_kernels, simt_kernel_count, &kernel_room, sizeof *simt_kernels);
-    struct kernel *kernel = &simt_kernels[simt_kernel_count++];
+    struct kernel *kernel = &APPEND(simt_kernels, simt_kernel_count, kernel_room);
     *kernel = (struct kernel){.code = launch->kernel};
     kernel_name(launch, kernel->name, sizeof kernel->name);
     kernel->meter = resize_or_die(NULL, sizeof *kernel->meter);

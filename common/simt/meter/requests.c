@@ -3,9 +3,6 @@
 #include "counts.h"
 #include "report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { LOG_SIZE = 32 };
 
 /* Accesses of one thread that are not yet counted: a ring. */
@@ -86,10 +83,7 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
         }
         if (at_lowest == 0) return;
         if (lowest->via != 0 && !(alike && at_lowest == lanes)) { /* past the loop's end, and look again */
-            FOR_EACH_LANE (lane, at_lowest) {
-                struct log *log = &first_log[lane];
-                log->entries[log->start].via = 0;
-            }
+            FOR_EACH_LANE (lane, at_lowest) first_log[lane].entries[first_log[lane].start].via = 0;
             continue;
         }
         for (int space = 0; space < MEMORY_SPACES; space++) { /* `inside ? *global : local` is two requests */
@@ -108,12 +102,10 @@ void meter_lanes(struct worker *worker, struct thread *first_lane, unsigned lane
 }
 
 bool meter_make_room(struct worker *worker, unsigned first, unsigned end) {
-    struct thread *first_lane = &worker->threads[first];
-    unsigned lanes = end - first == WARP_SIZE ? 0xffffffffu : (1u << (end - first)) - 1;
     bool any = false;
     for (unsigned i = first; i < end && !any; i++) any = worker->threads[i].state == AT_LOG;
     if (!any) return false;
-    meter_lanes(worker, first_lane, lanes);
+    meter_lanes(worker, &worker->threads[first], lanes_from(first, end));
     for (unsigned i = first; i < end; i++)
         if (worker->threads[i].state == AT_LOG && worker->meter.logs[i].length < LOG_SIZE) worker->threads[i].state = READY;
     return true;
@@ -124,8 +116,6 @@ void meter_block(struct worker *worker) {
     for (int i = 0; i < worker->shared.array_count; i++) shared_bytes += worker->shared.arrays[i].bytes;
     if (worker->meter.counted && shared_bytes > worker->meter.counts->shared_bytes)
         worker->meter.counts->shared_bytes = shared_bytes;
-    for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE) {
-        unsigned left = worker->launch->threads - first;
-        meter_lanes(worker, &worker->threads[first], left >= WARP_SIZE ? 0xffffffffu : (1u << left) - 1);
-    }
+    for (unsigned first = 0; first < worker->launch->threads; first += WARP_SIZE)
+        meter_lanes(worker, &worker->threads[first], lanes_from(first, worker->launch->threads));
 }

@@ -3,11 +3,6 @@
 #include "counts.h"
 #include "report.h"
 
-#include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 const char *const space_names[MEMORY_SPACES] = {"global", "shared", "local"};
 const char *const kind_names[ACCESS_KINDS] = {"load", "store", "atomic", "copy", "ldmatrix"};
 
@@ -208,31 +203,30 @@ static bool is_worst(const struct line *lines, int count, int i) {
 
 static void print_kernel_heading(FILE *out, const struct kernel *kernel) {
     fprintf(out, "%s<<<(%u,%u,%u), (%u,%u,%u)>>>", kernel->name, XYZ(kernel->grid), XYZ(kernel->block));
-    if (kernel->launches > 1) fprintf(out, ", %lu launches", (unsigned long)kernel->launches);
+    if (kernel->launches > 1) fprintf(out, ", %lu launches", kernel->launches);
     if (kernel->metered_blocks < kernel->blocks)
-        fprintf(out, ": counts of %lu of its %lu blocks\n", (unsigned long)kernel->metered_blocks,
-                (unsigned long)kernel->blocks);
+        fprintf(out, ": counts of %lu of its %lu blocks\n", kernel->metered_blocks, kernel->blocks);
     else
-        fprintf(out, ": all %lu blocks\n", (unsigned long)kernel->blocks);
-    fprintf(out, "  different bytes of device memory: %lu read, %lu written\n", (unsigned long)(4 * kernel->words_read),
-            (unsigned long)(4 * kernel->words_written));
+        fprintf(out, ": all %lu blocks\n", kernel->blocks);
+    fprintf(out, "  different bytes of device memory: %lu read, %lu written\n", 4 * kernel->words_read,
+            4 * kernel->words_written);
     const struct meter *meter = kernel->meter;
     if (meter->copies > 0)
         fprintf(out, "  asynchronous copies: %.1f accesses by a thread between the issue of its copy and the wait for it\n",
                 (double)meter->copy_accesses / (double)meter->copies);
     if (has_tensor_traffic(meter))
         fprintf(out, "  boxes of tensors: %lu loaded, %lu sectors; %lu stored, %lu sectors\n",
-                (unsigned long)meter->tensor_requests[TENSOR_LOAD], (unsigned long)meter->tensor_sectors[TENSOR_LOAD],
-                (unsigned long)meter->tensor_requests[TENSOR_STORE], (unsigned long)meter->tensor_sectors[TENSOR_STORE]);
+                meter->tensor_requests[TENSOR_LOAD], meter->tensor_sectors[TENSOR_LOAD], meter->tensor_requests[TENSOR_STORE],
+                meter->tensor_sectors[TENSOR_STORE]);
     if (meter->tensor_requests[TENSOR_REDUCTION] > 0)
-        fprintf(out, "  bulk reductions: %lu, %lu sectors\n", (unsigned long)meter->tensor_requests[TENSOR_REDUCTION],
-                (unsigned long)meter->tensor_sectors[TENSOR_REDUCTION]);
+        fprintf(out, "  bulk reductions: %lu, %lu sectors\n", meter->tensor_requests[TENSOR_REDUCTION],
+                meter->tensor_sectors[TENSOR_REDUCTION]);
     if (meter->products > 0)
-        fprintf(out, "  products of warpgroups: %lu, %lu wavefronts of shared memory\n", (unsigned long)meter->products,
-                (unsigned long)meter->product_wavefronts);
+        fprintf(out, "  products of warpgroups: %lu, %lu wavefronts of shared memory\n", meter->products,
+                meter->product_wavefronts);
     if (meter->shared_bytes + meter->barriers + meter->collectives > 0)
         fprintf(out, "  shared memory: %zu bytes per block; %lu barriers, %lu warp collectives\n", meter->shared_bytes,
-                (unsigned long)meter->barriers, (unsigned long)meter->collectives);
+                meter->barriers, meter->collectives);
 }
 
 static void print_site(FILE *out, const struct line *line, bool worst) {
@@ -242,10 +236,9 @@ static void print_site(FILE *out, const struct line *line, bool worst) {
     if (site->space != SPACE_LOCAL)
         snprintf(unit, sizeof unit, "%12.0f %s  %5.2f a request", cost(site),
                  site->space == SPACE_SHARED ? "wavefronts" : "sectors   ", cost(site) / (double)site->requests);
-    if (site->kind == ACCESS_COPY && site->wavefronts > 0)
-        append_text(unit, sizeof unit, ", %lu wavefronts", (unsigned long)site->wavefronts);
+    if (site->kind == ACCESS_COPY && site->wavefronts > 0) append_text(unit, sizeof unit, ", %lu wavefronts", site->wavefronts);
     fprintf(out, "  %-46s %s %-6s %2u B %11lu requests %s%s\n", place, space_names[site->space], kind_names[site->kind],
-            site->bytes, (unsigned long)site->requests, unit, worst ? "  <-- most waste" : "");
+            site->bytes, site->requests, unit, worst ? "  <-- most waste" : "");
 }
 
 static void print_events(FILE *out, const struct kernel *kernel) {
@@ -253,7 +246,7 @@ static void print_events(FILE *out, const struct kernel *kernel) {
         const struct event *event = &kernel->meter->events[i];
         char place[200];
         snprintf(place, sizeof place, "%s:%d", event->file, event->line);
-        fprintf(out, "  %-46s %-22s %11lu times\n", place, event->what, (unsigned long)event->count);
+        fprintf(out, "  %-46s %-22s %11lu times\n", place, event->what, event->count);
     }
 }
 
@@ -271,7 +264,7 @@ static void print_counted(FILE *out, const struct line *line, bool worst, const 
     char each[40] = "";
     if (site->space != SPACE_LOCAL)
         snprintf(each, sizeof each, "%.2f %c", cost(site) / (double)site->requests, site->space == SPACE_SHARED ? 'w' : 's');
-    fprintf(out, "  %11lu %9s %c%4d  %s\n", (unsigned long)site->requests, each, worst ? '!' : ' ', line->number, text);
+    fprintf(out, "  %11lu %9s %c%4d  %s\n", site->requests, each, worst ? '!' : ' ', line->number, text);
 }
 
 /* The lines of one file between the first and the last that the kernel touched, with counts in the margin. */

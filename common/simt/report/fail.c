@@ -3,12 +3,7 @@
 #include "report.h"
 
 #include <pthread.h>
-#include <stdarg.h>
-#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;
@@ -22,6 +17,24 @@ const char *simt_last_report(void) { return report; }
 void simt_clear_error(void) {
     sticky = cudaSuccess;
     report[0] = '\0';
+}
+
+#define NAMES(error, number, text) {error, #error, text},
+static const struct {
+    cudaError_t error;
+    const char *name, *text;
+} error_texts[] = {SIMT_ERRORS(NAMES)};
+
+const char *cudaGetErrorName(cudaError_t error) {
+    for (size_t i = 0; i < sizeof error_texts / sizeof *error_texts; i++)
+        if (error_texts[i].error == error) return error_texts[i].name;
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error) {
+    for (size_t i = 0; i < sizeof error_texts / sizeof *error_texts; i++)
+        if (error_texts[i].error == error) return error_texts[i].text;
+    return "unrecognized error code";
 }
 
 double simt_setting(const char *name, double low, double high, double usual) {
@@ -42,13 +55,7 @@ void *resize_or_die(void *memory, size_t bytes) {
     abort();
 }
 
-void append_text(char *text, size_t room, const char *format, ...) {
-    size_t length = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, room - length, format, arguments);
-    va_end(arguments);
-}
+void append_text(char *text, size_t room, const char *format, ...) { APPEND_ARGUMENTS(text, room, format); }
 
 void *grow_or_die(void *list, unsigned count, unsigned *room, size_t element_bytes) {
     if (count < *room) return list;
@@ -68,11 +75,7 @@ void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error
     char text[3000] = "", kernel[200];
     atomic_store(&worker->watchdog.block_started_ns, 0); /* the watchdog leaves the explanation alone */
     if (pc != NULL) append_text(text, sizeof text, "%s: ", source_line(pc));
-    size_t length = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, sizeof text - length, format, arguments);
-    va_end(arguments);
+    APPEND_ARGUMENTS(text, sizeof text, format);
     kernel_name(launch, kernel, sizeof kernel);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&launch->failed)) { /* the first failure of a launch is the one told */
@@ -114,29 +117,27 @@ static struct warning {
     unsigned long count;
     char *text;
 } * warnings;
-static size_t warning_count;
+static unsigned warning_count, warning_room;
+
+static struct warning *find_warning(const void *key) {
+    unsigned i = 0;
+    while (i < warning_count && warnings[i].key != key) i++;
+    return i < warning_count ? &warnings[i] : NULL;
+}
 
 bool simt_warned(const void *key) {
-    bool found = false;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < warning_count && !found; i++)
-        if (warnings[i].key == key) {
-            warnings[i].count++;
-            found = true;
-        }
+    struct warning *found = find_warning(key);
+    if (found != NULL) found->count++;
     pthread_mutex_unlock(&lock);
-    return found;
+    return found != NULL;
 }
 
 static void keep_warning(const void *key, const char *text) {
     pthread_mutex_lock(&lock);
-    bool told = false;
-    for (size_t i = 0; i < warning_count; i++) told = told || warnings[i].key == key; /* by another CPU thread just now */
-    struct warning *grown = told ? NULL : realloc(warnings, (warning_count + 1) * sizeof *warnings);
-    if (grown != NULL) {
-        warnings = grown;
+    if (find_warning(key) == NULL) { /* else another CPU thread has told it just now */
         fprintf(stderr, "simulated device: warning %s\n", text);
-        warnings[warning_count++] = (struct warning){key, 1, strdup(text)};
+        APPEND(warnings, warning_count, warning_room) = (struct warning){key, 1, strdup(text)};
     }
     pthread_mutex_unlock(&lock);
 }
@@ -144,21 +145,15 @@ static void keep_warning(const void *key, const char *text) {
 void simt_warn(const void *key, const char *format, ...) {
     char text[3000], kernel[200];
     kernel_name(simt_worker->launch, kernel, sizeof kernel);
-    int length = snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel, XYZ(simt_worker->block_index));
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
-    va_end(arguments);
+    snprintf(text, sizeof text, "in kernel %s, block (%u,%u,%u): ", kernel, XYZ(simt_worker->block_index));
+    APPEND_ARGUMENTS(text, sizeof text, format);
     keep_warning(key, text);
 }
 
 void simt_warn_of_host(const void *key, const char *format, ...) {
     if (!simt_strict && simt_warned(key)) return;
-    char text[3000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
+    char text[3000] = "";
+    APPEND_ARGUMENTS(text, sizeof text, format);
     if (!simt_strict)
         keep_warning(key, text);
     else if (faults++ == 0)
@@ -167,8 +162,8 @@ void simt_warn_of_host(const void *key, const char *format, ...) {
 
 void simt_list_warnings(void) {
     if (warning_count > 0)
-        fprintf(stderr, "simulated device: %zu place%s a rule of CUDA; %s (SIMT_STRICT=1 makes it an error):\n", warning_count,
+        fprintf(stderr, "simulated device: %u place%s a rule of CUDA; %s (SIMT_STRICT=1 makes it an error):\n", warning_count,
                 warning_count == 1 ? " breaks" : "s break", "a card may give the right result by luck");
-    for (size_t i = 0; i < warning_count; i++)
+    for (unsigned i = 0; i < warning_count; i++)
         fprintf(stderr, "    %lu time%s %s\n", warnings[i].count, warnings[i].count == 1 ? "" : "s", warnings[i].text);
 }

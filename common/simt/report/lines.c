@@ -5,12 +5,8 @@
 
 #include <dwarf.h>
 #include <execinfo.h>
-#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

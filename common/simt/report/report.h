@@ -5,6 +5,11 @@
 #include "cuda_runtime.h"
 #include "machine.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* End the running kernel with `error`, a fault of `thread`, NULL: of the block as a whole. The text is kept and printed, the block
  * is abandoned. The text begins with the source line of `pc`, unless that is NULL. Called from a fiber it does not return; called
  * from the scheduler it does. */
@@ -18,11 +23,19 @@ double simt_setting(const char *name, double low, double high, double usual);
 
 /* realloc(), or zeros where `memory` is NULL; the program ends where there is no memory. */
 void *resize_or_die(void *memory, size_t bytes);
-/* The list of `count` elements, with room for one more. */
+/* The list of `count` elements, with room for one more. APPEND(list, count, room) = VALUE; makes that and stores it. */
 void *grow_or_die(void *list, unsigned count, unsigned *room, size_t element_bytes);
+#define APPEND(list, count, room) *((list) = grow_or_die((list), (count), &(room), sizeof *(list)), &(list)[(count)++])
 
-/* Write behind the text, as far as there is room. */
+/* Write behind the text, as far as there is room: what follows, or in a function with arguments behind `format` these. */
 void append_text(char *text, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define APPEND_ARGUMENTS(text, room, format)                                                                                   \
+    do {                                                                                                                       \
+        va_list arguments_;                                                                                                    \
+        va_start(arguments_, format);                                                                                          \
+        vsnprintf((text) + strlen(text), (room)-strlen(text), format, arguments_);                                             \
+        va_end(arguments_);                                                                                                    \
+    } while (0)
 
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);

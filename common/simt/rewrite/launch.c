@@ -6,7 +6,6 @@
  * left to be deduced) is called from a generic lambda. Invariant: when the pass comes to a launch, all declarations before it
  * are noted, so that the table of functions tells of which kind its kernel is. */
 #include "rewrite.h"
-#include <string.h>
 
 struct function *find_function(const struct rewriter *r, const struct token *name) {
     for (size_t i = r->function_count; i-- > 0;)

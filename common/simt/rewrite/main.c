@@ -12,7 +12,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void append_line(struct text *line, const char *from, const char *to) {
     struct text copy = {0};

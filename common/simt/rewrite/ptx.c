@@ -12,7 +12,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_OPERANDS = 140, MOST_REGISTERS = 10 }; /* wgmma with 256 columns has 128 accumulators */
 

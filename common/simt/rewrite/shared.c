@@ -8,7 +8,6 @@
  * A __shared__ declaration outside of any function becomes one at the head of each device function that names the variable.
  * Invariant: each declarator of a __shared__ declaration becomes one declaration of its own, in their order. */
 #include "rewrite.h"
-#include <string.h>
 
 struct declarator {
     const char *name;

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static _Noreturn void die_of_memory(void) {
     fputs("error: out of memory\n", stderr);

@@ -16,21 +16,17 @@ static void start_block(struct worker *worker, uint64_t number) {
     blockDim = launch->block;
     gridDim = launch->grid;
     shared_start_block(worker);
-    for (unsigned i = 0; i < launch->threads; i++) {
-        struct thread *thread = &worker->threads[i];
-        thread->state = FRESH;
-        thread->linear = i;
-        thread->number = worker->cluster.rank * launch->stride + i;
-        thread->home = worker;
-        thread->at_cluster = false;
-        thread->remote_pc = NULL;
-        thread->index = index_in(launch->block, i);
-        thread->last_pc = thread->waited.pc = NULL;
-        thread->furthest = 0;
-        thread->in_pieces = false;
-        thread->accumulator_count = 0;
-        thread->wgmma_fenced = false;
-        thread->place = (struct place){"", "", 0};
+    FOR_EACH_THREAD (thread, worker) {
+        unsigned i = (unsigned)(thread - worker->threads);
+        *thread = (struct thread){.state = FRESH,
+                                  .linear = i,
+                                  .number = worker->cluster.rank * launch->stride + i,
+                                  .home = worker,
+                                  .index = index_in(launch->block, i),
+                                  .place = {"", "", 0},
+                                  .stack = thread->stack,
+                                  .copies = thread->copies,
+                                  .accumulators = thread->accumulators};
     }
     collectives_start_block(worker);
     worker->cluster.arrived = 0;
@@ -154,7 +150,7 @@ void scheduler_run_block(struct worker *worker, uint64_t number) {
     for (unsigned b = 0; b < count; b++) start_block(blocks[b], number * count + b);
     if (count > 1) cluster_start(worker);
     struct order order = order_of_block(launch, number);
-    atomic_store_explicit(&worker->watchdog.block_started_ns, watchdog_clock_ns(), memory_order_relaxed);
+    atomic_store_explicit(&worker->watchdog.block_started_ns, watchdog_clock_ns, memory_order_relaxed);
     for (unsigned b = 0; b < count; b++)
         if (sigsetjmp(blocks[b]->signal.escape, 1) != 0) {
             unlock_sector(simt_worker);

@@ -11,12 +11,8 @@ void simt_run(struct launch *launch);
  * device pointer ends the program. Called often, works once. */
 void scheduler_catch_signals(void);
 
-/* ---- between this layer's own files: clock.c and signals.c call no other, then come block.c, workers.c ---- */
-int64_t watchdog_clock_ns(void); /* above 0 */
-struct tick {
-    int64_t wall, processor; /* 0: none yet */
-};
-void advance_watchdog_clock(struct tick *last, int running); /* as many blocks run */
+/* ---- between this layer's own files: signals.c calls no other, then come block.c, workers.c ---- */
+extern _Atomic int64_t watchdog_clock_ns; /* above 0 */
 void scheduler_run_block(struct worker *worker, uint64_t number);
 /* No thread of its block can go on, and one waits for another block: sleep, while others run. False: nobody can go on, or none waits
  * so; `elsewhere` then says who else waits. `changes`: semaphore_changes() before the threads were looked at. */

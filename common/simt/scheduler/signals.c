@@ -2,16 +2,12 @@
 #define _GNU_SOURCE
 #include "scheduler.h"
 
-#include "cuda_runtime.h"
 #include "device_memory.h"
 #include "hooks.h"
 #include "report.h"
 
 #include <execinfo.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <ucontext.h>
 #include <unistd.h>
 

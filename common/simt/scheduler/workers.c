@@ -3,7 +3,6 @@
 #include "scheduler.h"
 
 #include "collectives.h"
-#include "cuda_runtime.h"
 #include "device_memory.h"
 #include "events.h"
 #include "meter.h"
@@ -12,10 +11,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static pthread_t *worker_threads;
@@ -117,12 +112,31 @@ static void start_workers(int count) {
     }
 }
 
+/* ---- the watchdog ---- */
+
+/* Wall time, but no more of it than the processors gave to each block that runs, so that a busy machine stops no kernel; for a
+ * kernel that sleeps, at least one part in so many of wall time. */
+_Atomic int64_t watchdog_clock_ns = 1;
+struct tick {
+    int64_t wall, processor; /* 0: none yet */
+};
+
+static void advance_watchdog_clock(struct tick *last, int running) {
+    enum { SLEEPING_PART = 64 };
+    struct tick now = {read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
+    int64_t wall = now.wall - last->wall, given = now.processor - last->processor;
+    if (running > 1) given /= running;
+    if (given < wall / SLEEPING_PART) given = wall / SLEEPING_PART;
+    if (last->wall != 0) atomic_fetch_add(&watchdog_clock_ns, given < wall ? given : wall);
+    *last = now;
+}
+
 /* A loop without end may have a barrier: such a one is told by the time that its block takes in all. */
 enum { LIMITS_OF_BLOCK = 6 };
 
 static void wake_stuck_workers(int64_t limit_ns, uint64_t *progress, int64_t *progress_ns) {
     uint64_t sum = 0;
-    int64_t now = watchdog_clock_ns();
+    int64_t now = watchdog_clock_ns;
     for (int i = 0; i < pool.count; i++)
         for (const struct worker *of = pool.workers[i]; of != NULL; of = of->second)
             sum += atomic_load_explicit(&of->watchdog.progress, memory_order_relaxed);
@@ -168,12 +182,10 @@ static bool nobody_can_go_on(const struct launch *launch) {
 
 static void describe_parked(const struct worker *self, char *text, size_t room) {
     enum { MOST_TOLD = 3 };
-    size_t length = 0;
-    for (int i = 0, told = 0; i < pool.active && told < MOST_TOLD && length < room; i++) {
+    for (int i = 0, told = 0; i < pool.active && told < MOST_TOLD; i++) {
         const struct worker *worker = pool.workers[i];
         if (worker == self || !worker->parked) continue;
-        semaphore_describe(worker, text + length, room - length);
-        length += strlen(text + length);
+        semaphore_describe(worker, text, room);
         told++;
     }
 }
@@ -196,7 +208,7 @@ static bool park(struct worker *worker, uint64_t changes, char *elsewhere, size_
     worker->parked = false;
     pool.parked--;
     pthread_mutex_unlock(&pool.lock);
-    atomic_store(&worker->watchdog.block_started_ns, watchdog_clock_ns());
+    atomic_store(&worker->watchdog.block_started_ns, watchdog_clock_ns);
     return !never;
 }
 
@@ -208,7 +220,7 @@ void simt_run(struct launch *launch) {
     scheduler_park = park;
     pthread_mutex_lock(&pool.lock);
     uint64_t progress = 0;
-    int64_t progress_ns = watchdog_clock_ns();
+    int64_t progress_ns = watchdog_clock_ns;
     struct tick last = {0};
     pool.launch = launch;
     launch->workers = pool.workers, launch->worker_count = pool.count;

@@ -31,11 +31,7 @@
 #include "meter.h"
 #include "report.h"
 
-#include <cjson/cJSON.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MAX_TRACED = 64, MAX_SITES = 4096, MAX_NAMES = 256 };
 
@@ -151,18 +147,22 @@ static void note_shared(const struct worker *worker) {
         trace.shared[trace.shared_count++] = worker->shared.arrays[i];
 }
 
+static void begin_event(struct traced_block *block, int warp, struct traced_site site) {
+    fprintf(block->stream, "%s[%d,%d,%u", block->events++ > 0 ? ",\n" : "", number_of_site(site), warp, block->epoch);
+}
+
 static void watch_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                           unsigned lanes, const struct access *access) {
     if (access->space == SPACE_LOCAL) return;
     struct traced_block *block = block_of(worker);
     uintptr_t start, to[WARP_SIZE];
     pthread_mutex_lock(&trace.lock);
-    int array = find_array(worker, addresses[__builtin_ctz(lanes)], &start);
-    int site = number_of_site((struct traced_site){absolute_pc(access->pc), kind_names[access->kind], NULL,
-                                                   space_names[access->space], 0, access->bytes});
+    begin_event(block, (int)warp,
+                (struct traced_site){absolute_pc(access->pc), kind_names[access->kind], NULL, space_names[access->space], 0,
+                                     access->bytes});
+    fprintf(block->stream, ",%d", find_array(worker, addresses[__builtin_ctz(lanes)], &start));
     note_shared(worker);
     pthread_mutex_unlock(&trace.lock);
-    fprintf(block->stream, "%s[%d,%u,%u,%d", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch, array);
     write_lanes(block->stream, lanes, addresses, start);
     if (access->kind == ACCESS_COPY) {
         for (int lane = 0; lane < WARP_SIZE; lane++) to[lane] = destinations[lane];
@@ -174,27 +174,24 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
 void trace_event(struct worker *worker, int warp, const struct place *place) {
     struct traced_block *block = block_of(worker);
     pthread_mutex_lock(&trace.lock);
-    int site =
-        number_of_site((struct traced_site){NULL, place->what, place->file, warp < 0 ? "block" : "warp", place->line, 0});
+    begin_event(block, warp, (struct traced_site){NULL, place->what, place->file, warp < 0 ? "block" : "warp", place->line, 0});
     pthread_mutex_unlock(&trace.lock);
-    fprintf(block->stream, "%s[%d,%d,%u]", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch);
+    fputc(']', block->stream);
     if (warp < 0) block->epoch++;
 }
 
 /* ---- copies by the TMA, products, and what is waited for ------------------------------------------------------------------- */
 
-static void begin_event(const struct worker *worker, struct traced_block *block, const struct thread *thread,
-                        struct sync sync) {
+static void begin_sync(const struct worker *worker, struct traced_block *block, const struct thread *thread, struct sync sync) {
     int warp = thread == NULL ? -1 : thread->home != worker ? -2 : (int)(thread->linear / WARP_SIZE);
     note_shared(worker);
-    int site = number_of_site((struct traced_site){sync.pc, sync.what, NULL, sync.space, 0, 0});
-    fprintf(block->stream, "%s[%d,%d,%u", block->events++ > 0 ? ",\n" : "", site, warp, block->epoch);
+    begin_event(block, warp, (struct traced_site){sync.pc, sync.what, NULL, sync.space, 0, 0});
 }
 
 void trace_sync(struct worker *worker, const struct thread *thread, struct sync sync) {
     struct traced_block *block = block_of(worker);
     pthread_mutex_lock(&trace.lock);
-    begin_event(worker, block, thread, sync);
+    begin_sync(worker, block, thread, sync);
     pthread_mutex_unlock(&trace.lock);
     unsigned lane = thread != NULL ? thread->linear % WARP_SIZE : 0;
     fprintf(block->stream, ",[%u,%u,%ld,%u]]", sync.object, sync.phase, (long)sync.bytes, lane);
@@ -212,8 +209,7 @@ static void add_move(struct traced_block *block, struct move move) {
         last->bytes += move.bytes;
         return;
     }
-    block->moves = grow_or_die(block->moves, block->move_count, &block->move_room, sizeof *block->moves);
-    block->moves[block->move_count++] = move;
+    APPEND(block->moves, block->move_count, block->move_room) = move;
 }
 
 void trace_unit(struct worker *worker, uint32_t shared, uintptr_t global, uint64_t inside) {
@@ -234,7 +230,7 @@ void trace_units(struct worker *worker, const struct thread *thread, struct sync
     block->move_count = 0;
     for (unsigned i = 0; i < count; i++) add_move(block, block->moves[i]);
     pthread_mutex_lock(&trace.lock);
-    begin_event(worker, block, thread, sync);
+    begin_sync(worker, block, thread, sync);
     fprintf(block->stream, ",%d", base != 0 ? find_array(worker, base, &start) : -1);
     pthread_mutex_unlock(&trace.lock);
     for (unsigned i = 0; i < block->move_count; i++) {
@@ -332,7 +328,7 @@ static bool read_blocks(const char *list) {
     return false;
 }
 
-bool trace_start(FILE *file, const char *blocks) {
+int simt_trace_start(FILE *file, const char *blocks) {
     if (!read_blocks(blocks != NULL ? blocks : "0")) return false;
     if (file == NULL) return true;
     trace.file = file;
@@ -343,7 +339,7 @@ bool trace_start(FILE *file, const char *blocks) {
     return true;
 }
 
-void trace_stop(void) {
+void simt_trace_stop(void) {
     if (!trace.is_on) return;
     trace.is_on = false;
     fputs("\n]}\n", trace.file);

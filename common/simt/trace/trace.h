@@ -4,12 +4,6 @@
 
 #include "machine.h"
 
-#include <stdio.h>
-
-/* simt_trace_start() and simt_trace_stop() of cuda_runtime.h. */
-bool trace_start(FILE *file, const char *blocks);
-void trace_stop(void);
-
 bool trace_start_block(struct worker *worker); /* is it watched? */
 /* Beside accesses and barriers: at what threads of a watched block wait, arrive or copy; what and where. */
 struct sync {
