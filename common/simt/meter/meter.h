@@ -16,6 +16,10 @@ bool meter_is_on(uint64_t *every);
 struct meter *meter_create(void);
 void meter_start_block(struct worker *worker); /* is it counted? */
 
+/* In place of the kind of an access, so that a trace has it in order: a lane closes a group of its copies by cp.async, or has waited
+ * until at most so many groups (the address) are under way. Of no bytes, and not counted. */
+enum { COPIES_COMMIT = ACCESS_KINDS, COPIES_WAIT };
+
 /* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */
 struct access {
     uintptr_t address;
