@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 from PIL import Image
@@ -180,7 +181,7 @@ class Site:
         for name, state, behind, title, words in wanted:
             address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
             made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
-                    f"<iframe class=\"explorer\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
+                    f"<iframe class=\"explorer\" name=\"{name}\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
             head, heading, rest = text.partition(f"\n## {behind}\n")
             before, after = re.split(r"\n(?=## )|\Z", rest, maxsplit=1)
             text = f"{head}{heading}{before}\n\n{made}{after}" if heading else f"{text}\n\n{made}"
@@ -295,10 +296,30 @@ def show_trace(path, out, sources):
         sys.exit(2)
     data = out / "explorers/data"
     walk.write(data / "your_trace.js", "index.html", {"none": {"command": path.name} | found})
-    steps = json.loads((data / "steps.js").read_text(encoding="utf-8").partition(" = ")[2].rstrip(";\n"))
-    steps = [["your_trace", path.name], *(step for step in steps if step[0] != "your_trace")]
+    steps = [["your_trace", path.name], *(step for step in read_js(data / "steps.js") if step[0] != "your_trace")]
     (data / "steps.js").write_text(f"window.STEPS = {json.dumps(steps)};\n", encoding="utf-8")
     print(f"Your trace: file://{out}/explorers/tile-walk.html#step=your_trace")
+
+
+def bind(text, step, data):
+    """A chapter's page with a link at each quoted line that the walk of its kernel has: to the first step at which that line runs."""
+    found, places = read_js(data / f"{step}.js"), defaultdict(set)
+    for site in (site for run in found["masks"].values() for launch in run["launches"] for site in launch["sites"]):
+        for file, _, line in (f"{site[0]}:{site[1]}".rpartition(":"), site[4].rpartition(":")):
+            places[found["sources"].get(file, {}).get(line, "").strip()].add(f"{file}:{line}")
+    places.pop("", None)
+
+    def link(line):
+        place = places.get(html.unescape(re.sub("<[^>]*>", "", line)).strip(), ())
+        return f'<a class="walked" target="tile-walk" data-line="{[*place][0]}" aria-label="Watch line {[*place][0].rpartition(":")[2]} run" ' \
+               f'href="../../explorers/tile-walk.html#step={step}&amp;line={[*place][0]}"></a>{line}' if len(place) == 1 else line
+
+    return re.sub(r'(highlight-cuda.*?<pre>)(.*?)(?=</pre>)', lambda block: block[1] + "\n".join(map(link, block[2].split("\n"))), text, flags=re.DOTALL)
+
+
+def read_js(file):
+    """The data of an explorer: what its script assigns."""
+    return json.loads(file.read_text(encoding="utf-8").partition(" = ")[2].rstrip(";\n"))
 
 
 def write_example(data):
@@ -461,6 +482,8 @@ def main():
         (site / name).unlink(missing_ok=True)
     for page in site.glob("**/*.html"):
         text = UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8"))
+        if page.name == "README.html" and page.parent.name in arguments.steps:
+            text = bind(text, page.parent.name, data)
         page.write_text(LINE_NUMBER.sub(r'<a class="linenos" id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
     shutil.copytree(HERE / "explorers", site / "explorers")
     data.rename(site / "explorers/data")

@@ -8,9 +8,10 @@ one; where they wait at mbarriers, what the warps of a role do from one wait to 
 
 Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes.
 Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
-"content", what lies in shared memory from then on, [array or -1 (computed) or -2 (a copy is under way), places]; "came" and "gone",
-which words of the arrays this stored there and which it overwrote; "counts" by collective; "sync", [what, space, object, phase, warps,
-bytes]: who arrives, waits, and has waited for the phase that is over. A warp behind the block's last is another block's.
+"content", what lies in shared memory from then on, [array or -1 (computed) or -1 - array (a copy is under way), places]; "came" and
+"gone", which words of the arrays have arrived there and which were overwritten; "counts" by collective; "sync", [what, space, object,
+phase, warps, bytes]: who arrives, waits, and has waited for the phase that is over; of "copies" the object is how many groups may still be
+under way. A site is [file, line, kind, space, the kernel's "file:line" that calls it, or ""]. A warp behind the block's last is another block's.
 """
 
 import base64
@@ -26,7 +27,7 @@ sys.path.insert(0, str(ROOT / "plots"))
 import traces  # noqa: E402
 
 ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store", "bulk load", "multiply"]
-UNDER_WAY = "under way"
+UNDER_WAY = "under way: "  # before the name of the array that is copied
 MOST_STEPS, MOST_SLICES, BANKS, AROUND = 160, 8, 32, 6
 MATRICES = {"Q": "rows", "O": "rows", "dO": "rows", "dQ": "rows", "K": "keys", "V": "keys", "dK": "keys", "dV": "keys"}
 
@@ -143,7 +144,7 @@ def sliced(group, events, slices):
 
 def follow_moves(event, touched, launch):
     """Notes what a copy by the TMA or a product touches; of shared memory what lies there now, [(place, held), ...]."""
-    if event.kind == "phase" or not event.moves:
+    if event.kind in ("phase", "wait of groups") or not event.moves:
         return event.moves
     places = {place for place, _ in event.moves}
     words = defaultdict(set)
@@ -154,7 +155,7 @@ def follow_moves(event, touched, launch):
     for name, found in words.items():
         touched[name, action, event.warp] |= found
     if event.kind == "bulk load":
-        return [(place, (UNDER_WAY, 0)) for place in places]
+        return [(place, (UNDER_WAY + event.array, 0)) for place in places]
     touched["", "shared load", event.warp] |= places
     if event.kind == "wgmma" and len(places) > sum(map(len, words.values())):
         touched["", "multiply", event.warp] |= {place for place, held in event.moves if not held or held[0] not in launch.arrays}
@@ -173,7 +174,9 @@ def step_of(events, numbers, launch, content):
     for k in numbers:
         event = events[k]
         if not event.space:
-            if event.sync:
+            if event.kind == "wait of groups":
+                sync["wait", "copies", event.under, 0, 0].add(event.warp)
+            elif event.sync:
                 space, number, phase, size = event.sync
                 point = space, launch.mbarriers.index(number) if space == "mbarrier" else number, phase
                 if event.kind == "wait" and space != "bulk":
@@ -203,10 +206,12 @@ def step_of(events, numbers, launch, content):
                 for held in filter(None, event.holds):
                     if held[0] in launch.arrays:
                         touched[held[0], "use", event.warp].update(range(held[1], held[1] + wide))
-                continue
         for place, held in zip(places, event.holds):
-            for more in range(wide if place is not None and held is not None else 0):
-                change(place + more, (held[0], held[1] + more))
+            for word in range(place, place + wide) if place is not None and held is not None else ():
+                is_read = event.space == "shared" and event.kind != "store"
+                if is_read and not changed.get(word, content.get(word, held))[0].startswith(UNDER_WAY):
+                    continue  # what is read while a copy is under way has arrived with a phase of an mbarrier, which a trace does not tell
+                change(word, (UNDER_WAY * (event.kind == "copy") + held[0], held[1] + word - place))
     content.update(changed)
     came = defaultdict(set)
     for held in changed.values():
@@ -218,7 +223,7 @@ def step_of(events, numbers, launch, content):
     now = defaultdict(set)
     for place, held in changed.items():
         now[held[0]].add(place)
-    number = {name: k for k, (name, _, _) in enumerate(launch.shapes)} | {UNDER_WAY: -2}
+    number = {name: k for k, (name, _, _) in enumerate(launch.shapes)} | {UNDER_WAY + name: -1 - k for k, (name, _, _) in enumerate(launch.shapes)}
     columns = {name: wide for name, _, wide in launch.shapes}
     return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}),
             "warps": traces.runs({events[k].warp for k in numbers} - {-1}),
@@ -256,20 +261,22 @@ def read(path, shape, folder=ROOT):
         if not raw["blocks"] or not raw["blocks"][0]["events"]:
             continue
         events, blocks = launch.events(), raw["blocks"]
-        sites = list(dict.fromkeys((site["file"], site["line"], site["kind"], site["space"]) for site in raw["sites"]))
-        numbers = [sites.index((site["file"], site["line"], site["kind"], site["space"])) for site in raw["sites"]]
+        found = [(site["file"], site["line"], site["kind"], site["space"], site.get("caller", "")) for site in raw["sites"]]
+        sites = list(dict.fromkeys(found))
+        numbers = [sites.index(site) for site in found]
         for event, row in zip(events, blocks[0]["events"]):
             event.site = numbers[row[0]]
             event.is_remote = event.warp == -2
             event.warp = launch.warps if event.is_remote else event.warp
+        events = [event for event in events if event.kind != "commit of groups"]
         launch.mbarriers, launch.waiting = sorted({event.sync[1] for event in events if event.sync and event.sync[0] == "mbarrier"}), {}
         launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
         launch.shapes, content = shapes_of(launch, raw, shape), {}
-        for site in raw["sites"]:
-            source = next((place for place in (ROOT / site["file"], folder / site["file"]) if place.is_file()), None)
+        for file, line in {site[:2] for site in sites} | {(file, int(line)) for file, _, line in (site[4].rpartition(":") for site in sites) if file}:
+            source = next((place for place in (ROOT / file, folder / file) if place.is_file()), None)
             lines = source.read_text(encoding="utf-8").splitlines() if source else []
-            for k in range(max(1, site["line"] - AROUND), min(len(lines), site["line"] + AROUND) + 1):
-                sources[site["file"]][k] = lines[k - 1]
+            for k in range(max(1, line - AROUND), min(len(lines), line + AROUND) + 1):
+                sources[file][k] = lines[k - 1]
         made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
                      "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)]})
     return {"launches": made, "sources": sources}

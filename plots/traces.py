@@ -32,9 +32,9 @@ class Request:
     to: list = ()  # of a copy: where the bytes go, from the start of shared memory
     place: str = ""  # file:line
     holds: list = ()  # of shared memory and of copies: per lane (array, element) of its first word
-    moves: list = ()  # of a copy by the TMA, a product, or a phase with which copies land: (word of shared memory, (array, element))
+    moves: list = ()  # of a copy by the TMA, a product, or that with which copies arrive: (word of shared memory, (array, element))
     lane: int = None  # of what one thread does
-    under: int = 0  # of a copy by the TMA: the place of its mbarrier
+    under: int = 0  # of a copy by the TMA: the place of its mbarrier; of a wait for groups of copies: so many may be under way
     sync: list = ()  # space, object, phase and bytes of what is no request and waits, arrives or is waited for
 
     def elements(self, lane=None):
@@ -70,11 +70,15 @@ class Launch:
 
 def _events(fields, rows):
     starts = {array["name"]: array["offset"] for array in fields["shared_arrays"]}
-    found, content, previous, under_way = [], {}, {}, {}
+    found, content, previous, under_way, groups = [], {}, {}, {}, {}
     for number, warp, epoch, *rest in rows:
         site = fields["sites"][number]
         if not rest:
             found.append(Request(warp, epoch, site["kind"]))
+            continue
+        if site["space"] == "copies":
+            found.append(Request(warp, epoch, f'{site["kind"]} of groups'))
+            _follow_groups(found[-1], rest[1] if isinstance(rest[1], list) else [rest[1]] * WARP, groups)
             continue
         if site["space"] not in ("global", "shared"):
             found.append(Request(warp, epoch, site["kind"]))
@@ -85,6 +89,8 @@ def _events(fields, rows):
         request = Request(warp, epoch, site["kind"], site["space"], site["bytes"], array, lanes[0],
                           lanes[-1], f'{site["file"]}:{site["line"]}')
         _follow(request, previous.get(warp), content, starts.get(array, 0))
+        if request.kind == "copy":
+            _issue(request, groups)
         previous[warp] = request
         found.append(request)
     return found
@@ -111,6 +117,26 @@ def _follow(request, previous, content, start):
     for place, held in zip(places, request.holds):
         for k in range(max(1, request.bytes // WORD) if held is not None else 0):
             content[place + WORD * k] = held[0], held[1] + k * (held[0] != "zero")
+
+
+def _issue(copy, groups):
+    for lane, (place, held) in enumerate(zip(copy.to, copy.holds)):
+        if held is not None:
+            closed, under_way = groups.setdefault((copy.warp, lane), [0, []])
+            under_way += [(closed, (place // WORD + k, (held[0], held[1] + k))) for k in range(copy.bytes // WORD)]
+
+
+def _follow_groups(event, lanes, groups):
+    """Of a "commit of groups" or a "wait of groups" by these lanes: which of the copies by cp.async have arrived behind it, event.moves.
+    Of `groups`, by thread: how many are closed, and what is under way, [(group, move), ...]."""
+    event.moves, event.under = [], max(left for left in lanes if left is not None)
+    for lane, left in enumerate(lanes):
+        mine = groups.setdefault((event.warp, lane), [0, []])
+        if left is not None and event.kind.startswith("commit"):
+            mine[0] += 1
+        elif left is not None:
+            event.moves += [move for group, move in mine[1] if group < mine[0] - left]
+            mine[1] = [(group, move) for group, move in mine[1] if group >= mine[0] - left]
 
 
 def _follow_others(event, space, rest, arrays, content, under_way):

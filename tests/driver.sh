@@ -125,6 +125,31 @@ for line in '10,"space":"bulk","kind":"bulk load"' '20,"space":"bulk","kind":"bu
     '12,"space":"mbarrier","kind":"wait"' '15,"space":"operand","kind":"wgmma"' '18,"space":"named","kind":"wait"'; do
     check "line $line" 0 "{\"file\":\"hopper.cu\",\"line\":$line" cat hopper.json
 done
+# A line of a header stands with the kernel's line that calls it.
+cat >called.cuh <<'EOF'
+static __device__ float of_header(const float *x) { return __shfl_sync(~0u, x[threadIdx.x], 0); }
+EOF
+cat >called.cu <<'EOF'
+#include "called.cuh"
+__global__ void k(float *x) {
+    float a = of_header(x);
+    x[threadIdx.x] = a + of_header(x + 32); }
+int main() {
+    float *x;
+    cudaMalloc(&x, 256);
+    cudaMemset(x, 0, 256);
+    k<<<1, 32>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+EOF
+check 'a header' 0 '' "$nvcc" called.cu -o called
+check 'its calls' 0 '' env SIMT_TRACE=called.json ./called
+for what in 'global","kind":"load","bytes":4' 'warp","kind":"__shfl_sync()","bytes":0'; do
+    for line in 3 4; do
+        check "$what, called at $line" 0 "{\"file\":\"called.cuh\",\"line\":1,\"space\":\"$what,\"caller\":\"called.cu:$line\"}" cat called.json
+    done
+done
+check 'a line that no header calls' 0 '{"file":"called.cu","line":4,"space":"global","kind":"store","bytes":4}' cat called.json
 check 'a wrong seed' 2 'SIMT_SHUFFLE_SEED=x' env SIMT_SHUFFLE_SEED=x ./program
 check 'a wrong number of devices' 2 'SIMT_DEVICES is "2x"' env SIMT_DEVICES=2x ./program
 for number in SIMT_DEVICES=0 SIMT_DEVICES=1.5 SIMT_THREADS=0 SIMT_THREADS=-1 SIMT_THREADS=9999999999 SIMT_THREADS=nan SIMT_WATCHDOG_SECONDS=-3; do

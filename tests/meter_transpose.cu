@@ -140,8 +140,8 @@ static void expect_list(const cJSON *list, double a, double b, double c) {
 }
 
 /* [site, warp, epoch, array, offsets]: `step` bytes from lane to lane. */
-static void expect_request(const cJSON *launch, const cJSON *event, const char *array, const char *kind, const char *mark,
-                           int warp, int epoch, double first, double step) {
+static void expect_request(const cJSON *launch, const cJSON *event, const char *array, const char *kind,
+                           const char *mark, int warp, int epoch, double first, double step) {
     const cJSON *site = cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "sites"), (int)entry(event, 0));
     const cJSON *name = cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "arrays"), (int)entry(event, 3));
     cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(site, "kind")), kind);
@@ -196,8 +196,10 @@ __global__ static void copy_asynchronously(const float *in, float *out) {
     __shared__ float ones[32];
     int lane = (int)threadIdx.x;
     __pipeline_memcpy_async(&fours[4 * lane], &in[4 * lane], 16);
+    __pipeline_commit();
     __pipeline_memcpy_async(&ones[lane], &in[lane], 4);
     __pipeline_commit();
+    __pipeline_wait_prior(1);
     __pipeline_wait_prior(0);
     out[lane] = fours[4 * lane] + ones[lane];
 }
@@ -208,13 +210,35 @@ Test(meter, trace_of_copies_says_where_they_go) {
     trace_out = filled_on_device<float>(0, 1024);
     const cJSON *launch = trace_of(run_copies, nullptr), *event;
     int copies = 0;
-    cJSON_ArrayForEach(event, cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "blocks"), 0), "events")) {
+    cJSON_ArrayForEach(event,
+                       cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "blocks"), 0), "events")) {
         if (cJSON_GetArraySize(event) != 6) continue;
         double bytes = copies++ == 0 ? 16 : 4;
         const cJSON *to = cJSON_GetArrayItem(event, 5);
         for (int lane = 1; lane < 32; lane++) cr_assert_eq(entry(to, lane) - entry(to, lane - 1), bytes);
     }
     cr_assert_eq(copies, 2);
+}
+
+/* In the order of the program: what is copied, which groups are closed, and until how many are under way it is waited. */
+Test(meter, trace_of_copies_says_when_they_arrive) {
+    trace_in = filled_on_device<float>(0, 1024);
+    trace_out = filled_on_device<float>(0, 1024);
+    const cJSON *launch = trace_of(run_copies, nullptr), *sites = cJSON_GetObjectItem(launch, "sites"), *event;
+    static const char *const order[] = {"copy", "commit", "copy", "commit", "wait", "wait", "load", "load", "store"};
+    int at = 0;
+    cJSON_ArrayForEach(event,
+                       cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(launch, "blocks"), 0), "events")) {
+        const cJSON *site = cJSON_GetArrayItem(sites, (int)entry(event, 0));
+        cr_assert_lt(at, 9);
+        cr_assert_str_eq(cJSON_GetObjectItem(site, "kind")->valuestring, order[at]);
+        if (strcmp(cJSON_GetObjectItem(site, "space")->valuestring, "copies") == 0) {
+            cr_assert_eq(entry(event, 3), -1);
+            cr_assert_eq(entry(event, 4), at == 4);
+        }
+        at++;
+    }
+    cr_assert_eq(at, 9);
 }
 
 static void count_transpose() {

@@ -43,6 +43,9 @@ function fillTable(table, [head, ...rows]) {
     const row = (cells, kind) => element("tr", {}, ...cells.map((cell) => element(kind, kind === "th" ? { scope: "col" } : {}, String(cell))));
     table.replaceChildren(element("thead", {}, row(head, "th")), element("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
 }
+const range = (count) => [...Array(count).keys()];
 // "0-3,8" as [[0, 3], [8, 8]].
 const spans = (text) => text.split(",").map((part) => part.split("-").map(Number)).map(([from, to = from]) => [from, to]);
+// [0, 1, 3] as "0-1,3".
+const runs = (numbers) => numbers.sort((a, b) => a - b).map((n, k) => numbers[k - 1] === n - 1 ? numbers[k + 1] === n + 1 ? "" : `-${n}` : `,${n}`).join("").slice(1);
 const options = (select, pairs) => select.replaceChildren(...pairs.map(([value, text]) => element("option", { value }, text)));

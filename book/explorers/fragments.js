@@ -10,7 +10,7 @@ const EXAMPLES = { // order in memory, count, mode, base offset, SBO, LBO, start
     "K in chapter 12, all 128 keys": ["K", 128, 1, 0, 1024, 0, 0], "K, the next 16 columns": ["K", 128, 1, 0, 1024, 0, 32],
     "V in chapter 12, 128 columns": ["MN", 128, 1, 0, 1024, 16384, 0], "64-byte swizzle, K-major": ["K", 64, 2, 0, 512, 0, 0], "32-byte swizzle, K-major":
     ["K", 64, 3, 0, 256, 0, 0], "no swizzle, K-major": ["K", 64, 0, 0, 128, 1024, 0], "no swizzle, MN-major": ["MN", 64, 0, 0, 256, 128, 0] };
-const range = (count) => [...Array(count).keys()], plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 let set = {}, descriptor = 0n, shown = null;
 
 // ---- places in memory ----
@@ -55,7 +55,7 @@ const choose = (row, column) => { if (row !== set.row || column !== set.column) 
 function memory(units, chosen) {
     const lines = [...new Set(Object.keys(units).map((at) => at >> 3))].sort((a, b) => a - b), box = byId("memory");
     const places = lines.flatMap((line) => range(8).map((k) => 8 * line + k)), item = () => box.items[places.indexOf(chosen)];
-    grid("memory", range(8).map((k) => `${4 * k}-${4 * k + 3}`), lines.map((line) => 128 * line), places.map((at) => units[at] && units[at].slice(2) || null),
+    grid("memory", range(8).map((k) => `unit ${k}\n${4 * k}-${4 * k + 3}`), lines.map((line) => 128 * line), places.map((at) => units[at] && units[at].slice(2) || null),
         places.indexOf(chosen), (k) => choose(...units[places[k]]));
     if (item() && !box.matches(":hover, :focus-within")) box.scrollTop = item().offsetTop - box.offsetTop - 150;
 }

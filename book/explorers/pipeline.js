@@ -5,7 +5,7 @@
 const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consumers: 2 }, TURNS = 8, TILES = 5, LATEST = 60;
 const KINDS = { copy: "a copy is under way", use: "the warps read", product: "product", softmax: "softmax", wait: "waits for a copy or an empty stage", barrier: "waits at a barrier",
     hazard: "a read meets a write" };
-const range = (count) => [...Array(count).keys()], name = ([array, tile]) => `${array}(${tile})`;
+const name = ([array, tile]) => `${array}(${tile})`;
 let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1;
 
 // What a program consists of. `does` happens at once, or `after` so long; `needs` is waited for until `of` have done it; `takes` is time.

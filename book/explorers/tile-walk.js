@@ -4,27 +4,30 @@
 const ACTIONS = ["load", "copy", "store", "add", "read from shared memory", "load", "store", "copy by the TMA", "multiply"];
 const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "store #", "add to #", "read # from shared memory", "", "", "copy # to shared memory (TMA)",
     "multiply # from shared memory (wgmma)"];
-const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, , MULTIPLY] = ACTIONS.keys();
-const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 }, WIDE = 128; // words of shared memory per line
-const NEVER = 0, LATER = 1, BEFORE = 2, HELD = 3, NOW = 4, WRITTEN = 5, COMPUTED = -1, UNDER_WAY = -2, EMPTY = -3;
-const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [HELD]: "in shared memory", [BEFORE]: "touched before", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
-let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null;
+const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, BULK_LOAD, MULTIPLY] = ACTIONS.keys();
+const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 };
+const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN] = [0, 1, 2, 3, 4, 5, 6], COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
+const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "on the way to shared memory", [HELD]: "in shared memory", [BEFORE]: "touched before", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
+const MOST_ROWS = 5, PHASES = { copy: "copy or load", compute: "compute", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
+let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null, shownPhases = null;
 
 function* words(rectangles, columns) {
     for (const [rows, cols] of rectangles)
         for (const [row, lastRow] of spans(rows)) for (let r = row; r <= lastRow; r++)
             for (const [col, lastCol] of spans(cols)) for (let c = col; c <= lastCol; c++) yield r * columns + c;
 }
+const wordsPerLine = (count) => count > 128 * 84 ? 256 : 128; // of shared memory
 const inWarp = (warps) => warp === "all" || spans(warps).some(([from, to]) => from <= +warp && +warp <= to);
 
 // What each word of each array is after step `at`: its state, and of shared memory whose words lie there.
 function compute() {
     const arrays = launch.arrays, cells = arrays.map(([, rows, columns]) => new Int8Array(rows * columns).fill(NEVER));
-    const holds = new Int16Array(cells[0].length).fill(EMPTY), held = arrays.map(() => new Set());
+    const holds = new Int16Array(cells[0].length).fill(EMPTY), held = arrays.map(() => new Set()), underWay = arrays.map(() => new Set());
     launch.steps.forEach((step, k) => {
         for (const [array, action, warps, rectangles] of step.touches) {
             const writes = [STORE, ADD, SHARED_STORE].includes(action);
             if (array === 0 && k !== at) continue;
+            if (k <= at && [COPY, BULK_LOAD].includes(action)) for (const word of words(rectangles, arrays[array][2])) underWay[array].add(word);
             if (k === at && !inWarp(warps)) continue;
             for (const word of words(rectangles, arrays[array][2])) {
                 if (k === at) cells[array][word] = writes ? WRITTEN : cells[array][word] === WRITTEN ? WRITTEN : NOW;
@@ -34,10 +37,14 @@ function compute() {
         if (k > at) return;
         for (const [array, places] of step.content) for (const place of words(places, 32)) holds[place] = array;
         for (const [array, rectangles] of step.gone) for (const word of words(rectangles, arrays[array][2])) held[array].delete(word);
-        for (const [array, rectangles] of step.came) for (const word of words(rectangles, arrays[array][2])) held[array].add(word);
+        for (const [array, rectangles] of step.came) for (const word of words(rectangles, arrays[array][2])) {
+            held[array].add(word);
+            underWay[array].delete(word);
+        }
     });
-    held.forEach((set, array) => set.forEach((word) => { if (cells[array][word] < NOW) cells[array][word] = HELD; }));
-    return { cells, holds, held };
+    for (const [state, sets] of [[HELD, held], [UNDER_WAY, underWay]])
+        sets.forEach((set, array) => set.forEach((word) => { if (cells[array][word] < NOW) cells[array][word] = state; }));
+    return { cells, holds, held, underWay };
 }
 
 function colours(hue, state) {
@@ -48,35 +55,41 @@ function colours(hue, state) {
     const part = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
     return [part(0), part(8), part(4)];
 }
-const hueOf = (array) => array === COMPUTED ? 340 : array < 0 ? 60 : HUES[launch.arrays[array][0]] ?? 60;
+const hueOf = (array) => array === COMPUTED ? 340 : HUES[launch.arrays[array][0]] ?? 60;
 
-function paint(canvas, width, cellOf, count) {
+// stateOf: of a cell's number, [hue, state]. What is under way is hatched.
+function paint(canvas, width, count, stateOf) {
     if (count === 0) return; // a kernel without shared memory
     canvas.width = width;
     canvas.height = Math.ceil(count / width);
-    const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);
-    for (let k = 0; k < count; k++) image.data.set([...cellOf(k), 255], 4 * k);
+    const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer), known = new Map();
+    const colour = (hue, state) => known.get(8 * hue + state) ?? known.set(8 * hue + state, colours(hue, state).reduce((all, part, k) => all | part << 8 * k, 255 << 24)).get(8 * hue + state);
+    for (let k = 0; k < count; k++) {
+        const [hue, state] = stateOf(k);
+        pixels[k] = colour(hue, state !== UNDER_WAY ? state : (k + Math.floor(k / width)) % 4 < 2 ? HELD : LATER);
+    }
     context.putImageData(image, 0, 0);
 }
 
 function draw() {
-    const figures = byId("figures");
+    const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1;
     launch.arrays.forEach(([name, rows, columns], array) => {
-        const figure = figures.children[array], canvas = figure.querySelector("canvas"), cells = shown.cells[array];
+        const figure = figures[array], canvas = figure.querySelector("canvas"), cells = shown.cells[array];
         if (array === 0) {
-            paint(canvas, WIDE, (k) => cells[k] >= NOW ? colours(hueOf(shown.holds[k]), cells[k]) :
-                shown.holds[k] > UNDER_WAY ? colours(hueOf(shown.holds[k]), HELD) : colours(0, shown.holds[k] === EMPTY ? LATER : NEVER), cells.length);
-            canvas.style.cssText = `width: 320px; height: ${Math.min(420, 2 * Math.ceil(cells.length / WIDE) + 2)}px`;
+            const wide = wordsPerLine(cells.length);
+            paint(canvas, wide, cells.length, (k) => [hueOf(shown.holds[k] < COMPUTED ? -1 - shown.holds[k] : shown.holds[k]), cells[k] >= NOW ? cells[k] :
+                shown.holds[k] < COMPUTED ? UNDER_WAY : shown.holds[k] === EMPTY ? LATER : HELD]);
+            canvas.style.cssText = `width: 384px; height: ${Math.min(168, 384 / wide * canvas.height)}px`;
         } else {
-            paint(canvas, columns, (k) => colours(hueOf(array), cells[k]), rows * columns);
-            canvas.style.cssText = `width: ${columns === 1 ? 14 : 128}px; height: ${Math.max(16, Math.min(320, 2 * rows))}px`;
+            paint(canvas, columns, rows * columns, (k) => [hueOf(array), cells[k]]);
+            canvas.style.cssText = `width: ${columns === 1 ? 14 : 64 * large}px; height: ${Math.max(16, Math.min(128 * large, large * rows))}px`;
         }
         figure.querySelector("i").style.background = `rgb(${array ? colours(hueOf(array), NOW) : [128, 128, 128]})`;
     });
-    byId("key").replaceChildren("In shades of each matrix's colour, here of Q's: ", ...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) =>
-        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(210, +state)})` }), text)),
-        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(340, HELD)})` }), "computed by the block, in shared memory"),
-        element("span", {}, element("i", { className: "swatch", style: `background: rgb(${colours(0, NEVER)})` }), "in shared memory: a copy by the TMA is under way"));
+    const swatch = (hue, state, text) => element("span", {}, element("i", { className: "swatch", style: "background: " + (state === UNDER_WAY ?
+        `repeating-linear-gradient(45deg, rgb(${colours(hue, HELD)}) 0 2px, rgb(${colours(hue, LATER)}) 2px 4px)` : `rgb(${colours(hue, state)})`) }), text);
+    byId("key").replaceChildren("In shades of each matrix's colour, here of Q's: ", ...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) => swatch(210, +state, text)),
+        swatch(340, HELD, "computed by the block, in shared memory"));
 }
 
 // "K (rows 64-127, columns 0-63)": the rows and columns between the first and the last of what is touched.
@@ -90,8 +103,10 @@ function extent(array, lists) {
     };
     return `${launch.arrays[array][0]} (rows ${range(rows)}` + (launch.arrays[array][2] > 1 ? `, columns ${range(cols)})` : ")");
 }
+const extents = (lists) => lists.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ");
 const named = (space, object) => ({ mbarrier: `mbarrier ${object}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
 function said([what, space, object, phase, , bytes]) {
+    if (space === "copies") return object ? `wait until at most ${object} ${object === 1 ? "group" : "groups"} of their copies ${object === 1 ? "is" : "are"} under way` : "wait until all their copies have arrived";
     if (space === "bulk") return `wait until the TMA has ${what === "wait" ? "finished" : "read shared memory for"} their stores`;
     if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`);
     return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "");
@@ -101,7 +116,7 @@ function sentence(step) {
     const [first] = step.sync;
     if (step.warps === "" && first)
         return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` It was waited for by ${/[-,]/.test(first[4]) ? "warps" : "warp"} ${first[4]}.` : "") +
-            (step.came.length ? ` Has arrived in shared memory: ${step.came.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ")}.` : "");
+            (step.came.length ? ` Has arrived in shared memory: ${extents(step.came)}.` : "");
     if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${launch.steps.slice(0, at + 1).filter(({ warps, sync }) => warps === "" && !sync.length).length} of the block.`;
     const byAction = new Map(), multiplies = Object.keys(step.counts).some((kind) => kind.includes("mma"));
     for (const [array, action, warps, rectangles] of step.touches) {
@@ -116,17 +131,63 @@ function sentence(step) {
     for (const [kind, count] of Object.entries(step.counts)) parts.push(`${kind} (${warp === "all" ? "" : "all warps: "}${count} ${count === 1 ? "time" : "times"})`);
     if (step.touches.every(([array]) => array === 0) && !multiplies && step.touches.some(([, action, warps]) => action === SHARED_LOAD && inWarp(warps)))
         parts.push("read from shared memory");
-    if (step.gone.length) parts.push(`overwrite in shared memory ${step.gone.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ")}`);
+    if (step.gone.length) parts.push(`overwrite in shared memory ${extents(step.gone)}`);
     parts.push(...synced(([what, , , , , bytes]) => what === "arrive" && !bytes), ...synced(([what]) => what.startsWith("wait")));
+    if (step.sync.some(([, space]) => space === "copies") && step.came.length) parts.push(`now in shared memory: ${extents(step.came)}`);
     if (parts.length === 0) parts.push("write to shared memory");
     if (step.warps === String(warpsOf())) return `Another block of the cluster: ${parts.join("; ")}.`;
     return (warp === "all" ? `${/[-,]/.test(step.warps) ? "Warps" : "Warp"} ${step.warps}: ` : inWarp(step.warps) ? `Warp ${warp}: ` : `Warp ${warp} takes no part; warps ${step.warps} do. `) + parts.join("; ") + ".";
 }
 
+// What a step does, and with which arrays.
+function phaseOf({ touches, counts, warps, sync }) {
+    const done = touches.map(([, action]) => action), collective = Object.keys(counts)[0];
+    const arrays = (...actions) => [...new Set(touches.filter(([array, action]) => array && actions.includes(action)).map(([array]) => launch.arrays[array][0]))];
+    const loads = arrays(LOAD), copies = arrays(COPY, BULK_LOAD), used = arrays(USE, MULTIPLY), stores = arrays(STORE, ADD);
+    if (warps === "") return sync.length ? ["phase", [`${sync[0][3]} of ${named(sync[0][1], sync[0][2])}`]] : ["barrier", [collective]];
+    if (used.length) return ["compute", used];
+    if (stores.length) return ["store", stores];
+    if (copies.length || loads.length && (!collective || done.includes(SHARED_STORE))) return ["copy", [...copies, ...loads]];
+    return done.length || collective ? ["compute", loads] : ["wait", []];
+}
+// A phase is what warps do from one step to another: it ends at a barrier, and where they do something else or compute with other arrays.
+// A row has the warps that take part in the same steps, or in some of them; where that is more than MOST_ROWS, all warps are in one.
+function phasesOf() {
+    const parts = launch.steps.map(phaseOf), phases = [], within = (a, b) => a.every((each) => b.includes(each));
+    const stepsOf = (w) => launch.steps.flatMap(({ warps }, k) => warps && spans(warps).some(([from, to]) => from <= w && w <= to) ? [k] : []);
+    let rows = [];
+    for (const [steps, w] of range(warpsOf() + 1).map((w) => [stepsOf(w), w]).sort(([a], [b]) => b.length - a.length)) {
+        const row = steps.length && rows.find((each) => within(steps, each.steps));
+        if (row) row.warps.push(w);
+        else if (steps.length) rows.push({ steps, warps: [w] });
+    }
+    rows = rows.length > MOST_ROWS ? [{ steps: range(parts.length).filter((k) => launch.steps[k].warps), warps: range(warpsOf()) }] : rows.sort((a, b) => a.warps[0] - b.warps[0]);
+    const ends = parts.map(([what, arrays], k) => ({ what, arrays, from: k, to: k + 1 })).filter(({ from }) => !launch.steps[from].warps);
+    rows.forEach(({ steps }, row) => steps.forEach((k) => {
+        const [what, arrays] = parts[k], last = phases.at(-1);
+        if (last && last.row === row && last.to === k && last.what === what && (what !== "compute" || within(last.arrays, arrays) || within(arrays, last.arrays)))
+            Object.assign(last, { to: k + 1, arrays: [...new Set([...last.arrays, ...arrays])] });
+        else phases.push({ row, what, arrays, from: k, to: k + 1 });
+    }));
+    const names = rows.map(({ warps }) => (warps.length > 1 ? "warps " : "warp ") + runs(warps));
+    return { names, phases: [...phases, ...names.flatMap((_, row) => ends.map((each) => ({ ...each, row })))] };
+}
+function drawPhases() {
+    const { names, phases } = shownPhases = phasesOf(), percent = 100 / launch.steps.length;
+    byId("rows").replaceChildren(...names.map((name, row) => element("div", { className: "track" }, element("b", {}, name), element("div", {}, ...phases.filter((each) => each.row === row).map(({ what, arrays, from, to }) =>
+        element("span", { className: `span ${what}`, title: `${what} ${arrays.join(", ")}`, style: `left: ${percent * from}%; width: ${percent * (to - from)}%` }, ...(launch.steps[from].warps ? [element("i", {}, arrays.join(" ")), element("i", {}, what)] : []))),
+        element("span", { className: "span now" })))));
+    byId("kinds").replaceChildren(...Object.entries(PHASES).filter(([kind]) => phases.some(({ what }) => what === kind)).map(([kind, text]) => element("span", {}, element("i", { className: `swatch ${kind}` }), text)));
+    byId("at").style.cssText = `left: calc(${percent / 2}% - .45rem); width: calc(${100 - percent}% + .9rem)`;
+    fillTable(byId("phases"), [["steps", "warps", "what", "with"], ...phases.sort((a, b) => a.from - b.from).map(({ row, what, arrays, from, to }) => [to - from > 1 ? `${from + 1}-${to}` : to, names[row], what, arrays.join(", ")])]);
+}
+
+// The lines of a step, and of one in a header the kernel's line that calls it.
+const placesOf = (step) => [...new Set(step.sites.flatMap((site) => [launch.sites[site][4], launch.sites[site].slice(0, 2).join(":")]).filter(Boolean))];
 function showSource(step) {
-    const lines = new Map(), sites = step.sites.map((site) => launch.sites[site]);
-    for (const [file, line] of sites) lines.set(file, (lines.get(file) || new Set()).add(line));
-    const parts = [];
+    const lines = new Map(), byCall = new Map(), parts = [], last = (path) => path.split("/").pop(), add = (map, key, line) => map.set(key, (map.get(key) || new Set()).add(+line));
+    for (const place of placesOf(step)) add(lines, ...place.split(":"));
+    for (const [file, line, , , caller] of step.sites.map((site) => launch.sites[site])) add(byCall, `${last(file)}:#${caller && `, called at ${last(caller)}`}`, line);
     for (const [file, marked] of lines) {
         parts.push(`${file}\n`);
         for (const [number, text] of Object.entries(walk.sources[file] || {})) {
@@ -135,8 +196,10 @@ function showSource(step) {
             parts.push(marked.has(+number) ? element("mark", {}, row) : row, "\n");
         }
     }
-    byId("source").replaceChildren(...parts);
-    byId("where").textContent = "Source: " + [...new Set(sites.map(([file, line]) => `${file.split("/").pop()}:${line}`))].join(", ");
+    const source = byId("source");
+    source.replaceChildren(...parts);
+    source.scrollTop = (source.querySelector("mark")?.offsetTop ?? 0) - source.clientHeight / 2;
+    byId("where").textContent = "Source: " + [...byCall].map(([words, numbers]) => words.replace("#", [...numbers].sort((a, b) => a - b).join(", "))).join("; ");
 }
 
 function show() {
@@ -146,16 +209,18 @@ function show() {
     byId("at").value = at;
     byId("at").setAttribute("aria-valuetext", `step ${at + 1} of ${launch.steps.length}`);
     byId("count").textContent = `${at + 1} of ${launch.steps.length}`;
+    for (const each of document.querySelectorAll(".now")) each.style.cssText = `left: ${100 * at / launch.steps.length}%; width: ${100 / launch.steps.length}%`;
     byId("said").textContent = sentence(step);
     for (const [id, end] of [["first", 0], ["back", 0], ["next", launch.steps.length - 1], ["last", launch.steps.length - 1]]) byId(id).disabled = at === end;
     showSource(step);
     const name = (array) => array === 0 ? "shared memory, lines of 32 banks" : launch.arrays[array][0];
     fillTable(byId("table"), [["what", "array", "warps", "rows", "columns"],
         ...step.touches.flatMap(([array, action, warps, rectangles]) => rectangles.map(([rows, cols]) => [ACTIONS[action], name(array), warps, rows, cols])),
-        ...step.sync.map(([what, space, object, phase, warps, bytes]) => [what, named(space, object) ?? "stores", warps, `phase ${phase}`, what === "wait" ? "" : `${bytes} bytes`]),
+        ...step.sync.map(([what, space, object, phase, warps, bytes]) => [what, named(space, object) ?? (space === "copies" ? "copies" : "stores"), warps, `phase ${phase}`, what === "wait" ? "" : `${bytes} bytes`]),
         ...step.came.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is now in shared memory", name(array), "", rows, cols])),
         ...step.gone.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is overwritten", name(array), "", rows, cols]))]);
     draw();
+    if (framed) parent.postMessage({ lines: placesOf(step) }, "*");
     writeAddress({ step: byId("rung").value, mask: byId("mask").value, launch: byId("launch").value, warp, at });
 }
 
@@ -174,14 +239,17 @@ function chooseLaunch(index, where) {
     launch = run.launches[index] || run.launches[0];
     byId("launch").value = run.launches.indexOf(launch);
     const warps = warpsOf();
-    options(byId("warp"), [["all", "all warps"], ...Array.from({ length: warps }, (_, k) => [k, `warp ${k}`])]);
+    options(byId("warp"), [["all", "all warps"], ...range(warps).map((k) => [k, `warp ${k}`])]);
     if (warp !== "all" && !(warp < warps)) warp = "all";
     byId("warp").value = warp;
-    byId("figures").replaceChildren(...launch.arrays.map(([name, rows, columns], array) => {
-        const text = array === 0 ? `shared memory, ${rows * columns * 4} bytes; a line is 4 x 32 banks` : `${name}: ${rows} x ${columns} words`;
-        return element("figure", { hidden: array === 0 && rows === 0 }, element("canvas", { role: "img", ariaLabel: text + "; the table below says the same" }),
+    const [memory, ...matrices] = launch.arrays.map(([name, rows, columns], array) => {
+        const text = array === 0 ? `shared memory, ${rows * columns * 4} bytes; a line is ${wordsPerLine(rows * columns) / 32} x 32 banks` : `${name}: ${rows} x ${columns}`;
+        return element("figure", { hidden: array === 0 && rows === 0 }, element("canvas", { role: "img", ariaLabel: text + " words; the table below says the same" }),
             element("figcaption", {}, element("i", { className: "swatch" }), text));
-    }));
+    });
+    byId("shared").replaceChildren(memory);
+    byId("figures").replaceChildren(...matrices);
+    drawPhases();
     go(where);
 }
 function chooseMask(mask, index, where) {
@@ -209,17 +277,19 @@ function chooseRung(name, state = {}) {
         const most = (launches) => launches.reduce((best, each, k) => each.steps.length > launches[best].steps.length ? k : best, 0);
         const mask = state.mask in walk.masks ? state.mask : Object.keys(walk.masks)[0];
         chooseMask(mask, state.launch ?? most(walk.masks[mask].launches), +state.at || 0);
+        const first = state.line ? launch.steps.findIndex((step) => placesOf(step).includes(state.line)) : -1; // "file:line"
+        if (first >= 0) go(first);
     };
     document.head.append(script);
 }
 
 window.state = () => ({ step: byId("rung").value, mask: byId("mask").value, launch: run.launches.indexOf(launch), warp, at, steps: launch.steps.length, playing: timer !== null,
     epoch: launch.steps[at].epoch, sites: launch.steps[at].sites.map((site) => launch.sites[site]), said: byId("said").textContent, sync: launch.steps[at].sync,
-    came: launch.steps[at].came.map(([array, rectangles]) => [launch.arrays[array][0], [...words(rectangles, launch.arrays[array][2])]]),
+    came: launch.steps[at].came.map(([array, rectangles]) => [launch.arrays[array][0], runs([...words(rectangles, launch.arrays[array][2])])]),
     touches: launch.steps[at].touches.filter(([, , warps]) => inWarp(warps)).map(([array, action, warps, rectangles]) =>
-        [launch.arrays[array][0], action, warps, [...words(rectangles, launch.arrays[array][2])]]),
-    cells: Object.fromEntries(launch.arrays.map(([name], array) => [name || "shared", [...shown.cells[array]]])),
-    held: Object.fromEntries(launch.arrays.slice(1).map(([name], k) => [name, [...shown.held[k + 1]].sort((a, b) => a - b)])),
+        [launch.arrays[array][0], action, warps, runs([...words(rectangles, launch.arrays[array][2])])]),
+    cells: Object.fromEntries(launch.arrays.map(([name], array) => [name || "shared", shown.cells[array].join("")])),
+    ...Object.fromEntries(["held", "underWay"].map((what) => [what, Object.fromEntries(launch.arrays.slice(1).map(([name], k) => [name, runs([...shown[what][k + 1]])]))])), names: shownPhases.names,
     marked: [...document.querySelectorAll("#source mark")].map((mark) => parseInt(mark.textContent, 10)) });
 
 options(byId("rung"), STEPS.map(([name, idea]) => [name, `${name}: ${idea}`]));
@@ -239,6 +309,6 @@ addEventListener("keydown", (event) => {
 themed.push(() => launch && draw());
 addEventListener("hashchange", () => {
     const state = { ...window.state(), ...readAddress() }, now = window.state();
-    if (["step", "mask", "launch", "warp", "at"].some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);
+    if (state.line || ["step", "mask", "launch", "warp", "at"].some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);
 });
 chooseRung(readAddress().step, readAddress());

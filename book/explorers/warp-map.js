@@ -19,7 +19,7 @@ function addressOf(k, set) {
 
 function show() {
     const set = Object.fromEntries(FIELDS.map((id) => [id, value(id)]));
-    const addresses = Array.from({ length: 32 }, (_, k) => addressOf(k, set)), counted = counts(addresses, set.bytes, set.access);
+    const addresses = range(32).map((k) => addressOf(k, set)), counted = counts(addresses, set.bytes, set.access);
     const misaligned = addresses.some((at) => at % set.bytes);
     shown = { ...set, lane, addresses, sectors: counted.sectors, wavefronts: counted.wavefronts, misaligned };
     const least = counts(addresses.map((_, k) => k * set.bytes), set.bytes, "store").wavefronts;
@@ -29,11 +29,11 @@ function show() {
     byId("said").classList.toggle("warning", misaligned);
     const mine = (at) => at === addresses[lane];
     addresses.forEach((at, k) => Object.assign(byId(`lane${k}`), { ariaPressed: String(k === lane), tabIndex: k === lane ? 0 : -1, ariaLabel: `lane ${k}, byte ${at}` }));
-    const words = Array.from({ length: Math.ceil(set.bytes / 4) }, (_, k) => Math.floor(addresses[lane] / 4) + k);
+    const words = range(Math.ceil(set.bytes / 4)).map((k) => Math.floor(addresses[lane] / 4) + k);
     byId("lane").textContent = `Lane ${lane}: bytes ${addresses[lane]} to ${addresses[lane] + set.bytes - 1}, sector ${Math.floor(addresses[lane] / SECTOR)}, ` +
         `bank${words.length > 1 ? "s" : ""} ${words.map((word) => word % BANKS).join(", ")}, wavefront ${counted.turns.findIndex((turn) => Object.values(turn).some(([, lanes]) => lanes.includes(lane))) + 1}.`;
-    fillTable(byId("banks"), [["wavefront, bank", ...Array.from({ length: BANKS }, (_, k) => k)], ...counted.turns.map((turn, k) =>
-        [String(k + 1), ...Array.from({ length: BANKS }, (_, bank) => turn[bank] ? turn[bank][1].join(" ") : "")])]);
+    fillTable(byId("banks"), [["wavefront, bank", ...range(BANKS)], ...counted.turns.map((turn, k) => [k + 1, ...range(BANKS).map((bank) => turn[bank] ? turn[bank][1].join(" ") : "")])]);
+    byId("banks").tHead.prepend(element("tr", {}, element("th", { scope: "row" }, "16-byte unit"), ...range(8).map((unit) => element("th", { scope: "colgroup", colSpan: 4 }, String(unit)))));
     [...byId("banks").querySelectorAll("tbody tr")].forEach((row, k) => [...row.children].slice(1).forEach((cell, bank) =>
         cell.classList.toggle("mine", Boolean(counted.turns[k][bank] && counted.turns[k][bank][1].includes(lane)))));
     byId("sectors").replaceChildren(...counted.sectors.map((sector) => element("span", { className: addresses.some((at) => mine(at) && Math.floor(at / SECTOR) <= sector &&
@@ -51,7 +51,7 @@ function setFields(values) {
     FIELDS.forEach((id, k) => { byId(id).value = values[k]; });
     show();
 }
-byId("lanesMap").append(...Array.from({ length: 32 }, (_, k) => element("button", { type: "button", id: `lane${k}`, onpointerenter: () => choose(k),
+byId("lanesMap").append(...range(32).map((k) => element("button", { type: "button", id: `lane${k}`, onpointerenter: () => choose(k),
     onclick: () => choose(k, true) }, String(k))));
 window.state = () => shown;
 window.count = (addresses, bytes, access) => { const { sectors, wavefronts } = counts(addresses, bytes, access); return [sectors.length, wavefronts]; };

@@ -19,7 +19,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-CHECKS = """
+CONTRAST = """
 const problems = [], seen = new Set();
 const parse = (text) => { const n = text.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
 const luminance = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
@@ -41,13 +41,20 @@ while (walker.nextNode()) {
     if ((a + .05) / (b + .05) < 4.5)
         problems.push(`contrast ${((a + .05) / (b + .05)).toFixed(2)} of "${walker.currentNode.data.trim().slice(0, 30)}" in <${element.tagName} class=${element.className}>`);
 }
+return problems;
+"""
+NAMES = """
+const problems = [];
 for (const control of document.querySelectorAll("button, input, select, a[href], iframe, canvas, summary")) {
     const label = control.labels && control.labels[0];
     const by = document.getElementById(control.getAttribute("aria-labelledby"));
     const name = control.getAttribute("aria-label") || (by && by.textContent) || (control.type === "submit" && control.value) || (label && label.textContent) || control.title || control.textContent || (control.querySelector("img") || {}).alt;
     if (!name || !name.trim()) problems.push(`no name: ${control.outerHTML.slice(0, 80)}`);
 }
-const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+return problems;
+"""
+WIDTH = """
+const problems = [], wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
 if (wide > 0) {
     const far = [...document.querySelectorAll("body *")].find((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".wide, pre, .math, nav"));
     problems.push(`wider than the window by ${wide} pixels${far ? ": " + far.outerHTML.slice(0, 80) : ""}`);
@@ -80,11 +87,13 @@ class Browser:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-        self.site = site
+        self.site, self.size = site, None
         self.width(1280)
 
-    def width(self, width):
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+    def width(self, width, height=900):
+        if (width, height) != self.size:
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+        self.size = width, height
 
     def motion(self, wanted):
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": wanted}]})
@@ -129,13 +138,18 @@ class Browser:
         Select(self.element(name)).select_by_value(value)
 
 
-def check_look(browser, name):
+def check_look(browser, name, widths):
+    """A change of the width takes as long as all else: each page begins with the width of the page before."""
     for theme in ("light", "dark"):
         browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
-        for width in (360, 1280):
-            browser.width(width)
-            for problem in browser.js(CHECKS):
-                wrong(f"{name}, {theme}, {width} pixels: {problem}")
+        for problem in browser.js(CONTRAST):
+            wrong(f"{name}, {theme}: {problem}")
+    for problem in browser.js(NAMES):
+        wrong(f"{name}: {problem}")
+    for width in widths:
+        browser.width(width)
+        for problem in browser.js(WIDTH):
+            wrong(f"{name}, {width} pixels: {problem}")
 
 
 def check_roles(browser, name):
@@ -152,10 +166,12 @@ def check_roles(browser, name):
 
 
 def check_pages(browser, pattern):
+    widths = [1280, 360]
     for path in sorted(browser.site.glob(pattern)):
         name = path.relative_to(browser.site)
-        browser.open(name)
-        check_look(browser, name)
+        browser.driver.get(f"file://{path}")
+        check_look(browser, name, widths)
+        widths.reverse()
         if not str(name).startswith("code/"):
             check_roles(browser, name)
         browser.noise(name)
@@ -221,7 +237,7 @@ def traced(programs, command):
     for launch in launches:
         starts, found = {array["name"]: array["offset"] for array in launch["shared_arrays"]}, []
         launch["waits"], launch["lands"], under_way = defaultdict(set), {}, defaultdict(lambda: defaultdict(set))
-        rows, barriers, lanes = launch["blocks"][0]["events"], 0, defaultdict(int)
+        rows, barriers, lanes, closed = launch["blocks"][0]["events"], 0, defaultdict(int), defaultdict(int)
         sites = [launch["sites"][row[0]] for row in rows]
         mbarriers = sorted({row[3][0] for row, site in zip(rows, sites) if site["space"] == "mbarrier"})
         launch["has_phases"] = any(site["kind"] == "phase" for site in sites)
@@ -234,6 +250,12 @@ def traced(programs, command):
             if launch["has_phases"]:
                 taking = [lane for lane, at in enumerate(rest[1]) if at is not None] if site["space"] in ("global", "shared") and isinstance(rest[1], list) else range(32)
                 epoch = barriers, max(lanes[warp, lane] for lane in taking)
+            if site["space"] == "copies":  # of a wait: by lane the number of its first group that may still be under way
+                left = rest[1] if isinstance(rest[1], list) else [rest[1]] * 32
+                for lane in range(32):
+                    closed[warp, lane] += site["kind"] == "commit" and left[lane] is not None
+                found.append((epoch, number, None, site["kind"], warp, set(), [None if each is None else closed[warp, lane] - each for lane, each in enumerate(left)]))
+                continue
             if len(rest) == 1:
                 thing, phase, _, lane = rest[0]
                 point = site["space"], mbarriers.index(thing) if site["space"] == "mbarrier" else thing, phase
@@ -261,78 +283,123 @@ def traced(programs, command):
             is_shared = site["space"] == "shared"
             action = {"atomic": "add", "ldmatrix": "load"}.get(site["kind"], site["kind"])
             start = starts.get(array, 0) if is_shared else 0
+            rest.append([closed[warp, lane] for lane in range(32)])
             places = {(start + at) // WORD + k for at in offsets if at is not None for k in range(max(1, site["bytes"] // WORD))}
             found.append((epoch, number, "shared" if is_shared else array, f"shared {action}" if is_shared else action, warp, places, rest))
         made.append((launch, found))
     return made
 
 
-def held_after(launch, events, epoch):
-    """What shared memory holds of each array by copies alone, for kernels that bring everything there by cp.async."""
-    places = {}
-    for when, number, array, action, _, _, rest in events:
-        if action != "copy" or when > epoch:
-            continue
-        for lane, to in zip(rest[1], rest[2]):
-            if lane is not None:
-                for k in range(launch["sites"][number]["bytes"] // WORD):
-                    places[to // WORD + k] = array, lane // WORD + k
-    held = defaultdict(set)
-    for array, word in places.values():
-        held[array].add(word)
-    return held
+class Copies:
+    """What copies by cp.async bring to shared memory: `held` and `under_way`, {place: (array, word)}, as events pass."""
+
+    def __init__(self, sites):
+        self.sites, self.held, self.under_way, self.groups = sites, {}, {}, {}
+
+    def take(self, number, array, action, warp, rest):
+        if action == "copy":
+            for lane, (offset, to, group) in enumerate(zip(*rest[1:])):
+                for word in range(self.sites[number]["bytes"] // WORD) if offset is not None else ():
+                    self.held.pop(to // WORD + word, None)
+                    self.under_way[to // WORD + word] = array, offset // WORD + word
+                    self.groups[to // WORD + word] = warp, lane, group
+        elif action == "wait":
+            for place, (of, lane, group) in list(self.groups.items()):
+                if of == warp and rest[lane] is not None and group < rest[lane]:
+                    self.held[place] = self.under_way.pop(place)
+                    del self.groups[place]
+
+    def words(self, of):
+        found = defaultdict(set)
+        for array, word in of.values():
+            found[array].add(word)
+        return found
+
+
+NEXT = "document.getElementById('next').click(); return window.state()"  # by the pointer it is clicked in check_walk_controls()
 
 
 def compare_walk(browser, launch, events, by_copies):
-    """Goes through all steps of what is shown by the button Next; compares with the trace by epoch, sites, array, action and warp."""
+    """Goes through all steps of what is shown; compares with the trace by epoch, sites, array, action and warp."""
     browser.element("first").click()
-    shown, sites_of, before = defaultdict(set), {}, None
+    shown, before, seen, copies = defaultdict(set), None, set(), Copies(launch["sites"])
     barriers, waits, waited, landed = 0, defaultdict(int), defaultdict(set), {}
-    numbers_of = lambda warps: [warp for span in spans(warps) for warp in span]
+    numbers_of = lambda text: [number for span in spans(text) for number in span] if text else []
     state = browser.js("return window.state()")
+    compare_phases(browser, state)
     for at in range(state["steps"]):
-        if at:
-            browser.element("next").click()
-            state = browser.js("return window.state()")
+        state = browser.js(NEXT) if at else state
         what = f"{state['step']}, launch {state['launch']}, step {at + 1}"
         same(f"{what}: its number", state["at"], at)
-        numbers = tuple(k for k, site in enumerate(launch["sites"]) if [site["file"], site["line"], site["kind"], site["space"]] in state["sites"])
-        same(f"{what}: the lines that are marked", sorted(set(state["marked"])), sorted({site[1] for site in state["sites"] if site[1]}))
-        for array, action, warps, words in state["touches"]:
+        numbers = tuple(k for k, site in enumerate(launch["sites"]) if [*(site[name] for name in ("file", "line", "kind", "space")), site.get("caller", "")] in state["sites"])
+        called = {int(site[4].rpartition(":")[2]) for site in state["sites"] if site[4]}
+        same(f"{what}: the lines that are marked", sorted(set(state["marked"])), sorted({site[1] for site in state["sites"] if site[1]} | called))
+        under_way = {array: set(numbers_of(words)) for array, words in state["underWay"].items()}
+        for array, action, warps, text in state["touches"]:
+            words = numbers_of(text)
             if ACTIONS[action] not in ("use", "multiply"):
                 for warp in numbers_of(warps):
                     epoch = (barriers, waits[warp]) if launch["has_phases"] else state["epoch"]
                     shown[epoch, array or "shared", ACTIONS[action], warp].update(words)
             cells = state["cells"][array or "shared"]
-            if any(cells[word] < 4 for word in words):
+            if any(cells[word] < "5" for word in words):
                 wrong(f"{what}: words that it touches are not drawn as touched")
-        sites_of[at] = numbers
+            if ACTIONS[action] == "bulk load" and not under_way[array].issuperset(words):
+                wrong(f"{what}: a copy by the TMA is not drawn as under way")
+        for array, words in under_way.items():
+            if any(state["cells"][array][word] not in "356" for word in words):
+                wrong(f"{what}: words of {array} that are under way are drawn otherwise")
         for kind, space, thing, phase, warps, _ in state["sync"]:
-            if kind == "wait":
+            if kind == "wait" and space != "copies":
                 waited[space, thing, phase].update(numbers_of(warps))
                 for warp in numbers_of(warps):
                     waits[warp] += 1
             if kind == "phase" and space == "mbarrier":
-                landed[thing, phase] = {name: sorted(words) for name, words in state["came"]}
-                for name, words in state["came"]:
-                    if not set(words) <= set(state["held"][name]):
+                landed[thing, phase] = {name: numbers_of(words) for name, words in state["came"]}
+                for name, words in landed[thing, phase].items():
+                    if not set(words) <= set(numbers_of(state["held"][name])) or under_way[name] & set(words):
                         wrong(f"{what}: what has arrived is not drawn in shared memory")
-        if any(space == "block" for _, _, _, space in state["sites"]):
+        if any(space == "block" for _, _, _, space, _ in state["sites"]):
             barriers += 1
             waits.clear()
+        if by_copies and (state["epoch"], numbers) not in seen:  # a loop in several steps: its events are taken with the first
+            seen.add((state["epoch"], numbers))
+            for epoch, number, array, action, warp, _, rest in events:
+                if epoch == state["epoch"] and number in numbers:
+                    copies.take(number, array, action, warp, rest)
+            same(f"{what}: what is under way", {array: words for array, words in under_way.items() if words}, copies.words(copies.under_way))
         if by_copies and before is not None and state["epoch"] != before["epoch"]:
-            for array, words in held_after(launch, events, before["epoch"]).items():
-                same(f"{what}: what shared memory held of {array} before", before["held"][array], sorted(words))
+            for array, words in copies.words(copies.held).items():
+                same(f"{what}: what shared memory holds of {array}", set(numbers_of(state["held"][array])), words)
         before = state
     same(f"{state['step']}: who waits for what", waited, launch["waits"])
     same(f"{state['step']}: what lands with which phase", landed, launch["lands"])
     expected = defaultdict(set)
     for epoch, number, array, action, warp, words, _ in events:
-        expected[epoch, array, action, warp] |= words
+        if array:
+            expected[epoch, array, action, warp] |= words
     for key in sorted(shown.keys() | expected.keys()):
         if shown[key] != expected[key]:
             odd = sorted(shown[key] ^ expected[key])
             wrong(f"{state['step']}: behind barrier {key[0]}, {key[2]} of {key[1]} by warp {key[3]}: words {odd[:8]} differ from the trace")
+
+
+def compare_phases(browser, state):
+    """The time line: each step is in one phase of each of its warps' rows, which does what the step does, at the step's place."""
+    steps = browser.js("return launch.steps.map(({ warps, touches, sync }) => [warps, sync.length, touches.map(([array, action]) => [launch.arrays[array][0], action])])")
+    drawn = browser.js("return [...document.querySelectorAll('#rows .track')].map((row) => [row.firstChild.textContent, [...row.querySelectorAll('.span:not(.now)')].map((each) => "
+                       "[each.classList[1], each.title, parseFloat(each.style.left), parseFloat(each.style.width)])])")
+    same(f"{state['step']}: rows of the time line", [name for name, _ in drawn], state["names"])
+    for k, (warps, synced, touches) in enumerate(steps):
+        covers = [(row, *phase[:2]) for row, (_, phases) in enumerate(drawn) for phase in phases if phase[2] - 1e-3 < 100 * k / len(steps) < phase[2] + phase[3] - 1e-3]
+        rows = {row for row, name in enumerate(state["names"]) if not warps or {n for span in spans(name.split()[1]) for n in span} & {n for span in spans(warps) for n in span}}
+        same(f"{state['step']}, step {k + 1}: rows in which it is", [row for row, *_ in covers], sorted(rows))
+        arrays = lambda *actions: {name for name, action in touches if ACTIONS[action] in actions and name}
+        does = [("compute", arrays("use", "multiply")), ("store", arrays("store", "add")), ("copy", arrays("copy", "bulk load"))]
+        what, of = next(((what, of) for what, of in does if of), (None, set())) if warps else ("phase" if synced else "barrier", set())
+        for _, kind, title in covers:
+            if what not in (None, kind) or not of <= set(re.findall(r"\w+", title)):
+                wrong(f"{state['step']}, step {k + 1}: the time line says {title}, it is {what} of {sorted(of)}")
 
 
 def check_walk(browser, programs, step):
@@ -349,7 +416,7 @@ def check_walk(browser, programs, step):
         for number, (launch, events) in enumerate(launches):
             browser.choose("launch", str(number))
             same("the launch", browser.js("return window.state().launch"), number)
-            compare_walk(browser, launch, events, step.startswith("06") and step >= "06b")
+            compare_walk(browser, launch, events, step in ("06_vectorized", "10_tensor_core_fwd"))
     check_walk_controls(browser, step, masks[-1], Keys)
     browser.noise(step)
 

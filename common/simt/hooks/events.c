@@ -25,9 +25,9 @@ void event_block_ended(struct worker *worker) {
 }
 
 /* `warp` -1: a barrier. */
-static void count(struct worker *worker, int warp, const struct place *place) {
-    if (worker->meter.counted) meter_event(worker, warp, place);
-    if (worker->meter.watched) trace_event(worker, warp, place);
+static void count(struct worker *worker, int warp, const struct thread *thread) {
+    if (worker->meter.counted) meter_event(worker, warp, &thread->place);
+    if (worker->meter.watched) trace_event(worker, warp, thread);
 }
 
 void event_barrier(struct worker *worker, const struct thread *last) {
@@ -35,7 +35,7 @@ void event_barrier(struct worker *worker, const struct thread *last) {
     if (worker->async.on) async_meet_all(worker);
     if (!worker->meter.on) return;
     meter_block(worker);
-    count(worker, -1, &last->place);
+    count(worker, -1, last);
 }
 
 void event_phase_ended(struct worker *worker, const struct thread *last, const char *space, unsigned object, unsigned phase,
@@ -65,7 +65,7 @@ void event_lanes_met(struct worker *worker, struct thread *first_lane, unsigned 
     if (orders && worker->async.on) async_meet(worker, first_lane, lanes);
     if (!worker->meter.on) return;
     meter_lanes(worker, first_lane, lanes);
-    for (; times > 0; times--) count(worker, (int)(first_lane->linear / WARP_SIZE), &first_lane[__builtin_ctz(lanes)].place);
+    for (; times > 0; times--) count(worker, (int)(first_lane->linear / WARP_SIZE), &first_lane[__builtin_ctz(lanes)]);
 }
 
 void event_copy_issued(struct worker *worker, const void *from, void *to, size_t bytes, size_t zero_bytes, const void *pc) {
@@ -81,6 +81,14 @@ void event_copy_issued(struct worker *worker, const void *from, void *to, size_t
     /* The copy has been counted, where it reads. */
     simt_check_uncounted(to, bytes, ACCESS_WRITE, false, pc);
     shadow_pending(worker, offset, bytes, true);
+}
+
+void event_copies_committed(const void *pc) {
+    if (simt_worker->meter.watched) meter_access(0, 0, COPIES_COMMIT, SPACE_GLOBAL, pc);
+}
+
+void event_copies_waited(unsigned groups, const void *pc) {
+    if (simt_worker->meter.watched) meter_access(groups, 0, COPIES_WAIT, SPACE_GLOBAL, pc);
 }
 
 void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses) {

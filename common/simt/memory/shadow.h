@@ -4,8 +4,19 @@
 
 #include "stamp.h"
 
-/* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. ACCESS_LDMATRIX: a lane's row of it. */
-enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_COPY, ACCESS_LDMATRIX, ACCESS_KINDS };
+/* ACCESS_COPY: the reading side of an asynchronous copy to shared memory. ACCESS_LDMATRIX: a lane's row of it. COPIES_*: no access,
+ * not counted, but a trace has it in order: a lane closes a group of its copies by cp.async, or has waited until at most so many
+ * groups (in place of the address) are under way. */
+enum access_kind {
+    ACCESS_READ,
+    ACCESS_WRITE,
+    ACCESS_ATOMIC,
+    ACCESS_COPY,
+    ACCESS_LDMATRIX,
+    ACCESS_KINDS,
+    COPIES_COMMIT = ACCESS_KINDS,
+    COPIES_WAIT
+};
 static inline bool only_reads(enum access_kind kind) { return kind != ACCESS_WRITE && kind != ACCESS_ATOMIC; }
 
 /* A plain read that adds nothing to what the word's cell already says, and cannot race: nobody has written the word in

@@ -197,7 +197,7 @@ static void note_local(struct site *site, const struct thread *first_lane, const
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                    unsigned lanes, unsigned live, const struct access *access) {
     if (worker->meter.watched) meter_watch_request(worker, warp, addresses, destinations, lanes, access);
-    if (!worker->meter.counted) return;
+    if (!worker->meter.counted || access->kind >= ACCESS_KINDS) return;
     const void *pc = absolute_pc(access->pc);
     struct site *site = find_place(worker->meter.counts->sites, pc, access->kind, access->space);
     site->pc = pc;

@@ -29,7 +29,7 @@ void meter_access(uintptr_t address, size_t bytes, enum access_kind kind, enum m
     const void *furthest = (const void *)labs(simt_furthest);
     uint32_t via = furthest > pc ? relative_pc(furthest) : 0;
     simt_furthest = 0;
-    simt_self->accesses += space != SPACE_LOCAL && kind != ACCESS_COPY;
+    simt_self->accesses += space != SPACE_LOCAL && kind != ACCESS_COPY && kind < ACCESS_KINDS;
     log->entries[(log->start + log->length++) % LOG_SIZE] =
         (struct access){address, relative_pc(pc), via, 0, (uint16_t)bytes, (uint8_t)kind, (uint8_t)space};
 }

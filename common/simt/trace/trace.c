@@ -8,10 +8,13 @@
  *                    "sites": [{"file": "...", "line": n, "space": "global", "kind": "load", "bytes": 4}, ...],
  *                    "blocks": [{"index": [x,y,z], "events": [...]}, ...]}, ...]}
  *
- * A site is one access in the code, in the order of first use; an array is what an event names by its number. An event is
+ * A site is one access in the code, in the order of first use; of one in a header also the kernel's line that calls it, "caller":
+ * "file:line". An array is what an event names by its number. An event is
  *     [site, warp, epoch, array, offsets]           a request: bytes from the array's start, one per lane; null: lane off;
  *                                                   one number: all 32 lanes at one address
  *     [site, warp, epoch, array, offsets, to]       a cp.async: `to` is where in shared memory each lane's bytes go
+ *     [site, warp, epoch, -1, groups]               space "copies": lanes close a group of their copies by cp.async, "commit", or
+ *                                                   have waited until at most so many groups are under way, "wait"
  *     [site, warp, epoch]                           a warp collective (space "warp"), or a barrier (space "block", warp -1)
  *     [site, warp, epoch, array, moves, barrier, lane]  space "bulk": a thread's copy by the TMA, "bulk load", "bulk store" or "bulk
  *                                                   add"; moves: [place in shared memory, bytes, offset in the array, ...],
@@ -36,7 +39,7 @@
 enum { MAX_TRACED = 64, MAX_SITES = 4096, MAX_NAMES = 256 };
 
 struct traced_site {
-    const void *pc; /* NULL: a barrier or collective, whose place is known */
+    const void *pc; /* of a barrier or collective, whose place is known, only where a header has it */
     const char *what, *file, *space;
     int line;
     unsigned bytes;
@@ -155,12 +158,14 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
                           unsigned lanes, const struct access *access) {
     if (access->space == SPACE_LOCAL) return;
     struct traced_block *block = block_of(worker);
-    uintptr_t start, to[WARP_SIZE];
+    uintptr_t start = 0, to[WARP_SIZE];
+    bool of_copies = access->kind >= ACCESS_KINDS; /* their groups, no address */
+    const char *what = !of_copies ? kind_names[access->kind] : access->kind == COPIES_WAIT ? "wait" : "commit";
     pthread_mutex_lock(&trace.lock);
     begin_event(block, (int)warp,
-                (struct traced_site){absolute_pc(access->pc), kind_names[access->kind], NULL, space_names[access->space], 0,
+                (struct traced_site){absolute_pc(access->pc), what, NULL, of_copies ? "copies" : space_names[access->space], 0,
                                      access->bytes});
-    fprintf(block->stream, ",%d", find_array(worker, addresses[__builtin_ctz(lanes)], &start));
+    fprintf(block->stream, ",%d", of_copies ? -1 : find_array(worker, addresses[__builtin_ctz(lanes)], &start));
     note_shared(worker);
     pthread_mutex_unlock(&trace.lock);
     write_lanes(block->stream, lanes, addresses, start);
@@ -171,10 +176,14 @@ static void watch_request(struct worker *worker, unsigned warp, const uintptr_t 
     fputc(']', block->stream);
 }
 
-void trace_event(struct worker *worker, int warp, const struct place *place) {
+void trace_event(struct worker *worker, int warp, const struct thread *thread) {
     struct traced_block *block = block_of(worker);
+    const struct place *place = &thread->place;
+    const char *end = strrchr(place->file, '.'), *space = warp < 0 ? "block" : "warp";
+    const void *pc =
+        end != NULL && strcmp(end, ".cu") == 0 ? NULL : thread->last_pc; /* of the call, where that can be another line */
     pthread_mutex_lock(&trace.lock);
-    begin_event(block, warp, (struct traced_site){NULL, place->what, place->file, warp < 0 ? "block" : "warp", place->line, 0});
+    begin_event(block, warp, (struct traced_site){pc, place->what, place->file, space, place->line, 0});
     pthread_mutex_unlock(&trace.lock);
     fputc(']', block->stream);
     if (warp < 0) block->epoch++;
@@ -255,17 +264,20 @@ static cJSON *json_of_shared(const struct static_array *array) {
 }
 
 static cJSON *json_of_site(const struct traced_site *site) {
-    char *(*line_of)(const void *) = site->bytes > 0 ? source_line_alone : source_line_of_kernel;
-    char *place = site->pc != NULL ? line_of(site->pc) : NULL, *colon = place != NULL ? strrchr(place, ':') : NULL;
-    int line = place == NULL ? site->line : colon != NULL ? atoi(colon + 1) : 0;
+    char *kernel = site->pc != NULL ? source_line_of_kernel(site->pc) : NULL, *own = NULL;
+    if (site->pc != NULL) own = site->bytes > 0 || site->file != NULL ? source_line_alone(site->pc) : strdup(kernel);
+    char *colon = own != NULL ? strrchr(own, ':') : NULL;
+    int line = colon != NULL ? atoi(colon + 1) : 0;
+    bool is_called = own != NULL && strcmp(own, kernel) != 0 && source_line_is_known(kernel);
     if (colon != NULL) *colon = '\0';
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "file", place == NULL ? site->file : place);
-    cJSON_AddNumberToObject(json, "line", line);
+    cJSON_AddStringToObject(json, "file", site->file != NULL ? site->file : own);
+    cJSON_AddNumberToObject(json, "line", site->file != NULL ? site->line : line);
     cJSON_AddStringToObject(json, "space", site->space);
     cJSON_AddStringToObject(json, "kind", site->what);
     cJSON_AddNumberToObject(json, "bytes", site->bytes);
-    free(place);
+    if (is_called && (site->file == NULL || line == site->line)) cJSON_AddStringToObject(json, "caller", kernel);
+    free(own), free(kernel);
     return json;
 }
 

@@ -13,7 +13,8 @@ struct sync {
     const void *pc;
 };
 
-void trace_event(struct worker *worker, int warp, const struct place *place); /* of a watched block; warp -1: a barrier */
+void trace_event(struct worker *worker, int warp,
+                 const struct thread *thread); /* at its place, of a watched block; warp -1: a barrier */
 void trace_sync(struct worker *worker, const struct thread *thread, struct sync sync); /* no thread: a phase is over */
 /* Bytes that take part, before the copy or the product that moves them; `base`: of the array in global memory, or 0. */
 void trace_unit(struct worker *worker, uint32_t shared, uintptr_t global, uint64_t inside);
