@@ -96,6 +96,26 @@ template <bool CORRECT> __global__ void mbarrier_write_before_wait(const int *in
 FAULT(mbarrier_write_before_wait, cudaErrorLaunchFailure, "race on tile[", FIRST(T, 2 * in[T - 1 - i]),
       mbarrier_write_before_wait<CORRECT><<<1, T>>>(in, out))
 
+/* Who waits for `all` learns what was before the arrivals there, not what came after. */
+template <bool CORRECT> __global__ void mbarrier_read_after_arrival(const int *in, int *out) {
+    __shared__ block_barrier all, read;
+    __shared__ int tile[T];
+    int t = (int)threadIdx.x;
+    if (t == 0) init(&all, T), init(&read, T);
+    tile[t] = in[t];
+    __syncthreads();
+    auto arrived = all.arrive();
+    int value = tile[T - 1 - t]; // here
+    auto done = read.arrive();
+    all.wait(std::move(arrived));
+    if (CORRECT) read.wait(std::move(done));
+    tile[t] = 2 * value; // here
+    __syncthreads();
+    out[t] = tile[t];
+}
+FAULT(mbarrier_read_after_arrival, cudaErrorLaunchFailure, "race on tile[", FIRST(T, 2 * in[T - 1 - i]),
+      mbarrier_read_after_arrival<CORRECT><<<1, T>>>(in, out))
+
 template <bool CORRECT> __global__ void mbarrier_copy_not_awaited(const int *in, int *out) {
     __shared__ block_barrier all;
     __shared__ int tile[T];

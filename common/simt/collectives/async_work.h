@@ -1,4 +1,4 @@
-/* What Hopper's instructions of a block have under way. Between the files tensor_copy, tile, transaction and bulk, each of
+/* What Hopper's instructions of a block have under way. Between the files tensor_copy, tile, mbarrier, transaction and bulk, each of
  * which calls those before it; wgmma and named_barrier call none of them but tile. */
 #ifndef SIMT_ASYNC_WORK_H
 #define SIMT_ASYNC_WORK_H
@@ -42,7 +42,7 @@ struct unit {
     const void *pc;
 };
 
-/* An mbarrier that PTX has initialised. */
+/* An mbarrier that PTX has initialised; of cuda::barrier's the rows only. */
 struct transaction {
     size_t offset; /* in shared memory */
     bool fenced;
@@ -111,9 +111,16 @@ void tile_written(const struct tensor_copy *copy);
 bool tile_has_rows(const uint32_t *row, uint32_t address, unsigned swizzle);
 void tile_judge(const uint32_t *row, const struct unit *unit, uint32_t origin, uint32_t along, uint32_t down);
 
+/* ---- mbarrier.c ---- */
+static inline int transaction_number(const struct transaction *barrier) {
+    return (int)(barrier - simt_worker->async.work->transactions);
+}
+struct transaction *transaction_find(size_t offset);   /* or NULL */
+struct transaction *transaction_enlist(size_t offset); /* or NULL: the table is full */
+void transaction_over(struct transaction *barrier); /* a phase: those who wait for it may learn what those know who arrived */
+
 /* ---- transaction.c ---- */
 struct transaction *transaction_of(size_t address, const char *what, const void *pc);
-int transaction_number(const struct transaction *barrier);
 void transaction_arrive(size_t address, unsigned count, unsigned bytes, const char *what, const char *file, int line,
                         const void *pc);
 /* A load has come to be under way, or early, to its end. */

@@ -2,12 +2,12 @@
  * (PTX ISA, section "mbarrier"). A phase ends when the expected number of arrivals is complete, and with it the asynchronous
  * copies that were bound to it.
  *
- * The end of a phase counts as a barrier of the whole block for shadow.c, also where fewer threads take part: it never
- * accuses a thread that has waited, and misses races of those that took no part in the phase.
+ * Who waits for a phase learns what those did before they arrived, and no more (async_shadow.h). Of barriers beyond
+ * MOST_TRANSACTIONS the end of a phase counts as a barrier of the whole block, which misses races and accuses nobody.
  */
 #include "mbarrier.h"
 
-#include "async_shadow.h"
+#include "async_work.h"
 #include "device_memory.h"
 #include "events.h"
 #include "hooks.h"
@@ -35,14 +35,46 @@ void mbarrier_init(void *address, unsigned expected, const void *pc) {
     *barrier = (struct mbarrier){.expected = expected, .pending = expected};
 }
 
-void simt_mbarrier_init(void *address, unsigned expected) { mbarrier_init(address, expected, __builtin_return_address(0)); }
+/* ---- what who waits learns ------------------------------------------------------------------------------------------------ */
+
+struct transaction *transaction_find(size_t offset) {
+    struct async_work *work = async_work_of(simt_worker);
+    for (unsigned i = 0; i < work->transaction_count; i++)
+        if (work->transactions[i].offset == offset) return &work->transactions[i];
+    return NULL;
+}
+
+struct transaction *transaction_enlist(size_t offset) {
+    struct async_work *work = async_work_of(simt_worker);
+    struct transaction *barrier = transaction_find(offset);
+    if (barrier != NULL || work->transaction_count == MOST_TRANSACTIONS) return barrier;
+    barrier = &work->transactions[work->transaction_count++];
+    barrier->phases = 0;
+    barrier->offset = offset;
+    memset(barrier->arriving, 0, 2 * work->width * sizeof *barrier->arriving);
+    return barrier;
+}
+
+void transaction_over(struct transaction *barrier) {
+    for (unsigned i = 0; i < simt_worker->async.work->width; i++)
+        if (barrier->arriving[i] > barrier->over[i]) barrier->over[i] = barrier->arriving[i];
+    unsigned column = phase_column(simt_worker->async.shadow, (unsigned)transaction_number(barrier));
+    barrier->over[column] = ++barrier->phases;
+}
+
+/* ---- cuda::barrier --------------------------------------------------------------------------------------------------------- */
 
 static unsigned place_of(const struct mbarrier *barrier) { return (unsigned)shared_offset_of(simt_worker, (uintptr_t)barrier); }
 
-static void end_phase(struct mbarrier *barrier) {
-    async_copies_arrive(simt_worker, barrier, barrier->phase);
+void simt_mbarrier_init(void *address, unsigned expected) {
+    mbarrier_init(address, expected, __builtin_return_address(0));
+    transaction_enlist(place_of(address));
+}
+
+static void end_phase(struct mbarrier *barrier, struct transaction *order) {
+    if (order != NULL) transaction_over(order);
     event_phase_ended(simt_worker, simt_self, "mbarrier", place_of(barrier), barrier->phase, simt_self->last_pc);
-    if (simt_worker->async.on) async_meet_all(simt_worker);
+    if (order == NULL) async_meet_all(simt_worker);
     barrier->phase++;
     barrier->pending = barrier->expected;
 }
@@ -60,7 +92,11 @@ unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const cha
     event_sync("mbarrier", "arrive", place_of(barrier), phase, 0, pc);
     if (drop) barrier->expected--;
     barrier->pending -= count;
-    if (barrier->pending == 0) end_phase(barrier);
+    struct transaction *order = transaction_find(place_of(barrier));
+    if (barrier->pending == 0)
+        async_copies_arrive(simt_worker, barrier, phase); /* as this thread's writes, so before it arrives */
+    if (order != NULL) async_release(simt_worker, simt_self, order->arriving);
+    if (barrier->pending == 0) end_phase(barrier, order);
     return phase;
 }
 
@@ -79,14 +115,22 @@ static int phase_is_over(void *data) {
     return mbarrier_is_over(phase->barrier, phase->number);
 }
 
+static void learn(const struct mbarrier *barrier) {
+    const struct transaction *order = transaction_find(place_of(barrier));
+    if (order != NULL) async_acquire(simt_worker, simt_self, order->over);
+}
+
 int simt_mbarrier_test(void *address, unsigned phase) {
     struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, "try_wait()", __builtin_return_address(0)), phase};
     if (!phase_is_over(&of)) simt_give_way(); /* it will ask again */
-    return phase_is_over(&of);
+    if (!phase_is_over(&of)) return false;
+    learn(of.barrier);
+    return true;
 }
 
-unsigned simt_mbarrier_phase(void *address) {
-    return mbarrier_check(address, ACCESS_ATOMIC, "wait_parity()", __builtin_return_address(0))->phase;
+unsigned simt_mbarrier_phase(void *address, unsigned parity) {
+    unsigned phase = mbarrier_check(address, ACCESS_ATOMIC, "wait_parity()", __builtin_return_address(0))->phase;
+    return (phase & 1) == (parity & 1) ? phase : phase - 1;
 }
 
 void simt_mbarrier_wait(void *address, unsigned phase, const char *file, int line) {
@@ -95,4 +139,5 @@ void simt_mbarrier_wait(void *address, unsigned phase, const char *file, int lin
     struct phase of = {mbarrier_check(address, ACCESS_ATOMIC, over.name, pc), phase};
     event_sync("mbarrier", "wait", place_of(of.barrier), phase, 0, pc);
     simt_wait_until(&over, &of, file, line);
+    learn(of.barrier);
 }

@@ -18,16 +18,8 @@ static struct mbarrier *word_of(const struct transaction *barrier) {
     return (struct mbarrier *)(simt_worker->shared.start + barrier->offset);
 }
 
-int transaction_number(const struct transaction *barrier) { return (int)(barrier - simt_worker->async.work->transactions); }
-
-static struct transaction *find(struct async_work *work, size_t offset) {
-    for (unsigned i = 0; i < work->transaction_count; i++)
-        if (work->transactions[i].offset == offset) return &work->transactions[i];
-    return NULL;
-}
-
 struct transaction *transaction_of(size_t address, const char *what, const void *pc) {
-    struct transaction *barrier = find(async_work_of(simt_worker), address);
+    struct transaction *barrier = transaction_find(address);
     if (barrier == NULL) simt_fail(pc, cudaErrorLaunchFailure, "%s at a barrier that no thread has initialised", what);
     bool aged = barrier->init_age != simt_worker->async.shadow->ages;
     if (!aged && barrier->initialised_by != simt_self &&
@@ -43,15 +35,9 @@ void simt_transaction_init(size_t address, unsigned count) {
     struct async_work *work = async_work_of(simt_worker);
     const void *pc = __builtin_return_address(0);
     mbarrier_init(simt_shared_pointer(address), count, pc);
-    struct transaction *barrier = find(work, address);
-    if (barrier == NULL) {
-        if (work->transaction_count == MOST_TRANSACTIONS)
-            simt_fail(pc, cudaErrorNotSupported, "the simulated device has at most %d mbarriers in a block", MOST_TRANSACTIONS);
-        barrier = &work->transactions[work->transaction_count++];
-        barrier->phases = 0;
-        barrier->offset = address;
-        memset(barrier->arriving, 0, 2 * work->width * sizeof *barrier->arriving);
-    }
+    struct transaction *barrier = transaction_enlist(address);
+    if (barrier == NULL)
+        simt_fail(pc, cudaErrorNotSupported, "the simulated device has at most %d mbarriers in a block", MOST_TRANSACTIONS);
     for (unsigned i = 0; i < work->load_count; i++)
         if (work->loads[i].barrier == transaction_number(barrier))
             simt_fail(pc, cudaErrorLaunchFailure, "mbarrier.init of a barrier with whose phase the copy issued at %s will land",
@@ -85,11 +71,7 @@ void simt_fence_proxy(void) {
 
 static void end_phase(struct transaction *barrier) {
     struct mbarrier *word = word_of(barrier);
-    unsigned width = simt_worker->async.work->width;
-    for (unsigned i = 0; i < width; i++)
-        if (barrier->arriving[i] > barrier->over[i]) barrier->over[i] = barrier->arriving[i];
-    unsigned column = phase_column(simt_worker->async.shadow, (unsigned)transaction_number(barrier));
-    barrier->over[column] = ++barrier->phases;
+    transaction_over(barrier);
     event_phase_ended(simt_worker, barrier->last, "mbarrier", (unsigned)barrier->offset,
                       barrier->phases - 1 - barrier->first_phase, barrier->last_pc);
     word->phase++;

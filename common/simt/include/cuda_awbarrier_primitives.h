@@ -20,8 +20,7 @@ static inline bool __mbarrier_test_wait(__mbarrier_t *barrier, __mbarrier_token_
 }
 /* Is the phase whose number is odd (parity true) or even over? */
 static inline bool __mbarrier_test_wait_parity(__mbarrier_t *barrier, bool parity) {
-    unsigned phase = simt_mbarrier_phase(barrier);
-    return (phase & 1) != (unsigned)parity || simt_mbarrier_test(barrier, phase) != 0;
+    return simt_mbarrier_test(barrier, simt_mbarrier_phase(barrier, parity)) != 0;
 }
 static inline uint32_t __mbarrier_maximum_count() { return (1 << 20) - 1; }
 

@@ -194,7 +194,7 @@ void simt_mbarrier_init(void *barrier, unsigned expected);
 unsigned simt_mbarrier_arrive(void *barrier, unsigned count, int drop, const char *what, const char *file, int line);
 void simt_mbarrier_wait(void *barrier, unsigned phase, const char *file, int line);
 int simt_mbarrier_test(void *barrier, unsigned phase);
-unsigned simt_mbarrier_phase(void *barrier); /* the one that is not over */
+unsigned simt_mbarrier_phase(void *barrier, unsigned parity); /* the one that is not over, or the one before */
 void simt_async_bind(void *barrier);
 
 #ifdef __cplusplus

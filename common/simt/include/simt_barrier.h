@@ -37,12 +37,10 @@ template <thread_scope SCOPE, typename Completion = void> class barrier {
     bool try_wait(arrival_token phase) const { return simt_mbarrier_test((void *)this, phase) != 0; }
     /* Until the phase whose number is odd (parity true) or even is over. */
     void wait_parity(bool parity, SIMT_HERE) const {
-        unsigned phase = simt_mbarrier_phase((void *)this);
-        if ((phase & 1) == (unsigned)parity) simt_mbarrier_wait((void *)this, phase, file, line);
+        simt_mbarrier_wait((void *)this, simt_mbarrier_phase((void *)this, parity), file, line);
     }
     bool try_wait_parity(bool parity) const {
-        unsigned phase = simt_mbarrier_phase((void *)this);
-        return (phase & 1) != (unsigned)parity || simt_mbarrier_test((void *)this, phase) != 0;
+        return simt_mbarrier_test((void *)this, simt_mbarrier_phase((void *)this, parity)) != 0;
     }
     void arrive_and_wait(SIMT_HERE) {
         simt_mbarrier_wait(this, simt_mbarrier_arrive(this, 1, 0, "barrier::arrive_and_wait()", file, line), file, line);
