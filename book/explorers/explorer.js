@@ -31,7 +31,7 @@ if (framed) {
 } else document.body.prepend(element("a", { href: "../index.html", className: "home" }, "Back to the book"));
 
 // The state lives in the address, behind its #: name=value&name=value. A browser refuses many changes in a short time: the last counts.
-const readAddress = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+const readAddress = (url = location.href) => Object.fromEntries(new URLSearchParams(new URL(url).hash.slice(1)));
 let waiting = null;
 const writeAddress = (state) => {
     clearTimeout(waiting);

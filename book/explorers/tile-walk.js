@@ -307,8 +307,8 @@ addEventListener("keydown", (event) => {
     moves[move]();
 });
 themed.push(() => launch && draw());
-addEventListener("hashchange", () => {
-    const state = { ...window.state(), ...readAddress() }, now = window.state();
+addEventListener("hashchange", ({ newURL }) => { // which the step before may have replaced
+    const state = { ...window.state(), ...readAddress(newURL) }, now = window.state();
     if (state.line || ["step", "mask", "launch", "warp", "at"].some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);
 });
 chooseRung(readAddress().step, readAddress());

@@ -63,6 +63,8 @@ return problems;
 """
 
 problems = []
+ROOT = Path(__file__).resolve().parent.parent.parent
+PART = (int(os.environ["TEST_PART"]), 3) if os.environ.get("TEST_PART") else (0, 1)  # in continuous integration a third of what is alike
 
 
 def wrong(text):
@@ -126,8 +128,8 @@ class Browser:
                     wrong(f"{where}: it asks for {address}")
 
     def address(self):
-        time.sleep(0.4)  # it is written when nothing has changed for a while
-        return self.driver.current_url
+        """It is written when nothing has changed for 100 ms; timers end in the order of their times."""
+        return self.driver.execute_async_script("setTimeout(() => arguments[0](location.href), 150)")
 
     def element(self, name):
         return self.driver.find_element("id", name)
@@ -138,7 +140,7 @@ class Browser:
         Select(self.element(name)).select_by_value(value)
 
 
-def check_look(browser, name, widths):
+def check_look(browser, name, widths=(360, 1280)):
     """A change of the width takes as long as all else: each page begins with the width of the page before."""
     for theme in ("light", "dark"):
         browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
@@ -167,17 +169,18 @@ def check_roles(browser, name):
 
 def check_pages(browser, pattern):
     widths = [1280, 360]
-    for path in sorted(browser.site.glob(pattern)):
-        name = path.relative_to(browser.site)
-        browser.driver.get(f"file://{path}")
+    paths = [path.relative_to(browser.site) for path in sorted(browser.site.glob(pattern))]
+    code = [path for path in paths if path.parts[0] == "code"]  # they are made alike
+    for name in [path for path in paths if path not in code] + code[PART[0] :: PART[1]]:
+        browser.driver.get(f"file://{browser.site}/{name}")
         check_look(browser, name, widths)
         widths.reverse()
-        if not str(name).startswith("code/"):
+        if name not in code:
             check_roles(browser, name)
         browser.noise(name)
 
 
-def check_page_controls(browser):
+def check_page(browser, _):
     """The theme, the list of pages on a phone, search, hover texts, folded answers, and a frame that hears of its page's theme."""
     browser.width(1280)
     browser.open("steps/06_vectorized/README.html")
@@ -193,6 +196,7 @@ def check_page_controls(browser):
     browser.driver.switch_to.frame(browser.driver.find_element("css selector", "iframe.explorer"))
     browser.until("the page's theme in its frame", "document.documentElement.dataset.theme === 'dark' && window.state().step === '06_vectorized'")
     browser.driver.switch_to.default_content()
+    check_lines(browser)
     term = browser.js("const a = document.querySelector('a.term'); return [a.textContent, a.title, a.getAttribute('href')]")
     if not term or len(term[1]) < 20 or "glossary.html#" not in term[2]:
         wrong(f"the first term has no hover text or link: {term}")
@@ -212,6 +216,30 @@ def check_page_controls(browser):
     browser.open("search.html?q=wavefront")
     browser.until("results of a search", "document.querySelectorAll('#search-results li a').length > 3")
     browser.noise("controls of pages")
+
+
+def check_lines(browser):
+    """Each quoted line that is a link: its frame shows the first step in which the line runs, and the page marks the lines of that step."""
+    from selenium.webdriver.common.keys import Keys
+
+    frame, links = browser.driver.find_element("css selector", "iframe[name=tile-walk]"), browser.driver.find_elements("css selector", ".walked")
+    if len(links) < 5:
+        wrong(f"only {len(links)} lines of chapter 06 lead to the walk")
+    for k, link in enumerate(links):
+        place, name, quoted = browser.js("const a = arguments[0]; return [a.dataset.line, a.ariaLabel, a.parentElement.textContent.split('\\n')[[...a.parentElement.childNodes].slice(0, "
+                                         "[...a.parentElement.childNodes].indexOf(a)).map((each) => each.textContent).join('').split('\\n').length - 1]]", link)
+        file, _, line = place.rpartition(":")
+        same(f"a quoted line, {name}", [quoted.strip(), name], [(ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].strip(), f"Watch line {line} run"])
+        browser.js("arguments[0].focus()", link)
+        link.send_keys(Keys.ENTER)
+        browser.until(f"the page marks {place}", f"[...document.querySelectorAll('.walked.now')].some((each) => each.dataset.line === '{place}')", 5)
+        browser.driver.switch_to.frame(frame)
+        at, first, shown = browser.js("return [window.state().at, launch.steps.findIndex((step) => placesOf(step).includes(arguments[0])), placesOf(launch.steps[at])]", place)
+        browser.driver.switch_to.default_content()
+        same(f"the first step of {place}", at, first)
+        marked = browser.js("return [...document.querySelectorAll('.walked')].filter((each) => each.classList.contains('now') !== arguments[0].includes(each.dataset.line)).length", shown)
+        same(f"lines that are wrongly marked at {place}", marked, 0)
+    same("the page has moved to the walk", browser.js("return Math.abs(arguments[0].getBoundingClientRect().top) < innerHeight", frame), True)
 
 
 # ---- the tile walk --------------------------------------------------------------------------------------------------------
@@ -408,6 +436,11 @@ def check_walk(browser, programs, step):
     browser.open(f"explorers/tile-walk.html#step={step}")
     browser.until("the walk", f"window.state().step === '{step}'")
     masks = browser.js("return [...document.querySelectorAll('#mask option')].map((option) => option.value)")
+    browser.choose("mask", masks[-1])
+    check_walk_controls(browser, step, masks[-1], Keys)  # first, since it takes less time
+    browser.choose("warp", "all")
+    if step in ONE_SCREEN:
+        check_screen(browser, step)
     for mask in masks:
         browser.choose("mask", mask)
         same("the mask", browser.js("return window.state().mask"), mask)
@@ -417,8 +450,23 @@ def check_walk(browser, programs, step):
             browser.choose("launch", str(number))
             same("the launch", browser.js("return window.state().launch"), number)
             compare_walk(browser, launch, events, step in ("06_vectorized", "10_tensor_core_fwd"))
-    check_walk_controls(browser, step, masks[-1], Keys)
     browser.noise(step)
+
+
+ONE_SCREEN = ("05_fa2_fwd", "06_vectorized", "10_tensor_core_fwd", "12_hopper_fwd")
+
+
+def check_screen(browser, step):
+    """At each step the controls, the figures and a marked source line are within a window of 1280 x 800."""
+    browser.width(1280, 800)
+    seen = browser.js("""return launch.steps.map((_, k) => {
+        go(k);
+        const box = (id) => byId(id).getBoundingClientRect(), mark = document.querySelector("#source mark").getBoundingClientRect();
+        return [Math.max(...["source", "shared", "figures", "rows", "at"].map((id) => box(id).bottom)), mark.top >= box("source").top && mark.bottom <= box("source").bottom];
+    });""")
+    same(f"{step}: steps of which a part is below the window", [k for k, (bottom, _) in enumerate(seen) if bottom > 800], [])
+    same(f"{step}: steps without a source line in sight", [k for k, (_, is_seen) in enumerate(seen) if not is_seen], [])
+    browser.width(1280)
 
 
 def check_walk_controls(browser, step, mask, keys):
@@ -445,7 +493,7 @@ def check_walk_controls(browser, step, mask, keys):
         browser.element("first").click()
     everybody = state()
     # A step in which warps do not all touch the same: one warp's part is less than all, and only this warp's.
-    number = next((k for k in range(last + 1) if go(browser, k) and len({t[2] for t in state()["touches"]}) > 1), 0)
+    number = max(0, browser.js("return launch.steps.findIndex(({ touches }) => new Set(touches.map(([, , warps]) => warps)).size > 1)"))
     everybody = go(browser, number) and state()
     one = str(spans(everybody["touches"][-1][2])[0][0])
     browser.choose("warp", one)
@@ -493,6 +541,12 @@ def check_warp_map(browser, programs):
         browser.choose("example", example)
         same(f"warp map: {example}", [state()["wavefronts"], len(state()["sectors"])], [wavefronts, sectors])
         same(f"warp map: rows of the table for {example}", browser.js("return document.querySelectorAll('#banks tbody tr').length"), wavefronts)
+    units = browser.js("return [...byId('banks').tHead.rows[0].cells].slice(1).flatMap((cell) => Array(cell.colSpan).fill(+cell.textContent))")
+    same("warp map: the 16-byte unit of each bank", units, [bank // 4 for bank in range(32)])
+    browser.choose("example", "16 bytes of each row, swizzled")
+    browser.element("lane5").click()
+    same("warp map: the units in which a lane is served", {units[bank] for bank in browser.js("return [...document.querySelectorAll('#banks .mine')].map((cell) => cell.cellIndex - 1)")},
+         {state()["addresses"][5] // 16 % 8})
     browser.choose("example", "16 bytes of each row, swizzled")
     browser.choose("swizzle", "1")
     same("warp map: without the swizzle", state()["wavefronts"], 32)
@@ -567,8 +621,6 @@ def check_example(browser, programs):
 
 # ---- the fragments --------------------------------------------------------------------------------------------------------
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-
 
 def holder(what, row, column, order):
     """Lane, register and half of an element, by the drawings of common/device/tensor.cuh and ptx.cuh."""
@@ -584,7 +636,7 @@ def holder(what, row, column, order):
 
 
 def check_holders(browser, programs):
-    """Each element of each operand, moved to: its lane, register and half; what its lane's cell says; and the table behind it."""
+    """Each element of each operand (a third of them in a part), moved to: its lane, register and half; what its lane's cell says; and the table behind it."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([f"{programs}/simt-nvcc", "-std=c++20", "-I", ROOT / "common/device", ROOT / "book/fragments.cu", "-o", f"{folder}/fragments"], check=True)
         again = json.loads(subprocess.run(f"{folder}/fragments", check=True, capture_output=True, text=True).stdout)
@@ -592,15 +644,15 @@ def check_holders(browser, programs):
     for what, order in [(name, order) for name in again for order in "kn"[: 1 + (len(name) > 1)]]:
         browser.choose("what", what)
         browser.js("const c = document.getElementById('order'); c.value = arguments[0]; c.dispatchEvent(new Event('change'))", order)
-        shown = browser.js("""return [...document.querySelectorAll('#elements button')].map((button) => {
+        shown = browser.js("""return [...document.querySelectorAll('#elements button')].filter((_, k) => k % arguments[1] === arguments[0]).map((button) => {
             button.focus();
             const { row, column, lane, register, half } = window.state();
             return [row, column, lane, register, half, +button.textContent, document.querySelector('#lanes [aria-pressed=true]').textContent,
                     document.querySelectorAll('#elements .mine').length];
-        });""")
+        });""", *PART)
         matrices = again[what]["rows"] // 8 if len(what) > 1 else 0
         shape = {0: (16, 16 if what == "A" else 8), 1: (8, 8), 2: (16, 8) if order == "k" else (8, 16), 4: (16, 16)}[matrices]
-        same(f"fragments, {what}: its elements", [at[:2] for at in shown], [[row, column] for row in range(shape[0]) for column in range(shape[1])])
+        same(f"fragments, {what}: its elements", [at[:2] for at in shown], [[row, column] for row in range(shape[0]) for column in range(shape[1])][PART[0] :: PART[1]])
         for row, column, *rest in shown:
             lane, register, half = holder(what, row, column, order)
             same(f"fragments, {what}, row {row}, column {column}: lane, register, half, the cells of element and lane, elements of the lane", rest,
@@ -652,8 +704,6 @@ def check_fragments(browser, programs):
     button = lambda name, text: browser.driver.find_element("xpath", f"//*[@id='{name}']//button[starts-with(@aria-label, '{text}')]")
     browser.open("explorers/fragments.html")
     browser.until("the fragments", "window.state().lane === 0")
-    check_holders(browser, programs)
-    check_places(browser, programs)
     # What each control of a tile does: byte of element (3, 10) of the piece, wavefronts.
     browser.open("explorers/fragments.html#what=ldmatrix.x4&row=3&column=10")
     for control, value, expected in (("swizzle", "xor", [3 * 128 + (20 ^ 48), 4]), ("swizzle", "128", [3 * 128 + (20 ^ 48), 4]), ("swizzle", "64", [3 * 128 + (20 ^ 48), 8]),
@@ -665,6 +715,8 @@ def check_fragments(browser, programs):
         rows = browser.js("return [...document.querySelectorAll('#table tbody tr')].map((row) => [+row.cells[1].textContent, +row.cells[3].textContent])")
         same("fragments: bytes in the table", [row[0] for row in rows], state("addresses")[0])
         same("fragments: wavefronts in the table", max(row[1] for row in rows), expected[1])
+        heads = browser.js("return [...document.querySelectorAll('#memory > i')].slice(1, 9).map((head) => head.textContent)")
+        same("fragments: the columns of shared memory", heads, [f"unit {k}\n{4 * k}-{4 * k + 3}" for k in range(8)])
         units = browser.js("return [...document.querySelectorAll('#memory button')].map((b) => b.ariaLabel.split(',')[0])")
         same("fragments: units of shared memory", sorted(units), sorted(f"byte {at}: lanes {lane}" for lane, at in enumerate(state("addresses")[0])))
     same("fragments: quadrants of an A, lane 8", state("addresses")[0][8], 13 * 128 + 32)
@@ -706,6 +758,8 @@ def check_fragments(browser, programs):
     browser.until("the address that is edited", "window.state().what === 'ldmatrix.x2' && window.state().lane === 17")
     browser.open("explorers/fragments.html#what=x&order=x&pitch=x&swizzle=x&top=-1&left=x&major=x&count=x&d=x&row=x&column=999")
     same("fragments: an address of nonsense", state("what", "order", "pitch", "top", "count", "row", "column"), ["A", "k", 16, 0, 8, 0, 15])
+    check_places(browser, programs)
+    check_holders(browser, programs)
     browser.noise("fragments")
 
 
@@ -768,11 +822,10 @@ def predicted(plot, step, dtype, pass_, B, H, N, d, causal, card):
 
 def check_ladder(browser, _):
     """Every choice of every list, what it shows beside the records."""
-    root = Path(__file__).resolve().parent.parent.parent
-    sys.path.insert(0, str(root / "plots"))
+    sys.path.insert(0, str(ROOT / "plots"))
     import plot
 
-    records = {source: [json.loads(line) for path in sorted((root / "plots/data" / source).glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
+    records = {source: [json.loads(line) for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
                for source in ("latency", "rungs", "peers")}
     state = lambda: browser.js("return window.state()")
     browser.open("explorers/ladder.html")
@@ -915,7 +968,7 @@ def check_pipeline(browser, programs):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
-    root, state = Path(__file__).resolve().parent.parent.parent, lambda: browser.js("return window.state()")
+    state = lambda: browser.js("return window.state()")
     browser.open("explorers/pipeline.html")
     browser.until("the pipeline", "window.state().end > 0")
     kernels = browser.js("return PIPELINE.kernels")
@@ -960,7 +1013,7 @@ def check_pipeline(browser, programs):
         for part in Path(programs).resolve().parent.iterdir():
             if part.name != "tests":
                 (Path(folder) / part.name).symlink_to(part)
-        said = subprocess.run([root / "tests/mutants/mutant.sh", "catch", "mutant_06_V_copied_before_the_barrier", folder], capture_output=True, text=True, env=environment).stdout
+        said = subprocess.run([ROOT / "tests/mutants/mutant.sh", "catch", "mutant_06_V_copied_before_the_barrier", folder], capture_output=True, text=True, env=environment).stdout
     shown = browser.js("return PIPELINE.faults.find((fault) => fault.kernel === '06_vectorized' && fault.kind === 'early').says")
     if not shown.startswith("simulated device: ") or shown not in said:
         wrong(f"the pipeline: the message of a fault is not the program's: {shown}, the program says {said}")
@@ -1101,14 +1154,6 @@ def check_questions(browser, _):
     """Every page's questions have marks; marks are kept, counted, taken back and cleared, each page's by themselves."""
     from selenium.webdriver.common.keys import Keys
 
-    root, pages = Path(__file__).resolve().parent.parent.parent, []
-    for path in [*root.glob("docs/**/*.md"), *root.glob("steps/*/README.md")]:
-        if count := asked(path.read_text(encoding="utf-8")):
-            pages.append(path.relative_to(root).with_suffix(".html"))
-            browser.open(pages[-1])
-            same(f"{pages[-1]}: questions with marks", browser.js("return document.querySelectorAll('li > .marks').length"), count)
-    if len(pages) < 20:
-        wrong(f"only {len(pages)} pages have questions")
     said = lambda: browser.js("return document.querySelector('.marks [role=status]').textContent")
     pressed = lambda: browser.js("return [...document.querySelectorAll('.marks [aria-pressed=true]')].map((button) => button.ariaLabel)")
     button = lambda words, number: browser.driver.find_element("css selector", f"[aria-label='{words}: question {number}']")
@@ -1143,7 +1188,20 @@ def check_questions(browser, _):
     browser.js("localStorage.clear(); Storage.prototype.setItem = () => { throw 'full'; }")
     button("I knew it", 1).click()
     same("questions: in a browser that keeps nothing", said(), "1 of 5 questions done: 1 known, 0 to look at again. This browser does not keep the marks.")
+    count_questions(browser)
     browser.noise("questions")
+
+
+def count_questions(browser):
+    pages = 0
+    for path in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("steps/*/README.md")]:
+        if count := asked(path.read_text(encoding="utf-8")):
+            pages += 1
+            page = path.relative_to(ROOT).with_suffix(".html")
+            browser.driver.get(f"file://{browser.site}/{page}")
+            same(f"{page}: questions with marks", browser.js("return document.querySelectorAll('li > .marks').length"), count)
+    if pages < 20:
+        wrong(f"only {pages} pages have questions")
 
 
 def go(browser, at):
@@ -1158,7 +1216,7 @@ def main():
     parser.add_argument("--pages", default="**/*.html")
     parser.add_argument("--walks", default="05_fa2_fwd,06_vectorized,09_fa2_bwd_warps,10_tensor_core_fwd,12a_wgmma,12c_pingpong,12x_cluster,"
                         "12_hopper_fwd,13a_products,13_hopper_bwd")
-    parser.add_argument("--others", default="warp-map,fragments,example,ladder,questions,pipeline,focus,keys,motion,paper")
+    parser.add_argument("--others", default="page,warp-map,fragments,example,ladder,questions,pipeline,focus,keys,motion,paper")
     arguments = parser.parse_args()
     missing = [path for path in ("/usr/bin/chromium", "/usr/bin/chromedriver", "/usr/bin/pdftotext") if not os.path.exists(path)]
     try:
@@ -1172,9 +1230,7 @@ def main():
     try:
         if arguments.pages:
             check_pages(browser, arguments.pages)
-        if arguments.pages == "**/*.html":
-            check_page_controls(browser)
-        for name, check in {"warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions, "pipeline": check_pipeline, "focus": check_focus,
+        for name, check in {"page": check_page, "warp-map": check_warp_map, "fragments": check_fragments, "example": check_example, "ladder": check_ladder, "questions": check_questions, "pipeline": check_pipeline, "focus": check_focus,
                             "keys": check_keys, "motion": check_motion, "paper": check_paper}.items():
             if name in arguments.others.split(","):
                 check(browser, arguments.programs)

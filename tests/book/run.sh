@@ -116,6 +116,19 @@ must_fail 'a message that no program gives' "is not the program's" explorers/dat
 must_fail 'an arrival that stays' 'moved by keys' explorers/pipeline.js 's/moved\[k\] = target.value/moved[k] = 0 * target.value/' "${other[@]}" pipeline
 must_fail 'a time line that loses its state' 'the state of its address' explorers/pipeline.js 's/, moved: moved.join\(\) \}\);/ });/' "${other[@]}" pipeline
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
+must_fail 'a call that is not marked' 'the lines that are marked' explorers/tile-walk.js 's/\[launch.sites\[site\]\[4\], /[/' "${walks[@]}"
+must_fail 'a source line out of sight' 'without a source line in sight' explorers/tile-walk.js 's/source.scrollTop = /source.lang = /' "${walks[@]}"
+must_fail 'a walk on two screens' 'below the window' explorers/explorer.css 's/(#source \{ max-height:) 9rem/\1 20rem/' "${walks[@]}"
+must_fail 'a copy that has arrived when it is issued' 'what is under way' explorers/tile-walk.js 's/\[COPY, BULK_LOAD\].includes/[BULK_LOAD].includes/' browser "$work/site" --others '' --pages '' --walks 06_vectorized
+must_fail 'a copy that never arrives' 'what is under way' explorers/tile-walk.js 's/underWay\[array\].delete\(word\);//' browser "$work/site" --others '' --pages '' --walks 06_vectorized
+must_fail 'a copy by the TMA that has arrived when it is issued' 'is not drawn as under way' explorers/tile-walk.js 's/\[COPY, BULK_LOAD\].includes/[COPY].includes/' "${hopper[@]}"
+must_fail 'a phase with another name' 'the time line says' explorers/tile-walk.js 's/return \["store", stores\]/return ["copy", stores]/' "${walks[@]}"
+must_fail 'a time line without barriers' 'rows in which it is' explorers/tile-walk.js 's/phases: \[\.\.\.phases, .*\] \};/phases };/' "${walks[@]}"
+must_fail 'a bank in a wrong unit' 'the 16-byte unit of each bank' explorers/warp-map.js 's/colSpan: 4/colSpan: 2/' "${other[@]}" warp-map
+must_fail 'a wrong unit of a column' 'the columns of shared memory' explorers/fragments.js 's/`unit \$\{k\}/`unit ${k + 1}/' "${other[@]}" fragments
+must_fail 'a link to another line' 'a quoted line' steps/06_vectorized/README.html '0,/data-line="[^"]*"/s//data-line="steps\/06_vectorized\/vectorized.cu:88"/' "${other[@]}" page
+must_fail 'a line without effect on the walk' 'the first step of' explorers/tile-walk.js 's/if \(first >= 0\) go\(first\);//' "${other[@]}" page
+must_fail 'a line that the page does not mark' 'the page marks' _static/site.js 's/classList.toggle\("now"/classList.toggle("then"/' "${other[@]}" page
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
 must_fail 'a state that the address loses' 'the state of its address' explorers/tile-walk.js 's/, warp, at \}\);/, warp });/' "${walks[@]}"
