@@ -485,7 +485,7 @@ def main():
         if page.name == "README.html" and page.parent.name in arguments.steps:
             text = bind(text, page.parent.name, data)
         page.write_text(LINE_NUMBER.sub(r'<a class="linenos" id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
-    shutil.copytree(HERE / "explorers", site / "explorers")
+    walk.install(site / "explorers")
     data.rename(site / "explorers/data")
     shutil.rmtree(out, ignore_errors=True)
     site.rename(out)

@@ -31,6 +31,15 @@ UNDER_WAY = "under way: "  # before the name of the array that is copied
 MOST_STEPS, MOST_SLICES, BANKS, AROUND = 160, 8, 32, 6
 MATRICES = {"Q": "rows", "O": "rows", "dO": "rows", "dQ": "rows", "K": "keys", "V": "keys", "dK": "keys", "dV": "keys"}
 
+HEAD = """<!DOCTYPE html>
+<html lang="en-GB">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="explorer.css">
+<script src="explorer.js"></script>
+"""
+
 
 def rectangles(words, columns):
     """A set of words as [rows, columns] with the same columns in each row, written as "0-3,8"."""
@@ -327,8 +336,15 @@ def shape_of(path):
     return {"seq": said["seq"], "seq_kv": said["seq_kv"], "dim": said["dim"], "bytes": 4 if said["dtype"] == "fp32" else 2}
 
 
-def main(folder, sources, *names):
+def install(folder):
+    """Writes the explorers to a folder; their pages have one head."""
     shutil.copytree(ROOT / "book/explorers", folder, dirs_exist_ok=True)
+    for page in (ROOT / "book/explorers").glob("*.html"):
+        (folder / page.name).write_text(HEAD + page.read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def main(folder, sources, *names):
+    install(folder)
     (folder / "data").mkdir(exist_ok=True)
     for name in names:
         found = read(folder / f"{name}.trace", shape_of(folder / f"{names[0]}.json"), sources)

@@ -28,7 +28,7 @@ if (framed) {
     document.documentElement.classList.add("frame");
     const tell = () => parent.postMessage({ height: document.documentElement.getBoundingClientRect().height + 8 }, "*");
     addEventListener("load", () => new ResizeObserver(tell).observe(document.body));
-} else document.body.prepend(element("a", { href: "../index.html", className: "home" }, "Back to the book"));
+} else addEventListener("DOMContentLoaded", () => document.body.prepend(element("a", { href: "../index.html", className: "home" }, "Back to the book")));
 
 // The state lives in the address, behind its #: name=value&name=value. A browser refuses many changes in a short time: the last counts.
 const readAddress = (url = location.href) => Object.fromEntries(new URLSearchParams(new URL(url).hash.slice(1)));

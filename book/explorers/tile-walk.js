@@ -47,28 +47,28 @@ function compute() {
     return { cells, holds, held, underWay };
 }
 
-function colours(hue, state) {
-    const dark = document.documentElement.dataset.theme === "dark";
-    const light = { [NEVER]: dark ? 22 : 82, [LATER]: dark ? 12 : 98, [BEFORE]: dark ? 32 : 88, [HELD]: dark ? 45 : 70, [NOW]: dark ? 65 : 40 }[state];
-    if (state === WRITTEN) return dark ? [255, 255, 255] : [0, 0, 0]; // the hue of no matrix
-    const strength = state === NEVER || state === LATER ? 0 : state === BEFORE ? 40 : 85, l = light / 100, a = (strength / 100) * Math.min(l, 1 - l);
-    const part = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
-    return [part(0), part(8), part(4)];
+// By state its saturation and its lightness, in the light theme and in the dark one. What is written has the hue of no matrix.
+const SHADES = { [NEVER]: [0, 82, 22], [LATER]: [0, 98, 12], [BEFORE]: [40, 88, 32], [HELD]: [85, 70, 45], [NOW]: [85, 40, 65], [WRITTEN]: [0, 0, 100] };
+function colour(hue, state) {
+    const [saturation, ...lightness] = SHADES[state];
+    return `hsl(${hue} ${saturation}% ${lightness[+(document.documentElement.dataset.theme === "dark")]}%)`;
 }
 const hueOf = (array) => array === COMPUTED ? 340 : HUES[launch.arrays[array][0]] ?? 60;
 
 // stateOf: of a cell's number, [hue, state]. What is under way is hatched.
 function paint(canvas, width, count, stateOf) {
     if (count === 0) return; // a kernel without shared memory
-    canvas.width = width;
-    canvas.height = Math.ceil(count / width);
-    const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer), known = new Map();
-    const colour = (hue, state) => known.get(8 * hue + state) ?? known.set(8 * hue + state, colours(hue, state).reduce((all, part, k) => all | part << 8 * k, 255 << 24)).get(8 * hue + state);
-    for (let k = 0; k < count; k++) {
+    Object.assign(canvas, { width, height: Math.ceil(count / width) });
+    const context = canvas.getContext("2d"), shadeOf = (k) => {
         const [hue, state] = stateOf(k);
-        pixels[k] = colour(hue, state !== UNDER_WAY ? state : (k + Math.floor(k / width)) % 4 < 2 ? HELD : LATER);
+        return 8 * hue + (state !== UNDER_WAY ? state : (k + Math.floor(k / width)) % 4 < 2 ? HELD : LATER);
+    };
+    for (let k = 0, end = 0; k < count; k = end) { // cells side by side of one colour
+        const shade = shadeOf(k);
+        for (end = k + 1; end < count && end % width && shadeOf(end) === shade;) end++;
+        context.fillStyle = colour(shade >> 3, shade & 7);
+        context.fillRect(k % width, Math.floor(k / width), end - k, 1);
     }
-    context.putImageData(image, 0, 0);
 }
 
 function draw() {
@@ -84,10 +84,10 @@ function draw() {
             paint(canvas, columns, rows * columns, (k) => [hueOf(array), cells[k]]);
             canvas.style.cssText = `width: ${columns === 1 ? 14 : 64 * large}px; height: ${Math.max(16, Math.min(128 * large, large * rows))}px`;
         }
-        figure.querySelector("i").style.background = `rgb(${array ? colours(hueOf(array), NOW) : [128, 128, 128]})`;
+        figure.querySelector("i").style.background = array ? colour(hueOf(array), NOW) : "grey";
     });
     const swatch = (hue, state, text) => element("span", {}, element("i", { className: "swatch", style: "background: " + (state === UNDER_WAY ?
-        `repeating-linear-gradient(45deg, rgb(${colours(hue, HELD)}) 0 2px, rgb(${colours(hue, LATER)}) 2px 4px)` : `rgb(${colours(hue, state)})`) }), text);
+        `repeating-linear-gradient(45deg, ${colour(hue, HELD)} 0 2px, ${colour(hue, LATER)} 2px 4px)` : colour(hue, state)) }), text);
     byId("key").replaceChildren("In shades of each matrix's colour, here of Q's: ", ...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) => swatch(210, +state, text)),
         swatch(340, HELD, "computed by the block, in shared memory"));
 }
