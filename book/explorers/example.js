@@ -1,5 +1,5 @@
 // Attention by hand: the example of docs/math, with the reader's own numbers, computed here in double precision as the book's
-// equations have it. window.EXAMPLE holds the book's inputs, from common/harness/inputs.c; window.state() says what is shown.
+// equations have it. window.EXAMPLE holds the book's inputs, from common/harness/inputs.c.
 "use strict";
 const N = 4, RANGE = [...Array(N).keys()], INPUTS = ["Q", "K", "V", "dO"];
 const PASSES = { forward: ["S", "P", "O", "L"], backward: ["P", "dP", "D", "dS", "dQ", "dK", "dV"] };
@@ -111,7 +111,6 @@ function set(state) {
     chooseShown();
     show();
 }
-window.state = () => ({ ...made, chosen, scale: +byId("scale").value, online: online(+byId("row").value, +byId("keys").value, byId("forget").checked) });
 
 byId("inputs").append(...INPUTS.map((name) => figure(name, N, (i, j) => element("input", { type: "number", step: "any", id: `${name}${i}${j}`, ariaLabel: `${name}, row ${i}, column ${j}`, oninput: show }))));
 byId("outputs").append(...OUTPUTS.map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>

@@ -49,3 +49,29 @@ const spans = (text) => text.split(",").map((part) => part.split("-").map(Number
 // [0, 1, 3] as "0-1,3".
 const runs = (numbers) => numbers.sort((a, b) => a - b).map((n, k) => numbers[k - 1] === n - 1 ? numbers[k + 1] === n + 1 ? "" : `-${n}` : `,${n}`).join("").slice(1);
 const options = (select, pairs) => select.replaceChildren(...pairs.map(([value, text]) => element("option", { value }, text)));
+
+// A grid of buttons: arrow keys move in it, and moving to one, by pointer or key, chooses it.
+// cells: [text, name, class] or null; heads: of the columns; sides: of the rows.
+function grid(id, heads, sides, cells, chosen, choose) {
+    const at = byId(id), columns = heads.length, shape = columns + cells.map((cell) => cell ? "x" : "-").join("");
+    if (!at.items) for (const kind of ["pointerenter", "focus"]) at.addEventListener(kind, ({ target }) => at.items.includes(target) && at.choose(at.items.indexOf(target)), true);
+    if (at.shape !== shape) {
+        at.items = cells.map((cell) => cell && element("button", { type: "button" }));
+        at.labels = ["", ...heads, ...sides].map(() => element("i", { ariaHidden: "true" }));
+        at.replaceChildren(...at.labels.slice(0, columns + 1), ...sides.flatMap((_, row) =>
+            [at.labels[columns + 1 + row], ...at.items.slice(row * columns, row * columns + columns).map((item) => item || element("i"))]));
+        at.style.gridTemplateColumns = `auto repeat(${columns}, minmax(0, 1fr))`;
+    }
+    at.onkeydown = (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
+        let k = at.items.indexOf(event.target) + step;
+        while (at.items[k] === null) k += step;
+        if (step) event.preventDefault();
+        if (at.items[k]) at.items[k].focus();
+    };
+    Object.assign(at, { shape, choose });
+    ["", ...heads, ...sides].forEach((text, k) => { at.labels[k].textContent = text; });
+    const reached = cells[chosen] ? chosen : cells.findIndex(Boolean); // by the tab key
+    cells.forEach((cell, k) => cell && Object.assign(at.items[k], { textContent: cell[0], ariaLabel: cell[1], className: cell[2] || "",
+        ariaPressed: String(k === chosen), tabIndex: k === reached ? 0 : -1 }));
+}

@@ -1,5 +1,4 @@
 // Fragments: data/fragments.js says which elements each lane holds (book/fragments.cu); places in memory are computed here.
-// window.state() says what is shown; place() and byteOf() are what the tests compare with the project's code.
 "use strict";
 const CONTROLS = ["what", "order", "pitch", "swizzle", "top", "left", "major", "count"], DEFAULTS = { what: "A", order: "k", pitch: 128, swizzle: "16",
     top: 0, left: 0, major: "K", count: 128, d: "4000004000000000", row: 0, column: 0 }; // d: a descriptor
@@ -25,31 +24,6 @@ function byteOf(i, k) { // of element (i, k), by the descriptor: i is a row of A
     return exchanged(start + (line >> 3) * stride + line % 8 * span + (transposed ? Math.floor(2 * i / span) * leading + 2 * i % span : 2 * k), span, bits(49, 3));
 }
 
-// ---- grids of buttons: arrow keys move in them, and moving to one, by pointer or key, chooses it ----
-// cells: [text, name, class] or null; heads: of the columns; sides: of the rows.
-function grid(id, heads, sides, cells, chosen, choose) {
-    const at = byId(id), columns = heads.length, shape = columns + cells.map((cell) => cell ? "x" : "-").join("");
-    if (!at.items) for (const kind of ["pointerenter", "focus"]) at.addEventListener(kind, ({ target }) => at.items.includes(target) && at.choose(at.items.indexOf(target)), true);
-    if (at.shape !== shape) {
-        at.items = cells.map((cell) => cell && element("button", { type: "button" }));
-        at.labels = ["", ...heads, ...sides].map(() => element("i", { ariaHidden: "true" }));
-        at.replaceChildren(...at.labels.slice(0, columns + 1), ...sides.flatMap((_, row) =>
-            [at.labels[columns + 1 + row], ...at.items.slice(row * columns, row * columns + columns).map((item) => item || element("i"))]));
-        at.style.gridTemplateColumns = `auto repeat(${columns}, minmax(0, 1fr))`;
-    }
-    at.onkeydown = (event) => {
-        const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
-        let k = at.items.indexOf(event.target) + step;
-        while (at.items[k] === null) k += step;
-        if (step) event.preventDefault();
-        if (at.items[k]) at.items[k].focus();
-    };
-    Object.assign(at, { shape, choose });
-    ["", ...heads, ...sides].forEach((text, k) => { at.labels[k].textContent = text; });
-    const reached = cells[chosen] ? chosen : cells.findIndex(Boolean); // by the tab key
-    cells.forEach((cell, k) => cell && Object.assign(at.items[k], { textContent: cell[0], ariaLabel: cell[1], className: cell[2] || "",
-        ariaPressed: String(k === chosen), tabIndex: k === reached ? 0 : -1 }));
-}
 const choose = (row, column) => { if (row !== set.row || column !== set.column) show({ ...set, row, column }); };
 // Lines of 128 bytes; units: {number of the unit: [row, column, text, name, class]}.
 function memory(units, chosen) {
@@ -164,7 +138,6 @@ function show(wanted) {
 }
 const pack = (values) => INPUTS.reduce((sum, [, first, count, , by], k) =>
     sum | BigInt(Math.max(0, Math.min(2 ** count - 1, Math.floor(values[k] / by) || 0))) << BigInt(first), 0n).toString(16);
-window.state = () => shown;
 options(byId("what"), [...Object.keys(FRAGMENTS).map((name) => [name, name.length > 1 ? name : `${name} of mma.sync.m16n8k16`]), ["wgmma", "wgmma: a matrix in shared memory"]]);
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 for (const id of CONTROLS) byId(id).addEventListener("change", (event) => show({ ...set, [id]: event.target.value }));

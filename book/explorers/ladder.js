@@ -1,5 +1,5 @@
 // The ladder: window.LADDER is a list of [source, card, pass, size, step, data type, ms, TFLOP/s, {peer: ratio}, [ms for the arithmetic,
-// ms for the bytes] or null], made of the records; window.state() says what is shown.
+// ms for the bytes] or null], made of the records.
 "use strict";
 const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bwd: "backward", det: "backward, deterministic", both: "both",
     latency: "each chapter by itself", rungs: "the rungs of the chapters", peers: "in turns with PyTorch" };
@@ -34,8 +34,5 @@ function show(wanted) {
     writeAddress(chosen());
 }
 const chosen = () => Object.fromEntries([...FILTERS, "metric"].map((id) => [id, byId(id).value]));
-window.state = () => ({ ...chosen(), rows: rows.map((row) => [row[4], row[5], valueOf(row, byId("metric").value), boundOf(row)]),
-    cells: [...byId("table").querySelectorAll("tbody tr")].map((tr) => [...tr.children].slice(4).map((cell) => cell.textContent)),
-    widths: [...document.querySelectorAll(".measure")].map((bar) => parseFloat(bar.style.width)) });
 for (const id of [...FILTERS, "metric"]) byId(id).addEventListener("change", () => show(chosen()));
 show({ ...PREFERRED, ...readAddress() });

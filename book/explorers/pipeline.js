@@ -1,6 +1,5 @@
 // Pipeline: when the copies, waits and products of a block happen. The order is the kernel's: window.PIPELINE has the turns of a block by
 // its trace, {turns: [[[array, tile], ...], ...], stages}, or what its {producer, consumer} does per tile. The times are the reader's.
-// window.state() says what is shown, for the tests.
 "use strict";
 const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consumers: 2 }, TURNS = 8, TILES = 5, LATEST = 60;
 const KINDS = { copy: "a copy is under way", use: "the warps read", product: "product", softmax: "softmax", wait: "waits for a copy or an empty stage", barrier: "waits at a barrier",
@@ -126,9 +125,6 @@ function choose(wanted, given = {}) {
     moved = range(kernel.turns ? TURNS : 2 * TILES).map((k) => +(given.moved || "").split(",")[k]);
     show();
 }
-window.state = () => ({ kernel: byId("kernel").value, ...set, moved, waits: shown.waits, end: shown.end, hazards: shown.hazards, items: shown.items, meets: byId("meets").textContent,
-    rows: byId("table").querySelectorAll("tbody tr").length });
-window.simulate = (wanted, given) => { choose(wanted, given); return window.state(); };
 
 options(byId("kernel"), Object.keys(PIPELINE.kernels).map((each) => [each, each]));
 byId("key").append(...Object.entries(KINDS).map(([kind, words]) => element("span", {}, element("i", { className: `swatch ${kind}` }), words)));

@@ -1,5 +1,5 @@
 // Tile walk: replays the steps that walk.py made of a trace. window.STEPS lists the kernel files, window.WALK is one file's data,
-// {page, rectangles, sources, masks: {none: {command, launches}, causal: ...}}; window.state() says what is shown, for the tests.
+// {page, rectangles, sources, masks: {none: {command, launches}, causal: ...}}.
 "use strict";
 const ACTIONS = ["load", "copy", "store", "add", "read from shared memory", "load", "store", "copy by the TMA", "multiply"];
 const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "store #", "add to #", "read # from shared memory", "", "", "copy # to shared memory (TMA)",
@@ -221,9 +221,10 @@ function show() {
         ...step.gone.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is overwritten", name(array), "", rows, cols]))]);
     draw();
     if (framed) parent.postMessage({ lines: placesOf(step) }, "*");
-    writeAddress({ step: byId("rung").value, mask: byId("mask").value, launch: byId("launch").value, warp, at });
+    writeAddress(chosen());
 }
 
+const chosen = () => ({ step: byId("rung").value, mask: byId("mask").value, launch: byId("launch").value, warp, at });
 function go(to) {
     at = Math.max(0, Math.min(launch.steps.length - 1, to));
     show();
@@ -283,15 +284,6 @@ function chooseRung(name, state = {}) {
     document.head.append(script);
 }
 
-window.state = () => ({ step: byId("rung").value, mask: byId("mask").value, launch: run.launches.indexOf(launch), warp, at, steps: launch.steps.length, playing: timer !== null,
-    epoch: launch.steps[at].epoch, sites: launch.steps[at].sites.map((site) => launch.sites[site]), said: byId("said").textContent, sync: launch.steps[at].sync,
-    came: launch.steps[at].came.map(([array, rectangles]) => [launch.arrays[array][0], runs([...words(rectangles, launch.arrays[array][2])])]),
-    touches: launch.steps[at].touches.filter(([, , warps]) => inWarp(warps)).map(([array, action, warps, rectangles]) =>
-        [launch.arrays[array][0], action, warps, runs([...words(rectangles, launch.arrays[array][2])])]),
-    cells: Object.fromEntries(launch.arrays.map(([name], array) => [name || "shared", shown.cells[array].join("")])),
-    ...Object.fromEntries(["held", "underWay"].map((what) => [what, Object.fromEntries(launch.arrays.slice(1).map(([name], k) => [name, runs([...shown[what][k + 1]])]))])), names: shownPhases.names,
-    marked: [...document.querySelectorAll("#source mark")].map((mark) => parseInt(mark.textContent, 10)) });
-
 options(byId("rung"), STEPS.map(([name, idea]) => [name, `${name}: ${idea}`]));
 byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
 byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value, 0));
@@ -308,7 +300,7 @@ addEventListener("keydown", (event) => {
 });
 themed.push(() => launch && draw());
 addEventListener("hashchange", ({ newURL }) => { // which the step before may have replaced
-    const state = { ...window.state(), ...readAddress(newURL) }, now = window.state();
-    if (state.line || ["step", "mask", "launch", "warp", "at"].some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);
+    const now = chosen(), state = { ...now, ...readAddress(newURL) };
+    if (state.line || Object.keys(now).some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);
 });
 chooseRung(readAddress().step, readAddress());

@@ -1,5 +1,4 @@
 // Warp map: the addresses of one request, and by the meter's rule (requests.js) its sectors and wavefronts.
-// window.state() says what is shown; window.count() is what the tests compare with the meter.
 "use strict";
 const FIELDS = ["access", "bytes", "lanes", "stride", "columns", "padding", "swizzle", "start"];
 const EXAMPLES = { // access, bytes, lanes, stride, columns, padding, swizzle, start
@@ -28,7 +27,7 @@ function show() {
         `In shared memory ${counted.wavefronts} wavefront${counted.wavefronts === 1 ? "" : "s"}; 32 different addresses without bank conflicts take ${least}.`;
     byId("said").classList.toggle("warning", misaligned);
     const mine = (at) => at === addresses[lane];
-    addresses.forEach((at, k) => Object.assign(byId(`lane${k}`), { ariaPressed: String(k === lane), tabIndex: k === lane ? 0 : -1, ariaLabel: `lane ${k}, byte ${at}` }));
+    grid("lanesMap", range(8), [0, 8, 16, 24], addresses.map((at, k) => [k, `lane ${k}, byte ${at}`]), lane, (k) => { lane = k; show(); });
     const words = range(Math.ceil(set.bytes / 4)).map((k) => Math.floor(addresses[lane] / 4) + k);
     byId("lane").textContent = `Lane ${lane}: bytes ${addresses[lane]} to ${addresses[lane] + set.bytes - 1}, sector ${Math.floor(addresses[lane] / SECTOR)}, ` +
         `bank${words.length > 1 ? "s" : ""} ${words.map((word) => word % BANKS).join(", ")}, wavefront ${counted.turns.findIndex((turn) => Object.values(turn).some(([, lanes]) => lanes.includes(lane))) + 1}.`;
@@ -42,28 +41,15 @@ function show() {
     byId("example").value = Object.keys(EXAMPLES).find((name) => EXAMPLES[name].every((each, k) => String(each) === String(set[FIELDS[k]]))) || "";
     writeAddress({ ...set, lane });
 }
-function choose(k, focus) {
-    lane = (k + 32) % 32;
-    show();
-    if (focus) byId(`lane${lane}`).focus();
-}
 function setFields(values) {
     FIELDS.forEach((id, k) => { byId(id).value = values[k]; });
     show();
 }
-byId("lanesMap").append(...range(32).map((k) => element("button", { type: "button", id: `lane${k}`, onpointerenter: () => choose(k),
-    onclick: () => choose(k, true) }, String(k))));
-window.state = () => shown;
-window.count = (addresses, bytes, access) => { const { sectors, wavefronts } = counts(addresses, bytes, access); return [sectors.length, wavefronts]; };
 
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 byId("example").addEventListener("change", (event) => EXAMPLES[event.target.value] && setFields(EXAMPLES[event.target.value]));
 for (const id of FIELDS) byId(id).addEventListener("change", () => { byId(id).value = value(id); show(); }); // within its limits
 addEventListener("hashchange", start);
-byId("lanesMap").addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 8, ArrowUp: -8 }[event.key];
-    if (step) { event.preventDefault(); choose(lane + step, true); }
-});
 function start() {
     const given = readAddress(), known = EXAMPLES["neighbouring words"];
     lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));

@@ -89,6 +89,7 @@ class Browser:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": (ROOT / "tests/book/state.js").read_text(encoding="utf-8")})
         self.site, self.size = site, None
         self.width(1280)
 
@@ -544,7 +545,7 @@ def check_warp_map(browser, programs):
     units = browser.js("return [...byId('banks').tHead.rows[0].cells].slice(1).flatMap((cell) => Array(cell.colSpan).fill(+cell.textContent))")
     same("warp map: the 16-byte unit of each bank", units, [bank // 4 for bank in range(32)])
     browser.choose("example", "16 bytes of each row, swizzled")
-    browser.element("lane5").click()
+    browser.driver.find_element("css selector", "#lanesMap [aria-label^='lane 5,']").click()
     same("warp map: the units in which a lane is served", {units[bank] for bank in browser.js("return [...document.querySelectorAll('#banks .mine')].map((cell) => cell.cellIndex - 1)")},
          {state()["addresses"][5] // 16 % 8})
     browser.choose("example", "16 bytes of each row, swizzled")
@@ -554,11 +555,11 @@ def check_warp_map(browser, programs):
     same("warp map: 4 bytes", state()["bytes"], 4)
     browser.choose("access", "store")
     same("warp map: a store", state()["access"], "store")
-    browser.element("lane0").click()
+    browser.driver.find_element("css selector", "#lanesMap [aria-label^='lane 0,']").click()
     for key, lane in ((Keys.ARROW_RIGHT, 1), (Keys.ARROW_DOWN, 9), (Keys.ARROW_LEFT, 8), (Keys.ARROW_UP, 0)):
         browser.driver.switch_to.active_element.send_keys(key)
         same("warp map: the lane after a key", state()["lane"], lane)
-    browser.element("lane5").click()
+    browser.driver.find_element("css selector", "#lanesMap [aria-label^='lane 5,']").click()
     if "Lane 5: bytes 640 to 643, sector 20, bank 0, wavefront 6" not in browser.element("lane").text:
         wrong(f"warp map: of lane 5 it says {browser.element('lane').text}")
     before, address = state(), browser.address()
