@@ -1,6 +1,7 @@
 """Sphinx's configuration of the web edition. build.py writes the source folder; here are the two things that need Sphinx's tree:
 mathematics, rendered by KaTeX while the site is built, and links to the glossary at the first use of a term on each page."""
 
+import functools
 import json
 import os
 import re
@@ -61,6 +62,7 @@ ORDINARY = {"page", "pair", "value", "bound", "step", "scale", "reference"}  # o
 terms = {}  # in lower case: anchor and hover text
 
 
+@functools.cache
 def read_glossary(env):
     for section in env.get_doctree(GLOSSARY).findall(nodes.section):
         title, text = section.next_node(nodes.title).astext(), section.next_node(nodes.paragraph)
@@ -79,9 +81,7 @@ NOT_IN = (nodes.reference, nodes.literal, nodes.literal_block, nodes.title, node
 def link_terms(app, doctree, page):
     if page == GLOSSARY or page.startswith("code/") or page == "licences":
         return
-    if "pattern" not in terms_pattern:
-        terms_pattern["pattern"] = read_glossary(app.env)
-    seen, glossary = set(), app.builder.get_relative_uri(page, GLOSSARY)
+    pattern, seen, glossary = read_glossary(app.env), set(), app.builder.get_relative_uri(page, GLOSSARY)
     for text in list(doctree.findall(nodes.Text)):
         above = text.parent
         while above is not None and not isinstance(above, NOT_IN):
@@ -89,7 +89,7 @@ def link_terms(app, doctree, page):
         if above is not None:
             continue
         parts, at = [], 0
-        for match in terms_pattern["pattern"].finditer(text.astext()):
+        for match in pattern.finditer(text.astext()):
             anchor, said = terms[match[1].lower()]
             if anchor in seen:
                 continue
@@ -99,9 +99,6 @@ def link_terms(app, doctree, page):
             at = match.end()
         if parts:
             text.parent.replace(text, [*parts, nodes.Text(text[at:])])
-
-
-terms_pattern = {}
 
 
 class Translator(HTML5Translator):

@@ -33,10 +33,8 @@ MATRICES = {"Q": "rows", "O": "rows", "dO": "rows", "dQ": "rows", "K": "keys", "
 
 HEAD = """<!DOCTYPE html>
 <html lang="en-GB">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="explorer.css">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="explorer.css">
 <script src="explorer.js"></script>
 """
 
@@ -82,16 +80,20 @@ def order(events):
             waits[threads[0]] = space, thing, phase
 
 
+def merged(sets):
+    """The sets, those with a common element as one."""
+    found = []
+    for each in sets:
+        alike = [other for other in found if other & each]
+        found = [other for other in found if other not in alike] + [each.union(*alike)]
+    return found
+
+
 def roles(numbers, events):
     """Numbers of events by role: two warps have one role if they were at the same line after the same wait, or if each shares a role
     with a third."""
-    groups = []  # [places, warps]
-    for k in numbers:
-        place, warp = (events[k].after, events[k].site), events[k].warp
-        alike = [group for group in groups if place in group[0] or warp in group[1]]
-        groups = [group for group in groups if group not in alike]
-        groups.append([{place}.union(*(places for places, _ in alike)), {warp}.union(*(warps for _, warps in alike))])
-    return [[k for k in numbers if events[k].warp in warps] for _, warps in groups]
+    found = merged({(events[k].after, events[k].site), events[k].warp} for k in numbers)
+    return [[k for k in numbers if events[k].warp in role] for role in found]
 
 
 def steps_of(events):
@@ -117,23 +119,16 @@ def loops(numbers, events):
         warp = events[k].warp
         spans.setdefault((warp, events[k].site), [count[warp], 0])[1] = count[warp]
         count[warp] += 1
-    leader = {site: site for _, site in spans}
-
-    def find(site):
-        return site if leader[site] == site else find(leader[site])
-
+    together = [{site} for _, site in spans]
     for warp in count:
-        mine = sorted((first, last, site) for (of, site), (first, last) in spans.items() if of == warp)
         end, holder = -1, None
-        for first, last, site in mine:
+        for first, last, site in sorted((first, last, site) for (of, site), (first, last) in spans.items() if of == warp):
             if first < end:
-                leader[find(site)] = find(holder)
+                together.append({site, holder})
             if last > end:
                 end, holder = last, site
-    groups = defaultdict(list)
-    for k in numbers:
-        groups[find(events[k].site)].append(k)
-    return sorted(groups.values(), key=lambda group: group[0])
+    groups = [[k for k in numbers if events[k].site in sites] for sites in merged(together)]
+    return sorted(groups, key=lambda group: group[0])
 
 
 def sliced(group, events, slices):
@@ -222,16 +217,14 @@ def step_of(events, numbers, launch, content):
                     continue  # what is read while a copy is under way has arrived with a phase of an mbarrier, which a trace does not tell
                 change(word, (UNDER_WAY * (event.kind == "copy") + held[0], held[1] + word - place))
     content.update(changed)
-    came = defaultdict(set)
-    for held in changed.values():
-        if held[0] in launch.arrays:
-            came[held[0]].add(held[1])
+    now, came = defaultdict(set), defaultdict(set)
+    for place, (name, word) in changed.items():
+        now[name].add(place)
+        if name in launch.arrays:
+            came[name].add(word)
     together = defaultdict(list)  # what several warps touch alike is kept once
     for (name, action, warp), words in sorted(touched.items()):
         together[name, action, frozenset(words)].append(warp)
-    now = defaultdict(set)
-    for place, held in changed.items():
-        now[held[0]].add(place)
     number = {name: k for k, (name, _, _) in enumerate(launch.shapes)} | {UNDER_WAY + name: -1 - k for k, (name, _, _) in enumerate(launch.shapes)}
     columns = {name: wide for name, _, wide in launch.shapes}
     return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}),
@@ -272,16 +265,15 @@ def read(path, shape, folder=ROOT):
         events, blocks = launch.events(), raw["blocks"]
         found = [(site["file"], site["line"], site["kind"], site["space"], site.get("caller", "")) for site in raw["sites"]]
         sites = list(dict.fromkeys(found))
-        numbers = [sites.index(site) for site in found]
         for event, row in zip(events, blocks[0]["events"]):
-            event.site = numbers[row[0]]
+            event.site = sites.index(found[row[0]])
             event.is_remote = event.warp == -2
             event.warp = launch.warps if event.is_remote else event.warp
         events = [event for event in events if event.kind != "commit of groups"]
         launch.mbarriers, launch.waiting = sorted({event.sync[1] for event in events if event.sync and event.sync[0] == "mbarrier"}), {}
         launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
         launch.shapes, content = shapes_of(launch, raw, shape), {}
-        for file, line in {site[:2] for site in sites} | {(file, int(line)) for file, _, line in (site[4].rpartition(":") for site in sites) if file}:
+        for file, line in sorted({site[:2] for site in sites} | {(file, int(line)) for file, _, line in (site[4].rpartition(":") for site in sites) if file}):
             source = next((place for place in (ROOT / file, folder / file) if place.is_file()), None)
             lines = source.read_text(encoding="utf-8").splitlines() if source else []
             for k in range(max(1, line - AROUND), min(len(lines), line + AROUND) + 1):
@@ -294,39 +286,37 @@ def read(path, shape, folder=ROOT):
 def stages(path):
     """Of the tiles of K and V that a block copies to shared memory: which it reads between two barriers, turn by turn, numbered in the
     order of their copies, and in how many stages they lie. ValueError where its turns are not alike."""
-    copies, reads = {}, defaultdict(set)  # (array, number): [its epoch, words, place]; by epoch the tiles
+    copies, reads = {}, defaultdict(set)  # copies: by array and epoch words and places; reads: by epoch which copies
     for event in traces.read(path)[-1].events():
-        if event.kind == "copy" and event.array in ("K", "V"):
-            last = max((number for array, number in copies if array == event.array), default=-1)
-            if last < 0 or copies[event.array, last][0] != event.epoch:
-                copies[event.array, last := last + 1] = [event.epoch, set(), 1 << 30]
-            copies[event.array, last][1].update(event.elements())
-            copies[event.array, last][2] = min(copies[event.array, last][2], *filter(None.__ne__, event.to))
-        elif event.space == "shared" and event.source() in ("K", "V"):
-            reads[event.epoch] |= {tile for tile, (_, words, _) in copies.items() if tile[0] == event.source() and event.held()[0] in words}
-    turns, epochs = [sorted(reads[epoch]) for epoch in sorted(reads)], sorted(reads)
-    ahead = {k - epochs.index(copies[tile][0]) for k, turn in enumerate(turns) for tile in turn if copies[tile][0] in reads}
+        source = event.array if event.kind == "copy" else event.source() if event.space == "shared" else ""
+        if source in ("K", "V") and event.kind == "copy":
+            words, places = copies.setdefault((source, event.epoch), (set(), set()))
+            words.update(event.elements())
+            places.update({*event.to} - {None})
+        elif source in ("K", "V"):
+            reads[event.epoch] |= {copy for copy, (words, _) in copies.items() if copy[0] == source and event.held()[0] in words}
+    tiles = {(array, epoch): (array, sum(a == array and e < epoch for a, e in copies)) for array, epoch in copies}
+    place, epochs = {tiles[copy]: min(places) for copy, (_, places) in copies.items()}, sorted(reads)
+    turns = [sorted(tiles[copy] for copy in reads[epoch]) for epoch in epochs]
+    ahead = {k - epochs.index(issued) for k, epoch in enumerate(epochs) for _, issued in reads[epoch] if issued in reads}
     count = 1 + max(ahead, default=0)
-    if len(ahead) > 1 or any(copies[a][2] != copies[b][2] for turn, later in zip(turns, turns[count:]) for a, b in zip(turn, later)):
+    if len(ahead) > 1 or any(place[a] != place[b] for turn, later in zip(turns, turns[count:]) for a, b in zip(turn, later)):
         raise ValueError(f"{path}: its copies are {sorted(ahead)} turns ahead")
     return {"turns": turns, "stages": count}
 
 
-def shared(data):
-    """The same, each list of rectangles kept once in data["rectangles"], a line "rows:columns;..." each, packed, and named by its number: loops repeat
+def write(file, page, masks):
+    """Each list of rectangles is kept once in "rectangles", a line "rows:columns;..." each, packed, and named by its number: loops repeat
     themselves. All runs have the same sources."""
-    numbers = {}
-    for run in data["masks"].values():
+    numbers, sources = {}, defaultdict(dict)
+    for run in masks.values():
         for step in (step for launch in run["launches"] for step in launch["steps"]):
             for found in (found for kind in ("touches", "content", "came", "gone") for found in step[kind]):
                 found[-1] = numbers.setdefault(";".join(map(":".join, found[-1])), len(numbers))
-        for file, lines in run.pop("sources").items():
-            data.setdefault("sources", {}).setdefault(file, {}).update(lines)
-    return data | {"rectangles": base64.b64encode(gzip.compress("\n".join(numbers).encode(), mtime=0)).decode()}
-
-
-def write(file, page, masks):
-    data = shared({"page": page, "masks": masks})
+        for name, lines in run.pop("sources").items():
+            sources[name].update(lines)
+    packed = base64.b64encode(gzip.compress("\n".join(numbers).encode(), mtime=0)).decode()
+    data = {"page": page, "masks": masks, "sources": sources, "rectangles": packed}
     file.write_text("window.WALK = " + json.dumps(data, separators=(",", ":")) + ";\n", encoding="utf-8")
 
 
@@ -337,10 +327,10 @@ def shape_of(path):
 
 
 def install(folder):
-    """Writes the explorers to a folder; their pages have one head."""
+    """Writes the explorers to a folder; their pages have one head, and end with the script of the same name."""
     shutil.copytree(ROOT / "book/explorers", folder, dirs_exist_ok=True)
     for page in (ROOT / "book/explorers").glob("*.html"):
-        (folder / page.name).write_text(HEAD + page.read_text(encoding="utf-8"), encoding="utf-8")
+        (folder / page.name).write_text(f'{HEAD}{page.read_text(encoding="utf-8")}<script src="{page.stem}.js"></script>\n', encoding="utf-8")
 
 
 def main(folder, sources, *names):

@@ -9,10 +9,9 @@ function element(name, properties = {}, ...children) {
 }
 
 const framed = window.parent !== window, dark = matchMedia("(prefers-color-scheme: dark)");
-const themed = []; // functions to call when the theme has changed
 function setTheme(theme) {
     document.documentElement.dataset.theme = theme;
-    for (const each of themed) each();
+    dispatchEvent(new Event("themed"));
 }
 const chosenTheme = () => {
     let stored = null;

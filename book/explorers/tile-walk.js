@@ -17,7 +17,7 @@ function* words(rectangles, columns) {
             for (const [col, lastCol] of spans(cols)) for (let c = col; c <= lastCol; c++) yield r * columns + c;
 }
 const wordsPerLine = (count) => count > 128 * 84 ? 256 : 128; // of shared memory
-const inWarp = (warps) => warp === "all" || spans(warps).some(([from, to]) => from <= +warp && +warp <= to);
+const among = (warps, w) => spans(warps).some(([from, to]) => from <= w && w <= to), inWarp = (warps) => warp === "all" || among(warps, +warp);
 
 // What each word of each array is after step `at`: its state, and of shared memory whose words lie there.
 function compute() {
@@ -73,18 +73,13 @@ function paint(canvas, width, count, stateOf) {
 
 function draw() {
     const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1;
-    launch.arrays.forEach(([name, rows, columns], array) => {
-        const figure = figures[array], canvas = figure.querySelector("canvas"), cells = shown.cells[array];
-        if (array === 0) {
-            const wide = wordsPerLine(cells.length);
-            paint(canvas, wide, cells.length, (k) => [hueOf(shown.holds[k] < COMPUTED ? -1 - shown.holds[k] : shown.holds[k]), cells[k] >= NOW ? cells[k] :
-                shown.holds[k] < COMPUTED ? UNDER_WAY : shown.holds[k] === EMPTY ? LATER : HELD]);
-            canvas.style.cssText = `width: 384px; height: ${Math.min(168, 384 / wide * canvas.height)}px`;
-        } else {
-            paint(canvas, columns, rows * columns, (k) => [hueOf(array), cells[k]]);
-            canvas.style.cssText = `width: ${columns === 1 ? 14 : 64 * large}px; height: ${Math.max(16, Math.min(128 * large, large * rows))}px`;
-        }
-        figure.querySelector("i").style.background = array ? colour(hueOf(array), NOW) : "grey";
+    const inShared = (place, cell, state = place < COMPUTED ? UNDER_WAY : place === EMPTY ? LATER : HELD) => [hueOf(place < COMPUTED ? -1 - place : place), cell >= NOW ? cell : state];
+    launch.arrays.forEach(([, rows, columns], array) => {
+        const canvas = figures[array].querySelector("canvas"), cells = shown.cells[array], across = array ? columns : wordsPerLine(cells.length);
+        paint(canvas, across, cells.length, (k) => array ? [hueOf(array), cells[k]] : inShared(shown.holds[k], cells[k]));
+        const size = array ? [columns === 1 ? 14 : 64 * large, Math.max(16, Math.min(128 * large, large * rows))] : [384, Math.min(168, 384 / across * canvas.height)];
+        canvas.style.cssText = `width: ${size[0]}px; height: ${size[1]}px`;
+        figures[array].querySelector("i").style.background = array ? colour(hueOf(array), NOW) : "grey";
     });
     const swatch = (hue, state, text) => element("span", {}, element("i", { className: "swatch", style: "background: " + (state === UNDER_WAY ?
         `repeating-linear-gradient(45deg, ${colour(hue, HELD)} 0 2px, ${colour(hue, LATER)} 2px 4px)` : colour(hue, state)) }), text);
@@ -95,13 +90,12 @@ function draw() {
 // "K (rows 64-127, columns 0-63)": the rows and columns between the first and the last of what is touched.
 function extent(array, lists) {
     if (array === 0) return "what they have computed";
-    const [rows, cols] = [0, 1].map((axis) => lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flat());
-    const range = (found) => {
-        const [from, to] = [Math.min(...found), Math.max(...found)], all = new Set();
-        for (let k = 0; k < found.length; k += 2) for (let n = found[k]; n <= found[k + 1]; n++) all.add(n);
-        return from === to ? from : all.size === 2 ? `${from} and ${to}` : all.size > to - from ? `${from}-${to}` : `${all.size} of ${from}-${to}`;
-    };
-    return `${launch.arrays[array][0]} (rows ${range(rows)}` + (launch.arrays[array][2] > 1 ? `, columns ${range(cols)})` : ")");
+    const [rows, cols] = [0, 1].map((axis) => {
+        const all = [...new Set(lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flatMap(([from, to]) => range(to - from + 1).map((k) => from + k)))].sort((a, b) => a - b);
+        const [from, to] = [all[0], all.at(-1)];
+        return from === to ? from : all.length === 2 ? `${from} and ${to}` : all.length > to - from ? `${from}-${to}` : `${all.length} of ${from}-${to}`;
+    });
+    return `${launch.arrays[array][0]} (rows ${rows}` + (launch.arrays[array][2] > 1 ? `, columns ${cols})` : ")");
 }
 const extents = (lists) => lists.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ");
 const named = (space, object) => ({ mbarrier: `mbarrier ${object}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
@@ -153,24 +147,22 @@ function phaseOf({ touches, counts, warps, sync }) {
 // A phase is what warps do from one step to another: it ends at a barrier, and where they do something else or compute with other arrays.
 // A row has the warps that take part in the same steps, or in some of them; where that is more than MOST_ROWS, all warps are in one.
 function phasesOf() {
-    const parts = launch.steps.map(phaseOf), phases = [], within = (a, b) => a.every((each) => b.includes(each));
-    const stepsOf = (w) => launch.steps.flatMap(({ warps }, k) => warps && spans(warps).some(([from, to]) => from <= w && w <= to) ? [k] : []);
+    const parts = launch.steps.map(phaseOf), within = (a, b) => a.every((each) => b.includes(each)), phases = [];
+    const ofWarps = range(warpsOf() + 1).map((w) => ({ warps: [w], steps: range(parts.length).filter((k) => launch.steps[k].warps && among(launch.steps[k].warps, w)) }));
     let rows = [];
-    for (const [steps, w] of range(warpsOf() + 1).map((w) => [stepsOf(w), w]).sort(([a], [b]) => b.length - a.length)) {
-        const row = steps.length && rows.find((each) => within(steps, each.steps));
-        if (row) row.warps.push(w);
-        else if (steps.length) rows.push({ steps, warps: [w] });
+    for (const each of ofWarps.filter(({ steps }) => steps.length).sort((a, b) => b.steps.length - a.steps.length)) {
+        const row = rows.find(({ steps }) => within(each.steps, steps));
+        if (row) row.warps.push(...each.warps);
+        else rows.push(each);
     }
-    rows = rows.length > MOST_ROWS ? [{ steps: range(parts.length).filter((k) => launch.steps[k].warps), warps: range(warpsOf()) }] : rows.sort((a, b) => a.warps[0] - b.warps[0]);
-    const ends = parts.map(([what, arrays], k) => ({ what, arrays, from: k, to: k + 1 })).filter(({ from }) => !launch.steps[from].warps);
-    rows.forEach(({ steps }, row) => steps.forEach((k) => {
-        const [what, arrays] = parts[k], last = phases.at(-1);
-        if (last && last.row === row && last.to === k && last.what === what && (what !== "compute" || within(last.arrays, arrays) || within(arrays, last.arrays)))
-            Object.assign(last, { to: k + 1, arrays: [...new Set([...last.arrays, ...arrays])] });
-        else phases.push({ row, what, arrays, from: k, to: k + 1 });
+    rows.sort((a, b) => a.warps[0] - b.warps[0]);
+    if (rows.length > MOST_ROWS) rows = [{ steps: rows.flatMap(({ steps }) => steps), warps: rows.flatMap(({ warps }) => warps) }];
+    rows.forEach(({ steps }, row) => parts.forEach(([what, arrays], k) => {
+        const { warps } = launch.steps[k], last = phases.at(-1), goesOn = last?.row === row && last.to === k && last.what === what && steps.includes(k);
+        if (goesOn && (what !== "compute" || within(last.arrays, arrays) || within(arrays, last.arrays))) Object.assign(last, { to: k + 1, arrays: [...new Set([...last.arrays, ...arrays])] });
+        else if (!warps || steps.includes(k)) phases.push({ row, what, arrays, from: k, to: k + 1 });
     }));
-    const names = rows.map(({ warps }) => (warps.length > 1 ? "warps " : "warp ") + runs(warps));
-    return { names, phases: [...phases, ...names.flatMap((_, row) => ends.map((each) => ({ ...each, row })))] };
+    return { phases, names: rows.map(({ warps }) => (warps.length > 1 ? "warps " : "warp ") + runs(warps)) };
 }
 function drawPhases() {
     const { names, phases } = shownPhases = phasesOf(), percent = 100 / launch.steps.length;
@@ -203,15 +195,13 @@ function showSource(step) {
 }
 
 function show() {
-    const step = launch.steps[at];
+    const step = launch.steps[at], count = launch.steps.length, said = `${at + 1} of ${count}`;
     shown = compute();
-    byId("at").max = launch.steps.length - 1;
-    byId("at").value = at;
-    byId("at").setAttribute("aria-valuetext", `step ${at + 1} of ${launch.steps.length}`);
-    byId("count").textContent = `${at + 1} of ${launch.steps.length}`;
-    for (const each of document.querySelectorAll(".now")) each.style.cssText = `left: ${100 * at / launch.steps.length}%; width: ${100 / launch.steps.length}%`;
+    Object.assign(byId("at"), { max: count - 1, value: at, ariaValueText: `step ${said}` });
+    byId("count").textContent = said;
+    for (const each of document.querySelectorAll(".now")) each.style.cssText = `left: ${100 * at / count}%; width: ${100 / count}%`;
     byId("said").textContent = sentence(step);
-    for (const [id, end] of [["first", 0], ["back", 0], ["next", launch.steps.length - 1], ["last", launch.steps.length - 1]]) byId(id).disabled = at === end;
+    for (const id of ["first", "back", "next", "last"]) byId(id).disabled = at === (id === "first" || id === "back" ? 0 : count - 1);
     showSource(step);
     const name = (array) => array === 0 ? "shared memory, lines of 32 banks" : launch.arrays[array][0];
     fillTable(byId("table"), [["what", "array", "warps", "rows", "columns"],
@@ -235,6 +225,9 @@ function play(on) {
     byId("play").setAttribute("aria-pressed", String(on));
     byId("play").textContent = on ? "Pause" : "Play";
 }
+
+const MOVES = [["First", "Home", () => go(0)], ["Back", "ArrowLeft", () => go(at - 1)], ["Play", "p", () => play(timer === null)], ["Next", "ArrowRight", () => go(at + 1)],
+    ["Last", "End", () => go(Infinity)]];
 
 function chooseLaunch(index, where) {
     launch = run.launches[index] || run.launches[0];
@@ -284,21 +277,20 @@ function chooseRung(name, state = {}) {
     document.head.append(script);
 }
 
+byId("moves").prepend(...MOVES.map(([text, title, onclick]) => element("button", { type: "button", id: text.toLowerCase(), title, onclick }, text)));
 options(byId("rung"), STEPS.map(([name, idea]) => [name, `${name}: ${idea}`]));
 byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
 byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value, 0));
 byId("launch").addEventListener("change", (event) => chooseLaunch(event.target.value, 0));
 byId("warp").addEventListener("change", (event) => { warp = event.target.value; show(); });
 byId("at").addEventListener("input", (event) => go(+event.target.value));
-const moves = { first: () => go(0), back: () => go(at - 1), next: () => go(at + 1), last: () => go(Infinity), play: () => play(timer === null) };
-for (const [id, move] of Object.entries(moves)) byId(id).addEventListener("click", move);
 addEventListener("keydown", (event) => {
-    const move = { Home: "first", ArrowLeft: "back", ArrowRight: "next", End: "last", p: "play" }[event.key];
+    const [, , move] = MOVES.find(([, key]) => key === event.key) || [];
     if (!move || event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT|PRE)$/.test(event.target.tagName)) return;
     event.preventDefault();
-    moves[move]();
+    move();
 });
-themed.push(() => launch && draw());
+addEventListener("themed", () => launch && draw());
 addEventListener("hashchange", ({ newURL }) => { // which the step before may have replaced
     const now = chosen(), state = { ...now, ...readAddress(newURL) };
     if (state.line || Object.keys(now).some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);

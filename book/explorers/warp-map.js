@@ -41,8 +41,8 @@ function show() {
     byId("example").value = Object.keys(EXAMPLES).find((name) => EXAMPLES[name].every((each, k) => String(each) === String(set[FIELDS[k]]))) || "";
     writeAddress({ ...set, lane });
 }
-function setFields(values) {
-    FIELDS.forEach((id, k) => { byId(id).value = values[k]; });
+function setFields(values, usual) {
+    FIELDS.forEach((id, k) => { byId(id).value = values[k]; if (byId(id).value === "") byId(id).value = usual[k]; });
     show();
 }
 
@@ -53,7 +53,6 @@ addEventListener("hashchange", start);
 function start() {
     const given = readAddress(), known = EXAMPLES["neighbouring words"];
     lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
-    FIELDS.forEach((id, k) => { byId(id).value = given[id] ?? known[k]; if (byId(id).value === "") byId(id).value = known[k]; });
-    show();
+    setFields(FIELDS.map((id, k) => given[id] ?? known[k]), known);
 }
 start();

@@ -129,7 +129,7 @@ must_fail 'a wrong unit of a column' 'the columns of shared memory' explorers/fr
 must_fail 'a link to another line' 'a quoted line' steps/06_vectorized/README.html '0,/data-line="[^"]*"/s//data-line="steps\/06_vectorized\/vectorized.cu:88"/' "${other[@]}" page
 must_fail 'a line without effect on the walk' 'the first step of' explorers/tile-walk.js 's/if \(first >= 0\) go\(first\);//' "${other[@]}" page
 must_fail 'a line that the page does not mark' 'the page marks' _static/site.js 's/classList.toggle\("now"/classList.toggle("then"/' "${other[@]}" page
-must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/back: \(\) => go\(at - 1\)/back: () => go(at)/' "${walks[@]}"
+must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/\(\) => go\(at - 1\)/() => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
 must_fail 'a state that the address loses' 'the state of its address' explorers/tile-walk.js 's/, warp, at \}\);/, warp });/' "${walks[@]}"
 exit "$status"
