@@ -177,7 +177,8 @@ class Site:
         wanted = [(*name.partition("#")[::2], *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
         if chapter in self.walked and page == ROOT / "steps" / chapter / "README.md":
             wanted.append(("tile-walk", f"step={chapter}{SHOWN.get(chapter, '')}", "Run it", f"Watch {chapter} run",
-                           "The explorer replays what one block of the kernel did on the simulated device."))
+                           "The explorer replays what one block of the kernel did on the simulated device. A ▸ before a line of code on this page shows the first "
+                           "step in which that line runs."))
         for name, state, behind, title, words in wanted:
             address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
             made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"

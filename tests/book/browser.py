@@ -636,13 +636,17 @@ def holder(what, row, column, order):
     return [4 * r + c // 2, matrix, c % 2]
 
 
-def check_holders(browser, programs):
-    """Each element of each operand (a third of them in a part), moved to: its lane, register and half; what its lane's cell says; and the table behind it."""
+def check_tables(browser, programs):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([f"{programs}/simt-nvcc", "-std=c++20", "-I", ROOT / "common/device", ROOT / "book/fragments.cu", "-o", f"{folder}/fragments"], check=True)
         again = json.loads(subprocess.run(f"{folder}/fragments", check=True, capture_output=True, text=True).stdout)
     same("fragments: the tables", browser.js("return FRAGMENTS"), again)
-    for what, order in [(name, order) for name in again for order in "kn"[: 1 + (len(name) > 1)]]:
+
+
+def check_holders(browser):
+    """Each element of each operand (a third of them in a part), moved to: its lane, register and half; what its lane's cell says; and the table behind it."""
+    tables = browser.js("return FRAGMENTS")
+    for what, order in [(name, order) for name in tables for order in "kn"[: 1 + (len(name) > 1)]]:
         browser.choose("what", what)
         browser.js("const c = document.getElementById('order'); c.value = arguments[0]; c.dispatchEvent(new Event('change'))", order)
         shown = browser.js("""return [...document.querySelectorAll('#elements button')].filter((_, k) => k % arguments[1] === arguments[0]).map((button) => {
@@ -651,7 +655,7 @@ def check_holders(browser, programs):
             return [row, column, lane, register, half, +button.textContent, document.querySelector('#lanes [aria-pressed=true]').textContent,
                     document.querySelectorAll('#elements .mine').length];
         });""", *PART)
-        matrices = again[what]["rows"] // 8 if len(what) > 1 else 0
+        matrices = tables[what]["rows"] // 8 if len(what) > 1 else 0
         shape = {0: (16, 16 if what == "A" else 8), 1: (8, 8), 2: (16, 8) if order == "k" else (8, 16), 4: (16, 16)}[matrices]
         same(f"fragments, {what}: its elements", [at[:2] for at in shown], [[row, column] for row in range(shape[0]) for column in range(shape[1])][PART[0] :: PART[1]])
         for row, column, *rest in shown:
@@ -704,7 +708,10 @@ def check_fragments(browser, programs):
     said = lambda name, text: text in browser.element(name).text or wrong(f"fragments: {name} says {browser.element(name).text}, not {text}")
     button = lambda name, text: browser.driver.find_element("xpath", f"//*[@id='{name}']//button[starts-with(@aria-label, '{text}')]")
     browser.open("explorers/fragments.html")
+    check_tables(browser, programs)
     browser.until("the fragments", "window.state().lane === 0")
+    check_holders(browser)
+    check_places(browser, programs)
     # What each control of a tile does: byte of element (3, 10) of the piece, wavefronts.
     browser.open("explorers/fragments.html#what=ldmatrix.x4&row=3&column=10")
     for control, value, expected in (("swizzle", "xor", [3 * 128 + (20 ^ 48), 4]), ("swizzle", "128", [3 * 128 + (20 ^ 48), 4]), ("swizzle", "64", [3 * 128 + (20 ^ 48), 8]),
@@ -759,8 +766,6 @@ def check_fragments(browser, programs):
     browser.until("the address that is edited", "window.state().what === 'ldmatrix.x2' && window.state().lane === 17")
     browser.open("explorers/fragments.html#what=x&order=x&pitch=x&swizzle=x&top=-1&left=x&major=x&count=x&d=x&row=x&column=999")
     same("fragments: an address of nonsense", state("what", "order", "pitch", "top", "count", "row", "column"), ["A", "k", 16, 0, 8, 0, 15])
-    check_places(browser, programs)
-    check_holders(browser, programs)
     browser.noise("fragments")
 
 
