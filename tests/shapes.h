@@ -137,6 +137,7 @@ static const struct shape grouped_shapes[] = {
     {1, 4, 8, 65, 128, true, 0.0f, 1},     {1, 8, 8, 71, 128, true, 0.0f, 2},     {1, 16, 8, 1000, 40, true, 0.0f, 2},
     {2, 9, 8, 200, 64, false, -1.0f, 1},   {1, 8, 8, 1, 64, true, 0.0f, 4},       {1, 6, 1, 4200, 128, false, 0.0f, 2},
     {1, 4, 4, 4200, 64, true, 0.0f, 1},    {1, 32, 1, 512, 128, false, 0.0f, 8},
+    {1, 2, 5, 897, 64, true, 0.0f, 1}, /* 15 tiles, and a last one with keys of the last row only */
 };
 enum { GROUPED_SHAPE_COUNT = sizeof grouped_shapes / sizeof *grouped_shapes };
 

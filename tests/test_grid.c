@@ -141,6 +141,12 @@ Test(grid, edges, .init = needs_variants) {
             q = p, q.heads_kv = 2, q.heads = 2 * groups[i % 3];
             if (step->grouped_heads) try_problem(&q);
         }
+    /* Windows that hold whole tiles, and begin or end within others. */
+    for (int i = 0; (step->variants & WINDOW) != 0 && i < 4; i++) {
+        struct problem p = plain(1, 1, 300, 300, i % 2 == 0 ? 64 : 128, false);
+        p.windowed = true, p.left = i < 2 ? 130 : 0, p.right = i < 2 ? 0 : 130;
+        try_problem(&p);
+    }
     static const int lengths[][5] = {{1}, {1, 1, 1, 1, 1}, {64, 64, 0, 0, 64}, {0, 129, 1, 0, 63}, {0, 0, 65, 128, 0}, {37, 0, 5, 66, 130}};
     for (size_t i = 0; (step->variants & PACKED) != 0 && i < sizeof lengths / sizeof *lengths; i++) {
         struct problem p = plain(1, 2, 1, 1, i % 2 == 0 ? 128 : 64, i % 2 == 0);

@@ -49,7 +49,7 @@ Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LAR
 /* A scale of 0: all keys that a query attends to weigh the same, and dQ and dK are 0. A scale below 0, with scores more than 88
  * apart: the largest product has the smallest weight. */
 Test(step, scales_not_above_zero, .init = skip_without_device) {
-    static const struct shape list[] = {{1, 2, 97, 131, 64, true}, {1, 1, 70, 33, 128, false}};
+    static const struct shape list[] = {{1, 2, 97, 131, 64, true}, {1, 1, 70, 33, 128, false}, {1, 1, 40, 300, 64, false}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct problem problem = problem_for(step, &list[i]);
         problem.scale = 0.0f;
