@@ -2,6 +2,7 @@
 // compute_capability = 90.
 #include "faults.h"
 
+#include <cuda_awbarrier_primitives.h>
 #include <cuda_pipeline.h>
 
 #include "hopper.cuh"
@@ -86,6 +87,28 @@ template <bool CORRECT> __global__ static void barrier_not_ready(const int *in, 
 }
 FAULT(barrier_not_ready, cudaErrorLaunchFailure, "race on|that no thread has initialised", FIRST(T, in[i]),
       barrier_not_ready<CORRECT><<<1, T>>>(in, out))
+
+// Right on a card; the simulated device says that it does not follow it.
+__global__ static void both_interfaces(bool ptx_first) {
+    __shared__ alignas(8) uint64_t both;
+    if (threadIdx.x == 0 && ptx_first) mbarrier_init(&both, T);
+    if (threadIdx.x == 0 && !ptx_first) __mbarrier_init(&both, T);
+    __syncthreads();
+    if (ptx_first)
+        __mbarrier_arrive(&both);
+    else
+        mbarrier_arrive(&both);
+}
+Test(messages, mbarrier_of_cuda_barrier) {
+    both_interfaces<<<1, T>>>(false);
+    cr_assert_eq(cudaDeviceSynchronize(), cudaErrorNotSupported);
+    report_says("at an mbarrier that cuda::barrier has initialised: the simulated device follows one of the two interfaces");
+}
+Test(messages, mbarrier_of_ptx) {
+    both_interfaces<<<1, T>>>(true);
+    cr_assert_eq(cudaDeviceSynchronize(), cudaErrorNotSupported);
+    report_says("at an mbarrier that PTX has initialised: the simulated device follows one of the two interfaces");
+}
 
 // The end of a phase orders those that arrive before those that wait, and nobody else.
 template <bool CORRECT> __global__ static void phase_of_others(const int *in, int *out) {

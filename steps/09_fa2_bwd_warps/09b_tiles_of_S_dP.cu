@@ -105,7 +105,7 @@ template <class T>
 __device__ __forceinline__ void make_P_and_dS(tiles<T> tile, const problem &p, int warp, int lane, int row0, int key0) {
     int my_row = warp / 2 * T::S_ROWS + lane / LANE_COLS, my_key = warp % 2 * T::S_KEYS + lane % LANE_COLS;
     float S_reg[T::SM][T::SN] = {}, dP_reg[T::SM][T::SN] = {}; // S_reg then holds P
-#pragma unroll 1 // of an unrolled loop the compiler would merge four loads into one of 16 bytes: see 09f
+#pragma unroll 1 // to be sure that the compiler merges no four loads into one of 16 bytes: see 09f
     for (int c = 0; c < T::D; c++) {
         float Q_reg[T::SM], dO_reg[T::SM];
 #pragma unroll

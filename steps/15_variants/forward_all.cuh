@@ -1,7 +1,7 @@
 // All variants of the forward pass: rungs 15a to 15f together.
 //
 // Template switches where an idea costs instructions in the inner loop, or registers in it: changed scores (15b), dropout (15e), and one
-// for windows (15a), grouped heads (15c), packed sequences (15d) and rotary embedding (15f), told apart when the program runs. Rotary
+// for windows (15a), grouped heads (15c) and packed sequences (15d), told apart when the program runs. Rotary
 // embedding turns Q and K once, in a kernel of its own: 15f, which turns a tile of K whenever a block loads it, does that
 // N_q / 128 times.
 #ifndef FORWARD_ALL_CUH
@@ -18,7 +18,7 @@
 
 namespace fwd {
 
-// MORE below: softcap or ALiBi; dropout; windows, grouped heads, packed sequences or rotary embedding.
+// MORE below: softcap or ALiBi; dropout; windows, grouped heads or packed sequences.
 enum { SCORES = 1, DROPS = 2, PLACES = 4, ALL = SCORES | DROPS | PLACES };
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP; // per block

@@ -1,4 +1,4 @@
-// Rotary embedding on the way into shared memory: what 15f and the last rung share.
+// Rotary embedding on the way into shared memory: rung 15f.
 //
 // A thread copies four pairs of a row: two pieces of four columns, which lie side by side where interleaved and d / 2 columns apart
 // where halved. When they have arrived it rotates what it copied itself, so no barrier is needed between copy and rotation: the

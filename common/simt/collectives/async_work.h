@@ -42,7 +42,7 @@ struct unit {
     const void *pc;
 };
 
-/* An mbarrier that PTX has initialised; of cuda::barrier's the rows only. */
+/* An mbarrier that PTX has initialised. One of cuda::barrier has the rows and the phases, and nobody in initialised_by. */
 struct transaction {
     size_t offset; /* in shared memory */
     bool fenced;
@@ -112,12 +112,13 @@ bool tile_has_rows(const uint32_t *row, uint32_t address, unsigned swizzle);
 void tile_judge(const uint32_t *row, const struct unit *unit, uint32_t origin, uint32_t along, uint32_t down);
 
 /* ---- mbarrier.c ---- */
+#define ONE_INTERFACE "the simulated device follows one of the two interfaces for each mbarrier"
 static inline int transaction_number(const struct transaction *barrier) {
     return (int)(barrier - simt_worker->async.work->transactions);
 }
 struct transaction *transaction_find(size_t offset);   /* or NULL */
 struct transaction *transaction_enlist(size_t offset); /* or NULL: the table is full */
-void transaction_over(struct transaction *barrier); /* a phase: those who wait for it may learn what those know who arrived */
+void transaction_over(struct transaction *barrier);    /* a phase: who waits for it learns what its arrivals knew */
 
 /* ---- transaction.c ---- */
 struct transaction *transaction_of(size_t address, const char *what, const void *pc);

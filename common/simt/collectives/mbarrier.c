@@ -35,7 +35,7 @@ void mbarrier_init(void *address, unsigned expected, const void *pc) {
     *barrier = (struct mbarrier){.expected = expected, .pending = expected};
 }
 
-/* ---- what who waits learns ------------------------------------------------------------------------------------------------ */
+/* ---- what a waiting thread learns --------------------------------------------------------------------------------------------- */
 
 struct transaction *transaction_find(size_t offset) {
     struct async_work *work = async_work_of(simt_worker);
@@ -51,6 +51,7 @@ struct transaction *transaction_enlist(size_t offset) {
     barrier = &work->transactions[work->transaction_count++];
     barrier->phases = 0;
     barrier->offset = offset;
+    barrier->initialised_by = NULL;
     memset(barrier->arriving, 0, 2 * work->width * sizeof *barrier->arriving);
     return barrier;
 }
@@ -68,7 +69,8 @@ static unsigned place_of(const struct mbarrier *barrier) { return (unsigned)shar
 
 void simt_mbarrier_init(void *address, unsigned expected) {
     mbarrier_init(address, expected, __builtin_return_address(0));
-    transaction_enlist(place_of(address));
+    struct transaction *order = transaction_enlist(place_of(address));
+    if (order != NULL) order->initialised_by = NULL;
 }
 
 static void end_phase(struct mbarrier *barrier, struct transaction *order) {
@@ -93,6 +95,8 @@ unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const cha
     if (drop) barrier->expected--;
     barrier->pending -= count;
     struct transaction *order = transaction_find(place_of(barrier));
+    if (order != NULL && order->initialised_by != NULL)
+        simt_fail(pc, cudaErrorNotSupported, "%s at an mbarrier that PTX has initialised: " ONE_INTERFACE, what);
     if (barrier->pending == 0)
         async_copies_arrive(simt_worker, barrier, phase); /* as this thread's writes, so before it arrives */
     if (order != NULL) async_release(simt_worker, simt_self, order->arriving);

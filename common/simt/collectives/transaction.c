@@ -21,6 +21,8 @@ static struct mbarrier *word_of(const struct transaction *barrier) {
 struct transaction *transaction_of(size_t address, const char *what, const void *pc) {
     struct transaction *barrier = transaction_find(address);
     if (barrier == NULL) simt_fail(pc, cudaErrorLaunchFailure, "%s at a barrier that no thread has initialised", what);
+    if (barrier->initialised_by == NULL)
+        simt_fail(pc, cudaErrorNotSupported, "%s at an mbarrier that cuda::barrier has initialised: " ONE_INTERFACE, what);
     bool aged = barrier->init_age != simt_worker->async.shadow->ages;
     if (!aged && barrier->initialised_by != simt_self &&
         row_of(simt_self)[barrier->initialised_by->number] <= barrier->init_clock)

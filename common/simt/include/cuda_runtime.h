@@ -142,7 +142,7 @@ enum cudaMemoryAdvise {
     cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation,
     cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy
 };
-/* Functions of the driver that a program asks for: cuTensorMapEncodeTiled() is there (cuda.h). */
+/* What cudaGetDriverEntryPoint() says. It finds cuTensorMapEncodeTiled() only (cuda.h). */
 typedef enum cudaDriverEntryPointQueryResult {
     cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound, cudaDriverEntryPointVersionNotSufficent
 } cudaDriverEntryPointQueryResult;
