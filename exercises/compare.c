@@ -121,7 +121,8 @@ static struct problem problem_for(const struct description *step, char **text) {
     return problem;
 }
 
-/* Another problem with all variants that the step takes; NULL where it takes none. The caller's to free. */
+/* Another problem with all variants that the step takes. Where it takes none, only the first and the last, which has several tiles
+ * and the kernel of large d; else NULL. The caller's to free. */
 static char *options_of(int number, const struct description *step) {
     int row = (number + 1) / 2;
     unsigned takes = step->variants | step->grouped_heads << VARIANTS;
@@ -133,7 +134,7 @@ static char *options_of(int number, const struct description *step) {
     else if (row < 2 || (takes & PACKED) == 0)                              /* whose lengths are the size */
         fprintf(to, "%s ", others[row].size);
     fprintf(to, "--dim %d%s", row > 0 && number % 2 == 0 ? 120 : 56, row == 0 ? " --causal" : "");
-    bool any = row == 0;
+    bool any = row == 0 || number == OTHERS - 1;
     for (int v = 0; v <= VARIANTS; v++)
         if ((takes >> v & 1) != 0 && others[row].variants[v] != NULL) any = fprintf(to, " %s", others[row].variants[v]) > 0;
     fclose(to);
