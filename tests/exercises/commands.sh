@@ -140,7 +140,9 @@ mistake() { # STEP FILE FROM TO OPTION STATUS: in one line of the step or of a h
 mistake 15a_window_fwd 15_variants/15a_window_fwd.cu 'int first = first_key(p, all, row0)' 'int first = first_key(p, all, last_row)' --window 1
 mistake 15f 15_variants/rotary_fwd.cuh 'b\[i\] \* cosine\[i\] + a' 'b[i] * cosine[i] - a' --rotary 1
 mistake 14 14_decode/decode.cu '((p.N_kv + p.page_size - 1) / p.page_size)' '(p.N_kv / p.page_size)' --page-size 3
-mistake 14b 14_decode/14b_split.cu 'share = (tiles + splits - 1) / splits' 'share = tiles / splits' --heads-kv 1
+mistake 14b 14_decode/14b_split.cu 'share = (tiles + splits - 1) / splits' 'share = tiles / splits' '--seq-kv 897' 1
+mistake 14 14_decode/splits.cuh 'any = m > -INFINITY' 'any = true' '--lengths 890,0' 1
+mistake 15 15_variants/backward_all.cuh 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 mistake 11 11_tensor_core_bwd/tensor_core_bwd.cu 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 
 run new 90_mine --from 01
