@@ -83,6 +83,7 @@ WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1
           *(options(1, 1, 300, 64, f"--causal --meter-blocks 1000{more}") for more in ("", " --deterministic")), *DECODED, *VARIED]
 WORK = ("basic_blocks", "accesses_during_async_copies", *instructions.NAMES)
 WORK_SHARE = 0.03
+LONG = [options(8, 32, queries, 128, "--heads-kv 8 --seq-kv 16384") for queries in (1, 8)]  # 537 MB of K and V
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
 
 # The counters that the tables show, under ncu's names, and a few more.
@@ -213,7 +214,9 @@ def counters(card, jobs):
     climbed = [step for step in all_rungs if len([other for other in all_rungs if other[:2] == step[:2]]) > 2]
     wide = [(step, size) for step in dict.fromkeys(chapters + climbed) for size in COUNTED]
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
-    narrow = [(step, size) for step in dict.fromkeys(chapters + all_rungs) for size in (TRUTH if step in chapters else TRUTH[:2])]
+    wide += [(step, size) for step in all_rungs for size in LONG]
+    narrow = [(step, size) for step in dict.fromkeys(chapters + all_rungs)
+              for size in (TRUTH if step in chapters else TRUTH[:2]) + (DECODED + VARIED if step >= "14" else [])]
     file = card.new_file("counters", "counters")
     count_all(narrow, jobs, file)
     for step, size in wide:

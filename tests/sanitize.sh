@@ -26,7 +26,12 @@ for step in "$@"; do
     [[ -x $programs/$step ]] || skip "$programs/$step is not built (cmake --preset cuda && cmake --build --preset cuda)"
     problems=("--heads 2 --seq 113 --seq-kv 203 --dim 59 --causal" "--heads 2 --seq 113 --seq-kv 203 --dim 56 --causal"
         "--heads 2 --seq 256 --dim 64" "--seq 160 --dim 128"
-        "--heads 6 --heads-kv 2 --seq 5 --seq-kv 500 --dim 56 --causal" "--heads 20 --heads-kv 1 --seq 8 --seq-kv 900 --dim 128")
+        "--heads 6 --heads-kv 2 --seq 5 --seq-kv 500 --dim 56 --causal" "--heads 20 --heads-kv 1 --seq 8 --seq-kv 900 --dim 128"
+        "--batch 3 --heads 8 --heads-kv 2 --seq 2 --seq-kv 500 --dim 128 --page-size 16 --lengths 500,0,65")
+    for variant in '--seq 200 --window 40,10' '--seq 200 --softcap 20 --alibi' '--seq 200 --heads-kv 2' '--lengths 130,0,65' \
+        '--seq 200 --dropout 0.3' '--seq 200 --rotary interleaved'; do
+        problems+=("--heads 4 --dim 56 $variant" "--heads 4 --dim 128 --causal $variant")
+    done
     # What a step does not do, it refuses; a deterministic pass is another kernel.
     for problem in "${problems[@]}" "${problems[@]/%/ --deterministic}"; do
         # shellcheck disable=SC2086
@@ -34,7 +39,8 @@ for step in "$@"; do
         (($? != 2)) || continue
         for tool in memcheck racecheck initcheck synccheck; do
             # racecheck does not follow a __syncwarp() and then the arrival of one lane (chapter 11's appendix).
-            [[ "$step $tool $problem" != "11_tensor_core_bwd racecheck "*"--dim 128"* ]] || continue
+            # The backward passes of chapter 15 are made of it.
+            [[ "$step $tool $problem" != @(11_tensor_core_bwd|15_variants|15?_*_bwd)" racecheck "*"--dim 128"* ]] || continue
             while (($(jobs -pr | wc -l) * 2 >= $(getconf _NPROCESSORS_ONLN))); do wait -n; done
             check "$step" "$tool" "$problem" &
         done
