@@ -226,6 +226,8 @@ int compare(const struct compared *before, const struct compared *yours, const c
     printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
     if (a.program != NULL && b.program != NULL && a.result.ending == FINISHED && b.result.ending == FINISHED)
         print_rows(&a, &b);
+    if (a.program != NULL && a.result.ending == REFUSED)
+        printf("\n  %s does not take this problem: nothing to compare.\n", before->label);
     if (b.message != NULL) printf("\n%s", b.message);
     if (b.program != NULL && b.result.ending == FINISHED && !b.faulted && !b.right)
         printf(

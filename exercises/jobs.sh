@@ -48,7 +48,7 @@ view_both() { # STEP FILE LABEL OTHER_FILE OPTIONS...
 }
 
 try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
-    local step other='' watch='' view='' file other_file label name before='' seen='' changed status alone=0
+    local step other='' watch='' view='' file other_file label name base before='' seen='' changed status alone=0
     local -a options=(--seq 128)
     choose_one "${1-}"
     step=${steps[0]} file=$(step_file "$step")
@@ -85,15 +85,17 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
             if [[ -e $(step_file "${name:-none}") ]]; then
                 before=$name
             else
+                base=$(sed -n 's/.*\.beside = ".*chapter \([0-9]*\).*/\1/p' "$file") # of which chapter's kernel it is a variant
                 for name in "${all_steps[@]}"; do
                     [[ $name != "$step" ]] || break
+                    [[ ! $base || $name == "${base}_"* ]] || continue
                     [[ -e $(step_file "$name") ]] || continue
                     ! grep -q '\.beside =' "$(step_file "$name")" || continue
                     grep -q '\.most_queries =' "$file" || ! grep -q '\.most_queries =' "$(step_file "$name")" || continue
                     if [[ $(abilities "$name") == "$(abilities "$step")" ]]; then before=$name; fi
                 done
             fi
-            label=${before:-$step} other_file=$(step_file "$label")
+            label=${before:-committed} other_file=$(step_file "${before:-$step}")
         fi
     fi
     build_grader

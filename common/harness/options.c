@@ -92,12 +92,14 @@ static void set_fraction(struct parser *parser, const struct option_row *row, co
 }
 
 /* Numbers with commas between them into the caller's array of `room`; returns how many. */
-static int set_numbers(struct parser *parser, const struct option_row *row, const char *text, int *numbers, int room) {
+static int set_numbers(struct parser *parser, const struct option_row *row, const char *all, int *numbers, int room) {
+    const char *text = all;
     for (int count = 0;;) {
         char piece[24];
         size_t length = strcspn(text, ",");
         if (count == room) usage_error(parser->program, "--%s: more than %d numbers", row->name, room);
-        if (length >= sizeof piece) usage_error(parser->program, "--%s: '%s' is not a list of numbers", row->name, text);
+        if (length == 0 || length >= sizeof piece)
+            usage_error(parser->program, "--%s: '%s' is not a list of whole numbers", row->name, all);
         snprintf(piece, sizeof piece, "%.*s", (int)length, text);
         numbers[count++] = (int)whole_number(parser, row, piece);
         if (text[length] == '\0') return count;

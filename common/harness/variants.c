@@ -20,9 +20,9 @@ const char *refusal(const char *format, ...) {
 }
 
 const char *variants_refuse(const struct step *step, const struct problem *p) {
-    static const char *const names[] = {"a window is",          "softcap is",          "ALiBi is",
-                                        "dropout is",           "rotary embedding is", "packed sequences are",
-                                        "pages and lengths are"};
+    static const char *const names[] = {"a window is", "softcap is",          "ALiBi is",
+                                        "dropout is",  "rotary embedding is", "packed sequences (lengths without pages) are",
+                                        "pages are"};
     unsigned variants = variants_of(p), missing = variants & ~step->variants;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((missing >> i & 1u) != 0) return refusal("%s not supported by this step", names[i]);
@@ -59,7 +59,8 @@ const char *variants_text(const struct problem *p) {
     all[0] = '\0';
 #define ADD(condition, ...)                                                                                                    \
     if (condition) used += (size_t)snprintf(all + used, sizeof all - used, __VA_ARGS__)
-    ADD(p->windowed, ", window %d,%d", p->left, p->right);
+    int sight = p->N_q + p->N_kv; /* what -1 became: no side has as many keys */
+    ADD(p->windowed, ", window %d,%d", p->left == sight ? -1 : p->left, p->right == sight ? -1 : p->right);
     ADD(p->softcap > 0.0f, ", softcap %g", (double)p->softcap);
     ADD(p->alibi, ", ALiBi");
     ADD(p->dropout > 0.0f, ", dropout %g", (double)p->dropout);

@@ -125,6 +125,13 @@ git checkout -q steps
 run try 15a_window_fwd --window=64,0 --causal
 ((status == 0)) && grep -q '^15a_window_fwd, forward: .*, causal, window 64,0' "$work/out" && grep -qE 'result +.* right$' "$work/out"
 check "try with a window; exit status $status"
+find build/sim/submissions -type f -exec touch -d '1 hour ago' {} +
+run try 15a_window_fwd --seq 100 --against 12_hopper_fwd
+((status == 0)) && grep -qE 'result +right +right' "$work/out"
+check "try with a program that was made long ago: it is not forgotten before it runs; exit status $status"
+run try 15a_window_fwd --window 64,0
+((status == 0)) && grep -qF '10_tensor_core_fwd does not take this problem' "$work/out"
+check "try beside the kernel that it is a variant of; exit status $status"
 run try 14 --page-size 16 --lengths 40,0,33 --heads 4 --heads-kv 2
 ((status == 0)) && grep -q '^14_decode, forward: batch 3, 4 heads on 2, 8 x 40, .*, pages of 16' "$work/out" && grep -qE 'result +refused +right' "$work/out"
 check "try with pages, beside a step without them; exit status $status"
