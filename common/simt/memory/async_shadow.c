@@ -1,5 +1,4 @@
 /* The rules of visibility, with the numbers that docs/simulated-device-inside.md gives them. */
-#define _GNU_SOURCE
 #include "async_shadow.h"
 
 #include "device_memory.h"
