@@ -7,10 +7,6 @@
 
 #include "variants.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Philox 4x32-10 (attention.h); the counter becomes four random words. */
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1);
 
@@ -45,9 +41,5 @@ void reference_backward_rows(const struct problem *problem, const float *Q, cons
 void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                              const double *L, const double *D, const size_t *keys, size_t count, double *dK, double *dV,
                              double *dK_size, double *dV_size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
