@@ -1,6 +1,5 @@
 /* What one program found out, and the JSON line that says it. */
-#ifndef RESULT_H
-#define RESULT_H
+#pragma once
 
 #include "options.h"
 #include "run.h"
@@ -20,5 +19,3 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
 
 /* The line for --describe: what the step is and takes, likewise. */
 char *describe_step(const struct step *step, const char *kernel);
-
-#endif

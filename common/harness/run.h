@@ -1,7 +1,6 @@
 /* One problem on the device: inputs made and copied, outputs poisoned, a pass run, results fetched and judged. The harness
  * and the tests drive a step through this. */
-#ifndef RUN_H
-#define RUN_H
+#pragma once
 
 #include "check.h"
 #include "inputs.h"
@@ -70,5 +69,3 @@ struct verdict {
  * L, since the gradient of one key needs those of all rows; otherwise everything is computed from the inputs alone. */
 struct verdict check_run(const struct run *run, bool backward, double budget);
 void free_verdict(struct verdict *verdict);
-
-#endif

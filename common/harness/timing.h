@@ -1,6 +1,5 @@
 /* How long a pass takes on a card: CUDA events, L2 flushed before each run, median and quartiles of many. */
-#ifndef TIMING_H
-#define TIMING_H
+#pragma once
 
 #include "run.h"
 
@@ -11,5 +10,3 @@ struct timing {
 /* Time these passes of a step, one after the other, `repeat` times after `warmup` untimed ones. */
 cudaError_t time_passes(struct run *run, const struct step *step, struct passes passes, int warmup, int repeat,
                         struct timing *timing);
-
-#endif

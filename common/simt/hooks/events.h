@@ -1,6 +1,5 @@
 /* The events of a block other than its accesses. events.c passes each to the layers that need it, in a fixed order. */
-#ifndef SIMT_EVENTS_H
-#define SIMT_EVENTS_H
+#pragma once
 
 #include "machine.h"
 
@@ -30,5 +29,3 @@ void event_unit(size_t shared, uintptr_t global, uint64_t inside);
 void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors, uintptr_t base, unsigned barrier, const void *pc);
 void event_product(unsigned wavefronts, const struct thread *first_lane, const void *pc);
 void event_launch_ended(struct launch *launch);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. They order ordinary accesses,
  * too, in place of the clocks of shadow.c. */
-#ifndef SIMT_ASYNC_SHADOW_H
-#define SIMT_ASYNC_SHADOW_H
+#pragma once
 
 #include "shadow.h"
 
@@ -109,5 +108,3 @@ void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsig
 /* They are written, from now on until phase `phase` of the barrier. */
 void async_judge_write(const uint32_t *row, size_t offset, unsigned barrier, uint32_t phase, unsigned swizzle, const void *pc);
 void async_landed(struct worker *worker, const struct thread *issuer, size_t offset, size_t bytes);
-
-#endif
