@@ -4,9 +4,6 @@
 #include "device_memory.h"
 #include "judge.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* ---- what threads know --------------------------------------------------------------------------------------------------- */

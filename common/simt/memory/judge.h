@@ -12,9 +12,6 @@
 
 #include "block_order.h"
 #include "report.h"
-#include "shadow.h"
-
-#include <stdatomic.h>
 
 /* Does the running thread know that lane `lane` of its own warp did what it did at `clock`? */
 static inline bool ordered_in_warp(const struct warp *warp, unsigned lane, uint32_t clock, unsigned self_lane) {

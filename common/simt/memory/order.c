@@ -2,7 +2,6 @@
 #include "async_shadow.h"
 #include "device_memory.h"
 #include "sector_lock.h"
-#include "shadow.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -7,9 +7,6 @@
 #include "device_memory.h"
 #include "sector_lock.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char *verb(enum access_kind kind) {
     return only_reads(kind) ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates (atomically)";
 }
