@@ -3,7 +3,6 @@
 
 #include "options.h"
 #include "run.h"
-#include "timing.h"
 
 struct result {
     struct verdict verdict;
