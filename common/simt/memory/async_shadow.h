@@ -16,15 +16,8 @@
 
 #include "shadow.h"
 
-enum {
-    MOST_TRANSACTIONS = 64,
-    MOST_READERS = 64,
-    WARP_READERS = 32,
-    MOST_ACQUIRERS = 16,
-    ACQUIRED_BUCKETS = 32,
-    UNIT = 16,
-    UNITS = SHARED_BYTES_MAX / UNIT
-};
+enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, MOST_ACQUIRERS = 16, ACQUIRED_BUCKETS = 32 };
+enum { UNIT = 16, UNITS = SHARED_BYTES_MAX / UNIT };
 
 /* What reads shared memory asynchronously. */
 enum async_reader { PRODUCT_A, PRODUCT_B, TENSOR_BOX, BULK_STORE, BULK_REDUCTION };
