@@ -2,24 +2,18 @@
 # What the machine must have: packages, a toolkit, a card. Sourced by run.sh, which defines say, die, have and job.
 : "${job:=main}" "${preset:=}" "${exit_missing:=3}"
 
-python='' # the first python3 that can import matplotlib: the one on PATH may not be the one that apt installs for
-find_python() {
-    for python in python3 /usr/bin/python3 /usr/local/bin/python3; do
-        have "$python" && "$python" -c 'import matplotlib' 2>/dev/null && return
-    done
-    python='' && return 1
-}
-
-# A library counts as there when the compiler finds it, wherever it came from.
-have_library() { have gcc && [[ $(gcc -print-file-name="$1") == /* ]]; }
-
-find_sphinx() { # the python3 that can build the site
+python_with() { # MODULES: the first python3 that can import them: the one on PATH may not be the one that apt installs for
     local python
-    for python in python3 /usr/bin/python3; do
-        if have "$python" && "$python" -c 'import sphinx, myst_parser, PIL' 2>/dev/null; then say "$python" && return; fi
+    for python in python3 /usr/bin/python3 /usr/local/bin/python3; do
+        if have "$python" && "$python" -c "import $1" 2>/dev/null; then say "$python" && return; fi
     done
     return 1
 }
+find_python() { python=$(python_with matplotlib); }
+find_sphinx() { python_with 'sphinx, myst_parser, PIL'; } # that can build the site
+
+# A library counts as there when the compiler finds it, wherever it came from.
+have_library() { have gcc && [[ $(gcc -print-file-name="$1") == /* ]]; }
 
 missing_packages() {
     local pair

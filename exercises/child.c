@@ -8,7 +8,6 @@
 #include "status.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 extern const struct step submitted_step; /* which the linker equates with the struct step of the kernel file */

@@ -53,8 +53,7 @@ static _Noreturn void watch(int from) {
     setsid(); /* what ends the owner's group does not end it */
     signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), signal(SIGHUP, SIG_IGN);
     dup2(from, STDIN_FILENO);
-    if (close_range(1, ~0u, 0) != 0)
-        for (int fd = 1; fd < 256; fd++) close(fd);
+    closefrom(1);
     while (read(STDIN_FILENO, &next, sizeof next) == sizeof next) group = next;
     if (group > 0) kill(-group, SIGKILL);
     for (int i = 0; i < 100 && access(own.path, F_OK) == 0; i++) {

@@ -1,7 +1,6 @@
 /* What a submission earns: results, faults and cost, each by a process that the submission's cannot reach. judge.c judges one
  * problem, advice.c says what the wrong ones have in common, grade.c gives the points, and scoresheet.c prints them. */
-#ifndef GRADING_H
-#define GRADING_H
+#pragma once
 
 #include "submission.h"
 #include "task.h"
@@ -77,5 +76,3 @@ static inline double most_points(const struct task *task) {
 double round_points(double points); /* to a tenth */
 void print_report(FILE *to, const struct grading *grading, const char *file);
 void write_json(const struct grading *grading, enum report kind, const char *path);
-
-#endif

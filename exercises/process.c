@@ -47,8 +47,7 @@ static _Noreturn void become(const char *const argv[], struct limits limits, int
     int kept = 3;
     if (results >= 0 && results != 3) dup2(results, 3);
     if (results >= 0) fcntl(3, F_SETFD, 0), kept = 4;
-    if (close_range((unsigned)kept, ~0u, 0) != 0)
-        for (int fd = kept; fd < 256; fd++) close(fd);
+    closefrom(kept);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, (unsigned long)limits.cpu_seconds);
     limit(RLIMIT_FSIZE, 256u << 20);

@@ -1,6 +1,5 @@
 /* Run another program under limits and keep what it says. */
-#ifndef PROCESS_H
-#define PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void leave_folder(void);
 
 /* Remove what earlier processes left in scratch_folder() more than ten minutes ago. */
 void forget_old(void);
-
-#endif

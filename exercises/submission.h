@@ -1,6 +1,5 @@
 /* A kernel file of any origin, made into a program and run under guard. */
-#ifndef SUBMISSION_H
-#define SUBMISSION_H
+#pragma once
 
 #include "options.h"
 #include "run.h"
@@ -73,5 +72,3 @@ struct compared {
  * yours is right, 1 when it is wrong or does not compile, 2 when it refuses the problem, 3 when the device found a fault in it.
  * The data type is that of your struct step; so is the pass, unless the options name one. */
 int compare(const struct compared *before, const struct compared *yours, const char *options, bool alone);
-
-#endif

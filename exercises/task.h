@@ -1,6 +1,5 @@
 /* A task: a kernel file with holes, and what a solution must score. exercises/README.md describes the files. */
-#ifndef TASK_H
-#define TASK_H
+#pragma once
 
 #include "inputs.h"
 
@@ -76,5 +75,3 @@ bool is_device_code(const char *text, int line, char *why, size_t room);
  * to free. */
 enum object { TASK = 1, HOLE = 2, SHAPE = 4, BUDGET = 8, VARIANT = 16, SHAPES = 32 };
 char *what_is_wrong(const cJSON *json, enum object object);
-
-#endif

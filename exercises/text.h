@@ -1,6 +1,5 @@
 /* Texts: read from files, and their lines. */
-#ifndef TEXT_H
-#define TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ int lines_between(const char *begin, const char *end);
 
 /* The next line, at or after `at`, whose text begins with `begin`; NULL when there is none. */
 const char *find_line(const char *at, const char *begin);
-
-#endif

@@ -1,7 +1,6 @@
 /* The wall around what a submission makes run: the compiler, the linker and the program. docs/teaching.md, "Walls", says what
  * each wall keeps out. */
-#ifndef WALL_H
-#define WALL_H
+#pragma once
 
 #include "process.h"
 
@@ -30,5 +29,3 @@ bool wall_is_enough(bool needed);
 /* run_program() behind the wall that is in use, with an environment of its own. argv[0] is a path. */
 struct outcome run_behind_wall(const char *const argv[], struct limits limits, int results,
                                const struct confinement *confinement);
-
-#endif

@@ -18,12 +18,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export work
 
-derive() { # CHANGES NAME KERNEL: changes the kernel, after the forms that it begins from
-    local earlier
-    common/change header "$1" "$2" | sed -n 's/^after: //p' | while IFS= read -r earlier; do derive "$1" "$earlier" "$3"; done
-    common/change apply "$1" "$2" "$3" >"$3.new" || exit 77
-    mv "$3.new" "$3"
-}
 step_of() { # FILE
     case $(basename "$1") in [0-9]*) basename "$1" .cu ;; *) basename "$(dirname "$1")" ;; esac
 }
@@ -65,8 +59,7 @@ for changes in steps/"$chapter"*/forms.changes; do
             dims=$(sed -n 's/^d: //p' <<<"$header") kernel=$(sed -n 's/^kernel: //p' <<<"$header") file=$(sed -n 's/^file: //p' <<<"$header")
         fi
         step=$(step_of "$file")
-        cp "$file" "$work/$stem.cu"
-        [[ $name == "$last" ]] || derive "$changes" "$name" "$work/$stem.cu"
+        if [[ $name == "$last" ]]; then cp "$file" "$work/$stem.cu"; else common/change apply "$changes" "$name" "$file" >"$work/$stem.cu" || exit 77; fi
         if [[ $mode == sim ]]; then
             # shellcheck disable=SC2086 # words
             check "$work/$stem" "$step" "$(dirname "$file")" ${dims:-64 128}

@@ -10,17 +10,9 @@ step=${1?which step?} kind=${2?knockouts or ablations?} pass=${3:-fwd} changes=s
 wanted=("${@:4}") names=() rungs=() dims=() compilers=() last='' whole=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-knock_out() { # NAME FILE
-    local earlier
-    common/change header "$changes" "$1" | sed -n 's/^after: //p' |
-        while IFS= read -r earlier; do knock_out "$earlier" "$2"; done
-    common/change apply "$changes" "$1" "$2" >"$2.new"
-    mv "$2.new" "$2"
-}
 add() { # NAME FILE RUNG DIMS: compile a program, the next one
     local kernel=$work/${#names[@]}.cu
-    cp "$2" "$kernel"
-    [[ $1 == whole ]] || knock_out "$1" "$kernel"
+    if [[ $1 == whole ]]; then cp "$2" "$kernel"; else common/change apply "$changes" "$1" "$2" >"$kernel"; fi
     names+=("$1") rungs+=("$3") dims+=("$4")
     build/cuda/bin/step-cc "$kernel" -o "${kernel%.cu}" --like "$3" >&2 &
     compilers+=($!)

@@ -124,6 +124,7 @@ class Card:
         stamps = {"driver": driver, "commit": self.commit, "date": datetime.datetime.now(datetime.timezone.utc).date()}
         self.stamps = [word for key, value in stamps.items() for word in ("--stamp", f"{key}={value}")]
         self.out, self.only, self.unfinished, self.log = out, re.compile(only), [], tempfile.NamedTemporaryFile("r")
+        self.chapters, self.rungs = (list(filter(self.only.match, steps(ROOT))) for steps in (rec.chapters, rec.rungs))
         self.sampler = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "-i", "0",
                                          "-lms", "50"], stdout=open(self.log.name, "w", encoding="ascii"))
 
@@ -140,12 +141,6 @@ class Card:
         if kind in ("latency", "rungs", "counters", "bits") and old.exists():
             write(file, *(line for line in rec.lines(old) if not self.only.match(line["step"])))
         return file
-
-    def chapters(self):
-        return list(filter(self.only.match, rec.chapters(ROOT)))
-
-    def rungs(self):
-        return list(filter(self.only.match, rec.rungs(ROOT)))
 
 
 def no_card(why):
@@ -181,7 +176,7 @@ def measure(card, file, step, size, expected_ms=0.0):
 
 def latency(card, _):
     file = card.new_file("latency", "steps")
-    for step in card.chapters():
+    for step in card.chapters:
         at = functools.partial(measure, card, file, step)
         ms = 0.0
         for N in (512, 1024, 2048, 4096):
@@ -204,13 +199,13 @@ def latency(card, _):
 
 def rungs(card, _):
     file = card.new_file("rungs", "rungs")
-    for step in card.rungs():
+    for step in card.rungs:
         for d in (64, 128):
             measure(card, file, step, (4, 16, 4096, d))
 
 
 def counters(card, jobs):
-    chapters, all_rungs = card.chapters(), card.rungs()
+    chapters, all_rungs = card.chapters, card.rungs
     climbed = [step for step in all_rungs if len([other for other in all_rungs if other[:2] == step[:2]]) > 2]
     wide = [(step, size) for step in dict.fromkeys(chapters + climbed) for size in COUNTED]
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
@@ -224,8 +219,8 @@ def counters(card, jobs):
 
 
 def drawn(card, jobs):
-    sizes, chapters = rec.drawn(card.commit), card.chapters()
-    pairs = [(step, size) for step in dict.fromkeys(chapters + card.rungs()) for size in (sizes if step in chapters else sizes[:2])]
+    sizes, chapters = rec.drawn(card.commit), card.chapters
+    pairs = [(step, size) for step in dict.fromkeys(chapters + card.rungs) for size in (sizes if step in chapters else sizes[:2])]
     count_all(pairs, jobs, card.new_file("counters", "drawn"), {"commit": card.commit})
 
 
@@ -286,7 +281,7 @@ def profile_program(command, metrics, selection):
 
 def bits(card, _):
     file = card.new_file("bits", "bits")
-    for step in card.chapters():
+    for step in card.chapters:
         for more in ("", "--deterministic"):
             for _ in range(2):
                 command = [BIN / step, *options(1, 16, 1024, 64, more).split(), "--pass", "bwd", "--no-time", *card.stamps]

@@ -87,18 +87,21 @@ def decoded(book, size):
     return {line["step"] + (f",P{line['page_size']}" if line.get("page_size") else ""): line for line in lines}
 
 
-def decode(book, page, *sizes):
-    """Decoding: milliseconds of the rungs, and of the last one what part of a copy's bytes per second it reaches, and of PyTorch's kernels."""
+def of_sizes(book, sizes, step, heads, cells):
+    """A table of decoding: of each size the cells of its lines, among which those of the step must be."""
     rows = []
     for size in sizes:
-        lines = decoded(book, size)
-        need(lines, f"nothing is recorded at {size}")
-        B, H, G, N, M = re.findall(r"\d+", size)
-        last = lines[DECODED[-1]]
-        rows.append([B, f"{H} on {G}", N, M, *(number(lines[step]["ms_median"], " ms") for step in DECODED), number(last["share_of_copy"]),
-                     number(last["ratio_to_cudnn"]), number(last["ratio_to_flash"])])
-    heads = ["sequences", "heads", "queries", "keys", *(f"`{step}`" for step in DECODED), "of a copy", "of cuDNN", "of FlashAttention-2"]
-    return heads, "l" * 4 + "r" * 6, rows
+        lines, (B, H, G, N, M) = decoded(book, size), re.findall(r"\d+", size)
+        need(step in lines, f"no {step} is recorded at {size}")
+        rows.append([B, f"{H} on {G}", N, M, *cells(lines)])
+    return ["sequences", "heads", "queries", "keys", *heads], "l" * 4 + "r" * len(heads), rows
+
+
+def decode(book, page, *sizes):
+    """Decoding: milliseconds of the rungs, and of the last one what part of a copy's bytes per second it reaches, and of PyTorch's kernels."""
+    return of_sizes(book, sizes, DECODED[-1], [*(f"`{step}`" for step in DECODED), "of a copy", "of cuDNN", "of FlashAttention-2"], lambda lines: [
+        *(number(lines[step]["ms_median"], " ms") for step in DECODED),
+        *(number(lines[DECODED[-1]][beside]) for beside in ("share_of_copy", "ratio_to_cudnn", "ratio_to_flash"))])
 
 
 def decode_value(book, step, size, beside):
@@ -110,14 +113,8 @@ def decode_value(book, step, size, beside):
 
 def pages(book, page, *sizes):
     """Decoding from pages: what part of a copy's rate 14_decode reaches on contiguous keys and on pages of 16, 64 and 256."""
-    rows = []
-    for size in sizes:
-        lines = decoded(book, size)
-        need("14_decode" in lines, f"no 14_decode is recorded at {size}")
-        B, H, G, N, M = re.findall(r"\d+", size)
-        rows.append([B, f"{H} on {G}", N, M] + [number(lines[name]["share_of_copy"]) if (name := f"14_decode{more}") in lines else DASH
-                                                for more in ("", ",P16", ",P64", ",P256")])
-    return ["sequences", "heads", "queries", "keys", "contiguous", "pages of 16", "pages of 64", "pages of 256"], "l" * 4 + "r" * 4, rows
+    return of_sizes(book, sizes, "14_decode", ["contiguous", "pages of 16", "pages of 64", "pages of 256"], lambda lines: [
+        number(lines[name]["share_of_copy"]) if (name := f"14_decode{more}") in lines else DASH for more in ("", ",P16", ",P64", ",P256")])
 
 
 def regret(book, what):

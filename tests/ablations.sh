@@ -15,13 +15,8 @@ compile() { # FILE STEP OUT: an object file in which each line has the number 1,
     "$step_cc" "$work/kernel.cu" -o "$3" -c --like "$2" && strip --strip-debug "$3"
 }
 try() { # CHANGES NAME FILE STEP: 1 when the change is wrong, 77 when it does not apply
-    local from=$3 earlier problem
-    earlier=$(common/change header "$1" "$2" | sed -n 's/^after: //p')
-    if [[ $earlier ]]; then
-        common/change apply "$1" "$earlier" "$from" >"$work/earlier.cu" || return 77
-        from=$work/earlier.cu
-    fi
-    common/change apply "$1" "$2" "$from" >"$work/changed.cu" || return 77
+    local problem
+    common/change apply "$1" "$2" "$3" >"$work/changed.cu" || return 77
     compile "$work/changed.cu" "$4" "$work/changed.o" && "$step_cc" "$work/changed.o" -o "$work/changed" --like "$4" || return 1
     if common/change header "$1" "$2" | grep -q '^only: nvcc$'; then
         cmp "$work/changed.o" "$work/$4.o" # how often nvcc unrolls a loop, how many registers it takes: no matter here

@@ -1,12 +1,7 @@
 /* The oracle's border: what it does not see of a problem's variants (attention.h), rotary embedding and the pages of a cache. */
-#ifndef BORDER_H
-#define BORDER_H
+#pragma once
 
 #include "problem.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Rows rows[0..count) of Q or K, all where rows is NULL, rotated by their positions: values (count, d). Back: dQ or dK, by the opposite
  * angles. With squares: of the size of each number, whose squares add up. */
@@ -22,9 +17,3 @@ int *make_pages(struct problem *problem, unsigned long long seed);
 
 /* K or V (batch, kv_heads(), N_kv, d) as pages (page_count, kv_heads(), page_size, d), NaN where no key lies; the caller's to free. */
 float *in_pages(const struct problem *problem, const float *values);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

@@ -1,6 +1,5 @@
 /* Is an output right? Norms, bounds and the list of mismatches. */
-#ifndef CHECK_H
-#define CHECK_H
+#pragma once
 
 #include "problem.h"
 
@@ -42,5 +41,3 @@ void describe_wrong(struct check *check, const struct problem *problem, enum ten
 
 /* The index of the first NaN or infinity that is not allowed (L may be -inf), or count. */
 size_t first_not_finite(const float *out, size_t count, bool allow_minus_infinity);
-
-#endif

@@ -1,6 +1,5 @@
 /* The 16-bit floating-point formats, on the host. Rounding is to nearest, ties to even, as the cards do it. */
-#ifndef DTYPE_H
-#define DTYPE_H
+#pragma once
 
 #include "attention.h"
 
@@ -15,5 +14,3 @@ float unpacked(uint16_t bits, enum dtype dtype);
 
 /* The nearest number that the type can hold. */
 float rounded_to(float value, enum dtype dtype);
-
-#endif

@@ -1,6 +1,5 @@
 /* FNV-1a, the hash of fingerprints: of results, of kernels' sources, of programs that were built. */
-#ifndef FNV_H
-#define FNV_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ static inline uint64_t fnv_add(uint64_t hash, const void *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
-
-#endif

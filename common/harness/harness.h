@@ -1,6 +1,5 @@
 /* The program around a step: options, inputs, check, time, report. */
-#ifndef HARNESS_H
-#define HARNESS_H
+#pragma once
 
 #include "attention.h"
 
@@ -8,5 +7,3 @@
  * size, 3 the device failed. `program` is the name that the build gave, which the step must have, too; `kernel` is the
  * fingerprint of its source. */
 int harness_main(const struct step *step, const char *program, const char *kernel, int argc, char **argv);
-
-#endif

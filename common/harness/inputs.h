@@ -1,6 +1,5 @@
 /* Test inputs, the same on every machine. */
-#ifndef INPUTS_H
-#define INPUTS_H
+#pragma once
 
 #include "problem.h"
 
@@ -22,5 +21,3 @@ extern const struct problem example_problem;
  * sqrt(-2 ln u1) cos(2 pi u2) (Box and Muller 1958), u1 and u2 from the two halves of splitmix64's output (Steele, Lea,
  * Flood 2014) at a counter of i and the tensor, offset by the seed: any element can be computed alone. */
 void fill_input(float *values, const struct problem *problem, enum tensor tensor, enum input_kind kind, uint64_t seed);
-
-#endif

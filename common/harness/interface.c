@@ -75,31 +75,16 @@ int attention_step_find(const char *name) {
 
 /* ---- calls --------------------------------------------------------------------------------------------------------- */
 
+#define SAME(member) .member = call->member
 static struct problem problem_of(const struct attention_call *call) {
-    return (struct problem){.dtype = (enum dtype)call->dtype,
-                            .batch = call->batch,
-                            .heads = call->heads,
-                            .N_q = call->N_q,
-                            .N_kv = call->N_kv,
-                            .d = call->d,
-                            .heads_kv = call->heads_kv,
-                            .causal = call->causal != 0,
-                            .scale = call->scale,
-                            .windowed = call->windowed != 0,
-                            .left = call->left,
-                            .right = call->right,
-                            .softcap = call->softcap,
-                            .alibi = call->alibi != 0,
-                            .dropout = call->dropout,
-                            .dropout_seed = call->dropout_seed,
-                            .rotary = (enum rotary)call->rotary,
-                            .starts = call->starts,
-                            .sequences = call->sequences,
-                            .longest = call->longest,
-                            .lengths = call->lengths,
-                            .pages = call->pages,
-                            .page_size = call->page_size,
-                            .page_count = call->page_count};
+    struct problem problem = {SAME(batch),     SAME(heads),     SAME(N_q),     SAME(N_kv),     SAME(d),
+                              SAME(heads_kv),  SAME(causal),    SAME(scale),   SAME(windowed), SAME(left),
+                              SAME(right),     SAME(softcap),   SAME(alibi),   SAME(dropout),  SAME(dropout_seed),
+                              SAME(starts),    SAME(sequences), SAME(longest), SAME(lengths),  SAME(pages),
+                              SAME(page_size), SAME(page_count)};
+    problem.dtype = (enum dtype)call->dtype;
+    problem.rotary = (enum rotary)call->rotary;
+    return problem;
 }
 
 const char *attention_refuses(const struct attention_call *call) {

@@ -1,6 +1,5 @@
 /* The command line, the same for every step's program. */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#pragma once
 
 #include "inputs.h"
 
@@ -30,5 +29,3 @@ struct options parse_options(int argc, char **argv, const struct step *step);
 
 /* Print one line on standard error and exit with status 2: bad usage, or a size that is not supported. */
 _Noreturn void usage_error(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,6 +1,5 @@
 /* A file that a program writes for others. */
-#ifndef OUTPUT_H
-#define OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,5 +15,3 @@ bool output_open(struct output *output, const char *path);
 
 /* False, and errno, where something could not be written; then a regular file is as it was. */
 bool output_close(struct output *output);
-
-#endif

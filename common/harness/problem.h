@@ -1,6 +1,5 @@
 /* What is known of a problem before anything runs: its tensors, its size, its work, and whether a step can do it. */
-#ifndef PROBLEM_H
-#define PROBLEM_H
+#pragma once
 
 #include "attention.h"
 
@@ -64,5 +63,3 @@ size_t workspace_bytes_of(const struct step *step, const struct problem *problem
  * refuses: sizes outside of the limits of all steps, and what the step itself does not do. The text lasts until the next
  * call. */
 const char *step_refuses(const struct step *step, const struct problem *problem, struct passes passes);
-
-#endif

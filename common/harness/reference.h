@@ -2,14 +2,9 @@
  * Shapes as in attention.h. Rows are counted over all heads: row r is query r % N_q of head r / N_q; key rows likewise
  * with N_kv. Windows, softcap, ALiBi, dropout, packed sequences, lengths and grouped heads are terms of its mask and of its scores;
  * 16-bit types, pages and rotary embedding are not its concern (border.h). Pointers in struct problem are the host's here. */
-#ifndef REFERENCE_H
-#define REFERENCE_H
+#pragma once
 
 #include "variants.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Philox 4x32-10 (attention.h); the counter becomes four random words. */
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1);
@@ -45,9 +40,3 @@ void reference_backward_rows(const struct problem *problem, const float *Q, cons
 void reference_backward_keys(const struct problem *problem, const float *Q, const float *K, const float *V, const float *dO,
                              const double *L, const double *D, const size_t *keys, size_t count, double *dK, double *dV,
                              double *dK_size, double *dV_size);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

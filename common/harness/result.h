@@ -1,10 +1,8 @@
 /* What one program found out, and the JSON line that says it. */
-#ifndef RESULT_H
-#define RESULT_H
+#pragma once
 
 #include "options.h"
 #include "run.h"
-#include "timing.h"
 
 struct result {
     struct verdict verdict;
@@ -20,5 +18,3 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
 
 /* The line for --describe: what the step is and takes, likewise. */
 char *describe_step(const struct step *step, const char *kernel);
-
-#endif

@@ -1,7 +1,6 @@
-/* One problem on the device: inputs made and copied, outputs poisoned, a pass run, results fetched and judged. The harness
+/* One problem on the device: inputs made and copied, outputs poisoned, a pass run or timed, results fetched and judged. The harness
  * and the tests drive a step through this. */
-#ifndef RUN_H
-#define RUN_H
+#pragma once
 
 #include "check.h"
 #include "inputs.h"
@@ -53,6 +52,15 @@ cudaError_t run_forward(struct run *run, const struct step *step);
 /* The same for the backward pass, on the O and L that a forward pass has left. */
 cudaError_t run_backward(struct run *run, const struct step *step, bool deterministic);
 
+/* How long a pass takes on a card: CUDA events, L2 flushed before each run, median and quartiles of many. */
+struct timing {
+    double median, p25, p75; /* milliseconds; median 0: nothing was timed */
+};
+
+/* Time these passes of a step, one after the other, `repeat` times after `warmup` untimed ones. */
+cudaError_t time_passes(struct run *run, const struct step *step, struct passes passes, int warmup, int repeat,
+                        struct timing *timing);
+
 /* The name of a buffer whose guard band was overwritten, or NULL. */
 cudaError_t find_broken_guard(const struct run *run, const char **name);
 
@@ -70,5 +78,3 @@ struct verdict {
  * L, since the gradient of one key needs those of all rows; otherwise everything is computed from the inputs alone. */
 struct verdict check_run(const struct run *run, bool backward, double budget);
 void free_verdict(struct verdict *verdict);
-
-#endif

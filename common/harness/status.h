@@ -1,6 +1,5 @@
 /* The exit statuses of the project's programs. */
-#ifndef STATUS_H
-#define STATUS_H
+#pragma once
 
 enum exit_status {
     EXIT_OK = 0,
@@ -9,5 +8,3 @@ enum exit_status {
     EXIT_FAILED = 3,  /* the device failed or found a fault, or something that is needed is missing or broken */
     EXIT_REFUSED = 4, /* of the grader's child alone: the submission refuses the problem */
 };
-
-#endif

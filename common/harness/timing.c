@@ -1,4 +1,4 @@
-#include "timing.h"
+#include "run.h"
 
 #include <stdlib.h>
 

@@ -1,14 +1,9 @@
 /* The variants of a problem (attention.h) on the host: which are asked for, whether they make sense, and which keys a query attends to. */
-#ifndef VARIANTS_H
-#define VARIANTS_H
+#pragma once
 
 #include "attention.h"
 
 #include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* The variants that the problem has, as a sum of enum variant. */
 unsigned variants_of(const struct problem *problem);
@@ -35,9 +30,3 @@ struct sight {
 struct sight sight_of_query(const struct problem *problem, size_t row);
 /* Query i of `head`, which reads head_kv of K and V, both over the batch. */
 struct sight sight_within(const struct problem *problem, size_t batch, size_t head, size_t head_kv, long long i);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

@@ -1,7 +1,6 @@
 /* Between the files of the runtime API. calls.c knows none of the others, then come host.c, runtime.c, queries.c and
  * copies.c, launch.c. */
-#ifndef SIMT_API_H
-#define SIMT_API_H
+#pragma once
 
 #include "cuda_runtime.h"
 #include "device_memory.h"
@@ -31,5 +30,3 @@ void host_copies_later(const void *to, size_t bytes); /* to page-locked memory *
 void host_waited(void);
 void host_copies_unwritten(const void *from, size_t bytes); /* tells it where it is so */
 bool api_call_is_to_fail(void);                             /* counts calls, as simt_fail_call() says */
-
-#endif

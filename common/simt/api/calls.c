@@ -1,6 +1,5 @@
 /* What the calls of the runtime API share: a lock that admits one host thread at a time, the last error, and the number of
  * calls. It calls no other file of the API. */
-#define _GNU_SOURCE
 #include "api.h"
 
 #include <pthread.h>

@@ -1,6 +1,5 @@
 /* What a program made by simt-nvcc has and a test of the book has not: settings from the environment, and an exit status
  * that tells of faults. Linked only where the linker is told to look for simt_standalone. */
-#define _GNU_SOURCE
 #include "api.h"
 
 #include <errno.h>

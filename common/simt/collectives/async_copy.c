@@ -66,7 +66,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
 
 void simt_async_commit(void) {
     copies_of(simt_self)->committed_groups++;
-    event_copies_committed(__builtin_return_address(0));
+    event_groups(COPIES_COMMIT, 0, __builtin_return_address(0));
 }
 
 /* The thread's copies that come with phase `number` of the mbarrier, or in groups before `number` where that is NULL. */
@@ -111,5 +111,5 @@ void simt_async_wait(unsigned groups, const char *file, int line) {
     static const struct simt_condition arrived = {"__pipeline_wait_prior()", groups_arrive, NULL};
     simt_self->last_pc = __builtin_return_address(0);
     simt_wait_until(&arrived, &groups, file, line);
-    event_copies_waited(groups, simt_self->last_pc);
+    event_groups(COPIES_WAIT, groups, simt_self->last_pc);
 }

@@ -1,7 +1,6 @@
 /* What Hopper's instructions of a block have under way. Between the files tensor_copy, tile, mbarrier, transaction and bulk, each of
  * which calls those before it; wgmma and named_barrier call none of them but tile. */
-#ifndef SIMT_ASYNC_WORK_H
-#define SIMT_ASYNC_WORK_H
+#pragma once
 
 #include "async_shadow.h"
 #include "tensor_map.h"
@@ -135,5 +134,3 @@ struct worker *cluster_act_in(struct worker *of, bool remembered, const void *pc
 /* ---- wgmma.c, named_barrier.c: no thread is left ---- */
 void wgmma_end_block(struct worker *worker);
 void registers_end_block(struct worker *worker);
-
-#endif

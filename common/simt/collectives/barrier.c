@@ -1,5 +1,4 @@
 /* The block's barrier, waiting until a condition holds, and the words for a block in which nobody can go on. */
-#define _GNU_SOURCE
 #include "collectives.h"
 
 #include "events.h"

@@ -1,7 +1,6 @@
 /* Where threads meet: block barriers, warp collectives, and waiting until a condition holds. What kernels call of it is
  * declared in simt_abi.h. Knows the hooks, the meter and memory. */
-#ifndef SIMT_COLLECTIVES_H
-#define SIMT_COLLECTIVES_H
+#pragma once
 
 #include "machine.h"
 
@@ -53,5 +52,3 @@ static inline void come_to(const char *what, const char *file, int line, const v
 static inline bool same_place(const struct place *a, const struct place *b) {
     return a->line == b->line && a->what == b->what && __builtin_strcmp(a->file, b->file) == 0;
 }
-
-#endif

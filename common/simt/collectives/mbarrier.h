@@ -1,6 +1,5 @@
 /* The 8 bytes of an mbarrier: mbarrier.c has those of cuda::barrier, transaction.c those that PTX names. */
-#ifndef SIMT_MBARRIER_H
-#define SIMT_MBARRIER_H
+#pragma once
 
 #include "collectives.h"
 #include "shadow.h"
@@ -16,5 +15,3 @@ static inline bool mbarrier_is_over(const struct mbarrier *barrier, unsigned pha
 /* The barrier, if it can be one; the access is judged. */
 struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const void *pc);
 void mbarrier_init(void *address, unsigned expected, const void *pc);
-
-#endif

@@ -83,12 +83,8 @@ void event_copy_issued(struct worker *worker, const void *from, void *to, size_t
     shadow_pending(worker, offset, bytes, true);
 }
 
-void event_copies_committed(const void *pc) {
-    if (simt_worker->meter.watched) meter_access(0, 0, COPIES_COMMIT, SPACE_GLOBAL, pc);
-}
-
-void event_copies_waited(unsigned groups, const void *pc) {
-    if (simt_worker->meter.watched) meter_access(groups, 0, COPIES_WAIT, SPACE_GLOBAL, pc);
+void event_groups(enum access_kind what, unsigned groups, const void *pc) {
+    if (simt_worker->meter.watched) meter_access(groups, 0, what, SPACE_GLOBAL, pc);
 }
 
 void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses) {

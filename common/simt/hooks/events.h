@@ -1,8 +1,7 @@
 /* The events of a block other than its accesses. events.c passes each to the layers that need it, in a fixed order. */
-#ifndef SIMT_EVENTS_H
-#define SIMT_EVENTS_H
+#pragma once
 
-#include "machine.h"
+#include "shadow.h"
 
 void event_block_started(struct worker *worker);
 void event_block_ended(struct worker *worker);
@@ -18,9 +17,9 @@ void event_sync(const char *space, const char *what, unsigned object, unsigned p
 void event_lanes_met(struct worker *worker, struct thread *first_lane, unsigned lanes, bool orders, int times);
 /* By the running thread: cp.async of `bytes` bytes, the last `zero_bytes` of which are zeros and not read. It reads now. */
 void event_copy_issued(struct worker *worker, const void *from, void *to, size_t bytes, size_t zero_bytes, const void *pc);
-/* By the running thread: it closes a group of its copies by cp.async, or has waited until at most so many groups are under way. */
-void event_copies_committed(const void *pc);
-void event_copies_waited(unsigned groups, const void *pc);
+/* By the running thread: it closes a group of its copies by cp.async (COPIES_COMMIT), or has waited until at most so many groups are
+ * under way (COPIES_WAIT). */
+void event_groups(enum access_kind what, unsigned groups, const void *pc);
 /* `accesses`: that its thread has made since it was issued. */
 void event_copy_landed(struct worker *worker, const void *to, size_t bytes, uint64_t accesses);
 /* Before the next two: of 16 bytes of shared memory those that take part, and where they are in global memory. */
@@ -30,5 +29,3 @@ void event_unit(size_t shared, uintptr_t global, uint64_t inside);
 void event_tensor_copy(enum tensor_traffic kind, uint64_t sectors, uintptr_t base, unsigned barrier, const void *pc);
 void event_product(unsigned wavefronts, const struct thread *first_lane, const void *pc);
 void event_launch_ended(struct launch *launch);
-
-#endif

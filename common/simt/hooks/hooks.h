@@ -1,6 +1,5 @@
 /* Every access of a kernel to memory is judged here. Knows memory, its shadow and the meter. */
-#ifndef SIMT_HOOKS_H
-#define SIMT_HOOKS_H
+#pragma once
 
 #include "shadow.h"
 
@@ -27,5 +26,3 @@ void __sanitizer_cov_trace_pc(void);
 
 /* Plain accesses of the host's code in a kernel file, or NULL: api/host.c looks at them now and then. */
 extern void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);
-
-#endif

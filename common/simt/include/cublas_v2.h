@@ -1,7 +1,6 @@
 /* A small cuBLAS: matrix products and a few vector operations, on the CPU's BLAS. Matrices are column by column; pointers are
  * checked as cudaMemcpy() checks them. */
-#ifndef SIMT_CUBLAS_H
-#define SIMT_CUBLAS_H
+#pragma once
 #define CUBLAS_API_H_ /* by these names of NVIDIA's samples know what is included */
 #define CUBLAS_V2_H_
 
@@ -104,6 +103,4 @@ static inline cublasStatus_t cublasHgemm(SIMT_PRODUCT, int k, const __half *alph
     return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C, CUDA_R_16F,
                         ldc, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
 }
-#endif
-
 #endif

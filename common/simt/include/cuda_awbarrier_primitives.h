@@ -1,6 +1,5 @@
 /* The toolkit's mbarriers for C: __mbarrier_t in shared memory. */
-#ifndef SIMT_CUDA_AWBARRIER_PRIMITIVES_H
-#define SIMT_CUDA_AWBARRIER_PRIMITIVES_H
+#pragma once
 
 #include "simt_device.h"
 
@@ -23,5 +22,3 @@ static inline bool __mbarrier_test_wait_parity(__mbarrier_t *barrier, bool parit
     return simt_mbarrier_test(barrier, simt_mbarrier_phase(barrier, parity)) != 0;
 }
 static inline uint32_t __mbarrier_maximum_count() { return (1 << 20) - 1; }
-
-#endif

@@ -1,7 +1,6 @@
 /* Functions of the simulated device that CUDA does not have. They are weak: NULL in a program that is linked with the CUDA
  * runtime. */
-#ifndef SIMULATED_H
-#define SIMULATED_H
+#pragma once
 
 #include <stdio.h>
 
@@ -66,6 +65,4 @@ void simt_trace_stop(void) ON_SIMULATED_DEVICE;
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

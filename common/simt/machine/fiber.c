@@ -1,5 +1,4 @@
 /* Fibers, and the functions by which a running thread learns its own place. */
-#define _GNU_SOURCE
 #include "machine.h"
 
 #include <string.h>

@@ -4,8 +4,7 @@
  * Each block runs on one CPU thread, its worker, and each CUDA thread is a fiber there: a stack, and a place in the
  * code. A fiber runs until it ends, waits for others or fails, and then the worker's scheduler goes on.
  */
-#ifndef SIMT_MACHINE_H
-#define SIMT_MACHINE_H
+#pragma once
 
 #include "simt_abi.h"
 
@@ -400,5 +399,3 @@ void fiber_abandon(struct worker *worker);
 void fiber_give_way(void);
 /* Stacks are made as blocks need them, each above a page that stops an overflow; false when there is no memory. */
 bool fiber_ensure_stacks(struct worker *worker, unsigned count);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a CUtensorMap holds here: api/ encodes it on the host, collectives/ copy by it. */
-#ifndef SIMT_TENSOR_MAP_H
-#define SIMT_TENSOR_MAP_H
+#pragma once
 
 #include "machine.h"
 
@@ -36,5 +35,3 @@ static inline int tensor_map_is_sound(const struct tensor_map *map) {
 static inline uint32_t swizzled_address(uint32_t address, unsigned swizzle) {
     return address ^ ((address >> 7 & (swizzle - 1)) << 4);
 }
-
-#endif

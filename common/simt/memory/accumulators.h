@@ -1,7 +1,6 @@
 /* The registers that wgmma accumulates in: local arrays of a thread here, which the product writes when it is waited for. And the
  * registers that it reads A from, four at a time, where they lie in a local array. */
-#ifndef SIMT_ACCUMULATORS_H
-#define SIMT_ACCUMULATORS_H
+#pragma once
 
 #include "shadow.h"
 
@@ -21,5 +20,3 @@ void registers_of_A_issue(struct thread *thread, const void *start, unsigned gro
 void accumulators_done(struct thread *thread, unsigned groups);
 /* An access of the running thread to its own stack. True: to registers of wgmma, which are no local memory. */
 bool accumulators_judge(uintptr_t address, size_t bytes, enum access_kind kind, const void *pc);
-
-#endif

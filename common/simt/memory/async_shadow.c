@@ -1,13 +1,9 @@
 /* The rules of visibility, with the numbers that docs/simulated-device-inside.md gives them. */
-#define _GNU_SOURCE
 #include "async_shadow.h"
 
 #include "device_memory.h"
 #include "judge.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* ---- what threads know --------------------------------------------------------------------------------------------------- */

@@ -12,20 +12,12 @@
  *
  * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. They order ordinary accesses,
  * too, in place of the clocks of shadow.c. */
-#ifndef SIMT_ASYNC_SHADOW_H
-#define SIMT_ASYNC_SHADOW_H
+#pragma once
 
 #include "shadow.h"
 
-enum {
-    MOST_TRANSACTIONS = 64,
-    MOST_READERS = 64,
-    WARP_READERS = 32,
-    MOST_ACQUIRERS = 16,
-    ACQUIRED_BUCKETS = 32,
-    UNIT = 16,
-    UNITS = SHARED_BYTES_MAX / UNIT
-};
+enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, MOST_ACQUIRERS = 16, ACQUIRED_BUCKETS = 32 };
+enum { UNIT = 16, UNITS = SHARED_BYTES_MAX / UNIT };
 
 /* What reads shared memory asynchronously. */
 enum async_reader { PRODUCT_A, PRODUCT_B, TENSOR_BOX, BULK_STORE, BULK_REDUCTION };
@@ -109,5 +101,3 @@ void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsig
 /* They are written, from now on until phase `phase` of the barrier. */
 void async_judge_write(const uint32_t *row, size_t offset, unsigned barrier, uint32_t phase, unsigned swizzle, const void *pc);
 void async_landed(struct worker *worker, const struct thread *issuer, size_t offset, size_t bytes);
-
-#endif

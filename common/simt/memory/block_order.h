@@ -4,8 +4,7 @@
  *
  * A thread that acquires is an acquirer of its block. The rows of async_shadow.h say how many acquisitions of each acquirer a
  * thread knows of. So the knowledge of other blocks goes from thread to thread within a block as all else does. */
-#ifndef SIMT_BLOCK_ORDER_H
-#define SIMT_BLOCK_ORDER_H
+#pragma once
 
 #include "async_shadow.h"
 
@@ -15,5 +14,3 @@ void block_order_release(struct worker *worker, struct thread *thread, uint32_t 
 uint32_t block_order_acquire(struct worker *worker, struct thread *thread, const uint32_t *word);
 /* Does the running thread know of what a thread of another block of this launch did at this clock? */
 bool block_order_knows(const struct worker *worker, const struct thread *thread, uint64_t stamp, uint32_t clock);
-
-#endif

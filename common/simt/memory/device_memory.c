@@ -1,5 +1,4 @@
 /* Device memory: every allocation is its own mapping with an inaccessible page on either side, and starts out as poison. */
-#define _GNU_SOURCE
 #include "device_memory.h"
 
 #include "report.h"

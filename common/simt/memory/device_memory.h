@@ -1,6 +1,5 @@
 /* Device memory and shared memory: what is at this address, and what is it called? */
-#ifndef SIMT_DEVICE_MEMORY_H
-#define SIMT_DEVICE_MEMORY_H
+#pragma once
 
 #include "machine.h"
 
@@ -89,5 +88,3 @@ struct words {
 struct words describe_address(uintptr_t address);
 /* Where the same access was before, or 0. */
 void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room);
-
-#endif

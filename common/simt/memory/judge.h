@@ -8,14 +8,10 @@
  *     race.c        a race in words
  *
  * Each calls those below it only. */
-#ifndef SIMT_JUDGE_H
-#define SIMT_JUDGE_H
+#pragma once
 
 #include "block_order.h"
 #include "report.h"
-#include "shadow.h"
-
-#include <stdatomic.h>
 
 /* Does the running thread know that lane `lane` of its own warp did what it did at `clock`? */
 static inline bool ordered_in_warp(const struct warp *warp, unsigned lane, uint32_t clock, unsigned self_lane) {
@@ -83,5 +79,3 @@ bool suspect_write(struct cell *cell, uintptr_t address, uint64_t stamp, bool ma
                    const void *pc) __attribute__((cold));
 /* The flags that a write to global memory adds to its stamp; `races`: it is a suspect already. */
 uint64_t mixed_by_write(struct cell *cell, uintptr_t address, uint64_t stamp, bool marked, bool races, const void *pc);
-
-#endif

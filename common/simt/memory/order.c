@@ -1,9 +1,7 @@
 /* When an access was: the launches' order, and a block's own time, which barriers and collectives advance. judge.h compares. */
-#define _GNU_SOURCE
 #include "async_shadow.h"
 #include "device_memory.h"
 #include "sector_lock.h"
-#include "shadow.h"
 
 #include <string.h>
 #include <sys/mman.h>

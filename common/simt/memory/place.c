@@ -1,5 +1,4 @@
 /* What memory an address lies in: the one place that decides it. */
-#define _GNU_SOURCE
 #include "device_memory.h"
 
 #include <link.h>

@@ -7,9 +7,6 @@
 #include "device_memory.h"
 #include "sector_lock.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char *verb(enum access_kind kind) {
     return only_reads(kind) ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates (atomically)";
 }
@@ -73,8 +70,7 @@ static const char *cause_of(bool same_block, bool same_warp, bool same_line, boo
                "it? If they are meant to meet there, use an atomic operation";
     if (!same_block && simt_worker->launch->has_semaphores)
         return "a semaphore must be raised after the earlier access, by a thread that has met the other one at a barrier "
-               "since, "
-               "and waited for before the later one, or before a barrier with the thread that waits";
+               "since, and waited for before the later one, or before a barrier with the thread that waits";
     if (!same_block)
         return "blocks run in any order and cannot wait for one another: give each block its own output, use an atomic "
                "operation, or split the kernel in two";
@@ -82,8 +78,7 @@ static const char *cause_of(bool same_block, bool same_warp, bool same_line, boo
         return "put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is enough)";
     if (simt_worker->async.on)
         return "a barrier is missing between the two: __syncthreads(), or an arrival at an mbarrier after the earlier access, "
-               "and "
-               "a wait for its phase before the later one";
+               "and a wait for its phase before the later one";
     return "a __syncthreads() is missing between the two";
 }
 

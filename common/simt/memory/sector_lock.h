@@ -1,6 +1,5 @@
 /* Who holds the lock of a sector of global memory may read and change the cells of its words. */
-#ifndef SIMT_SECTOR_LOCK_H
-#define SIMT_SECTOR_LOCK_H
+#pragma once
 
 #include "machine.h"
 
@@ -30,5 +29,3 @@ static inline void unlock_sector(struct worker *worker) {
         atomic_store_explicit(lock, 0, memory_order_release);
     worker->shadow.sector_lock = NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What is remembered of each word of memory, to tell races and reads of what nobody wrote (shadow.c tells how). */
-#ifndef SIMT_SHADOW_H
-#define SIMT_SHADOW_H
+#pragma once
 
 #include "stamp.h"
 
@@ -54,5 +53,3 @@ void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned la
 void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending);
 /* A store or reduction of the async proxy to global memory, judged as its issuer's write, is under way from now on, or lands. */
 void shadow_under_way(struct worker *worker, const struct thread *issuer, uintptr_t address, size_t bytes, bool under_way);
-
-#endif

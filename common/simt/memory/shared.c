@@ -1,5 +1,4 @@
 /* Shared memory: the dynamic part, and behind it the arrays of the block's __shared__ declarations. */
-#define _GNU_SOURCE
 #include "device_memory.h"
 #include "report.h"
 #include "shadow.h"

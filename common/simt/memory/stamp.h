@@ -6,8 +6,7 @@
  * serial of a worker's blocks, and the clocks beside the stamps) may run out: then what they ordered becomes older than all that
  * comes (shadow_next_order(), shadow_start_block(), age_block() in order.c), and they start again. So no two moments have one stamp. Their
  * widths may be chosen smaller, to test that. */
-#ifndef SIMT_STAMP_H
-#define SIMT_STAMP_H
+#pragma once
 
 #include "machine.h"
 
@@ -86,5 +85,3 @@ static inline size_t cells_bytes(size_t bytes) { return (bytes + 3) / 4 * 5 * si
 static inline struct cell *byte_cells(struct cell *cells, size_t bytes, size_t word) {
     return cells + (bytes + 3) / 4 + 4 * word;
 }
-
-#endif

@@ -13,9 +13,6 @@
 #include "device_memory.h"
 #include "sector_lock.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* So many bytes at so odd a place are no one access for a card. Of the write that is judged. */
 static bool is_wide(void) {
     size_t bytes = simt_self->judged_bytes;

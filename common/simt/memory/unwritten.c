@@ -6,8 +6,6 @@
 
 #include "device_memory.h"
 
-#include <stdlib.h>
-
 void note_unwritten(uintptr_t address, bool shared, const void *pc) {
     struct worker *worker = simt_worker;
     if (simt_in_step || worker->shadow.unwritten.thread != NULL || (worker->launch->after_failure && !shared)) return;

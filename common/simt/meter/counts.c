@@ -3,7 +3,6 @@
  * requests.c groups the accesses that the lanes of a warp make together, so a request is what it is on a card: one
  * instruction, up to 32 addresses. A request to global memory costs the 32-byte sectors that its addresses fall into. A
  * request to shared memory costs wavefronts: in each wavefront every one of the 32 banks serves one 4-byte word. */
-#define _GNU_SOURCE
 #include "counts.h"
 #include "device_memory.h"
 #include "report.h"

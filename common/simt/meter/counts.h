@@ -1,6 +1,5 @@
 /* Counts of one kernel's source lines, between the meter's own files. */
-#ifndef SIMT_COUNTS_H
-#define SIMT_COUNTS_H
+#pragma once
 
 #include "meter.h"
 
@@ -68,5 +67,3 @@ void meter_end_block(struct meter *meter); /* adds its busiest warp */
 /* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                    unsigned lanes, unsigned live, const struct access *access);
-
-#endif

@@ -1,6 +1,5 @@
 /* The meter: counts the memory accesses of a kernel as a card's hardware counters do. It knows memory and its names. */
-#ifndef SIMT_METER_H
-#define SIMT_METER_H
+#pragma once
 
 #include "machine.h"
 #include "shadow.h"
@@ -52,5 +51,3 @@ void meter_launch_done(struct launch *launch);
 
 /* ---- table.c: the counts in words ---- */
 cJSON *json_of_index(struct uint3 index);
-
-#endif

@@ -1,5 +1,4 @@
 /* What the meter counted, in words: as JSON, as a table by source line, and in the margin of the source. */
-#define _GNU_SOURCE
 #include "counts.h"
 #include "report.h"
 

@@ -1,5 +1,4 @@
 /* A fault: what happened, in which kernel, block and thread. The first one ends the run. */
-#define _GNU_SOURCE
 #include "report.h"
 
 #include <pthread.h>

@@ -1,6 +1,5 @@
 /* Places of the program in words: the source line of an address of code, the name of a kernel. Read from the program's own
  * debugging information with libdw, in this process. */
-#define _GNU_SOURCE
 #include "report.h"
 
 #include <dwarf.h>

@@ -1,6 +1,5 @@
 /* Errors in words, and places of the program as source lines. Knows the machine: which block and thread runs. */
-#ifndef SIMT_REPORT_H
-#define SIMT_REPORT_H
+#pragma once
 
 #include "cuda_runtime.h"
 #include "machine.h"
@@ -70,5 +69,3 @@ bool is_runtime_code(const void *pc);        /* of the simulated device itself *
 
 /* "fa2_forward<64>" of a kernel's code, into text; its name in the source where that cannot be found. */
 void kernel_name(const struct launch *launch, char *text, size_t room);
-
-#endif

@@ -10,7 +10,6 @@
  * defines a function of its name; any other is an error here. */
 #include "rewrite.h"
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_OPERANDS = 140, MOST_REGISTERS = 10 }; /* wgmma with 256 columns has 128 accumulators */

@@ -1,8 +1,7 @@
 /* The data of a rewriting, and what its files offer each other. The text is read into tokens once; one pass over them (main.c)
  * writes the output in order. A construct that begins before the word or symbol that tells it takes its beginning back from
  * the end of the output. The program ends after one file: memory is never freed. */
-#ifndef SIMT_REWRITE_H
-#define SIMT_REWRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -143,5 +142,3 @@ void note_function(struct rewriter *r, const struct token *token, const struct t
 bool declare_file_shared(struct rewriter *r, const struct token *brace);
 void note_ptx_names(struct rewriter *r);
 void note_wrappers(struct rewriter *r);
-
-#endif

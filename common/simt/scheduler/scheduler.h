@@ -1,6 +1,5 @@
 /* Who runs when: blocks over CPU threads, and the fibers of a block one after the other. Knows all layers below. */
-#ifndef SIMT_SCHEDULER_H
-#define SIMT_SCHEDULER_H
+#pragma once
 
 #include "machine.h"
 
@@ -18,5 +17,3 @@ void scheduler_run_block(struct worker *worker, uint64_t number);
  * so; `elsewhere` then says who else waits. `changes`: semaphore_changes() before the threads were looked at. */
 extern bool (*scheduler_park)(struct worker *worker, uint64_t changes, char *elsewhere, size_t room);
 void scheduler_explain_signal(struct worker *worker);
-
-#endif

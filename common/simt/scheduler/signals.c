@@ -1,5 +1,4 @@
 /* Signals: a kernel's bad access that no hook foresaw, a division by zero, and the watchdog's knock. */
-#define _GNU_SOURCE
 #include "scheduler.h"
 
 #include "device_memory.h"

@@ -1,5 +1,4 @@
 /* Workers: the CPU threads that run blocks, and the watchdog over them. */
-#define _GNU_SOURCE
 #include "scheduler.h"
 
 #include "collectives.h"

@@ -1,6 +1,5 @@
 /* The trace of chosen blocks. Knows the meter's requests. */
-#ifndef SIMT_TRACE_H
-#define SIMT_TRACE_H
+#pragma once
 
 #include "machine.h"
 
@@ -20,5 +19,3 @@ void trace_sync(struct worker *worker, const struct thread *thread, struct sync 
 void trace_unit(struct worker *worker, uint32_t shared, uintptr_t global, uint64_t inside);
 void trace_units(struct worker *worker, const struct thread *thread, struct sync sync, uintptr_t base);
 void trace_launch_done(const struct launch *launch); /* nothing without a trace */
-
-#endif
