@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+from urllib.parse import unquote
 
 CONTRAST = """
 const problems = [], seen = new Set();
@@ -125,7 +126,7 @@ class Browser:
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
                 address = message["params"]["request"]["url"]
-                if not address.startswith((f"file://{self.site}/", "data:", "about:")):
+                if not unquote(address).startswith((f"file://{self.site}/", "data:", "about:")):
                     wrong(f"{where}: it asks for {address}")
 
     def address(self):
