@@ -70,8 +70,10 @@ def options_of(size):
 def size_of(options):
     """The shape that a program's options name, in words."""
     value = dict(re.findall(r"--(\S+) (\d+)", options))
-    B, H, N, d = (int(value[name]) for name in ("batch", "heads", "seq", "dim"))
-    return str(Shape(B, H, N, int(value.get("seq-kv", N)), d, "--causal" in options)) + ", deterministic" * ("--determ" in options)
+    B, H, N, d = (int(value.get(name, "1")) for name in ("batch", "heads", "seq", "dim"))
+    variants = re.findall(r"--((?:rotary|window|softcap|dropout|lengths|heads-kv) \S+|alibi|deterministic)", options)
+    return ", ".join([str(Shape(B, H, N, int(value.get("seq-kv", N)), d, "--causal" in options)),
+                      *variants]).replace("heads-kv", "G")
 
 
 def drawn(commit):

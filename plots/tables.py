@@ -234,15 +234,16 @@ def counter_rows(kernels):
     return [*rows, ["what a warp waits for most", *(STALLS[stalls_of(k["counters"])[0]] for k in kernels)]]
 
 
-def counters(book, page, step):
+def counters(book, page, step, *options):
     """What Nsight Compute counted: a column per kernel of a step, or per rung of a chapter's number, its longest kernel."""
+    size = " ".join(options) or options_of(COUNTERS_AT)
     if step.isdigit():
         kernels = [{"kernel": rung, "counters": counted} for rung in book.chain(step)[0]
-                   if (counted := longest_kernel(book, rung, options_of(COUNTERS_AT)))]
+                   if (counted := longest_kernel(book, rung, size))]
     else:
-        kernels = book.counters(step, options_of(COUNTERS_AT))
+        kernels = book.counters(step, size)
     headings, *rows = counter_rows(kernels)
-    return [str(parse_size(COUNTERS_AT)[0]), *headings[1:]], "l" + "r" * len(kernels), rows * bool(kernels)
+    return [rec.size_of(size), *headings[1:]], "l" + "r" * len(kernels), rows * bool(kernels)
 
 
 def stalls(book, page, step):
