@@ -95,7 +95,8 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
                     if [[ $(abilities "$name") == "$(abilities "$step")" ]]; then before=$name; fi
                 done
             fi
-            label=${before:-committed} other_file=$(step_file "${before:-$step}")
+            label=${before:-$step} other_file=$(step_file "${before:-$step}")
+            ((changed)) || label=${before:-committed} # git says that it is
         fi
     fi
     build_grader

@@ -69,11 +69,13 @@ def options_of(size):
 
 def size_of(options):
     """The shape that a program's options name, in words."""
-    value = dict(re.findall(r"--(\S+) (\d+)", options))
-    B, H, N, d = (int(value.get(name, "1")) for name in ("batch", "heads", "seq", "dim"))
-    variants = re.findall(r"--((?:rotary|window|softcap|dropout|lengths|heads-kv) \S+|alibi|deterministic)", options)
-    return ", ".join([str(Shape(B, H, N, int(value.get("seq-kv", N)), d, "--causal" in options)),
-                      *variants]).replace("heads-kv", "G")
+    options = options.replace("--heads-kv", "--G")
+    value = {"batch": 1, **dict(re.findall(r"--(\S+) (\S+)", options))}
+    if "seq" not in value:  # packed sequences
+        value["seq"] = sum(map(int, value["lengths"].split(",")))
+    B, H, N, d = (int(value[name]) for name in ("batch", "heads", "seq", "dim"))
+    variants = re.findall(r"--((?:rotary|window|softcap|dropout|lengths|G) \S+|alibi|deterministic)", options)
+    return ", ".join([str(Shape(B, H, N, int(value.get("seq-kv", N)), d, "--causal" in options)), *variants])
 
 
 def drawn(commit):

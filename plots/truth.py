@@ -47,7 +47,7 @@ def comparisons(book):
                 if not row.agree and LEAST_RATIO * (row.theirs - by_others) <= row.ours <= row.theirs:
                     row.agree = COUNTED["by_others"]
                 if not row.agree and (row.without is None or agrees(row.without)):
-                    row.cause = next((cause for cause, place in COUNTED["causes"] if re.fullmatch(place, f"{run['step']} {row.kernel} {what}")), None)
+                    row.cause = next((cause for cause, place in COUNTED["causes"] if re.fullmatch(place, f"{run['step']} {run['options']} {row.kernel} {what}")), None)
                 rows.append(row)
     return rows
 
