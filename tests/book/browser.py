@@ -582,7 +582,7 @@ def check_example(browser, programs):
     for causal in ("", "--causal"):
         change("causal", bool(causal))
         for step, names in (("03_online_softmax", ("O",)), ("07_naive_bwd", ("dQ", "dK", "dV"))):
-            command = f"{programs}/{step} --input example --no-time --print {causal}".split()
+            command = [f"{programs}/{step}", *f"--input example --no-time --print {causal}".split()]
             said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             for name in names:
                 corner = re.search(rf"^\s*{name}\b[^\n]*\n((?:[^\n]*\n){{3}})", said, re.MULTILINE)
