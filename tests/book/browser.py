@@ -980,7 +980,10 @@ def check_pipeline(browser, programs):
     browser.until("the pipeline", "window.state().end > 0")
     kernels = browser.js("return PIPELINE.kernels")
     same("the pipeline: kernels", sorted(kernels), ["06_vectorized", "10_tensor_core_fwd", "12b_producer"])
-    draw, met = random.Random(12), defaultdict(int)
+    sys.path.insert(0, str(ROOT / "plots"))
+    import tables
+
+    draw, met, files = random.Random(12), defaultdict(int), tables.Book(ROOT)
     for kernel, data in kernels.items():
         if "turns" in data:
             same(f"the pipeline: turns of {kernel}", [data["turns"], data["stages"]], list(turns_of(programs, kernel)))
@@ -1011,6 +1014,7 @@ def check_pipeline(browser, programs):
                 wrong(f"the pipeline: {field} of {kernel} has no effect")
         for fault in browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0])", kernel):
             browser.choose("fault", fault["kind"])
+            same(f"the pipeline: the file of {fault['words']}", ROOT / browser.element("file").text, files.kernel_file(kernel))
             same(f"the pipeline: the message of {fault['words']}", [browser.element("says").text.split(), browser.element("change").is_displayed()], [fault["says"].split(), True])
         browser.element("reset").click()
         same(f"the pipeline: reset of {kernel}", [state()["fault"], state()["stages"], browser.element("broken").is_displayed()], ["", data["stages"], False])
