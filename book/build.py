@@ -344,11 +344,10 @@ def write_fragments(programs, data):
 def bound_of(record):
     """The least ms in which the card can do a pass: [for its arithmetic, for its bytes], by the ceilings of the rooflines. None where
     fp32 is multiplied on tensor cores, whose rate for it is not among them."""
-    shape, passes = record.shape, {"fwd": [False], "both": [False, True]}.get(record.pass_, [True])
-    bits = 32 if record.details["dtype"] == "fp32" else 16
+    shape, backward, bits = record.shape, record.pass_ != "fwd", 32 if record.details["dtype"] == "fp32" else 16
     if shape.seq != shape.seq_kv or bits == 32 and record.step in ("10x_tf32", "pytorch_efficient"):
         return None
-    least = sum(plot.least_bytes(shape.batch, shape.heads, shape.seq, shape.dim, backward, bits // 8) for backward in passes)
+    least = plot.least_bytes(shape.batch, shape.heads, shape.seq, shape.dim, backward, bits // 8)
     return [record.ms * record.tflops / plot.PEAKS[bits][1], least / plot.CARDS[record.device] * 1e-9]
 
 
@@ -359,7 +358,7 @@ def write_ladder(data):
         for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")):
             for record in tables.rec.read([path]):
                 fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
-                if record.ms and record.tflops:
+                if record.ms and record.tflops and record.pass_ != "both":  # its forward pass is the harness's own
                     ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
                     found[source, name, record.pass_, str(record.shape), record.step, fields["dtype"]] = [record.ms, record.tflops, ratios, bound_of(record)]
     for (*where, step, dtype), (ms, _, ratios, _) in found.items():

@@ -821,10 +821,9 @@ def predicted(plot, step, dtype, pass_, B, H, N, d, causal, card):
     """ms for the arithmetic and for the bytes of a pass, by docs/math/costs.md, eq. 22, 23, 29 and 54, and the ceilings of the rooflines."""
     if dtype == "fp32" and step in ("10x_tf32", "pytorch_efficient"):
         return None
-    forward, backward = pass_ in ("fwd", "both"), pass_ != "fwd"
-    flops = (4 * forward + 10 * backward) * B * H * d * (N * (N + 1) // 2 if causal else N * N)
-    numbers, size = (4 * forward + 8 * backward) * N * d, 4 if dtype == "fp32" else 2
-    return [flops / plot.PEAKS[8 * size][1] * 1e-9, B * H * (numbers * size + (forward + backward) * 4 * N) / plot.CARDS[card] * 1e-9]
+    flops = (4 if pass_ == "fwd" else 10) * B * H * d * (N * (N + 1) // 2 if causal else N * N)
+    numbers, size = (4 if pass_ == "fwd" else 8) * N * d, 4 if dtype == "fp32" else 2
+    return [flops / plot.PEAKS[8 * size][1] * 1e-9, B * H * (numbers * size + 4 * N) / plot.CARDS[card] * 1e-9]
 
 
 def check_ladder(browser, _):
@@ -850,6 +849,7 @@ def check_ladder(browser, _):
         };
         each(0);
         return found;""")
+    same("the ladder: passes, without both in turn, whose forward pass is no chapter's", {now["pass"] for now in shown}, {"fwd", "bwd", "det"})
     for now in shown:
         source, card, pass_, size, metric = (now[name] for name in ("source", "card", "pass", "size", "metric"))
         B, H, N, d = (int(re.search(rf"\b{letter} ?(\d+)", size)[1]) for letter in "BHNd")
