@@ -118,5 +118,5 @@ byId("outputs").append(...OUTPUTS.map((name) => figure(name, ["L", "D"].includes
 byId("pass").addEventListener("change", chooseShown);
 addEventListener("hashchange", () => set(readAddress()));
 for (const id of ["scale", "causal", "row", "keys", "forget", "pass"]) byId(id).addEventListener(byId(id).tagName === "SELECT" ? "change" : "input", show);
-byId("reset").addEventListener("click", () => set({}));
+byId("reset").addEventListener("click", () => { clearNotes(); set({}); });
 set(readAddress());

@@ -29,6 +29,16 @@ if (framed) {
     addEventListener("load", () => new ResizeObserver(tell).observe(document.body));
 } else addEventListener("DOMContentLoaded", () => document.body.prepend(element("a", { href: "../index.html", className: "home" }, "Back to the book")));
 
+// What a field does not take is said beside it. The explorers' own listeners come later, and put there what it takes.
+const clearNotes = () => document.querySelectorAll(".note").forEach((note) => note.remove());
+addEventListener("change", ({ target }) => {
+    clearNotes();
+    if (!target.matches("input") || target.value && target.validity.valid) return;
+    const { min, max, step, title } = target, multiple = step > 1 ? `, a multiple of ${step}` : "";
+    const wanted = title || (step === "any" ? "a number: an empty field counts as 0" : `a whole number from ${min} to ${max}${multiple}`);
+    target.closest("label, figure").append(element("small", { className: "note", role: "alert" }, `Enter ${wanted}.`));
+}, true);
+
 // The state lives in the address, behind its #: name=value&name=value. A browser refuses many changes in a short time: the last counts.
 const readAddress = (url = location.href) => Object.fromEntries(new URLSearchParams(new URL(url).hash.slice(1)));
 let waiting = null;

@@ -156,6 +156,27 @@ def check_look(browser, name, widths=(360, 1280)):
             wrong(f"{name}, {width} pixels: {problem}")
 
 
+def check_note(browser, field, value, wanted):
+    """What stands beside a field after a change, and that it goes with the next change. Nothing where the field takes the value."""
+    browser.js("const c = document.getElementById(arguments[0]); c.value = arguments[1]; for (const e of ['input', 'change']) c.dispatchEvent(new Event(e))", field, value)
+    note = "return [...document.querySelectorAll('.note')].map((note) => [note.textContent, note.parentElement.contains(document.getElementById(arguments[0]))])"
+    same(f"what is said beside {field} of {value!r}", browser.js(note, field), [[f"Enter {wanted}.", True]] if wanted else [])
+    if wanted:
+        check_look(browser, f"a note beside {field}")
+        browser.width(1280)
+
+
+def check_cut(browser, name):
+    """Text that is cut off: of fields, and of bars, which have no text where it does not fit."""
+    for width in (360, 1280):
+        browser.width(width)
+        for text in browser.js("""
+            const ends = (bar) => { const range = document.createRange(); range.selectNodeContents(bar); return [range, bar].map((each) => each.getBoundingClientRect()); };
+            return [...[...document.querySelectorAll("input")].filter((field) => field.scrollWidth > field.clientWidth).map((field) => field.value),
+                ...[...document.querySelectorAll(".span")].filter((bar) => { const [text, box] = ends(bar); return text.top < box.bottom - 2 && text.right > box.right + 1; }).map((bar) => bar.textContent)];"""):
+            wrong(f"{name}, {width} pixels: the text {text} is cut off")
+
+
 def check_roles(browser, name):
     """In Chromium's accessibility tree: what the keyboard can reach has a role and a name, and so has each picture a name."""
     for node in browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]:
@@ -800,11 +821,12 @@ def check_descriptor(browser, state, change, said, button, keys):
     same("fragments: an element of a core matrix", state("row", "column", "byte"), [10, 3, 3 * 128 + 256 + ((16 ^ 80) + 4)])
     change("count", 8)
     same("fragments: 8 columns have two core matrices", [browser.js("return document.querySelectorAll('#cores button').length"), len(state("units")[0])], [2, 16])
-    change("stride", 0)
+    check_note(browser, "stride", 8, "a whole number from 0 to 262128, a multiple of 16")
+    check_note(browser, "stride", 0, "")
     said("cost", "The offsets overlap: of 16 units 8 differ.")
     change("descriptor", "0x5000004000000000")
     said("cost", "Bits outside of the fields must be 0.")
-    change("descriptor", "nonsense")
+    check_note(browser, "descriptor", "nonsense", "1 to 16 hexadecimal digits, as 0x4000004000000000")
     same("fragments: a descriptor of nonsense changes nothing", state("d"), ["5000004000000000"])
     change("start", 262128)
     said("cost", "past the 227 KiB")
