@@ -103,11 +103,10 @@ def boxes(lines):
 
 def first_steps(text):
     """The start page with links to what moves, below its first paragraph."""
-    links = (("tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"), ("example.html", "Change four keys and four queries"),
-             ("warp-map.html#lanes=1", "Make a bank conflict"))
+    links = (("explorers/tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"), ("explorers/example.html", "Change four keys and four queries"),
+             ("explorers/warp-map.html", "Remove bank conflicts"), ("steps/01_naive/README.html", "Begin with chapter 01"))
     title, first, rest = text.split("\n\n", 2)
-    cards = "".join(f'<a href="explorers/{to}">{said}</a>' for to, said in links)
-    cards += '<a href="steps/01_naive/README.html">Begin with chapter 01</a>'
+    cards = "".join(f'<a href="{to}">{said}</a>' for to, said in links)
     return f'{title}\n\n{first}\n\n<nav class="cards" aria-label="To begin with">{cards}</nav>\n\n{rest}'
 
 

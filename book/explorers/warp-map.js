@@ -2,7 +2,7 @@
 "use strict";
 const FIELDS = ["access", "bytes", "lanes", "stride", "columns", "padding", "swizzle", "start"];
 const EXAMPLES = { // access, bytes, lanes, stride, columns, padding, swizzle, start
-    "neighbouring words": ["load", 4, 32, 1, 64, 0, 1, 0], "every second word": ["load", 4, 32, 2, 64, 0, 1, 0],
+    "every 16th word of 8 rows": ["load", 4, 4, 16, 64, 0, 1, 0], "neighbouring words": ["load", 4, 32, 1, 64, 0, 1, 0], "every second word": ["load", 4, 32, 2, 64, 0, 1, 0],
     "a column of a matrix": ["load", 4, 1, 1, 64, 0, 1, 0], "a column, rows padded by one word": ["load", 4, 1, 1, 64, 1, 1, 0],
     "one address": ["load", 4, 32, 0, 64, 0, 1, 0], "16 bytes of each row": ["load", 16, 1, 1, 32, 0, 1, 0],
     "16 bytes of each row, padded by four words": ["load", 16, 1, 1, 32, 4, 1, 0], "16 bytes of each row, swizzled": ["load", 16, 1, 1, 32, 0, 8, 0],
@@ -51,7 +51,7 @@ byId("example").addEventListener("change", (event) => EXAMPLES[event.target.valu
 for (const id of FIELDS) byId(id).addEventListener("change", () => { byId(id).value = value(id); show(); }); // within its limits
 addEventListener("hashchange", start);
 function start() {
-    const given = readAddress(), known = EXAMPLES["neighbouring words"];
+    const given = readAddress(), known = Object.values(EXAMPLES)[0]; // in which each of stride, padding and swizzle matters
     lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
     setFields(FIELDS.map((id, k) => given[id] ?? known[k]), known);
 }

@@ -546,7 +546,15 @@ def check_warp_map(browser, programs):
 
     state = lambda: browser.js("return window.state()")
     browser.open("explorers/warp-map.html")
-    browser.until("the warp map", "window.state().wavefronts === 1")
+    browser.until("the warp map", "window.state().wavefronts === 16")
+    change = lambda control, value: browser.js("const c = document.getElementById(arguments[0]); c.value = arguments[1]; c.dispatchEvent(new Event('change'))", control, value)
+    for control, *trials in (("stride", (15, 8), (17, 8), (16, 16)), ("padding", (1, 2), (4, 4), (0, 16)), ("swizzle", (2, 8), (4, 4), (1, 16)), ("stride", (15, 8)), ("padding", (4, 1))):
+        for value, expected in trials:
+            change(control, value)
+            same(f"warp map: as it opens, wavefronts after {control} {value}", state()["wavefronts"], expected)
+    check_note(browser, "padding", 99, "a whole number from 0 to 32")
+    same("warp map: a padding too large", state()["padding"], 32)
+    browser.choose("example", "neighbouring words")
     patterns = json.loads(subprocess.run([f"{programs}/../tests/request_patterns", "7", "10000"], check=True, capture_output=True, text=True).stdout)
     same("patterns", len(patterns), 10000)
     counted = browser.js("return arguments[0].map(([addresses, bytes, access]) => window.count(addresses, bytes, access))", [p[:3] for p in patterns])
@@ -557,7 +565,7 @@ def check_warp_map(browser, programs):
     for control, value, expected in (("lanes", 1, [256 * k for k in range(32)]), ("padding", 1, [260 * k for k in range(32)]), ("columns", 32, [132 * k for k in range(32)]),
                                      ("padding", 0, [128 * k for k in range(32)]), ("start", 64, [64 + 128 * k for k in range(32)]),
                                      ("lanes", 32, [64 + 4 * k for k in range(32)]), ("stride", 3, [64 + 12 * k for k in range(32)])):
-        browser.js("const c = document.getElementById(arguments[0]); c.value = arguments[1]; c.dispatchEvent(new Event('change'))", control, value)
+        change(control, value)
         same(f"warp map: addresses after {control} {value}", state()["addresses"], expected)
     for example, wavefronts, sectors in (("a column of a matrix", 32, 32), ("a column, rows padded by one word", 1, 32), ("16 bytes of each row", 32, 32),
                                          ("16 bytes of each row, padded by four words", 4, 32), ("16 bytes of each row, swizzled", 4, 32), ("one address", 1, 1)):
