@@ -33,7 +33,7 @@ function online(row, keys, forget) {
         l = used * l + weight;
         o = o.map((x, c) => used * x + weight * input.V[j][c]);
         m = next;
-        rows.push({ j, s, m, rescale, weight, l, o });
+        rows.push({ j, s, m, rescale, used, weight, l, o });
     }
     return { rows, o: o.map((x) => x / l), L: m + Math.log(l) };
 }
@@ -52,38 +52,31 @@ const FORMULAS = {
     dV: (j, c) => ["sum over i of P[i][j] dO[i][c]", RANGE.flatMap((i) => [["P", i, j], ["dO", i, c]])],
 };
 
-// After a change of the pass an element that is shown.
-function chooseShown() {
-    if (!PASSES[byId("pass").value].includes(chosen[0])) chosen = byId("pass").value === "backward" ? ["dS", 3, 0] : ["O", 3, 0];
-}
-
 function show() {
+    // After a change of the pass an element that is shown.
+    if (!PASSES[byId("pass").value].includes(chosen[0])) chosen = byId("pass").value === "backward" ? ["dS", 3, 0] : ["O", 3, 0];
     const scale = +byId("scale").value, causal = byId("causal").checked, row = +byId("row").value, keys = +byId("keys").value, forget = byId("forget").checked;
     for (const name of INPUTS) input[name] = matrix((i, j) => +byId(`${name}${i}${j}`).value || 0);
     made = compute(causal, scale);
     const steps = online(row, keys, forget), last = steps.rows[keys - 1];
     byId("keysShown").textContent = `${keys} of ${N}`;
-    fillTable(byId("online"), [["key", "s", "new maximum m", "rescale", "weight exp(s - m)", "l", "weighted sum of V"],
-        ...steps.rows.map(({ j, s, m, rescale, weight, l, o }) => [j, ...[s, m, rescale, weight, l].map(shownNumber), o.map(shownNumber).join(", ")])]);
+    const right = online(row, keys, false), list = (numbers) => [numbers].flat().map(shownNumber).join(", ");
+    const beside = (is, ought) => list(is) + (list(is) === list(ought) ? "" : ` (right: ${list(ought)})`);
+    fillTable(byId("online"), [["key", "s", "new maximum m", "rescale", "weight exp(s - m)", "l", "weighted sum of V"], ...steps.rows.map(({ j, s, m, used, weight, l, o }, k) =>
+        [j, ...[s, m].map(shownNumber), beside(used, right.rows[k].used), shownNumber(weight), beside(l, right.rows[k].l), beside(o, right.rows[k].o)])]);
     byId("said").textContent = !last ? "No key yet: m = -inf, l = 0, and the weighted sum is 0." :
         (last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` : `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}` +
             (forget ? ", but here this is omitted." : ".")) +
-        (keys === N ? ` The end: O = (${steps.o.map(shownNumber).join(", ")}), L = ${shownNumber(steps.L)}.` + (forget ? ` Right is O = (${made.O[row].map(shownNumber).join(", ")}).` : "") : "");
+        (keys === N ? ` The end: O = (${list(steps.o)}), L = ${list(steps.L)}.` + (forget ? ` Right is O = (${list(right.o)}), L = ${list(right.L)}.` : "") : "");
     const [name, i, j] = chosen, [formula, parts] = FORMULAS[name](i, j), used = new Set(parts.map((part) => part.join()));
-    const vector = ["L", "D"].includes(name);
     const here = formula.replace(/\[([ijc])\]/g, (text, axis) => AXES[name].includes(axis) ? `[${[i, j][AXES[name].indexOf(axis)]}]` : text);
     const products = /sum over . of \w+\[.\]\[.\] /.test(formula) ? parts.flatMap((part, k) => k % 2 ? [] : [[part, parts[k + 1]]]) : [];
-    const worth = ([of, a, b]) => shownNumber(made[of][a][b]);
-    byId("element").textContent = `${name}[${i}]${vector ? "" : `[${j}]`} = ${here} = ` +
-        (products.length ? `${formula.startsWith("scale") ? `${shownNumber(scale)} x ` : ""}(${products.map((pair) => pair.map(worth).join(" x ")).join(" + ")}) = ` : "") +
-        `${shownNumber(made[name][i][j])}, from ${parts.map(([of, a, b]) => `${of}[${a}]${["L", "D"].includes(of) ? "" : `[${b}]`} = ${shownNumber(made[of][a][b])}`).join(", ")}.`;
-    for (const of of OUTPUTS) made[of].forEach((cells, a) => cells.forEach((x, b) => {
-        const button = byId(`${of}${a}${b}`);
-        button.textContent = shownNumber(x);
-        button.setAttribute("aria-pressed", String(of === name && a === i && b === j));
-        button.setAttribute("aria-label", `${of}, row ${a}, column ${b}: ${shownNumber(x)}`);
-        button.className = used.has([of, a, b].join()) ? "mine" : "";
-    }));
+    const named = ([of, a, b]) => `${of}[${a}]${["L", "D"].includes(of) ? "" : `[${b}]`}`, worth = ([of, a, b]) => shownNumber(made[of][a][b]);
+    byId("element").textContent = `${named(chosen)} = ${here} = ` + (products.length ?
+        `${formula.startsWith("scale") ? `${shownNumber(scale)} x ` : ""}(${products.map((pair) => pair.map(worth).join(" x ")).join(" + ")}) = ${worth(chosen)}.` :
+        `${worth(chosen)}, from ${parts.map((part) => `${named(part)} = ${worth(part)}`).join(", ")}.`);
+    for (const of of OUTPUTS) made[of].forEach((cells, a) => cells.forEach((x, b) => Object.assign(byId(`${of}${a}${b}`), { textContent: shownNumber(x),
+        ariaLabel: `${of}, row ${a}, column ${b}: ${shownNumber(x)}`, ariaPressed: String(of === name && a === i && b === j), className: used.has([of, a, b].join()) ? "mine" : "" })));
     for (const of of INPUTS) for (const a of RANGE) for (const b of RANGE) byId(`${of}${a}${b}`).className = used.has([of, a, b].join()) ? "mine" : "";
     for (const figure of byId("outputs").children) figure.hidden = !PASSES[byId("pass").value].includes(figure.dataset.name);
     writeAddress({ ...Object.fromEntries(INPUTS.map((of) => [of, input[of].flat().join(" ")])), scale, causal: +causal, row, keys, forget: +forget, pass: byId("pass").value, at: chosen.join(" ") });
@@ -101,21 +94,18 @@ function set(state) {
         for (const i of RANGE) for (const j of RANGE) byId(`${name}${i}${j}`).value = numbers[N * i + j] || 0;
     }
     byId("scale").value = state.scale ?? EXAMPLE.scale;
-    byId("causal").checked = state.causal === "1";
-    byId("forget").checked = state.forget === "1";
+    for (const id of ["causal", "forget"]) byId(id).checked = state[id] === "1";
     byId("row").value = /^[0-3]$/.test(state.row) ? state.row : "3";
     byId("keys").value = state.keys ?? N;
     byId("pass").value = state.pass in PASSES ? state.pass : "forward";
     const [name, i, j] = (state.at || "O 3 0").split(" ");
     chosen = name in FORMULAS && /^[0-3]$/.test(i) && /^[0-3]$/.test(j) ? [name, +i, ["L", "D"].includes(name) ? 0 : +j] : ["O", 3, 0];
-    chooseShown();
     show();
 }
 
 byId("inputs").append(...INPUTS.map((name) => figure(name, N, (i, j) => element("input", { type: "number", step: "any", id: `${name}${i}${j}`, ariaLabel: `${name}, row ${i}, column ${j}`, oninput: show }))));
 byId("outputs").append(...OUTPUTS.map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>
     element("button", { type: "button", id: `${name}${i}${j}`, onclick: () => { chosen = [name, i, j]; show(); } }))));
-byId("pass").addEventListener("change", chooseShown);
 addEventListener("hashchange", () => set(readAddress()));
 for (const id of ["scale", "causal", "row", "keys", "forget", "pass"]) byId(id).addEventListener(byId(id).tagName === "SELECT" ? "change" : "input", show);
 byId("reset").addEventListener("click", () => { clearNotes(); set({}); });
