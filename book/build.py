@@ -61,10 +61,10 @@ EXPLORERS = [  # page, explorer and its state, the section behind which it stand
 FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer breaks it, a mutant of tests/mutants that does so, its words
     ("06_vectorized", "unwaited", "06_wait_for_K_left_out", "no wait for K"),
     ("06_vectorized", "early", "06_V_copied_before_the_barrier", "V copied before the barrier"),
-    ("10_tensor_core_fwd", "unwaited", "10_wait_for_stage_off_by_one", "the wait leaves one copy too many under way"),
-    ("10_tensor_core_fwd", "early", "10_next_tile_copied_before_the_barrier", "the next tile copied before the barrier"),
-    ("12b_producer", "parity", "12b_full_parity_never_turns", "a wait for K by parity 0 in each round"),
-    ("12b_producer", "released", "12b_K_released_before_its_product_is_done", "K released before its product is done")]
+    ("10_tensor_core_fwd", "unwaited", "10_wait_for_stage_off_by_one", "waits for one copy too few"),
+    ("10_tensor_core_fwd", "early", "10_next_tile_copied_before_the_barrier", "next copy before the barrier"),
+    ("12b_producer", "parity", "12b_full_parity_never_turns", "waits for K by parity 0 always"),
+    ("12b_producer", "released", "12b_K_released_before_its_product_is_done", "K released before its product")]
 PRODUCER = re.compile(r"mbarrier_(wait)\(([KV])_(full|empty) \+|(load)_tile<D>\(([KV])_|(multiply)_[QP]([KV])|(release)\(([KV])_|(new_maxima)\(S")
 SHOWN = {"05_fa2_fwd": "&warp=1&at=17", "10_tensor_core_fwd": "&mask=causal&at=4"}  # what shows a chapter's idea; else the first step
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {

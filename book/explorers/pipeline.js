@@ -2,8 +2,9 @@
 // its trace, {turns: [[[array, tile], ...], ...], stages}, or what its {producer, consumer} does per tile. The times are the reader's.
 "use strict";
 const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consumers: 2 }, TURNS = 8, TILES = 5, LATEST = 60;
-const KINDS = { copy: "a copy is under way", use: "the warps read", product: "product", softmax: "softmax", wait: "waits for a copy or an empty stage", barrier: "waits at a barrier",
+const KINDS = { copy: "a copy is under way", use: "a tile is read", product: "product", softmax: "softmax", wait: "waits for a copy or an empty stage", barrier: "waits at a barrier",
     hazard: "a read meets a write" };
+const tiles = (words) => words.match(/\w\(\d+\)( and \w\(\d+\))?/)[0].replace(/\(\d+\) and /, ", "); // a bar has no room for more words
 const name = ([array, tile]) => `${array}(${tile})`;
 let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1;
 
@@ -86,7 +87,9 @@ function draw() {
     layout = now;
     byId("line").style.minWidth = `${Math.max(20, 0.45 * scale)}rem`;
     Object.values(lanes).forEach((bars, k) => byId("line").children[k].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
-        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, words))));
+        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, tiles(words)))));
+    const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
+    byId("key").replaceChildren(...drawn.map(([kind, words]) => element("span", {}, element("i", { className: `swatch ${kind}` }), words)));
     for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
 }
 
@@ -99,8 +102,8 @@ function show(dragging) {
     if (!dragging) scale = shown.end + 5; // as long as a hand drags, the axis stays as it is
     const total = (bars, kind) => bars.filter((bar) => bar.kind === kind).reduce((sum, { from, to }) => sum + to - from, 0);
     shown.waits = Object.fromEntries(Object.entries(shown.lanes).filter(([lane]) => !lane.includes("stage")).map(([lane, bars]) => [lane, [total(bars, "wait"), total(bars, "barrier")]]));
-    byId("said").textContent = `${kernel.turns ? `${shown.items.length} turns` : `${TILES} tiles`} take ${shown.end} units. Waits: ` + Object.entries(shown.waits).map(([who, [copies, barriers]]) =>
-        `${who} ${copies} for ${who === "producer" ? "empty stages" : "copies"}` + (kernel.turns ? `, ${barriers} at barriers` : "")).join("; ") + ".";
+    byId("said").textContent = `${kernel.turns ? `${shown.items.length} turns` : `${TILES} tiles`} take ${shown.end} units: ` + Object.entries(shown.waits).map(([who, [copies, barriers]]) =>
+        `${who} waits ${copies} for ${who === "producer" ? "empty stages" : "copies"}` + (kernel.turns ? `, ${barriers} at barriers` : "")).join("; ") + ".";
     fillTable(byId("table"), [["who, or where", "what", "from", "to"], ...Object.entries(shown.lanes).flatMap(([lane, bars]) => bars.map(({ words, from, to }) => [lane, words, from, to]))]);
     byId("broken").hidden = !fault;
     if (fault) for (const id of ["file", "change", "says"]) byId(id).textContent = fault[id];
@@ -127,7 +130,6 @@ function choose(wanted, given = {}) {
 }
 
 options(byId("kernel"), Object.keys(PIPELINE.kernels).map((each) => [each, each]));
-byId("key").append(...Object.entries(KINDS).map(([kind, words]) => element("span", {}, element("i", { className: `swatch ${kind}` }), words)));
 byId("kernel").addEventListener("change", (event) => choose(event.target.value));
 byId("reset").addEventListener("click", () => { clearNotes(); choose(byId("kernel").value); });
 for (const id of ["fault", ...Object.keys(FIELDS)]) byId(id).addEventListener("change", () => show());

@@ -1050,8 +1050,12 @@ def check_pipeline(browser, programs):
             same(f"the pipeline: {field} of {kernel}", after[field], before[field] + (-1 if field == "stages" else 1))
             if [after["waits"], after["end"]] == [before["waits"], before["end"]]:
                 wrong(f"the pipeline: {field} of {kernel} has no effect")
+        check_cut(browser, f"the pipeline, {kernel}")
+        check_note(browser, "stages", 9, "a whole number from 1 to 4")
+        check_note(browser, "stages", data["stages"], "")
         for fault in browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0])", kernel):
             browser.choose("fault", fault["kind"])
+            check_key(browser, f"the pipeline, {kernel}, {fault['words']}")
             same(f"the pipeline: the file of {fault['words']}", ROOT / browser.element("file").text, files.kernel_file(kernel))
             same(f"the pipeline: the message of {fault['words']}", [browser.element("says").text.split(), browser.element("change").is_displayed()], [fault["says"].split(), True])
         browser.element("reset").click()
@@ -1067,6 +1071,19 @@ def check_pipeline(browser, programs):
     if not shown.startswith("simulated device: ") or shown not in said:
         wrong(f"the pipeline: the message of a fault is not the program's: {shown}, the program says {said}")
     browser.noise("the pipeline")
+
+
+def check_key(browser, name):
+    """The kinds of bars that the time line has are those of its key, and have different colours."""
+    kinds = browser.js("""return ["#line .span", "#key .swatch"].map((which) => [...new Set([...document.querySelectorAll(which)].map((each) => each.className.split(" ")[1]))].sort())""")
+    same(f"{name}: kinds in the key", kinds[1], kinds[0])
+    for theme in ("light", "dark"):
+        browser.js("setTheme(arguments[0])", theme)
+        colours = browser.js("return [...document.querySelectorAll('#key .swatch:not(.hazard)')].map((each) => [each.className, getComputedStyle(each).backgroundColor.match(/\\d+/g).map(Number)])")
+        for k, (one, colour) in enumerate(colours):
+            for other, another in colours[:k]:
+                if math.dist(colour, another) < 40:
+                    wrong(f"{name}, {theme}: {one} and {other} have nearly the same colour")
 
 
 def check_arrivals(browser, state, chains, keys):
