@@ -35,27 +35,21 @@ LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", 
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
-EXPLORERS = [  # page, explorer and its state, the section behind which it stands, its heading, a sentence
-    ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", "Choose a card, a pass and a size."),
-    ("docs/gpu.md", "warp-map#lanes=1", "Banks", "Try it: one request of a warp", "Change the stride, the padding or the swizzle, and see the sectors and the "
-     "bank conflicts change."),
-    ("docs/math/online-softmax.md", "example", "Row 3 of the example, key by key", "Try it: your own numbers", "Change the inputs, and go through the keys."),
-    ("docs/math/backward.md", "example#pass=backward&at=dS 3 0", "", "Try it: your own numbers", "Change the inputs, and choose an element to see how "
-     "it is computed."),
-    ("steps/10_tensor_core_fwd/README.md", "fragments#what=C&row=3&column=2", "10b: fragments in registers", "Try it: who holds which element",
-     "Choose A, B or C. Move to an element to see its lane and register, or to a lane to see its elements."),
+EXPLORERS = [  # page, explorer and its state, the section behind which it stands, its heading; a sentence where the explorer's own is too general
+    ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", ""),
+    ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", ""),
+    ("docs/math/online-softmax.md", "example", "Row 3 of the example, key by key", "Try it: your own numbers", ""),
+    ("docs/math/backward.md", "example#pass=backward&at=dS 3 0", "", "Try it: your own numbers", ""),
+    ("steps/10_tensor_core_fwd/README.md", "fragments#what=C&row=3&column=2", "10b: fragments in registers", "Try it: who holds which element", "Choose A, B or C."),
     ("steps/10_tensor_core_fwd/README.md", "fragments#what=ldmatrix.x4&row=3", "10d: XOR swizzle", "Try it: ldmatrix and the swizzle",
      "Choose the swizzle of 10d, or another number of bytes from row to row, and see the wavefronts change. Then choose another piece of the tile."),
     ("steps/11_tensor_core_bwd/README.md", "fragments#what=C&swizzle=xor&pitch=256", "11c: swizzle", "Try it: how P and dS are stored",
      "The C fragments are rounded to 16 bits and stored by 4 bytes per lane. Take the swizzle away, and see the conflicts."),
     ("steps/12_hopper_fwd/README.md", "fragments#what=wgmma", "What Hopper adds", "Try it: a descriptor, bit by bit",
      "Change the fields, and see which bytes wgmma reads. Choose V to see a matrix that is MN-major."),
-    ("steps/06_vectorized/README.md", "pipeline#kernel=06_vectorized", "06e: copy while the FMAs run", "Try it: who waits for which copy", "Move an "
-     "arrival, and see who waits, and how long."),
-    ("steps/10_tensor_core_fwd/README.md", "pipeline#kernel=10_tensor_core_fwd", "10e: two stages", "Try it: one stage, two stages, three", "Change the "
-     "number of stages and the latency of a copy, and see who waits."),
-    ("steps/12_hopper_fwd/README.md", "pipeline#kernel=12b_producer", "12b: a producer", "Try it: full and empty", "Move an arrival, and see how long the "
-     "producer and the consumers wait."),
+    ("steps/06_vectorized/README.md", "pipeline#kernel=06_vectorized", "06e: copy while the FMAs run", "Try it: who waits for which copy", ""),
+    ("steps/10_tensor_core_fwd/README.md", "pipeline#kernel=10_tensor_core_fwd", "10e: two stages", "Try it: one stage, two stages, three", ""),
+    ("steps/12_hopper_fwd/README.md", "pipeline#kernel=12b_producer", "12b: a producer", "Try it: full and empty", ""),
     ("docs/debugging.md", "pipeline#kernel=06_vectorized&fault=early&skew=5", "Without a card: the simulated device", "Try it: which read meets which write",
      "Choose a fault in the order of copies and reads, and see what the simulated device says of it.")]
 FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer breaks it, a mutant of tests/mutants that does so, its words
@@ -180,7 +174,7 @@ class Site:
                            "step in which that line runs."))
         for name, state, behind, title, words in wanted:
             address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
-            made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
+            made = (f"## {title}\n\n{words}{' ' * bool(words)}<a href=\"{address}\">Open it at full width</a>.\n\n"
                     f"<iframe class=\"explorer\" name=\"{name}\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
             head, heading, rest = text.partition(f"\n## {behind}\n")
             before, after = re.split(r"\n(?=## )|\Z", rest, maxsplit=1)

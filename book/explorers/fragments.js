@@ -138,7 +138,7 @@ function show(wanted) {
 }
 const pack = (values) => INPUTS.reduce((sum, [, first, count, , by], k) =>
     sum | BigInt(Math.max(0, Math.min(2 ** count - 1, Math.floor(values[k] / by) || 0))) << BigInt(first), 0n).toString(16);
-options(byId("what"), [...Object.keys(FRAGMENTS).map((name) => [name, name.length > 1 ? name : `${name} of mma.sync.m16n8k16`]), ["wgmma", "wgmma: a matrix in shared memory"]]);
+options(byId("what"), [...Object.keys(FRAGMENTS).map((name) => [name, name.length > 1 ? name : `${name} of mma.sync.m16n8k16`]), ["wgmma", "descriptor of wgmma"]]);
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 for (const id of CONTROLS) byId(id).addEventListener("change", (event) => show({ ...set, [id]: event.target.value }));
 for (const [, , , id] of INPUTS) byId(id).addEventListener("change", () => show({ ...set, d: pack(INPUTS.map(([, , , name]) => byId(name).value)) }));
