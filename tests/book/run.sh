@@ -115,6 +115,15 @@ must_fail 'turns that the trace does not have' 'turns of 06' explorers/data/pipe
 must_fail 'a message that no program gives' "is not the program's" explorers/data/pipeline.js 's/race on byte/race at byte/g' "${other[@]}" pipeline
 must_fail 'an arrival that stays' 'moved by keys' explorers/pipeline.js 's/moved\[k\] = target.value/moved[k] = 0 * target.value/' "${other[@]}" pipeline
 must_fail 'a time line that loses its state' 'the state of its address' explorers/pipeline.js 's/, moved: moved.join\(\) \}\);/ });/' "${other[@]}" pipeline
+must_fail 'a warp map in which the stride does nothing' 'the warp map did not happen' explorers/warp-map.js 's/Object.values\(EXAMPLES\)\[0\]/EXAMPLES["neighbouring words"]/' "${other[@]}" warp-map
+must_fail 'a wrong input without a word' 'what is said beside' explorers/explorer.js 's/target.closest\("label, figure"\)/element("p")/' "${other[@]}" warp-map
+must_fail 'a rescale that is shown though it is omitted' 'beside what is right' explorers/example.js 's/beside\(used, right/beside(rescale, right/; s/m, used, weight, l, o \}, k/m, rescale, weight, l, o }, k/' "${other[@]}" example
+must_fail 'a field that is too narrow' 'is cut off' explorers/example.html 's/ style="width: 13rem"//' "${other[@]}" example
+must_fail 'the pass both' 'the ladder: passes' explorers/data/ladder.js 's/\["latency","NVIDIA H200","fwd"/["latency","NVIDIA H200","both"/' "${other[@]}" ladder
+must_fail 'a fault of another kernel' 'the file of' explorers/data/pipeline.js 's|steps/12_hopper_fwd/12b_producer.cu|steps/12_hopper_fwd/hopper_fwd.cu|' "${other[@]}" pipeline
+must_fail 'words that are cut off' 'is cut off' explorers/explorer.css 's/flex-wrap: wrap; \} #line \.span::before/} #line .span::before/' "${other[@]}" pipeline
+must_fail 'a colour of two kinds' 'nearly the same colour' explorers/explorer.css 's/^\.copy \{[^}]*\}/.copy, .use { background: var(--product); }/; s/\.store, \.use/.store/' "${other[@]}" pipeline
+must_fail 'a key with what does not occur' 'kinds in the key' explorers/pipeline.js 's/\.filter\(\(\[kind\]\) => .*\);/;/' "${other[@]}" pipeline
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a call that is not marked' 'the lines that are marked' explorers/tile-walk.js 's/\[launch.sites\[site\]\[4\], /[/' "${walks[@]}"
 must_fail 'a source line out of sight' 'without a source line in sight' explorers/tile-walk.js 's/source.scrollTop = /source.scrollTop = 999 + /' "${walks[@]}"
