@@ -793,6 +793,7 @@ def check_fragments(browser, programs):
         browser.open(f"explorers/fragments.html#what={what}")
         browser.js("document.querySelector('details').open = true")
         check_look(browser, f"fragments, {what}")
+        check_cut(browser, f"fragments, {what}")
     for path in ("what=B&row=9&column=3&pitch=64&swizzle=64&top=2&left=8", "what=wgmma&major=MN&count=64&d=4000004004000010&row=33&column=9"):
         browser.open(f"explorers/fragments.html#{path}")
         before, address = browser.js("return window.state()"), browser.address()
