@@ -3,7 +3,7 @@
 // Idea      A warp multiplies 16 x 16 x 16 matrices by one operation of WMMA. Which lane holds which element is not
 //           documented, so what needs rows goes through shared memory: S for the softmax, and O to be rescaled.
 // Costs     O(N) memory, none beyond the outputs.
-// Limiter   Shared memory: a load of a fragment takes 8 wavefronts, and S, P and O pass through shared memory.
+// Limiter   Shared memory: each of a fragment's four loads takes 8 wavefronts; S, P and O pass through shared memory.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

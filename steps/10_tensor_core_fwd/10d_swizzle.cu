@@ -4,7 +4,7 @@
 //           The 8 rows of a quadrant then lie in 8 different groups of 4 banks, and ldmatrix loads a quadrant in one
 //           wavefront.
 // Costs     O(N) memory, none beyond the outputs; one XOR per address.
-// Limiter   Waiting: every warp waits for a tile from global memory before it multiplies, and for the instruction before.
+// Limiter   Waits: for a fixed number of cycles, and for loads from global memory, on their way through registers.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

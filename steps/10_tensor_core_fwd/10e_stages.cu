@@ -3,7 +3,7 @@
 // Idea      Shared memory holds two stages of K and V. cp.async fills one stage while all warps compute with the
 //           other, and one barrier per tile serves both hazards.
 // Costs     O(N) memory, none beyond the outputs; twice the shared memory for K and V.
-// Limiter   Latencies of a fixed number of cycles; shared memory is busy for half of the time.
+// Limiter   Not known: shared memory is busy for half of the time, the largest wait is a fixed number of cycles.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

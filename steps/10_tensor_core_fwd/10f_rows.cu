@@ -3,7 +3,7 @@
 // Idea      A warp owns 32 query rows, so that a 16 x 16 piece of K or V, once in registers, feeds four mma instead
 //           of two. Q is loaded from shared memory again for each tile of keys: at d 128 it no longer fits in registers.
 // Costs     O(N) memory, none beyond the outputs; up to 255 registers per thread.
-// Limiter   Not known: two warps per scheduler leave half of the issue slots empty.
+// Limiter   Not known: half of the issue slots are empty; a scheduler has two warps.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -5,7 +5,7 @@
 //           needs no bounds check. A lane computes its address in a tile once: another piece is one XOR or a constant
 //           offset away.
 // Costs     O(N) memory, none beyond the outputs; twice the code.
-// Limiter   Not known: two warps per scheduler leave more than half of the issue slots empty.
+// Limiter   Not known: more than half of the issue slots are empty; a scheduler has two warps.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

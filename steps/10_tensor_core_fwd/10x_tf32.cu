@@ -54,8 +54,8 @@ constexpr uint32_t TF32_BITS = 0xffffe000u; // what TF32 keeps of a float
 
 // Each float as big + small. big: the float in TF32, rounded to nearest or truncated. small: the exact rest, of which the
 // tensor core drops the bits below TF32. Rounding makes the rest smaller and its sign random, at the cost of one addition.
-// Q and P are rounded; K and V, which every warp splits for itself, are truncated. The compiler knows that a tensor core
-// drops the lower bits: where `bits` is a constant, it uses x as big in the product, without the AND.
+// Q and P are rounded; K and V, which every warp splits for itself, are truncated. A tensor core ignores the
+// lower bits: where `bits` is a constant, the compiler probably uses x as big in the product, without the AND.
 template <int N> struct split { uint32_t big[N], small[N]; };
 
 template <bool ROUNDED, int N>

@@ -4,7 +4,7 @@
 //           row's maximum grows by more than SLACK: till then weights may exceed 1, and l, which divides them, grows
 //           alike. Larger tiles of keys spread the cost of a tile over more scores.
 // Costs     O(N) memory, none beyond the outputs; nearly all registers of a multiprocessor.
-// Limiter   No unit is busy all the time; the products with their loads take two thirds of it (d 64).
+// Limiter   No unit is busy all the time; the products with their loads alone take two thirds of the time (d 64).
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

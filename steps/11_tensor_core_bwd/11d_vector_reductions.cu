@@ -3,7 +3,7 @@
 // Idea      nobody but the postprocess kernel reads dQ_sum, so its order is free: each lane adds its four numbers of a fragment
 //           by one vector reduction of 16 bytes, 512 contiguous bytes per warp, and postprocess puts them back in rows.
 // Costs     O(N) memory: per query row two floats and D floats of dQ. S and P are computed again from Q, K and L.
-// Limiter   latencies: of the instruction before, and of the copies from global memory (d 64).
+// Limiter   not known: the largest waits are for the instruction before, a queue and global memory (d 64).
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
