@@ -42,15 +42,16 @@ def percent(ms, first):
 
 def alternatives(book, page, step, respect, file="orders", key="step"):
     """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
-    times = {}
+    times, size = {}, "B 4, H 16, N 4096"
     for line in book.lines("trials", file):
         if line[key] == step and respect in line:
             times.setdefault(line[respect], {})[line["dim"]] = line["ms"]
+            size = line.get("size", size)
     need(times, f"no {file} of {step} are recorded")
     whole = next(iter(times.values()))
     rows = [[what, *(cell for dim, first in whole.items() for cell in (number(ms.get(dim), " ms"), percent(ms.get(dim), first)))]
             for what, ms in times.items()]
-    return ["B 4, H 16, N 4096", *(cell for dim in whole for cell in (f"d {dim}", "of the first"))], "l" + "rr" * len(whole), rows
+    return [size, *(cell for dim in whole for cell in (f"d {dim}", "of the first"))], "l" + "rr" * len(whole), rows
 
 
 def knockouts(book, page, step):
