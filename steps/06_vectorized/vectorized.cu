@@ -4,7 +4,7 @@
 // Idea      Almost every tile lies inside its matrix. copy_tile() finds that out once per tile; then a thread copies 16
 //           bytes per instruction, a fixed distance apart, with no comparison and no address arithmetic in between.
 // Costs     O(N) memory, none beyond the outputs; nearly all registers of an SM. The copy exists twice in machine code.
-// Limiter   Nothing is full: eight of ten issue slots are used. The largest recorded wait is possibly for operands.
+// Limiter   Nothing is full: eight of ten issue slots are used. Largest recorded wait: dispatcher, possibly operands.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

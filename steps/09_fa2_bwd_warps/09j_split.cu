@@ -4,7 +4,7 @@
 //           A thread's register tile then belongs to one gradient, not two, and is twice as large: for dV and dK at
 //           d 64, 4 loads of 16 bytes feed 64 FMAs, in 09i 3 loads feed 32.
 // Costs     One more barrier per tile: the second half waits for the P of the first.
-// Limiter   Nothing is full: 73 % of the issue slots are used. Largest recorded waits: shared memory, possibly operands.
+// Limiter   Nothing is full: 73 % of the issue slots are used. Largest recorded waits: shared memory, the dispatcher.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -5,7 +5,7 @@
 //           registers; one half of its warps computes S, P and dV, the other half dP, dS and dK; all warps compute
 //           dQ.
 // Costs     O(N) memory: D and L2, two floats per query row. P is recomputed from Q, K and L.
-// Limiter   Nothing is full: 73 % of the issue slots are used. Largest recorded waits: shared memory, possibly operands.
+// Limiter   Nothing is full: 73 % of the issue slots are used. Largest recorded waits: shared memory, the dispatcher.
 // Measured  README.md beside this file has the numbers. deterministic.cuh holds the kernel of --deterministic.
 
 #include "attention.h"
