@@ -37,6 +37,13 @@ HEAD = """<!DOCTYPE html>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="explorer.css">
 <script src="explorer.js"></script>
 """
+BESIDE = """<title>Two kernels beside each other - Attention, step by step</title>
+<h1>Two kernels beside each other</h1>
+<div class="beside">%s</div>
+<script>addEventListener("message", ({ source, data }) => document.querySelectorAll("iframe").forEach((frame) => {
+    if (frame.contentWindow === source && data.height) frame.style.height = `${data.height}px`;
+}));</script>
+"""
 
 
 def rectangles(words, columns):
@@ -341,6 +348,8 @@ def main(folder, sources, *names):
         if not found["launches"]:
             sys.exit(f"walk.py: the trace of {name} is empty")
         write(folder / f"data/{name}.js", f"{folder.name}/beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
+    frames = (f'<iframe title="{name}" src="tile-walk.html#step={name}"></iframe>' for name in names)
+    (folder / "beside.html").write_text(HEAD + BESIDE % "".join(frames), encoding="utf-8")
     (folder / "data/steps.js").write_text(f"window.STEPS = {json.dumps([[name, 'your kernel' if name == 'yours' else name] for name in names])};\n", encoding="utf-8")
 
 

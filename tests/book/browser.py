@@ -198,6 +198,7 @@ def check_page(browser, _):
     browser.driver.switch_to.frame(browser.driver.find_element("css selector", "iframe.explorer"))
     browser.until("the page's theme in its frame", "document.documentElement.dataset.theme === 'dark' && window.state().step === '06_vectorized'")
     browser.driver.switch_to.default_content()
+    same("the explorers in the list of pages", sorted(browser.js("return [...document.querySelectorAll('.pages a[href*=\"explorers/\"]')].map((a) => a.href.match(/([\\w-]+)\\.html/)[1])")), sorted(EXPLORERS))
     check_lines(browser)
     term = browser.js("const a = document.querySelector('a.term'); return [a.textContent, a.title, a.getAttribute('href')]")
     if not term or len(term[1]) < 20 or "glossary.html#" not in term[2]:

@@ -131,5 +131,6 @@ must_fail 'a line without effect on the walk' 'the first step of' explorers/tile
 must_fail 'a line that the page does not mark' 'the page marks' _static/site.js 's/classList.toggle\("now"/classList.toggle("then"/' "${other[@]}" page
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/\(\) => go\(at - 1\)/() => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
+must_fail 'an explorer that leads nowhere' 'the explorers in the list of pages' steps/06_vectorized/README.html 's|(<ul><li>)(<a href="../../explorers/)|\1\2beside.html">Beside</a></li><li>\2|' "${other[@]}" page
 must_fail 'a state that the address loses' 'the state of its address' explorers/tile-walk.js 's/, warp, at \}\);/, warp });/' "${walks[@]}"
 exit "$status"
