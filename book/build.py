@@ -181,7 +181,7 @@ class Site:
                            "step in which that line runs."))
         for name, state, behind, title, words in wanted:
             address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
-            made = (f"## {title}\n\n{words} <a href=\"{address}\">Open it at full width</a>.\n\n"
+            made = (f"## {title}\n\n{words} <a class=\"full\" href=\"{address}\">Open it at full width</a>.\n\n"
                     f"<iframe class=\"explorer\" name=\"{name}\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
             head, heading, rest = text.partition(f"\n## {behind}\n")
             before, after = re.split(r"\n(?=## )|\Z", rest, maxsplit=1)
@@ -312,7 +312,7 @@ def bind(text, step, data):
 
     def link(line):
         place = places.get(html.unescape(re.sub("<[^>]*>", "", line)).strip(), ())
-        return f'<a class="walked" target="tile-walk" data-line="{[*place][0]}" aria-label="Watch line {[*place][0].rpartition(":")[2]} run" ' \
+        return f'<a class="walked" data-line="{[*place][0]}" aria-label="Watch line {[*place][0].rpartition(":")[2]} run" ' \
                f'href="../../explorers/tile-walk.html#step={step}&amp;line={[*place][0]}"></a>{line}' if len(place) == 1 else line
 
     return re.sub(r'(highlight-cuda.*?<pre>)(.*?)(?=</pre>)', lambda block: block[1] + "\n".join(map(link, block[2].split("\n"))), text, flags=re.DOTALL)

@@ -197,7 +197,10 @@ def check_page(browser, _):
     browser.until("the frame's height", "document.querySelector('iframe.explorer').style.height !== ''")
     browser.driver.switch_to.frame(browser.driver.find_element("css selector", "iframe.explorer"))
     browser.until("the page's theme in its frame", "document.documentElement.dataset.theme === 'dark' && window.state().step === '06_vectorized'")
+    browser.element("next").click()
+    address = browser.address()
     browser.driver.switch_to.default_content()
+    same("the link to the full width", browser.js("return document.querySelector('a.full[href*=tile-walk]').href"), address)
     same("the explorers in the list of pages", sorted(browser.js("return [...document.querySelectorAll('.pages a[href*=\"explorers/\"]')].map((a) => a.href.match(/([\\w-]+)\\.html/)[1])")), sorted(EXPLORERS))
     check_lines(browser)
     term = browser.js("const a = document.querySelector('a.term'); return [a.textContent, a.title, a.getAttribute('href')]")
@@ -225,6 +228,7 @@ def check_lines(browser):
     """Each quoted line that is a link: its frame shows the first step in which the line runs, and the page marks the lines of that step."""
     from selenium.webdriver.common.keys import Keys
 
+    browser.motion("reduce")  # a page that scrolls is not yet where the way back leads
     frame, links = browser.driver.find_element("css selector", "iframe[name=tile-walk]"), browser.driver.find_elements("css selector", ".walked")
     if len(links) < 5:
         wrong(f"only {len(links)} lines of chapter 06 lead to the walk")
@@ -234,6 +238,7 @@ def check_lines(browser):
         file, _, line = place.rpartition(":")
         same(f"a quoted line, {name}", [quoted.strip(), name], [(ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].strip(), f"Watch line {line} run"])
         browser.js("arguments[0].focus()", link)
+        before = browser.js("return Math.round(scrollY)")
         link.send_keys(Keys.ENTER)
         browser.until(f"the page marks {place}", f"[...document.querySelectorAll('.walked.now')].some((each) => each.dataset.line === '{place}')", 5)
         browser.driver.switch_to.frame(frame)
@@ -243,6 +248,8 @@ def check_lines(browser):
         marked = browser.js("return [...document.querySelectorAll('.walked')].filter((each) => each.classList.contains('now') !== arguments[0].includes(each.dataset.line)).length", shown)
         same(f"lines that are wrongly marked at {place}", marked, 0)
     same("the page has moved to the walk", browser.js("return Math.abs(arguments[0].getBoundingClientRect().top) < innerHeight", frame), True)
+    browser.driver.back()
+    browser.until("the way back to the line", f"Math.abs(scrollY - {before}) < 5", 5)
 
 
 # ---- the tile walk --------------------------------------------------------------------------------------------------------

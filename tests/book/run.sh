@@ -132,5 +132,7 @@ must_fail 'a line that the page does not mark' 'the page marks' _static/site.js 
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/\(\) => go\(at - 1\)/() => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
 must_fail 'an explorer that leads nowhere' 'the explorers in the list of pages' steps/06_vectorized/README.html 's|(<ul><li>)(<a href="../../explorers/)|\1\2beside.html">Beside</a></li><li>\2|' "${other[@]}" page
+must_fail 'no way back to a line' 'the way back to the line' _static/site.js 's/history.pushState\(null, ""\);//' "${other[@]}" page
+must_fail 'a full width that begins anew' 'the link to the full width' explorers/explorer.js 's/if \(framed\) parent.postMessage\(\{ hash \}.*//' "${other[@]}" page
 must_fail 'a state that the address loses' 'the state of its address' explorers/tile-walk.js 's/, warp, at \}\);/, warp });/' "${walks[@]}"
 exit "$status"
