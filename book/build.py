@@ -66,7 +66,7 @@ FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer b
     ("12b_producer", "parity", "12_full_parity_never_turns", "a wait for K by parity 0 in each round"),
     ("12b_producer", "released", "12_K_released_before_its_product_is_done", "K released before its product is done")]
 PRODUCER = re.compile(r"mbarrier_(wait)\(([KV])_(full|empty) \+|(load)_tile<D>\(([KV])_|(multiply)_[QP]([KV])|(release)\(([KV])_|(new_maxima)\(S")
-SHOWN = {"05_fa2_fwd": "&warp=1&at=17", "10_tensor_core_fwd": "&mask=causal&at=4"}  # what shows a chapter's idea; else the first step
+SHOWN = {"05_fa2_fwd": "&warp=1&at=14", "10_tensor_core_fwd": "&mask=causal&at=5"}  # what shows a chapter's idea; else the first step
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",

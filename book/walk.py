@@ -144,12 +144,13 @@ def sliced(group, events, slices):
     for k in group:
         warp, site = events[k].warp, events[k].site
         first.setdefault(warp, site)
-        rounds[warp] += site == first[warp] and before.get(warp, site) != site
+        rounds[warp] += site == first[warp] and before.get(warp) != site
         before[warp], number[k] = site, rounds[warp]
-    most = max(1, *rounds.values())
+    most = max(rounds.values())
+    slices = next((k for k in range(min(slices, most), slices // 2, -1) if most % k == 0), min(slices, most))  # of as many rounds each, if that can be
     parts = defaultdict(list)
     for k in group:
-        parts[max(0, number[k] - 1) * min(slices, most) // most].append(k)
+        parts[(number[k] - 1) * slices // most].append(k)
     return [parts[part] for part in sorted(parts)]
 
 

@@ -410,6 +410,7 @@ def compare_walk(browser, launch, events, by_copies):
             for array, words in copies.words(copies.held).items():
                 same(f"{what}: what shared memory holds of {array}", set(numbers_of(state["held"][array])), words)
         before = state
+    same(f"{state['step']}: rows that two parts of a loop load", overlapping(browser), [])
     same(f"{state['step']}: who waits for what", waited, launch["waits"])
     same(f"{state['step']}: what lands with which phase", landed, launch["lands"])
     expected = defaultdict(set)
@@ -420,6 +421,13 @@ def compare_walk(browser, launch, events, by_copies):
         if shown[key] != expected[key]:
             odd = sorted(shown[key] ^ expected[key])
             wrong(f"{state['step']}: behind barrier {key[0]}, {key[2]} of {key[1]} by warp {key[3]}: words {odd[:8]} differ from the trace")
+
+
+def overlapping(browser):
+    """Steps that load only some of the rows that the step before them loads by the same lines; not of loops of an odd number of rounds."""
+    steps = browser.js("return launch.steps.map(({ epoch, sites, touches }) => [epoch + ' ' + sites, touches.filter(([array, action]) => array && !action).flatMap(([array, , , rectangles]) => rectangles.map(([rows]) => [array, rows]))])")
+    rows = [(where, {(array, row) for array, text in loads for span in spans(text) for row in span}) for where, loads in steps]
+    return [k for k, ((before, old), (where, new)) in enumerate(zip(rows, rows[1:]), 2) if before == where and old & new and old != new]
 
 
 def compare_phases(browser, state):
