@@ -60,7 +60,7 @@ FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer b
     ("12b_producer", "parity", "12b_full_parity_never_turns", "waits for K by parity 0 always"),
     ("12b_producer", "released", "12b_K_released_before_its_product_is_done", "K released before its product")]
 PRODUCER = re.compile(r"mbarrier_(wait)\(([KV])_(full|empty) \+|(load)_tile<D>\(([KV])_|(multiply)_[QP]([KV])|(release)\(([KV])_|(new_maxima)\(S")
-SHOWN = {"05_fa2_fwd": "&warp=1&at=17", "10_tensor_core_fwd": "&mask=causal&at=4"}  # what shows a chapter's idea; else the first step
+SHOWN = {"05_fa2_fwd": "&warp=1&at=14", "10_tensor_core_fwd": "&mask=causal&at=5"}  # what shows a chapter's idea; else the first step
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
@@ -174,7 +174,7 @@ class Site:
                            "step in which that line runs."))
         for name, state, behind, title, words in wanted:
             address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
-            made = (f"## {title}\n\n{words}{' ' * bool(words)}<a href=\"{address}\">Open it at full width</a>.\n\n"
+            made = (f"## {title}\n\n{words}{' ' * bool(words)}<a class=\"full\" href=\"{address}\">Open it at full width</a>.\n\n"
                     f"<iframe class=\"explorer\" name=\"{name}\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
             head, heading, rest = text.partition(f"\n## {behind}\n")
             before, after = re.split(r"\n(?=## )|\Z", rest, maxsplit=1)
@@ -305,7 +305,7 @@ def bind(text, step, data):
 
     def link(line):
         place = places.get(html.unescape(re.sub("<[^>]*>", "", line)).strip(), ())
-        return f'<a class="walked" target="tile-walk" data-line="{[*place][0]}" aria-label="Watch line {[*place][0].rpartition(":")[2]} run" ' \
+        return f'<a class="walked" data-line="{[*place][0]}" aria-label="Watch line {[*place][0].rpartition(":")[2]} run" ' \
                f'href="../../explorers/tile-walk.html#step={step}&amp;line={[*place][0]}"></a>{line}' if len(place) == 1 else line
 
     return re.sub(r'(highlight-cuda.*?<pre>)(.*?)(?=</pre>)', lambda block: block[1] + "\n".join(map(link, block[2].split("\n"))), text, flags=re.DOTALL)

@@ -4,9 +4,10 @@ one; where they wait at mbarriers, what the warps of a role do from one wait to 
 
     walk.py FOLDER SOURCES NAME...  a page FOLDER/beside.html with the explorer of each FOLDER/NAME.trace; the first's NAME.json says
                                     the sizes; its source is in the book or in SOURCES
-    walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "sites", "steps"}], "sources"}
+    walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "mbarriers", "sites", "steps"}], "sources"}
 
-Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns], in words of 4 bytes.
+Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns in words of 4 bytes,
+elements per word], the first, of no name, shared memory; what is used of it are computed values. Of mbarriers their names.
 Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
 "content", what lies in shared memory from then on, [array or -1 (computed) or -1 - array (a copy is under way), places]; "came" and
 "gone", which words of the arrays have arrived there and which were overwritten; "counts" by collective; "sync", [what, space, object,
@@ -17,6 +18,7 @@ under way. A site is [file, line, kind, space, the kernel's "file:line" that cal
 import base64
 import gzip
 import json
+import re
 import shutil
 import sys
 from collections import defaultdict
@@ -29,13 +31,20 @@ import traces  # noqa: E402
 ACTIONS = ["load", "copy", "store", "add", "use", "shared load", "shared store", "bulk load", "multiply"]
 UNDER_WAY = "under way: "  # before the name of the array that is copied
 MOST_STEPS, MOST_SLICES, BANKS, AROUND = 160, 8, 32, 6
-MATRICES = {"Q": "rows", "O": "rows", "dO": "rows", "dQ": "rows", "K": "keys", "V": "keys", "dK": "keys", "dV": "keys"}
+MATRICES = {"Q": "rows", "O": "rows", "dO": "rows", "dQ": "rows", "K": "keys", "V": "keys", "dK": "keys", "dV": "keys", "L": "rows", "D": "rows"}
 
 HEAD = """<!DOCTYPE html>
 <html lang="en-GB">
 <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="explorer.css">
 <script src="explorer.js"></script>
+"""
+BESIDE = """<title>Two kernels beside each other - Attention, step by step</title>
+<h1>Two kernels beside each other</h1>
+<div class="beside">%s</div>
+<script>addEventListener("message", ({ source, data }) => document.querySelectorAll("iframe").forEach((frame) => {
+    if (frame.contentWindow === source && data.height) frame.style.height = `${data.height}px`;
+}));</script>
 """
 
 
@@ -137,12 +146,13 @@ def sliced(group, events, slices):
     for k in group:
         warp, site = events[k].warp, events[k].site
         first.setdefault(warp, site)
-        rounds[warp] += site == first[warp] and before.get(warp, site) != site
+        rounds[warp] += site == first[warp] and before.get(warp) != site
         before[warp], number[k] = site, rounds[warp]
-    most = max(1, *rounds.values())
+    most = max(rounds.values())
+    slices = next((k for k in range(min(slices, most), slices // 2, -1) if most % k == 0), min(slices, most))  # of as many rounds each, if that can be
     parts = defaultdict(list)
     for k in group:
-        parts[max(0, number[k] - 1) * min(slices, most) // most].append(k)
+        parts[(number[k] - 1) * slices // most].append(k)
     return [parts[part] for part in sorted(parts)]
 
 
@@ -208,8 +218,8 @@ def step_of(events, numbers, launch, content):
             touched["", "shared store" if event.kind == "store" else "shared load", event.warp] |= inside
             if event.kind != "store":
                 for held in filter(None, event.holds):
-                    if held[0] in launch.arrays:
-                        touched[held[0], "use", event.warp].update(range(held[1], held[1] + wide))
+                    if held[0] in launch.arrays or held[0] == traces.COMPUTED:
+                        touched["" if held[0] == traces.COMPUTED else held[0], "use", event.warp].update(range(held[1], held[1] + wide))
         for place, held in zip(places, event.holds):
             for word in range(place, place + wide) if place is not None and held is not None else ():
                 is_read = event.space == "shared" and event.kind != "store"
@@ -225,8 +235,8 @@ def step_of(events, numbers, launch, content):
     together = defaultdict(list)  # what several warps touch alike is kept once
     for (name, action, warp), words in sorted(touched.items()):
         together[name, action, frozenset(words)].append(warp)
-    number = {name: k for k, (name, _, _) in enumerate(launch.shapes)} | {UNDER_WAY + name: -1 - k for k, (name, _, _) in enumerate(launch.shapes)}
-    columns = {name: wide for name, _, wide in launch.shapes}
+    number = {name: k for k, (name, *_) in enumerate(launch.shapes)} | {UNDER_WAY + name: -1 - k for k, (name, *_) in enumerate(launch.shapes)}
+    columns = {name: wide for name, _, wide, _ in launch.shapes}
     return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}),
             "warps": traces.runs({events[k].warp for k in numbers} - {-1}),
             "touches": [[number[name], ACTIONS.index(action), traces.runs(warps), rectangles(words, columns[name])]
@@ -238,22 +248,36 @@ def step_of(events, numbers, launch, content):
 
 
 def shapes_of(launch, raw, shape):
-    """[name, rows, columns in words] of what the launch touches; the first, without a name, is shared memory by banks."""
+    """[name, rows, columns in words, elements per word] of what the launch touches; the first, without a name, is shared memory by banks."""
     last, shape = defaultdict(int), shape or {"dim": 64, "bytes": 4}
     for event in launch.events():
         if event.space == "global":
             last[event.array] = max([last[event.array], *(offset for offset in event.offsets if offset is not None)])
         elif event.array and event.moves:
             last[event.array] = max([last[event.array], *(traces.WORD * held[1] for _, held in event.moves if held[0] == event.array)])
-    found = [["", -(-(raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]) // (BANKS * traces.WORD)), BANKS]]
+    found = [["", -(-(raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]) // (BANKS * traces.WORD)), BANKS, 1]]
     for name in last:
-        row = shape["dim"] * shape["bytes"] // traces.WORD
+        elements = 1 if name in ("L", "D") else traces.WORD // shape["bytes"]
+        row = 1 if name in ("L", "D") else shape["dim"] // elements
         rows = shape.get({"rows": "seq", "keys": "seq_kv"}.get(MATRICES.get(name)))
-        if not rows or last[name] >= rows * row * traces.WORD:  # a vector, or memory whose order is the kernel's own affair
-            row = 1 if name in ("L", "D") else 64
+        if not rows or last[name] >= rows * row * traces.WORD:  # memory whose order is the kernel's own affair, or no shape
+            row, elements = 1 if name in ("L", "D") else 64, 1
             rows = last[name] // traces.WORD // row + 1
-        found.append([name, rows, row])
+        found.append([name, rows, row, elements])
     return found
+
+
+def mbarriers_of(events, lines):
+    """The name of each mbarrier by its address: NAME of a line with mbarrier_wait(NAME ..., and its place in an array. One that is not
+    waited for lies in the array of one with which it shares a place of the program. Without a name: its number. lines: of each site."""
+    places, names = defaultdict(set), {}
+    for event in events:
+        if event.sync and event.sync[0] == "mbarrier":
+            places[event.sync[1]].add(event.place_number)
+            if wait := re.search(r"mbarrier_wait\((\w+)", lines[event.site]):
+                names[event.sync[1]] = wait[1]
+    found = [names.get(address) or next((names[other] for other in names if places[other] & places[address]), "") for address in sorted(places)]
+    return [f"{name}[{found[:k].count(name)}]" if name and found.count(name) > 1 else name or str(k) for k, name in enumerate(found)]
 
 
 def read(path, shape, folder=ROOT):
@@ -266,7 +290,7 @@ def read(path, shape, folder=ROOT):
         found = [(site["file"], site["line"], site["kind"], site["space"], site.get("caller", "")) for site in raw["sites"]]
         sites = list(dict.fromkeys(found))
         for event, row in zip(events, blocks[0]["events"]):
-            event.site = sites.index(found[row[0]])
+            event.place_number, event.site = row[0], sites.index(found[row[0]])
             event.is_remote = event.warp == -2
             event.warp = launch.warps if event.is_remote else event.warp
         events = [event for event in events if event.kind != "commit of groups"]
@@ -278,8 +302,9 @@ def read(path, shape, folder=ROOT):
             lines = source.read_text(encoding="utf-8").splitlines() if source else []
             for k in range(max(1, line - AROUND), min(len(lines), line + AROUND) + 1):
                 sources[file][k] = lines[k - 1]
+        lines = ["".join(sources[file].get(int(line), "") for file, line in (site[:2], site[4].rpartition(":")[::2]) if file) for site in sites]
         made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
-                     "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)]})
+                     "mbarriers": mbarriers_of(events, lines), "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)]})
     return {"launches": made, "sources": sources}
 
 
@@ -341,6 +366,8 @@ def main(folder, sources, *names):
         if not found["launches"]:
             sys.exit(f"walk.py: the trace of {name} is empty")
         write(folder / f"data/{name}.js", f"{folder.name}/beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
+    frames = (f'<iframe title="{name}" src="tile-walk.html#step={name}"></iframe>' for name in names)
+    (folder / "beside.html").write_text(HEAD + BESIDE % "".join(frames), encoding="utf-8")
     (folder / "data/steps.js").write_text(f"window.STEPS = {json.dumps([[name, 'your kernel' if name == 'yours' else name] for name in names])};\n", encoding="utf-8")
 
 

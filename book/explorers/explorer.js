@@ -42,9 +42,10 @@ addEventListener("change", ({ target }) => {
 // The state lives in the address, behind its #: name=value&name=value. A browser refuses many changes in a short time: the last counts.
 const readAddress = (url = location.href) => Object.fromEntries(new URLSearchParams(new URL(url).hash.slice(1)));
 let waiting = null;
-const writeAddress = (state) => {
+const writeAddress = (state, hash = "#" + new URLSearchParams(state)) => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => history.replaceState(null, "", "#" + new URLSearchParams(state)), 100);
+    waiting = setTimeout(() => history.replaceState(null, "", hash), 100);
+    if (framed) parent.postMessage({ hash }, "*"); // the page's link to the full width
 };
 
 // A table of rows of texts, the first of which is its head.

@@ -7,8 +7,8 @@ const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "stor
 const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, BULK_LOAD, MULTIPLY] = ACTIONS.keys();
 const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 };
 const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN] = [0, 1, 2, 3, 4, 5, 6], COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
-const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "on the way to shared memory", [HELD]: "in shared memory", [BEFORE]: "touched before", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
-const MOST_ROWS = 5, PHASES = { copy: "copy or load", compute: "compute", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
+const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "on the way to shared memory", [HELD]: "in shared memory", [BEFORE]: "touched by now", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
+const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
 let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null, shownPhases = null;
 
 function* words(rectangles, columns) {
@@ -28,10 +28,9 @@ function compute() {
             const writes = [STORE, ADD, SHARED_STORE].includes(action);
             if (array === 0 && k !== at) continue;
             if (k <= at && [COPY, BULK_LOAD].includes(action)) for (const word of words(rectangles, arrays[array][2])) underWay[array].add(word);
-            if (k === at && !inWarp(warps)) continue;
             for (const word of words(rectangles, arrays[array][2])) {
-                if (k === at) cells[array][word] = writes ? WRITTEN : cells[array][word] === WRITTEN ? WRITTEN : NOW;
-                else if (k < at || cells[array][word] === NEVER) cells[array][word] = k < at ? BEFORE : LATER;
+                if (k === at && inWarp(warps)) cells[array][word] = writes || cells[array][word] === WRITTEN ? WRITTEN : NOW;
+                else if (k <= at ? cells[array][word] < NOW : cells[array][word] === NEVER) cells[array][word] = k <= at ? BEFORE : LATER;
             }
         }
         if (k > at) return;
@@ -89,59 +88,68 @@ function draw() {
 
 // "K (rows 64-127, columns 0-63)": the rows and columns between the first and the last of what is touched.
 function extent(array, lists) {
-    if (array === 0) return "what they have computed";
+    if (array === 0) return "computed values";
     const [rows, cols] = [0, 1].map((axis) => {
-        const all = [...new Set(lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flatMap(([from, to]) => range(to - from + 1).map((k) => from + k)))].sort((a, b) => a - b);
+        const of = axis ? launch.arrays[array][3] : 1; // elements per word
+        const all = [...new Set(lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flatMap(([from, to]) => range(of * (to - from + 1)).map((k) => of * from + k)))].sort((a, b) => a - b);
         const [from, to] = [all[0], all.at(-1)];
         return from === to ? from : all.length === 2 ? `${from} and ${to}` : all.length > to - from ? `${from}-${to}` : `${all.length} of ${from}-${to}`;
     });
     return `${launch.arrays[array][0]} (rows ${rows}` + (launch.arrays[array][2] > 1 ? `, columns ${cols})` : ")");
 }
 const extents = (lists) => lists.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ");
-const named = (space, object) => ({ mbarrier: `mbarrier ${object}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
+const named = (space, object) => ({ mbarrier: `mbarrier ${launch.mbarriers[object]}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
 function said([what, space, object, phase, , bytes]) {
-    if (space === "copies") return object ? `wait until at most ${object} ${object === 1 ? "group" : "groups"} of their copies ${object === 1 ? "is" : "are"} under way` : "wait until all their copies have arrived";
-    if (space === "bulk") return `wait until the TMA has ${what === "wait" ? "finished" : "read shared memory for"} their stores`;
+    if (space === "copies") return object ? `wait until at most ${object} ${object === 1 ? "group" : "groups"} of each thread's copies ${object === 1 ? "is" : "are"} under way` : "wait until each thread's copies have arrived";
+    if (space === "bulk") return `wait until the TMA has ${what === "wait" ? "finished" : "read shared memory for"} the stores`;
     if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`);
     return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "");
 }
 const warpsOf = () => Math.ceil(launch.block.reduce((a, b) => a * b) / 32);
+const who = (warps) => `${/[-,]/.test(warps) ? "warps" : "warp"} ${warps}`;
 function sentence(step) {
     const [first] = step.sync;
     if (step.warps === "" && first)
-        return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` It was waited for by ${/[-,]/.test(first[4]) ? "warps" : "warp"} ${first[4]}.` : "") +
+        return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` It was waited for by ${who(first[4])}.` : "") +
             (step.came.length ? ` Has arrived in shared memory: ${extents(step.came)}.` : "");
     if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${launch.steps.slice(0, at + 1).filter(({ warps, sync }) => warps === "" && !sync.length).length} of the block.`;
-    const byAction = new Map(), multiplies = Object.keys(step.counts).some((kind) => kind.includes("mma"));
+    const doer = step.warps === String(warpsOf()) ? "another block of the cluster" : who(step.warps);
+    if (!inWarp(step.warps)) return `Warp ${warp} takes no part in this step; ${doer} ${doer.startsWith("warps") ? "do" : "does"}.`;
+    const byAction = new Map(), count = spans(step.warps).reduce((sum, [from, to]) => sum + to - from + 1, 0);
+    const together = count > 1 ? ` (all ${count} warps together)` : "", ofOne = warp === "all" ? "" : together;
     for (const [array, action, warps, rectangles] of step.touches) {
-        if (array === 0 && action !== MULTIPLY || !inWarp(warps)) continue;
+        if (array === 0 && ![USE, MULTIPLY].includes(action) || !inWarp(warps)) continue;
         const found = byAction.get(action) || byAction.set(action, new Map()).get(action);
         found.set(array, [...(found.get(array) || []), rectangles]);
     }
-    const synced = (wanted) => [...new Set(step.sync.filter((entry) => inWarp(entry[4]) && wanted(entry)).map(said))];
+    const synced = (wanted) => [...new Set(step.sync.filter((entry) => inWarp(entry[4]) && wanted(entry)).map((entry) =>
+        said(entry) + (warp === "all" && entry[4] !== step.warps ? ` (${who(entry[4])})` : "")))];
+    const does = (wanted) => step.touches.some(([, action, warps]) => action === wanted && inWarp(warps)), lands = step.sync.some(([, space]) => space === "copies");
     const parts = synced(([what, , , , , bytes]) => what !== "wait" && bytes); // bytes are announced before the copy
-    parts.push(...[...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].map(([array, lists]) => extent(array, lists)).join(" and "))));
-    if (step.content.some(([array]) => array === COMPUTED)) parts.push("store what they have computed in shared memory");
-    for (const [kind, count] of Object.entries(step.counts)) parts.push(`${kind} (${warp === "all" ? "" : "all warps: "}${count} ${count === 1 ? "time" : "times"})`);
-    if (step.touches.every(([array]) => array === 0) && !multiplies && step.touches.some(([, action, warps]) => action === SHARED_LOAD && inWarp(warps)))
-        parts.push("read from shared memory");
-    if (step.gone.length) parts.push(`overwrite in shared memory ${extents(step.gone)}`);
+    parts.push(...[...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].sort(([a], [b]) => !a - !b).map(([array, lists]) => extent(array, lists)).join(" and "))));
+    if (does(SHARED_LOAD) && !byAction.has(USE) && !byAction.has(MULTIPLY)) parts.push("read from shared memory");
+    const stored = [...(lands ? [] : step.came.map((each) => extents([each]) + ofOne)), ...(step.content.some(([array]) => array === COMPUTED) ? ["computed values"] : [])];
+    if (does(SHARED_STORE)) parts.push(`store ${stored.join(" and ")} in shared memory`);
+    const executed = Object.entries(step.counts).map(([kind, times]) => `${times} ${kind}`).join(", ");
+    if (executed) parts.push(`execute ${executed}${together}`);
+    if (step.gone.length) parts.push(`overwrite in shared memory ${extents(step.gone)}${ofOne}`);
     parts.push(...synced(([what, , , , , bytes]) => what === "arrive" && !bytes), ...synced(([what]) => what.startsWith("wait")));
-    if (step.sync.some(([, space]) => space === "copies") && step.came.length) parts.push(`now in shared memory: ${extents(step.came)}`);
-    if (parts.length === 0) parts.push("write to shared memory");
-    if (step.warps === String(warpsOf())) return `Another block of the cluster: ${parts.join("; ")}.`;
-    return (warp === "all" ? `${/[-,]/.test(step.warps) ? "Warps" : "Warp"} ${step.warps}: ` : inWarp(step.warps) ? `Warp ${warp}: ` : `Warp ${warp} takes no part; warps ${step.warps} do. `) + parts.join("; ") + ".";
+    if (lands && step.came.length) parts.push(`now in shared memory: ${extents(step.came)}${ofOne}`);
+    return `${(warp === "all" ? doer : `warp ${warp}`).replace(/^./, (letter) => letter.toUpperCase())}: ${parts.join("; ")}.`;
 }
 
 // What a step does, and with which arrays.
-function phaseOf({ touches, counts, warps, sync }) {
+function phaseOf({ touches, content, counts, warps, sync }) {
     const done = touches.map(([, action]) => action), collective = Object.keys(counts)[0];
     const arrays = (...actions) => [...new Set(touches.filter(([array, action]) => array && actions.includes(action)).map(([array]) => launch.arrays[array][0]))];
-    const loads = arrays(LOAD), copies = arrays(COPY, BULK_LOAD), used = arrays(USE, MULTIPLY), stores = arrays(STORE, ADD);
+    const loads = arrays(LOAD), used = arrays(USE, MULTIPLY), stores = arrays(STORE, ADD);
+    const stored = done.includes(SHARED_STORE) ? content.filter(([array]) => array > 0).map(([array]) => launch.arrays[array][0]) : []; // by registers
+    const copies = [...new Set([...arrays(COPY, BULK_LOAD), ...stored])];
     if (warps === "") return sync.length ? ["phase", [`${sync[0][3]} of ${named(sync[0][1], sync[0][2])}`]] : ["barrier", [collective]];
     if (used.length) return ["compute", used];
     if (stores.length) return ["store", stores];
-    if (copies.length || loads.length && (!collective || done.includes(SHARED_STORE))) return ["copy", [...copies, ...loads]];
+    if (copies.length) return ["copy", copies];
+    if (loads.length && !collective) return ["load", loads];
     return done.length || collective ? ["compute", loads] : ["wait", []];
 }
 // A phase is what warps do from one step to another: it ends at a barrier, and where they do something else or compute with other arrays.
@@ -197,6 +205,7 @@ function showSource(step) {
 function show() {
     const step = launch.steps[at], count = launch.steps.length, said = `${at + 1} of ${count}`;
     shown = compute();
+    byId("wrong").textContent = "";
     Object.assign(byId("at"), { max: count - 1, value: at, ariaValueText: `step ${said}` });
     byId("count").textContent = said;
     for (const each of document.querySelectorAll(".now")) each.style.cssText = `left: ${100 * at / count}%; width: ${100 / count}%`;
@@ -204,7 +213,7 @@ function show() {
     for (const id of ["first", "back", "next", "last"]) byId(id).disabled = at === (id === "first" || id === "back" ? 0 : count - 1);
     showSource(step);
     const name = (array) => array === 0 ? "shared memory, lines of 32 banks" : launch.arrays[array][0];
-    fillTable(byId("table"), [["what", "array", "warps", "rows", "columns"],
+    fillTable(byId("table"), [["what", "array", "warps", "rows", "words of each row"],
         ...step.touches.flatMap(([array, action, warps, rectangles]) => rectangles.map(([rows, cols]) => [ACTIONS[action], name(array), warps, rows, cols])),
         ...step.sync.map(([what, space, object, phase, warps, bytes]) => [what, named(space, object) ?? (space === "copies" ? "copies" : "stores"), warps, `phase ${phase}`, what === "wait" ? "" : `${bytes} bytes`]),
         ...step.came.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is now in shared memory", name(array), "", rows, cols])),
@@ -236,9 +245,9 @@ function chooseLaunch(index, where) {
     options(byId("warp"), [["all", "all warps"], ...range(warps).map((k) => [k, `warp ${k}`])]);
     if (warp !== "all" && !(warp < warps)) warp = "all";
     byId("warp").value = warp;
-    const [memory, ...matrices] = launch.arrays.map(([name, rows, columns], array) => {
-        const text = array === 0 ? `shared memory, ${rows * columns * 4} bytes; a line is ${wordsPerLine(rows * columns) / 32} x 32 banks` : `${name}: ${rows} x ${columns}`;
-        return element("figure", { hidden: array === 0 && rows === 0 }, element("canvas", { role: "img", ariaLabel: text + " words; the table below says the same" }),
+    const [memory, ...matrices] = launch.arrays.map(([name, rows, columns, elements], array) => {
+        const text = array === 0 ? `shared memory, ${rows * columns * 4} bytes; a line is ${wordsPerLine(rows * columns) / 32} x 32 banks` : `${name}: ${rows} x ${columns * elements}`;
+        return element("figure", { hidden: array === 0 && rows === 0 }, element("canvas", { role: "img", ariaLabel: text + "; the table below says the same" }),
             element("figcaption", {}, element("i", { className: "swatch" }), text));
     });
     byId("shared").replaceChildren(memory);
@@ -255,7 +264,7 @@ function chooseMask(mask, index, where) {
 }
 const unpacked = (text) => new Response(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()
     .pipeThrough(new DecompressionStream("gzip"))).text();
-function chooseRung(name, state = {}) {
+function chooseRung(name, state = {}, asked = state) { // asked: what the address says
     const known = STEPS.find(([step]) => step === name) || STEPS[0], script = element("script", { src: `data/${known[0]}.js` });
     play(false);
     script.onload = async () => {
@@ -270,9 +279,11 @@ function chooseRung(name, state = {}) {
         // Without a wish, the kernel with the most steps: the others prepare and clean up.
         const most = (launches) => launches.reduce((best, each, k) => each.steps.length > launches[best].steps.length ? k : best, 0);
         const mask = state.mask in walk.masks ? state.mask : Object.keys(walk.masks)[0];
-        chooseMask(mask, state.launch ?? most(walk.masks[mask].launches), +state.at || 0);
+        chooseMask(mask, state.launch ?? most(walk.masks[mask].launches), parseInt(state.at) || 0);
         const first = state.line ? launch.steps.findIndex((step) => placesOf(step).includes(state.line)) : -1; // "file:line"
         if (first >= 0) go(first);
+        const is = { ...chosen(), line: first >= 0 ? state.line : "none" }, odd = Object.keys(asked).filter((name) => String(asked[name]) !== String(is[name]));
+        byId("wrong").textContent = odd.map((name) => `The address asks for ${name}=${asked[name]}, which is not here` + (name in is ? `; ${name} is ${is[name]}.` : ".")).join(" ");
     };
     document.head.append(script);
 }
@@ -286,13 +297,13 @@ byId("warp").addEventListener("change", (event) => { warp = event.target.value; 
 byId("at").addEventListener("input", (event) => go(+event.target.value));
 addEventListener("keydown", (event) => {
     const [, , move] = MOVES.find(([, key]) => key === event.key) || [];
-    if (!move || event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT|PRE)$/.test(event.target.tagName)) return;
+    if (!move || event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|PRE)$/.test(event.target.tagName)) return;
     event.preventDefault();
     move();
 });
 addEventListener("themed", () => launch && draw());
 addEventListener("hashchange", ({ newURL }) => { // which the step before may have replaced
     const now = chosen(), state = { ...now, ...readAddress(newURL) };
-    if (state.line || Object.keys(now).some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state);
+    if (state.line || Object.keys(now).some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state, readAddress(newURL));
 });
 chooseRung(readAddress().step, readAddress());

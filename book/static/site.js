@@ -26,6 +26,7 @@
         for (const frame of frames()) {
             if (frame.contentWindow === event.source && event.data && event.data.lines) // of the tile walk's step
                 for (const each of document.querySelectorAll(".walked")) each.classList.toggle("now", event.data.lines.includes(each.dataset.line));
+            if (frame.contentWindow === event.source && event.data && event.data.hash) frame.parentElement.querySelector("a.full").hash = event.data.hash;
             if (frame.contentWindow !== event.source || !(event.data && event.data.height > 0)) continue;
             frame.style.height = Math.min(event.data.height, 4000) + "px";
             if (performance.now() < 5000 && aimed()) aimed().scrollIntoView(); // the frame above it grew after the jump
@@ -68,7 +69,13 @@
             stored("theme", theme);
             show();
         });
-        for (const each of document.querySelectorAll(".walked")) each.addEventListener("click", () => document.querySelector("iframe[name=tile-walk]").scrollIntoView());
+        for (const each of document.querySelectorAll(".walked")) each.addEventListener("click", (event) => {
+            const walk = document.querySelector("iframe[name=tile-walk]");
+            event.preventDefault();
+            history.pushState(null, ""); // Back returns to the line
+            walk.contentWindow.location.replace(each.href);
+            walk.scrollIntoView();
+        });
         if (matchMedia("(max-width: 56rem)").matches) document.querySelector(".pages").open = false;
         const current = document.querySelector(".pages a.current");
         if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;

@@ -218,7 +218,11 @@ def check_page(browser, _):
     browser.until("the frame's height", "document.querySelector('iframe.explorer').style.height !== ''")
     browser.driver.switch_to.frame(browser.driver.find_element("css selector", "iframe.explorer"))
     browser.until("the page's theme in its frame", "document.documentElement.dataset.theme === 'dark' && window.state().step === '06_vectorized'")
+    browser.element("next").click()
+    address = browser.address()
     browser.driver.switch_to.default_content()
+    same("the link to the full width", browser.js("return document.querySelector('a.full[href*=tile-walk]').href"), address)
+    same("the explorers in the list of pages", sorted(browser.js("return [...document.querySelectorAll('.pages a[href*=\"explorers/\"]')].map((a) => a.href.match(/([\\w-]+)\\.html/)[1])")), sorted(EXPLORERS))
     check_lines(browser)
     term = browser.js("const a = document.querySelector('a.term'); return [a.textContent, a.title, a.getAttribute('href')]")
     if not term or len(term[1]) < 20 or "glossary.html#" not in term[2]:
@@ -245,6 +249,7 @@ def check_lines(browser):
     """Each quoted line that is a link: its frame shows the first step in which the line runs, and the page marks the lines of that step."""
     from selenium.webdriver.common.keys import Keys
 
+    browser.motion("reduce")  # a page that scrolls is not yet where the way back leads
     frame, links = browser.driver.find_element("css selector", "iframe[name=tile-walk]"), browser.driver.find_elements("css selector", ".walked")
     if len(links) < 5:
         wrong(f"only {len(links)} lines of chapter 06 lead to the walk")
@@ -254,6 +259,7 @@ def check_lines(browser):
         file, _, line = place.rpartition(":")
         same(f"a quoted line, {name}", [quoted.strip(), name], [(ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].strip(), f"Watch line {line} run"])
         browser.js("arguments[0].focus()", link)
+        before = browser.js("return Math.round(scrollY)")
         link.send_keys(Keys.ENTER)
         browser.until(f"the page marks {place}", f"[...document.querySelectorAll('.walked.now')].some((each) => each.dataset.line === '{place}')", 5)
         browser.driver.switch_to.frame(frame)
@@ -263,6 +269,8 @@ def check_lines(browser):
         marked = browser.js("return [...document.querySelectorAll('.walked')].filter((each) => each.classList.contains('now') !== arguments[0].includes(each.dataset.line)).length", shown)
         same(f"lines that are wrongly marked at {place}", marked, 0)
     same("the page has moved to the walk", browser.js("return Math.abs(arguments[0].getBoundingClientRect().top) < innerHeight", frame), True)
+    browser.driver.back()
+    browser.until("the way back to the line", f"Math.abs(scrollY - {before}) < 5", 5)
 
 
 # ---- the tile walk --------------------------------------------------------------------------------------------------------
@@ -422,7 +430,10 @@ def compare_walk(browser, launch, events, by_copies):
         if by_copies and before is not None and state["epoch"] != before["epoch"]:
             for array, words in copies.words(copies.held).items():
                 same(f"{what}: what shared memory holds of {array}", set(numbers_of(state["held"][array])), words)
+        for words in missing_words(state):
+            wrong(f"{what}: {words!r} is not said: {state['said']}")
         before = state
+    same(f"{state['step']}: rows that two parts of a loop load", overlapping(browser), [])
     same(f"{state['step']}: who waits for what", waited, launch["waits"])
     same(f"{state['step']}: what lands with which phase", landed, launch["lands"])
     expected = defaultdict(set)
@@ -435,12 +446,40 @@ def compare_walk(browser, launch, events, by_copies):
             wrong(f"{state['step']}: behind barrier {key[0]}, {key[2]} of {key[1]} by warp {key[3]}: words {odd[:8]} differ from the trace")
 
 
+def overlapping(browser):
+    """Steps that load only some of the rows that the step before them loads by the same lines; not of loops of an odd number of rounds."""
+    steps = browser.js("return launch.steps.map(({ epoch, sites, touches }) => [epoch + ' ' + sites, touches.filter(([array, action]) => array && !action).flatMap(([array, , , rectangles]) => rectangles.map(([rows]) => [array, rows]))])")
+    rows = [(where, {(array, row) for array, text in loads for span in spans(text) for row in span}) for where, loads in steps]
+    return [k for k, ((before, old), (where, new)) in enumerate(zip(rows, rows[1:]), 2) if before == where and old & new and old != new]
+
+
+def missing_words(state):
+    """What the sentence about a step of all warps must have and has not."""
+    warps, who = state["warps"], lambda warps: f"warp{'s' if re.search('[-,]', warps) else ''} {warps}"
+    wanted = [f"({who(entry[4])})" for entry in state["sync"] if warps and entry[4] != warps]
+    wanted += ["store " for _, action, *_ in state["touches"] if ACTIONS[action] == "shared store"]
+    wanted += ["computed values" for array, action, *_ in state["touches"] if not array and ACTIONS[action] in ("use", "multiply")]
+    count = sum(map(len, spans(warps))) if warps else 1
+    wanted += [f"(all {count} warps together)"] if warps and count > 1 and state["counts"] else []
+    return [words for words in wanted if words not in state["said"]] + re.findall(r"mbarrier \d", state["said"])
+
+
+def compare_captions(browser, command):
+    """A matrix has as many rows and columns as the command says, whatever part of it the block touches."""
+    seq, dim = (re.search(rf"--{name} (\d+)", command)[1] for name in ("seq", "dim"))
+    for caption in browser.js("return [...document.querySelectorAll('figcaption')].map((each) => each.textContent)"):
+        if match := re.fullmatch(r"(d?[QKVO]|L): (.*)", caption):
+            same(f"{command}: the caption of {match[1]}", match[2], f"{seq} x {1 if match[1] == 'L' else dim}")
+
+
 def compare_phases(browser, state):
     """The time line: each step is in one phase of each of its warps' rows, which does what the step does, at the step's place."""
     steps = browser.js("return launch.steps.map(({ warps, touches, sync }) => [warps, sync.length, touches.map(([array, action]) => [launch.arrays[array][0], action])])")
     drawn = browser.js("return [...document.querySelectorAll('#rows .track')].map((row) => [row.firstChild.textContent, [...row.querySelectorAll('.span:not(.now)')].map((each) => "
                        "[each.classList[1], each.title, parseFloat(each.style.left), parseFloat(each.style.width)])])")
     same(f"{state['step']}: rows of the time line", [name for name, _ in drawn], state["names"])
+    cut = "return [...document.querySelectorAll('#rows i')].filter((i) => i.getBoundingClientRect().right > i.parentElement.getBoundingClientRect().right + 1).map((i) => i.textContent)"
+    same(f"{state['step']}: labels that are cut off", browser.js(cut), [])
     for k, (warps, synced, touches) in enumerate(steps):
         covers = [(row, *phase[:2]) for row, (_, phases) in enumerate(drawn) for phase in phases if phase[2] - 1e-3 < 100 * k / len(steps) < phase[2] + phase[3] - 1e-3]
         rows = {row for row, name in enumerate(state["names"]) if not warps or {n for span in spans(name.split()[1]) for n in span} & {n for span in spans(warps) for n in span}}
@@ -449,7 +488,8 @@ def compare_phases(browser, state):
         does = [("compute", arrays("use", "multiply")), ("store", arrays("store", "add")), ("copy", arrays("copy", "bulk load"))]
         what, of = next(((what, of) for what, of in does if of), (None, set())) if warps else ("phase" if synced else "barrier", set())
         for _, kind, title in covers:
-            if what not in (None, kind) or not of <= set(re.findall(r"\w+", title)):
+            is_copied = not warps or any(ACTIONS[action] in ("copy", "bulk load", "shared store") for _, action in touches)
+            if kind == "copy" and not is_copied or what not in (None, kind) or not of <= set(re.findall(r"\w+", title)):
                 wrong(f"{state['step']}, step {k + 1}: the time line says {title}, it is {what} of {sorted(of)}")
 
 
@@ -473,7 +513,20 @@ def check_walk(browser, programs, step):
             browser.choose("launch", str(number))
             same("the launch", browser.js("return window.state().launch"), number)
             compare_walk(browser, launch, events, step in ("06_vectorized", "10_tensor_core_fwd"))
+            compare_captions(browser, browser.element("command").text)
+    check_address(browser, step)
     browser.noise(step)
+
+
+def check_address(browser, step):
+    """What an address asks for and does not get is said, until the reader goes on."""
+    same(f"{step}: what is wrong with the address", browser.element("wrong").text, "")
+    browser.open(f"explorers/tile-walk.html#step={step}&at=9999&mask=x")
+    browser.until("the walk of a wrong address", "window.state()")
+    if not all(words in browser.element("wrong").text for words in ("at=9999", "mask=x")):
+        wrong(f"{step}: of a wrong address it says {browser.element('wrong').text!r}")
+    browser.element("back").click()
+    same(f"{step}: when the reader goes on", browser.element("wrong").text, "")
 
 
 ONE_SCREEN = ("05_fa2_fwd", "06_vectorized", "10_tensor_core_fwd", "12_hopper_fwd")
@@ -514,6 +567,9 @@ def check_walk_controls(browser, step, mask, keys):
         start()
         same(f"{step}: paused", state()["playing"], False)
         browser.element("first").click()
+    browser.element("at").send_keys("p")
+    same(f"{step}: playing by a key on the slider", state()["playing"], True)
+    browser.element("at").send_keys("p")
     everybody = state()
     # A step in which warps do not all touch the same: one warp's part is less than all, and only this warp's.
     number = max(0, browser.js("return launch.steps.findIndex(({ touches }) => new Set(touches.map(([, , warps]) => warps)).size > 1)"))
@@ -525,12 +581,21 @@ def check_walk_controls(browser, step, mask, keys):
         wrong(f"{step}: the choice of warp {one} has no effect")
     if alone["said"].split(":")[0] != f"Warp {one}":
         wrong(f"{step}: the sentence does not name warp {one}: {alone['said']}")
+    if idle := browser.js("return launch.steps.findIndex(({ warps }) => warps && !among(warps, arguments[0])) + 1", int(one)):
+        go(browser, idle - 1)
+        if not re.fullmatch(rf"Warp {one} takes no part in this step; (warps \d\S* do|warp \d+ does|another block of the cluster does)\.", state()["said"]):
+            wrong(f"{step}: of a warp that takes no part it says {state()['said']}")
+        go(browser, number)
     browser.choose("warp", "all")
     same(f"{step}: all warps again", state()["touches"], everybody["touches"])
     if browser.js("return document.querySelectorAll('#table tbody tr').length") < len(everybody["touches"]):
         wrong(f"{step}: the table has fewer rows than the figure has parts")
     go(browser, last)
+    touches = state()["touches"]
     browser.choose("warp", "1")
+    cells = state()["cells"]
+    untouched = {array for array, _, _, text in touches for span in spans(text) if array and {cells[array][word] for word in span} & {"0", "1"}}
+    same(f"{step}: what other warps touch and is drawn as untouched", untouched, set())
     address = browser.address()
     browser.driver.get("about:blank")
     browser.driver.get(address)

@@ -140,5 +140,21 @@ must_fail 'a line without effect on the walk' 'the first step of' explorers/tile
 must_fail 'a line that the page does not mark' 'the page marks' _static/site.js 's/classList.toggle\("now"/classList.toggle("then"/' "${other[@]}" page
 must_fail 'a button without effect' 'after the button back' explorers/tile-walk.js 's/\(\) => go\(at - 1\)/() => go(at)/' "${walks[@]}"
 must_fail 'a choice without effect' 'has no effect' explorers/tile-walk.js 's/warp = event.target.value; //' "${walks[@]}"
+must_fail 'an explorer that leads nowhere' 'the explorers in the list of pages' steps/06_vectorized/README.html 's|(<ul><li>)(<a href="../../explorers/)|\1\2beside.html">Beside</a></li><li>\2|' "${other[@]}" page
+must_fail 'no way back to a line' 'the way back to the line' _static/site.js 's/history.pushState\(null, ""\);//' "${other[@]}" page
+must_fail 'a full width that begins anew' 'the link to the full width' explorers/explorer.js 's/if \(framed\) parent.postMessage\(\{ hash \}.*//' "${other[@]}" page
+must_fail 'other warps that touch nothing' 'drawn as untouched' explorers/tile-walk.js 's/if \(k === at && inWarp\(warps\)\) cells/if (k === at \&\& !inWarp(warps)) continue; else if (k === at) cells/' "${walks[@]}"
+must_fail 'a store that is not said' 'is not said' explorers/tile-walk.js 's/if \(does\(SHARED_STORE\)\)/if (0)/' "${walks[@]}"
+must_fail 'a read of computed values that is not said' 'is not said' explorers/tile-walk.js 's/!\[USE, MULTIPLY\].includes\(action\)/action !== MULTIPLY/' browser "$work/site" --others '' --pages '' --walks 06_vectorized
+must_fail 'a count that seems one warp'"'"'s' 'is not said' explorers/tile-walk.js 's/`execute \$\{executed\}\$\{together\}`/`execute ${executed}`/' "${walks[@]}"
+must_fail 'waits of all warps for all barriers' 'is not said' explorers/tile-walk.js 's/said\(entry\) \+ .*/said(entry))\)];/' browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd
+must_fail 'an mbarrier without its name' 'is not said' explorers/tile-walk.js 's/`mbarrier \$\{launch.mbarriers\[object\]\}`/`mbarrier ${object}`/' "${hopper[@]}"
+must_fail 'a warp that idly does something' 'of a warp that takes no part' explorers/tile-walk.js 's/ takes no part in this step; / does nothing; /' browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd
+must_fail 'words as columns' 'the caption of' explorers/tile-walk.js 's/\$\{columns \* elements\}/${columns}/' "${hopper[@]}"
+must_fail 'the rows of a block as those of a matrix' 'the caption of L' explorers/data/05_fa2_fwd.js 's/\["L",128,1,1\]/["L",32,1,1]/' "${walks[@]}"
+must_fail 'a load that is called a copy' 'the time line says' explorers/tile-walk.js 's/return \["load", loads\]/return ["copy", loads]/' browser "$work/site" --others '' --pages '' --walks 03_online_softmax
+must_fail 'a label that is cut off' 'labels that are cut off' explorers/explorer.css 's/min-width: 0; overflow: hidden; text-overflow: ellipsis;//' browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd
+must_fail 'a wrong address that is accepted' 'of a wrong address' explorers/tile-walk.js 's/byId\("wrong"\).textContent = odd/void odd/' "${walks[@]}"
+must_fail 'a key that the slider keeps' 'by a key on the slider' explorers/tile-walk.js 's/\^\(SELECT\|PRE\)\$/^(SELECT|PRE|INPUT)$/' "${walks[@]}"
 must_fail 'a state that the address loses' 'the state of its address' explorers/tile-walk.js 's/, warp, at \}\);/, warp });/' "${walks[@]}"
 exit "$status"
