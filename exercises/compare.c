@@ -111,11 +111,13 @@ static struct options parse(const char *text) {
     return parse_options(count, words, &any);
 }
 
-/* A step for few queries gets as many as it takes, on as many keys. */
+/* A step for few queries gets as many as it takes, on as many keys. A second --seq is the reader's own, after the default of try: a
+ * number that is too large is then refused. */
 static struct problem problem_for(const struct description *step, char **text) {
     struct problem problem = parse(*text).problem;
     problem.dtype = (enum dtype)step->dtype;
     if (step->most_queries == 0 || problem.N_q <= step->most_queries) return problem;
+    if (strstr(*text + 1, "--seq ") != NULL) return problem;
     if (asprintf(text, "%s --seq %d --seq-kv %d", *text, problem.N_q = step->most_queries, problem.N_kv) < 0) abort();
     return problem;
 }

@@ -11,7 +11,8 @@ Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, form NAME, knockou
     other_stalls       cycles per instruction that a warp waits for reasons that are not recorded
     ms                 the time of a rung
 
-VALUE is a number, a word, a step (its value), or NUMBER*STEP. A trial's value is its rate divided by the rate of the first
+SIZE ends with the heads of K and V where these are fewer, as B8,H32,N1,d128,M16384,G8. VALUE is a number, a word, a step (its
+value), or NUMBER*STEP. A trial's value is its rate divided by the rate of the first
 trial of its table; NAME is a part of what it says, with hyphens for blanks. A form's value is its rate divided by the rate of the
 chapter's last rung in the same process. A knockout's value is the time of a kernel without
 one of its parts divided by the time of the whole kernel.
@@ -82,7 +83,9 @@ def value_of(book, name, step, size):
     """What a marker's COUNTER or trial is of a step at a size."""
     book.kernel_file(step)
     size, _, dtype = re.fullmatch(r"(.*?)(,(fp32|fp16|bf16))?", size).groups()
-    shape, pass_ = rec.parse_size(size)
+    bare, _, heads_kv = size.partition(",G")
+    shape, pass_ = rec.parse_size(bare)
+    need(not heads_kv or " " not in name and name != "ms", "with fewer heads of K and V only counters are recorded")
     runs = book.records("rungs") + book.records("latency")
     need(not dtype or dtype in {line.details["dtype"] for line in runs if line.step == step}, f"no {dtype} of {step} is recorded")
     kind, _, words = name.partition(" ")

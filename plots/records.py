@@ -61,8 +61,10 @@ def parse_size(text):
 
 
 def options_of(size):
+    """A G at the end of the size, as in B8,H32,N1,d128,M16384,G8, is the heads of K and V."""
+    size, _, heads_kv = size.partition(",G")
     shape, pass_ = parse_size(size)
-    keys = f" --seq-kv {shape.seq_kv}" * (shape.seq_kv != shape.seq)
+    keys = f" --heads-kv {heads_kv}" * bool(heads_kv) + f" --seq-kv {shape.seq_kv}" * (shape.seq_kv != shape.seq)
     return (f"--batch {shape.batch} --heads {shape.heads} --seq {shape.seq} --dim {shape.dim}{keys}" + " --causal" * shape.causal
             + " --deterministic" * (pass_ == "det"))
 

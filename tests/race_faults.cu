@@ -456,7 +456,8 @@ Test(messages, race_past_a_barrier_in_a_branch) {
 
 Test(messages, race_within_a_warp) {
     launch_fault(&fault_half_warp_without_syncwarp);
-    report_says("put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp()");
+    report_says("put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is enough if no "
+                "other warp uses the data)");
 }
 
 /* Of several readers the last is known, and it may be the one that writes. */

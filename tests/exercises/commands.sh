@@ -29,7 +29,7 @@ check 'start lists all tasks'
 for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
     'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
     'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try --view' 'try 05 --view stray' 'try 05 --view=yes' 'try 10 --dim 33' 'try 06 --window 64,0' 'try 15a --window 5' 'try 15a --pass both' 'try 15a --rotary halved' \
-    'try 14 --lengths 40,33' 'try 01 --page-size 16' 'try 01 --seq 9999999' 'try 01 --softcap' 'try 01 --print' 'handout' "handout $work/none" "handout $work/none 77" \
+    'try 14 --lengths 40,33' 'try 14 --seq 9' 'try 14 --page-size 8' 'try 01 --page-size 16' 'try 01 --seq 9999999' 'try 01 --softcap' 'try 01 --print' 'handout' "handout $work/none" "handout $work/none 77" \
     "handout $work/none b01" "handout $work/none 01 x" "handout $work/copy 01"; do
     read -ra words <<<"$arguments"
     refused 2 "${words[@]}"

@@ -75,7 +75,8 @@ static const char *cause_of(bool same_block, bool same_warp, bool same_line, boo
         return "blocks run in any order and cannot wait for one another: give each block its own output, use an atomic "
                "operation, or split the kernel in two";
     if (same_warp)
-        return "put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is enough)";
+        return "put a __syncthreads() between the two accesses (the two threads are of one warp: a __syncwarp() is "
+               "enough if no other warp uses the data)";
     if (simt_worker->async.on)
         return "a barrier is missing between the two: __syncthreads(), or an arrival at an mbarrier after the earlier access, "
                "and a wait for its phase before the later one";
