@@ -4,8 +4,8 @@
 //           B = big big + big small + small big: the missing small small is about 2^-22 of the product. A tensor core
 //           truncates when it adds, so a long chain of mma drifts towards zero: each short chain starts from zero,
 //           and an ordinary addition, which rounds, adds it to the sum.
-// Costs     O(N) memory, none beyond the outputs; three mma per product, about four instructions per element of a
-//           fragment.
+// Costs     O(N) memory, none beyond the outputs; three mma per product, two or three instructions to split an
+//           element of a fragment.
 // Limiter   Not known: no counters of its units are recorded.
 // Measured  README.md beside this file has the numbers.
 
