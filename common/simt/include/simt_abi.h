@@ -1,6 +1,5 @@
 /* What compiled kernels call of the simulated device's runtime: C on both sides. */
-#ifndef SIMT_ABI_H
-#define SIMT_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -199,6 +198,4 @@ void simt_async_bind(void *barrier);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif
