@@ -13,9 +13,7 @@
 #include <stdio.h>
 #include "vector_types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 /* X(error, its number, what cudaGetErrorString() says of it) */
 #define SIMT_ERRORS(X)                                                                                                         \
@@ -313,8 +311,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 
 #include "simulated.h"
 
+__END_DECLS
 #ifdef __cplusplus
-}
 #include "simt_device.h"
 #include "simt_ptx.h"
 #endif

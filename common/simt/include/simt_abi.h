@@ -4,9 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 struct uint3 {
     unsigned x, y, z;
@@ -196,6 +194,4 @@ int simt_mbarrier_test(void *barrier, unsigned phase);
 unsigned simt_mbarrier_phase(void *barrier, unsigned parity); /* the one that is not over, or the one before */
 void simt_async_bind(void *barrier);
 
-#ifdef __cplusplus
-}
-#endif
+__END_DECLS
