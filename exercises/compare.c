@@ -4,7 +4,6 @@
 #include "text.h"
 #include "variants.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +84,7 @@ struct side {
 static struct side build_side(const struct compared *compared) {
     struct side side = {0};
     char *text = read_text(compared->file);
-    if (text == NULL) die(EXIT_USAGE, "%s: %s", compared->file, strerror(errno));
+    if (text == NULL) err(EXIT_USAGE, "%s", compared->file);
     side.program = build_submission(text, compared->file, compared->file, false, &side.message);
     free(text);
     return side;
@@ -197,9 +196,9 @@ int compare(const struct compared *before, const struct compared *yours, const c
     char *options = strdup(text);
     struct options asked = parse(options); /* refuses what makes no sense before anything is built */
     struct problem problem = asked.problem;
-    if (asked.passes.forward && asked.passes.backward) die(EXIT_USAGE, "try compares one pass: --pass fwd or --pass bwd");
+    if (asked.passes.forward && asked.passes.backward) errx(EXIT_USAGE, "try compares one pass: --pass fwd or --pass bwd");
     if ((double)problem.batch * problem.heads * ((double)problem.N_q + problem.N_kv) * problem.d > 1 << 26)
-        die(EXIT_USAGE, "Q and K of \"%s\" are too large to try", options);
+        errx(EXIT_USAGE, "Q and K of \"%s\" are too large to try", options);
     bool same = strcmp(before->file, yours->file) == 0;
     pid_t other = same ? -1 : fork(); /* compiles what build_side() then finds made */
     if (other == 0) _exit(build_side(before).program == NULL);

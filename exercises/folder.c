@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -78,8 +77,7 @@ const char *own_folder(void) {
     char *scratch = realpath(scratch_folder(), NULL);
     snprintf(own.path, sizeof own.path, "%s/own-XXXXXX", scratch != NULL ? scratch : scratch_folder());
     free(scratch);
-    if (mkdtemp(own.path) == NULL || pipe2(ends, O_CLOEXEC) != 0)
-        die(EXIT_FAILED, "cannot write to %s: %s", scratch_folder(), strerror(errno));
+    if (mkdtemp(own.path) == NULL || pipe2(ends, O_CLOEXEC) != 0) err(EXIT_FAILED, "cannot write to %s", scratch_folder());
     if (own.owner != 0) close(own.pipe); /* of the process that this one was forked from */
     fflush(NULL);
     own.watcher = fork();

@@ -27,7 +27,7 @@ static int whole_number(const char *option, const char *text) {
     char *end;
     long value = strtol(text, &end, 10);
     if (end == text || *end != '\0' || value < 1 || value > 99)
-        die(EXIT_USAGE, "%s takes a whole number from 1 on, not \"%s\"", option, text);
+        errx(EXIT_USAGE, "%s takes a whole number from 1 on, not \"%s\"", option, text);
     return (int)value;
 }
 
@@ -36,13 +36,13 @@ static int start(const char *id, int variant) {
     struct task task = read_task(id, variant, NULL);
     char *path = work_file(&task, variant), *there = read_text(path);
     if (there != NULL && strcmp(there, task.starter) != 0)
-        die(EXIT_USAGE, "%s is there and edited: it stays as it is. Move it away for a new start.", path);
+        errx(EXIT_USAGE, "%s is there and edited: it stays as it is. Move it away for a new start.", path);
     mkdir("work", 0777);
     FILE *file = there != NULL ? NULL : fopen(path, "wx");
     if (there == NULL && (file == NULL || fputs(task.starter, file) < 0 || fclose(file) != 0)) {
         int error = errno;
         if (file != NULL) unlink(path); /* not half of it */
-        die(EXIT_FAILED, "cannot write %s: %s", path, strerror(error));
+        errx(EXIT_FAILED, "cannot write %s: %s", path, strerror(error));
     }
     printf("%s %s\n  What to do:  %s/README.md\n  Your file:   %s, between the lines // >>> and // <<<\n  Judge it:    "
            "./run.sh grade %s",
@@ -54,7 +54,7 @@ static int start(const char *id, int variant) {
 
 static int print_hints(const struct task *task, const char *level) {
     int k = *level >= '1' && *level <= '0' + HINTS && level[1] == '\0' ? *level - '1' : -1;
-    if (k < 0) die(EXIT_USAGE, "--hint takes 1, 2 or 3, not \"%s\"", level);
+    if (k < 0) errx(EXIT_USAGE, "--hint takes 1, 2 or 3, not \"%s\"", level);
     for (int hole = 0; hole < task->hole_count; hole++) {
         const char *hint = task->holes[hole].hints[k];
         printf("Hole %d, %s\n  %s\n", hole + 1, task->holes[hole].what, hint != NULL ? hint : "no further hint");
@@ -72,7 +72,7 @@ static int grade_job(int argc, char **argv) {
         const char *option = argv[i];
         size_t which = 0;
         while (which < sizeof valued / sizeof *valued && strcmp(option, valued[which]) != 0) which++;
-        if (which < sizeof valued / sizeof *valued && ++i == argc) die(EXIT_USAGE, "%s needs a value", option);
+        if (which < sizeof valued / sizeof *valued && ++i == argc) errx(EXIT_USAGE, "%s needs a value", option);
         char *end;
         switch (which) {
         case PLAIN:
@@ -84,21 +84,21 @@ static int grade_job(int argc, char **argv) {
             options.hidden = true;
             options.seed = strtoull(argv[i], &end, 10);
             if (end == argv[i] || *end != '\0' || *argv[i] == '-')
-                die(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", argv[i]);
+                errx(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", argv[i]);
             break;
         default:
             if (*option == '-' || (id != NULL && path != NULL))
-                die(EXIT_USAGE,
-                    "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]", option);
+                errx(EXIT_USAGE,
+                     "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]", option);
             *(id == NULL ? &id : &path) = option;
         }
     }
-    if (id == NULL) die(EXIT_USAGE, "grade needs a task, as in ./run.sh grade 05a; ./run.sh start lists them");
+    if (id == NULL) errx(EXIT_USAGE, "grade needs a task, as in ./run.sh grade 05a; ./run.sh start lists them");
     struct task task = read_task(id, variant, NULL);
     if (hint != NULL) return print_hints(&task, hint);
     if (path == NULL) path = work_file(&task, variant);
     char *submission = read_submission(path), *name = clean_name(path);
-    if (submission == NULL) die(EXIT_USAGE, "%s: %s", name, why_unreadable(errno));
+    if (submission == NULL) errx(EXIT_USAGE, "%s: %s", name, why_unreadable(errno));
     const char *ci = getenv("CI");
     bool for_others =
         options.reports[GRADESCOPE] != NULL || options.reports[EXERCISM] != NULL || (ci != NULL && strcmp(ci, "true") == 0);
@@ -139,7 +139,7 @@ static bool prove_one(const struct task *task, const char *text, struct expectat
 /* The solution scores full, the starter does not, each wrong filling loses what it should and is told why. */
 static int prove(const char *id) {
     struct task task = read_task(id, 0, NULL);
-    if (task.solution == NULL) die(EXIT_USAGE, "%s has no solution here", id);
+    if (task.solution == NULL) errx(EXIT_USAGE, "%s has no solution here", id);
     bool fine = prove_one(&task, task.solution, (struct expectation){"solution", NULL, 0, true});
     fine &= prove_one(&task, task.starter, (struct expectation){.name = "starter"});
     if (task.wrong_count < 3) fine = false, printf("FAILED %s has %d wrong fillings, not 3\n", task.id, task.wrong_count);
@@ -160,16 +160,17 @@ static int prove(const char *id) {
 }
 
 int main(int argc, char **argv) {
+    program_invocation_short_name = "run.sh"; /* of errx() */
     const char *job = argc > 1 ? argv[1] : "";
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write that fails */
     if (strcmp(job, "start") == 0 && argc == 2) return list_tasks(), 0;
     bool varied = argc == 5 && strcmp(argv[3], "--variant") == 0;
     if (strcmp(job, "start") == 0 && (argc == 3 || varied)) return start(argv[2], varied ? whole_number(argv[3], argv[4]) : 0);
-    if (strcmp(job, "start") == 0) die(EXIT_USAGE, "start takes a task and --variant N, not \"%s\"", argv[argc - 1]);
+    if (strcmp(job, "start") == 0) errx(EXIT_USAGE, "start takes a task and --variant N, not \"%s\"", argv[argc - 1]);
     if (strcmp(job, "grade") == 0) return grade_job(argc - 2, argv + 2);
     if (strcmp(job, "solution") == 0 && (argc == 3 || argc == 4)) {
         struct task task = read_task(argv[2], 0, argc == 4 ? argv[3] : NULL);
-        if (task.solution == NULL) die(EXIT_USAGE, "%s has no solution here", task.id);
+        if (task.solution == NULL) errx(EXIT_USAGE, "%s has no solution here", task.id);
         return fputs(task.solution, stdout) < 0;
     }
     if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_FAILED;
@@ -177,5 +178,5 @@ int main(int argc, char **argv) {
     if (strcmp(job, "try") == 0 && argc == 8)
         return compare(&(struct compared){argv[4], argv[5]}, &(struct compared){argv[2], argv[3]}, argv[6], *argv[7] == '1');
     if (strcmp(job, "counts") == 0 && argc == 3) return print_counts(argv[2]);
-    die(EXIT_USAGE, "exercise: unknown job \"%s\"", job);
+    errx(EXIT_USAGE, "exercise: unknown job \"%s\"", job);
 }

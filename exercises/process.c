@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,16 +20,6 @@ static double seconds_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-void die(int status, const char *format, ...) {
-    va_list arguments;
-    fputs("run.sh: ", stderr);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(status);
 }
 
 void limit(int resource, unsigned long most) { setrlimit((__rlimit_resource_t)resource, &(struct rlimit){most, most}); }
@@ -122,7 +111,7 @@ static void on_signal(int number) {
 struct outcome run_program(const char *const argv[], struct limits limits, int results) {
     struct outcome outcome = {.status = 127, .output = calloc(1, limits.output_bytes + 2)};
     int ends[2];
-    if (outcome.output == NULL || pipe(ends) != 0) die(EXIT_FAILED, "pipe: %s", strerror(errno));
+    if (outcome.output == NULL || pipe(ends) != 0) err(EXIT_FAILED, "pipe");
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     fflush(NULL);

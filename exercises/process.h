@@ -1,6 +1,7 @@
 /* Run another program under limits and keep what it says. */
 #pragma once
 
+#include <err.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -25,9 +26,6 @@ struct outcome {
  * standard input, and whatever it started is ended with it. It
  * ends when this process does. */
 struct outcome run_program(const char *const argv[], struct limits limits, int results);
-
-/* End with this status, after one line on standard error: "run.sh: " and the text. */
-_Noreturn void die(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A limit of this process, which it cannot raise again. */
 void limit(int resource, unsigned long most);

@@ -5,7 +5,6 @@
 #include "process.h"
 #include "status.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,8 +102,7 @@ void write_json(const struct grading *grading, enum report kind, const char *pat
     char *text = cJSON_Print(json);
     struct output output;
     bool written = output_open(&output, path) && fprintf(output.file, "%s\n", text) > 0;
-    if (output.file == NULL || !output_close(&output) || !written)
-        die(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
+    if (output.file == NULL || !output_close(&output) || !written) err(EXIT_FAILED, "cannot write %s", path);
     cJSON_Delete(json);
     free(text);
 }

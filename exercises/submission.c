@@ -6,7 +6,6 @@
 #include "wall.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
@@ -195,7 +194,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         return NULL;
     }
     snprintf(include, sizeof include, "%.*s", (int)(strrchr(file, '/') - file), file);
-    if (realpath(include, folder) == NULL) die(EXIT_USAGE, "%s: %s", include, strerror(errno));
+    if (realpath(include, folder) == NULL) err(EXIT_USAGE, "%s", include);
     snprintf(include, sizeof include, "-I%s", folder);
     snprintf(headers, sizeof headers, "%s/*.cuh", folder);
     snprintf(base, sizeof base, "%s/submission", own_folder()); /* one grading's own */
@@ -206,7 +205,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
     snprintf(base, sizeof base, "%s/part", own_folder());
     snprintf(source, sizeof source, "%s.cu", base);
     snprintf(object, sizeof object, "%s.o", base);
-    if (!write_text(source, shown, text)) die(EXIT_FAILED, "cannot write %s: %s", source, strerror(errno));
+    if (!write_text(source, shown, text)) err(EXIT_FAILED, "cannot write %s", source);
     const char *const compile[] = {
         /* clang-format off */
         source, "-c", "-o", object, "--like", step, "--", include, "-w", "-fPIE", "-fmax-errors=4", "-fdiagnostics-color=never",
@@ -290,7 +289,7 @@ struct submission_run run_submission(const char *program, const struct problem *
     int results = memfd_create("results", MFD_CLOEXEC);
     FILE *file = results < 0 ? NULL : fdopen(results, "r");
     if (file == NULL || write(results, &request, sizeof request) != sizeof request || lseek(results, 0, SEEK_SET) != 0)
-        die(EXIT_FAILED, "memfd_create: %s", strerror(errno));
+        err(EXIT_FAILED, "memfd_create");
     struct outcome outcome = run_guarded(program, results);
     result.ending = BROKE_OFF;
     bool ended = !outcome.timed_out && !outcome.too_long;

@@ -56,8 +56,8 @@ static struct span hole_in_kernel(const struct task *task, const char *after, co
     const char *first = from == NULL ? NULL : find_line(after, from);
     const char *last = first == NULL || before == NULL ? NULL : find_line(line_end(first), before);
     if (last == NULL)
-        die(EXIT_FAILED, "%s: the kernel no longer has the line \"%s\", with \"%s\" after it; git checkout restores it",
-            task->folder, from == NULL ? "?" : from, before == NULL ? "?" : before);
+        errx(EXIT_FAILED, "%s: the kernel no longer has the line \"%s\", with \"%s\" after it; git checkout restores it",
+             task->folder, from == NULL ? "?" : from, before == NULL ? "?" : before);
     return (struct span){first, last};
 }
 
@@ -120,7 +120,7 @@ static char *after_change(const struct task *task, const char *kernel, const cha
         run_program(command, (struct limits){.seconds = 10, .cpu_seconds = 10, .output_bytes = MOST_BYTES}, -1);
     free(file);
     if (outcome.status != 0 || outcome.too_long)
-        die(EXIT_FAILED, "%s: %s: %.*s", task->folder, change, (int)strlen(outcome.output) - 1, outcome.output);
+        errx(EXIT_FAILED, "%s: %s: %.*s", task->folder, change, (int)strlen(outcome.output) - 1, outcome.output);
     return outcome.output;
 }
 
@@ -132,7 +132,7 @@ static char *in_variant(const struct task *task, char *text, const cJSON *varian
                    *new = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1));
         char *at = old == NULL ? NULL : strstr(text, old), *replaced;
         if (at == NULL || new == NULL || strstr(at + 1, old) != NULL)
-            die(EXIT_FAILED, "%s: a variant replaces \"%s\", which is not there once", task->folder, old);
+            errx(EXIT_FAILED, "%s: a variant replaces \"%s\", which is not there once", task->folder, old);
         if (asprintf(&replaced, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old)) < 0) abort();
         free(text);
         text = replaced;
@@ -154,11 +154,11 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     task->starter = read_text(task->file);
     if (task->starter != NULL) return; /* a copy for students */
     const char *name = text_of(json, "kernel"), *change = text_of(json, "broken");
-    if (name == NULL) die(EXIT_FAILED, "%s: task.json: kernel: a string is expected", task->folder);
+    if (name == NULL) errx(EXIT_FAILED, "%s: task.json: kernel: a string is expected", task->folder);
     bool beside = strchr(name, '/') == NULL;
     snprintf(path, sizeof path, "%s%s%s", beside ? task->folder : "", beside ? "/" : "", name);
     char *kernel = read_text(path);
-    if (kernel == NULL) die(EXIT_FAILED, "%s: %s: %s", task->folder, path, strerror(errno));
+    if (kernel == NULL) err(EXIT_FAILED, "%s: %s", task->folder, path);
     task->file = strdup(path);
     char *start = change == NULL ? NULL : in_variant(task, after_change(task, path, change), variant);
     char *answer = in_variant(task, wrong == NULL ? strdup(kernel) : after_change(task, path, wrong), variant);
@@ -227,7 +227,7 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
                                                               .guard = cJSON_IsTrue(cJSON_GetObjectItem(item, "guard"))};
         task->guard_count += task->budgets[task->budget_count - 1].guard;
     }
-    if (task->shape_count == 0) die(EXIT_FAILED, "%s: task.json: shapes: %s is no list of shapes.json", task->folder, kind);
+    if (task->shape_count == 0) errx(EXIT_FAILED, "%s: task.json: shapes: %s is no list of shapes.json", task->folder, kind);
 }
 
 /* The wrong fillings: the sections of the task's changes, but for the one that the starter is made by. They say what they
@@ -237,7 +237,7 @@ static void read_wrong(struct task *task, const char *of_starter) {
     char path[512];
     snprintf(path, sizeof path, "%s/changes", task->folder);
     char *text = read_text(path), *rest = text;
-    if (text == NULL && errno != ENOENT) die(EXIT_FAILED, "%s: changes: %s", task->folder, why_unreadable(errno));
+    if (text == NULL && errno != ENOENT) errx(EXIT_FAILED, "%s: changes: %s", task->folder, why_unreadable(errno));
     const char *name = NULL;
     struct wrong wrong = {0};
     for (char *line = strsep(&rest, "\n"); name != NULL || line != NULL; line = strsep(&rest, "\n")) {
@@ -248,10 +248,10 @@ static void read_wrong(struct task *task, const char *of_starter) {
         } else if (line == NULL || strncmp(line, "## ", 3) == 0) {
             bool told = name != NULL && wrong.loses != 0 && wrong.says != NULL;
             if (name != NULL && !told && (wrong.loses != 0 || of_starter == NULL || strcmp(name, of_starter) != 0))
-                die(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, name,
-                    wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
+                errx(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, name,
+                     wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
             if (told && task->wrong_count == MAX_WRONG)
-                die(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
+                errx(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
             wrong.change = name;
             if (told) task->wrong[task->wrong_count++] = wrong;
             name = line == NULL ? NULL : line + 3;
@@ -264,7 +264,7 @@ static cJSON *read_json(const char *path, enum object object) {
     char *text = read_text(path);
     cJSON *json = text == NULL ? NULL : cJSON_ParseWithLength(text, strlen(text));
     const char *wrong = json == NULL ? text == NULL ? why_unreadable(errno) : "JSON is expected" : what_is_wrong(json, object);
-    if (wrong != NULL) die(EXIT_FAILED, "%s: %s", path, wrong);
+    if (wrong != NULL) errx(EXIT_FAILED, "%s: %s", path, wrong);
     free(text);
     return json;
 }
@@ -276,7 +276,7 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     size_t digits = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz_");
     snprintf(path, sizeof path, "exercises/%.*s%s/task.json", 100, id, strchr(id, '_') == NULL ? "_*" : "");
     if (*id == '\0' || id[digits] != '\0' || glob(path, 0, NULL, &found) != 0 || found.gl_pathc != 1)
-        die(EXIT_USAGE, "there is no task \"%s\"; ./run.sh start lists them", id);
+        errx(EXIT_USAGE, "there is no task \"%s\"; ./run.sh start lists them", id);
     const char *name = found.gl_pathv[0] + strlen("exercises/");
     task.id = strndup(name, strcspn(name, "_"));
     task.folder = strndup(found.gl_pathv[0], strlen(found.gl_pathv[0]) - strlen("/task.json"));
@@ -286,21 +286,21 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     task.backward = strcmp(text_of(json, "pass"), "bwd") == 0;
     task.d_multiple = (int)number_of(json, "d_multiple", 1);
     task.d_most = (int)number_of(json, "d_most", MAX_HEAD_DIM);
-    if (task.d_multiple > task.d_most) die(EXIT_FAILED, "%s: task.json: d_most: at least d_multiple is expected", task.folder);
+    if (task.d_multiple > task.d_most) errx(EXIT_FAILED, "%s: task.json: d_most: at least d_multiple is expected", task.folder);
     const cJSON *points = cJSON_GetObjectItem(json, "points");
     for (int part = 0; part < PARTS; part++) task.points[part] = cJSON_GetArrayItem(points, part)->valuedouble;
     const cJSON *variants = cJSON_GetObjectItem(json, "variants"), *chosen = cJSON_GetArrayItem(variants, variant - 1);
     task.variants = cJSON_GetArraySize(variants);
-    if (variant < 0 || variant > task.variants) die(EXIT_USAGE, "task %s has %d variants", task.id, task.variants);
+    if (variant < 0 || variant > task.variants) errx(EXIT_USAGE, "task %s has %d variants", task.id, task.variants);
     if (variant == 0) chosen = NULL;
     read_lists(&task, json, cJSON_GetObjectItem(chosen, "budgets"), usual);
     read_wrong(&task, text_of(json, "broken"));
     if ((task.points[COST] > 0) != (task.budget_count > task.guard_count))
-        die(EXIT_FAILED, "%s: points for cost and budgets go together", task.folder);
+        errx(EXIT_FAILED, "%s: points for cost and budgets go together", task.folder);
     make_texts(&task, json, chosen, variant, wrong);
     struct span span;
     for (int k = 0; k < task.hole_count; k++)
-        if (!find_hole(task.starter, k, &span)) die(EXIT_FAILED, "%s: the starter has no hole %d", task.folder, k + 1);
+        if (!find_hole(task.starter, k, &span)) errx(EXIT_FAILED, "%s: the starter has no hole %d", task.folder, k + 1);
     cJSON_Delete(json);
     cJSON_Delete(usual);
     globfree(&found);

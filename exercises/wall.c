@@ -211,7 +211,7 @@ struct outcome run_behind_wall(const char *const argv[], struct limits limits, i
     environment[0] = temporary;
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", confinement->writable != NULL ? confinement->writable : "/tmp");
     if (wall == BUBBLEWRAP) add_bubblewrap(&all, confinement);
-    if (!give_folder()) die(EXIT_FAILED, "%s: %s", own_folder(), strerror(errno));
+    if (!give_folder()) err(EXIT_FAILED, "%s", own_folder());
     add(&all, argv);
     limits.enter = enter, limits.with = confinement, limits.environment = has("environment") ? environment : NULL;
     return run_program(all.list, limits, results);
@@ -261,7 +261,7 @@ enum wall wall_in_use(void) {
     for (int i = 0; i < 3 && chosen != NULL; i++)
         if (strcmp(chosen, names[i]) == 0) only = i;
     if (chosen != NULL && *chosen != '\0' && only < 0)
-        die(EXIT_USAGE, "EXERCISES_WALL is \"%s\": it must be bubblewrap, landlock or none", chosen);
+        errx(EXIT_USAGE, "EXERCISES_WALL is \"%s\": it must be bubblewrap, landlock or none", chosen);
     for (int i = 0; i < 2; i++) snprintf(missing[i], sizeof *missing, "not tried");
     if ((only < 0 || only == BUBBLEWRAP) && works(BUBBLEWRAP)) return wall;
     if ((only < 0 || only == LANDLOCK) && landlock_works()) return wall;

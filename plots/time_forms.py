@@ -19,6 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/pytorch"))
+import compare  # noqa: E402
+from time_peers import Stopwatch  # noqa: E402
+
 BUILD, OUT = Path(sys.argv[1]), Path(sys.argv[2])
 LIMIT = 150.0  # seconds
 START = time.time()
@@ -50,22 +54,6 @@ class Tensors(ctypes.Structure):
 def inputs(batch, heads, N_q, N_kv, d, seed=1):
     generator = torch.Generator(device="cuda").manual_seed(seed)
     return [torch.randn((batch, heads, N, d), generator=generator, device="cuda", dtype=torch.float32).to(DTYPE) for N in (N_q, N_kv, N_kv, N_q)]
-
-
-def reference(Q, K, V, dO, causal):
-    """O, L, dQ, dK, dV in double precision."""
-    Q, K, V, dO = (x.double() for x in (Q, K, V, dO))
-    scale, N_q, N_kv = Q.shape[3] ** -0.5, Q.shape[2], K.shape[2]
-    S = scale * (Q @ K.transpose(2, 3))
-    if causal:
-        seen = torch.arange(N_kv, device="cuda")[None] <= torch.arange(N_q, device="cuda")[:, None] + N_kv - N_q
-        S = S.masked_fill(~seen, -math.inf)
-    L = torch.logsumexp(S, dim=3)
-    P = torch.where(torch.isinf(L)[..., None], 0.0, torch.exp(S - L[..., None]))
-    O = P @ V
-    D = (dO * O).sum(3, keepdim=True)
-    dS = P * (dO @ V.transpose(2, 3) - D)
-    return O, L, scale * dS @ K, scale * dS.transpose(2, 3) @ Q, P.transpose(2, 3) @ dO
 
 
 class Trial:
@@ -107,10 +95,7 @@ def error_of(out, ref):
     infinite = torch.isinf(ref)
     if not torch.equal(out.double()[infinite], ref[infinite]):
         return math.inf
-    ref = torch.where(infinite, 0.0, ref)
-    norm = ref.norm().item()
-    error = (torch.where(infinite, 0.0, out.double()) - ref).norm().item()
-    return error / norm if norm > 0 else (0.0 if error == 0 else math.inf)
+    return compare.relative_error(torch.where(infinite, 0.0, out.double()), torch.where(infinite, 0.0, ref))
 
 
 def largest_of(out, ref):
@@ -131,8 +116,8 @@ def check(trials, d):
     for batch, heads, N_q, N_kv, less, *causal in CHECKS:
         causal = bool(causal)
         Q, K, V, dO = inputs(batch, heads, N_q, N_kv, d + less)
-        O, L, *refs = reference(Q, K, V, dO, causal)
-        refs = refs if BACKWARD else [O, L]
+        O, L = compare.reference(Q, K, V, causal, None)
+        refs = compare.reference_gradients(Q, K, V, dO, causal, None) if BACKWARD else [O, L]
         O, L = O.to(DTYPE), L.float()
         if not BACKWARD and (not causal or N_q == N_kv):  # PyTorch aligns its mask elsewhere
             errors_of[PEER].append(error_of(peer(PEERS[PEER][0], Q, K, V, dO, causal)(), refs[0]))
@@ -155,17 +140,6 @@ def check(trials, d):
                 trials.remove(trial)
             trial.release()
     return errors_of
-
-
-def timed(run, flush):
-    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    flush.zero_()
-    torch.cuda._sleep(2_000_000)
-    start.record()
-    run()
-    stop.record()
-    stop.synchronize()
-    return start.elapsed_time(stop)
 
 
 def peer(backend, Q, K, V, dO, causal):
@@ -206,12 +180,12 @@ def prepared(trials, Q, K, V, dO, causal):
 def time_all(trials, d, causal, rounds, file, checked):
     heads = HEADS[d]
     runs = prepared(trials, *inputs(BATCH, heads, SEQ, SEQ, d), causal)
-    flush = torch.empty(2 * torch.cuda.get_device_properties(0).L2_cache_size, dtype=torch.uint8, device="cuda")
+    stopwatch = Stopwatch()
     samples = {name: [] for name in runs}
     for name, run in list(runs.items()):
         try:
-            timed(run, flush)
-            timed(run, flush)
+            stopwatch.time(run)
+            stopwatch.time(run)
         except RuntimeError as error:
             print(f"  {name} d {d}: {error}")
             del runs[name], samples[name]
@@ -220,7 +194,7 @@ def time_all(trials, d, causal, rounds, file, checked):
             break
         names = list(runs)
         for name in names[turn % len(names):] + names[: turn % len(names)]:
-            samples[name].append(timed(runs[name], flush))
+            samples[name].append(stopwatch.time(runs[name]))
     report(trials, d, causal, heads, samples, file, checked)
     for trial in trials:
         trial.release()

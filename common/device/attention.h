@@ -5,8 +5,7 @@
  * The letters are the papers': Q K V O S P, L for the logsumexp of a row of S, d for the head dimension.
  * All tensors are contiguous and row-major. A "head" below means one of the batch * heads independent problems.
  */
-#ifndef ATTENTION_H
-#define ATTENTION_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
@@ -139,6 +138,4 @@ struct step {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* What the host part of a step needs to start its kernels. CUDA C++, for kernel files. */
-#ifndef LAUNCH_H
-#define LAUNCH_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ inline bool shared_memory_fits(size_t bytes) {
            cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
            bytes <= (size_t)most;
 }
-
-#endif

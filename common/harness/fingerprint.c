@@ -5,11 +5,13 @@
 #include "status.h"
 
 #include <ctype.h>
+#include <err.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_PATH = 1000 };
 
@@ -19,18 +21,13 @@ static int seen_count;
 static char *const *folders;
 static int folder_count;
 
-static _Noreturn void fail(const char *path) {
-    perror(path);
-    exit(EXIT_USAGE);
-}
-
 static char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) fail(path);
+    if (file == NULL) err(EXIT_USAGE, "%s", path);
     char *text = NULL;
     size_t room = 0;
     ssize_t length = getdelim(&text, &room, '\0', file);
-    if (length < 0 && (text == NULL || ferror(file))) fail(path);
+    if (length < 0 && (text == NULL || ferror(file))) err(EXIT_USAGE, "%s", path);
     if (length < 0) *text = '\0'; /* an empty file */
     fclose(file);
     return text;
@@ -50,9 +47,7 @@ static void follow_include(const char *from, const char *line) {
             snprintf(path, sizeof path, "%.*s%s", slash != NULL ? (int)(slash - from + 1) : 0, from, name);
         else
             snprintf(path, sizeof path, "%s/%s", folders[i], name);
-        FILE *file = fopen(path, "rb");
-        if (file == NULL) continue;
-        fclose(file);
+        if (access(path, R_OK) != 0) continue;
         add_file(path);
         return;
     }
@@ -99,7 +94,7 @@ static void add_file(const char *path) {
     for (int i = 0; i < seen_count; i++)
         if (strcmp(seen[i], path) == 0) return;
     seen = realloc(seen, ((size_t)seen_count + 1) * sizeof *seen);
-    if (seen == NULL || (seen[seen_count++] = strdup(path)) == NULL) fail(path);
+    if (seen == NULL || (seen[seen_count++] = strdup(path)) == NULL) err(EXIT_USAGE, "%s", path);
     char *text = read_file(path);
     add_tokens(path, text);
     free(text);
@@ -114,8 +109,8 @@ int main(int argc, char **argv) {
     folder_count = argc - 3;
     add_file(argv[1]);
     FILE *output = fopen(argv[2], "w");
-    if (output == NULL) fail(argv[2]);
+    if (output == NULL) err(EXIT_USAGE, "%s", argv[2]);
     fprintf(output, "extern const char kernel_fingerprint[];\nconst char kernel_fingerprint[] = \"%016" PRIx64 "\";\n", hash);
-    if (fclose(output) != 0) fail(argv[2]);
+    if (fclose(output) != 0) err(EXIT_USAGE, "%s", argv[2]);
     return 0;
 }

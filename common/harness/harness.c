@@ -6,6 +6,7 @@
 #include "status.h"
 #include "variants.h"
 
+#include <err.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -20,8 +21,8 @@ static const double check_budget = 2e9;
 /* Readable lines go to standard output, or to standard error when that carries the JSON. */
 static FILE *report;
 
-static int device_failed(const struct step *step, const char *doing, cudaError_t error) {
-    fprintf(stderr, "%s: %s: %s (%s)\n", step->name, doing, cudaGetErrorName(error), cudaGetErrorString(error));
+static int device_failed(const char *doing, cudaError_t error) {
+    warnx("%s: %s (%s)", doing, cudaGetErrorName(error), cudaGetErrorString(error));
     return EXIT_FAILED;
 }
 
@@ -42,20 +43,19 @@ static void refuse_too_large(const struct step *step, const struct problem *prob
     /* Where device memory is the host's own, the host's copies come out of it too. */
     if (device_is_simulated()) needed += tensors;
     if (needed > (double)total_bytes)
-        usage_error(step->name, "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f",
-                    needed / 1e9, workspace / 1e9, (double)total_bytes / 1e9);
+        errx(EXIT_USAGE, "this problem needs %.1f GB of device memory (%.1f of it workspace), the device has %.1f",
+             needed / 1e9, workspace / 1e9, (double)total_bytes / 1e9);
 }
 
-static void refuse_on_card(const struct step *step, const struct options *options) {
+static void refuse_on_card(const struct options *options) {
     const char *option = simt_meter_start == NULL && options->meter                  ? "meter"
                          : simt_trace_start == NULL && options->trace != NULL        ? "trace"
                          : simt_shuffle_blocks == NULL && options->shuffle_seed != 0 ? "shuffle-seed"
                                                                                      : NULL;
-    if (option != NULL)
-        usage_error(step->name, "--%s works on the simulated device only: on a card, use Nsight Compute", option);
+    if (option != NULL) errx(EXIT_USAGE, "--%s works on the simulated device only: on a card, use Nsight Compute", option);
     if (options->trace_blocks != NULL && (options->trace == NULL || !simt_trace_start(NULL, options->trace_blocks)))
-        usage_error(step->name, "--trace-blocks %s: it must be a list of at most 64 blocks, as in 0,3, beside --trace",
-                    options->trace_blocks);
+        errx(EXIT_USAGE, "--trace-blocks %s: it must be a list of at most 64 blocks, as in 0,3, beside --trace",
+             options->trace_blocks);
 }
 
 static void refuse_older_card(const struct step *step) {
@@ -63,20 +63,20 @@ static void refuse_older_card(const struct step *step) {
     if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return;
     int capability = 10 * properties.major + properties.minor;
     if (capability < step->compute_capability)
-        usage_error(step->name, "this step needs compute capability %d.%d, this card has %d.%d", step->compute_capability / 10,
-                    step->compute_capability % 10, properties.major, properties.minor);
+        errx(EXIT_USAGE, "this step needs compute capability %d.%d, this card has %d.%d", step->compute_capability / 10,
+             step->compute_capability % 10, properties.major, properties.minor);
 }
 
 /* One line is added to the file. */
-static FILE *open_json(const struct step *step, const struct options *options) {
+static FILE *open_json(const struct options *options) {
     if (options->json == NULL) return NULL;
     FILE *file = strcmp(options->json, "-") == 0 ? stdout : fopen(options->json, "a");
-    if (file == NULL) usage_error(step->name, "--json: cannot write %s: %s", options->json, strerror(errno));
+    if (file == NULL) err(EXIT_USAGE, "--json: cannot write %s", options->json);
     return file;
 }
 
-static int not_written(const struct step *step, const char *option, const char *name) {
-    fprintf(stderr, "%s: --%s: writing to %s failed: %s\n", step->name, option, name, strerror(errno));
+static int not_written(const char *option, const char *name) {
+    warn("--%s: writing to %s failed", option, name);
     return EXIT_FAILED;
 }
 
@@ -224,10 +224,10 @@ static bool check_and_print(const struct run *run, const struct options *options
 static int try_step(const struct step *step, const struct options *options, struct run *run, FILE *trace,
                     struct result *result) {
     cudaError_t error = run_passes(run, step, options, trace, &result->host_seconds);
-    if (error != cudaSuccess) return device_failed(step, options->passes.backward ? "backward" : "forward", error);
+    if (error != cudaSuccess) return device_failed(options->passes.backward ? "backward" : "forward", error);
     const char *broken_guard = NULL;
     error = find_broken_guard(run, &broken_guard);
-    if (error != cudaSuccess) return device_failed(step, "reading the guard bands", error);
+    if (error != cudaSuccess) return device_failed("reading the guard bands", error);
 
     print_heading(step, options, run);
     if (options->print) print_corners(run, options);
@@ -238,7 +238,7 @@ static int try_step(const struct step *step, const struct options *options, stru
     result->ok = !options->check || check_and_print(run, options, &result->verdict, broken_guard);
     if (options->time && !run->simulated) {
         error = time_and_print(run, step, options, result);
-        if (error != cudaSuccess) return device_failed(step, "timing", error);
+        if (error != cudaSuccess) return device_failed("timing", error);
     }
     return result->ok ? EXIT_OK : EXIT_WRONG;
 }
@@ -253,36 +253,37 @@ static bool write_and_free(FILE *file, char *text) {
 }
 
 int harness_main(const struct step *step, const char *program, const char *kernel, int argc, char **argv) {
+    program_invocation_short_name = (char *)program; /* what each message of err.h begins with */
     if (strcmp(step->name, program) != 0)
-        usage_error(program, "the struct step of this program says .name = \"%s\"; it must be \"%s\"", step->name, program);
+        errx(EXIT_USAGE, "the struct step of this program says .name = \"%s\"; it must be \"%s\"", step->name, program);
     struct options options = parse_options(argc, argv, step);
     if (options.describe)
-        return write_and_free(stdout, describe_step(step, kernel)) ? EXIT_OK : not_written(step, "describe", "standard output");
+        return write_and_free(stdout, describe_step(step, kernel)) ? EXIT_OK : not_written("describe", "standard output");
     report = options.json != NULL && strcmp(options.json, "-") == 0 ? stderr : stdout;
     const char *reason = step_refuses(step, &options.problem, options.passes);
-    if (reason != NULL) usage_error(step->name, "%s", reason);
+    if (reason != NULL) errx(EXIT_USAGE, "%s", reason);
     int devices = 0;
     cudaError_t error = cudaGetDeviceCount(&devices);
-    if (error != cudaSuccess) return device_failed(step, "looking for a device", error);
+    if (error != cudaSuccess) return device_failed("looking for a device", error);
     refuse_older_card(step);
     refuse_too_large(step, &options.problem);
-    refuse_on_card(step, &options);
-    signal(SIGPIPE, SIG_IGN);               /* a closed pipe is a write that fails */
-    FILE *json = open_json(step, &options); /* before the run, so that a name that cannot be written costs nothing */
+    refuse_on_card(&options);
+    signal(SIGPIPE, SIG_IGN);         /* a closed pipe is a write that fails */
+    FILE *json = open_json(&options); /* before the run, so that a name that cannot be written costs nothing */
     struct output trace = {NULL};
     if (options.trace != NULL && !output_open(&trace, options.trace))
-        usage_error(step->name, "--trace: cannot write %s: %s", options.trace, strerror(errno));
+        err(EXIT_USAGE, "--trace: cannot write %s", options.trace);
 
     struct run run;
     struct result result = {.ok = false};
     error = run_create(&run, step, &options.problem, options.input, options.seed);
-    int status = error != cudaSuccess ? device_failed(step, "making the inputs", error)
-                                      : try_step(step, &options, &run, trace.file, &result);
+    int status =
+        error != cudaSuccess ? device_failed("making the inputs", error) : try_step(step, &options, &run, trace.file, &result);
     if (json != NULL && status != EXIT_FAILED && !write_and_free(json, json_line(step, kernel, &run, &options, &result)))
-        status = not_written(step, "json", options.json);
+        status = not_written("json", options.json);
     free_verdict(&result.verdict);
     if (error == cudaSuccess) run_destroy(&run);
-    if (trace.file != NULL && !output_close(&trace)) status = not_written(step, "trace", options.trace);
+    if (trace.file != NULL && !output_close(&trace)) status = not_written("trace", options.trace);
     if (json != NULL && json != stdout) fclose(json);
     return status;
 }

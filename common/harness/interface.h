@@ -5,8 +5,7 @@
  * Functions that return int return a cudaError_t where nothing else is said: 0 is success, attention_error_name() names
  * the others. They enqueue work on a stream and do not wait for it, so an error inside a kernel is reported by a later
  * call. */
-#ifndef INTERFACE_H
-#define INTERFACE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -103,6 +102,4 @@ int attention_device_count(int *count);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

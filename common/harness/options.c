@@ -2,29 +2,18 @@
 
 #include "status.h"
 
+#include <err.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-_Noreturn void usage_error(const char *program, const char *format, ...) {
-    va_list arguments;
-    fprintf(stderr, "%s: ", program);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(EXIT_USAGE);
-}
-
 /* ---- one row per option: it makes the parser's list and the help text ------------------------------------------------- */
 
 struct parser {
-    const char *program;
     struct options options;
     bool scale_given, size_given, length_given;
     int sequences; /* numbers of --lengths */
@@ -41,19 +30,19 @@ struct option_row {
     long long low, high; /* of a number; low: what a flag becomes */
 };
 
-static long long whole_number(const struct parser *parser, const struct option_row *row, const char *text) {
+static long long whole_number(const struct option_row *row, const char *text) {
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0') usage_error(parser->program, "--%s: '%s' is not a whole number", row->name, text);
+    if (end == text || *end != '\0') errx(EXIT_USAGE, "--%s: '%s' is not a whole number", row->name, text);
     if (errno == ERANGE || value < row->low || value > row->high)
-        usage_error(parser->program, "--%s: %s is out of range (%lld to %lld)", row->name, text, row->low, row->high);
+        errx(EXIT_USAGE, "--%s: %s is out of range (%lld to %lld)", row->name, text, row->low, row->high);
     return value;
 }
 
 static void *field(struct parser *parser, const struct option_row *row) { return (char *)&parser->options + row->offset; }
 static void set_int(struct parser *parser, const struct option_row *row, const char *text) {
-    *(int *)field(parser, row) = (int)whole_number(parser, row, text);
+    *(int *)field(parser, row) = (int)whole_number(row, text);
 }
 static void set_size(struct parser *parser, const struct option_row *row, const char *text) {
     set_int(parser, row, text);
@@ -70,14 +59,13 @@ static void set_text(struct parser *parser, const struct option_row *row, const 
 }
 
 static void set_seed(struct parser *parser, const struct option_row *row, const char *text) {
-    parser->options.seed = (uint64_t)whole_number(parser, row, text);
+    parser->options.seed = (uint64_t)whole_number(row, text);
 }
 
 static void set_scale(struct parser *parser, const struct option_row *row, const char *text) {
     char *end;
     float value = strtof(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value))
-        usage_error(parser->program, "--%s: '%s' is not a finite number", row->name, text);
+    if (end == text || *end != '\0' || !isfinite(value)) errx(EXIT_USAGE, "--%s: '%s' is not a finite number", row->name, text);
     parser->options.problem.scale = value;
     parser->scale_given = true;
 }
@@ -86,22 +74,22 @@ static void set_fraction(struct parser *parser, const struct option_row *row, co
     char *end;
     float value = strtof(text, &end);
     if (end == text || *end != '\0' || !(value >= 0.0f && value < (float)row->high) || (value == 0.0f && row->low > 0))
-        usage_error(parser->program, "--%s: '%s' is not a number %s 0%s", row->name, text, row->low > 0 ? "above" : "from",
-                    row->high == 1 ? " to just below 1" : "");
+        errx(EXIT_USAGE, "--%s: '%s' is not a number %s 0%s", row->name, text, row->low > 0 ? "above" : "from",
+             row->high == 1 ? " to just below 1" : "");
     *(float *)field(parser, row) = value;
 }
 
 /* Numbers with commas between them into the caller's array of `room`; returns how many. */
-static int set_numbers(struct parser *parser, const struct option_row *row, const char *all, int *numbers, int room) {
+static int set_numbers(const struct option_row *row, const char *all, int *numbers, int room) {
     const char *text = all;
     for (int count = 0;;) {
         char piece[24];
         size_t length = strcspn(text, ",");
-        if (count == room) usage_error(parser->program, "--%s: more than %d numbers", row->name, room);
+        if (count == room) errx(EXIT_USAGE, "--%s: more than %d numbers", row->name, room);
         if (length == 0 || length >= sizeof piece)
-            usage_error(parser->program, "--%s: '%s' is not a list of whole numbers", row->name, all);
+            errx(EXIT_USAGE, "--%s: '%s' is not a list of whole numbers", row->name, all);
         snprintf(piece, sizeof piece, "%.*s", (int)length, text);
-        numbers[count++] = (int)whole_number(parser, row, piece);
+        numbers[count++] = (int)whole_number(row, piece);
         if (text[length] == '\0') return count;
         text += length + 1;
     }
@@ -110,34 +98,34 @@ static int set_numbers(struct parser *parser, const struct option_row *row, cons
 static void set_window(struct parser *parser, const struct option_row *row, const char *text) {
     int numbers[2];
     struct problem *problem = &parser->options.problem;
-    if (set_numbers(parser, row, text, numbers, 2) != 2) usage_error(parser->program, "--window needs two numbers, LEFT,RIGHT");
+    if (set_numbers(row, text, numbers, 2) != 2) errx(EXIT_USAGE, "--window needs two numbers, LEFT,RIGHT");
     problem->windowed = true;
     problem->left = numbers[0], problem->right = numbers[1];
 }
 
 static void set_lengths(struct parser *parser, const struct option_row *row, const char *text) {
-    parser->sequences = set_numbers(parser, row, text, lengths, MAX_SEQUENCES);
+    parser->sequences = set_numbers(row, text, lengths, MAX_SEQUENCES);
     parser->size_given = true;
 }
 
 /* Which of `count` names the text is. */
-static int choice(struct parser *parser, const struct option_row *row, const char *text, const char *const *names, int count) {
+static int choice(const struct option_row *row, const char *text, const char *const *names, int count) {
     char all[80] = "";
     for (int i = 0; i < count; i++) {
         if (strcmp(text, names[i]) == 0) return i;
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "", names[i]);
     }
-    usage_error(parser->program, "--%s: '%s' is none of %s", row->name, text, all);
+    errx(EXIT_USAGE, "--%s: '%s' is none of %s", row->name, text, all);
 }
 static void set_rotary(struct parser *parser, const struct option_row *row, const char *text) {
     const char *const names[] = {"interleaved", "halved"};
-    parser->options.problem.rotary = INTERLEAVED + (enum rotary)choice(parser, row, text, names, 2);
+    parser->options.problem.rotary = INTERLEAVED + (enum rotary)choice(row, text, names, 2);
 }
 static void set_dtype(struct parser *parser, const struct option_row *row, const char *text) {
-    parser->options.problem.dtype = (enum dtype)choice(parser, row, text, dtype_names, DTYPES);
+    parser->options.problem.dtype = (enum dtype)choice(row, text, dtype_names, DTYPES);
 }
 static void set_input(struct parser *parser, const struct option_row *row, const char *text) {
-    parser->options.input = (enum input_kind)choice(parser, row, text, input_names, INPUT_KINDS);
+    parser->options.input = (enum input_kind)choice(row, text, input_names, INPUT_KINDS);
 }
 
 static void set_pass(struct parser *parser, const struct option_row *row, const char *text) {
@@ -145,21 +133,20 @@ static void set_pass(struct parser *parser, const struct option_row *row, const 
     bool both = strcmp(text, "both") == 0;
     passes->forward = both || strcmp(text, "fwd") == 0;
     passes->backward = both || strcmp(text, "bwd") == 0;
-    if (!passes->forward && !passes->backward)
-        usage_error(parser->program, "--%s: '%s' is none of fwd, bwd, both", row->name, text);
+    if (!passes->forward && !passes->backward) errx(EXIT_USAGE, "--%s: '%s' is none of fwd, bwd, both", row->name, text);
 }
 
 static void set_meter(struct parser *parser, const struct option_row *row, const char *text) {
     parser->options.meter = true;
     parser->options.meter_source = text != NULL;
     if (text != NULL && strcmp(text, "source") != 0)
-        usage_error(parser->program, "--%s=%s: only --meter and --meter=source are known", row->name, text);
+        errx(EXIT_USAGE, "--%s=%s: only --meter and --meter=source are known", row->name, text);
 }
 
 static void add_stamp(struct parser *parser, const struct option_row *row, const char *text) {
     struct options *options = &parser->options;
-    if (strchr(text, '=') == NULL || *text == '=') usage_error(parser->program, "--%s: '%s' is not KEY=VALUE", row->name, text);
-    if (options->stamp_count == MAX_STAMPS) usage_error(parser->program, "--%s: at most %d", row->name, MAX_STAMPS);
+    if (strchr(text, '=') == NULL || *text == '=') errx(EXIT_USAGE, "--%s: '%s' is not KEY=VALUE", row->name, text);
+    if (options->stamp_count == MAX_STAMPS) errx(EXIT_USAGE, "--%s: at most %d", row->name, MAX_STAMPS);
     options->stamps[options->stamp_count++] = text;
 }
 
@@ -246,13 +233,13 @@ static void read_arguments(int argc, char **argv, const struct step *step, struc
     opterr = 0; /* the messages are ours, so that each is one line */
     optind = 0; /* from the beginning, at a second call, too */
     for (int code; (code = getopt_long(argc, argv, ":", long_options, NULL)) != -1;) {
-        if (code == ':') usage_error(step->name, "%s needs a value (see --help)", argv[optind - 1]);
-        if (code < HELP) usage_error(step->name, "%s is not an option (see --help)", argv[optind - 1]);
+        if (code == ':') errx(EXIT_USAGE, "%s needs a value (see --help)", argv[optind - 1]);
+        if (code < HELP) errx(EXIT_USAGE, "%s is not an option (see --help)", argv[optind - 1]);
         if (code == HELP) print_help(step);
         const struct option_row *row = &rows[code - HELP - 1];
         row->set(parser, row, optarg);
     }
-    if (optind < argc) usage_error(step->name, "'%s' is not an option (see --help)", argv[optind]);
+    if (optind < argc) errx(EXIT_USAGE, "'%s' is not an option (see --help)", argv[optind]);
 }
 
 /* --lengths and --page-size: packed sequences, or a cache of which each sequence of the batch uses a part. */
@@ -261,7 +248,7 @@ static void make_sequences(struct parser *parser) {
     int longest = 0;
     long long total = 0;
     if (problem->page_size > 0 && parser->sequences == 0) {
-        if (problem->batch > MAX_SEQUENCES) usage_error(parser->program, "--page-size: at most %d sequences", MAX_SEQUENCES);
+        if (problem->batch > MAX_SEQUENCES) errx(EXIT_USAGE, "--page-size: at most %d sequences", MAX_SEQUENCES);
         if (problem->N_kv == 0) problem->N_kv = problem->N_q;
         for (parser->sequences = 0; parser->sequences < problem->batch; parser->sequences++)
             lengths[parser->sequences] = problem->N_kv;
@@ -272,18 +259,17 @@ static void make_sequences(struct parser *parser) {
     }
     if (problem->page_size > 0) {
         if (problem->batch != 1 && problem->batch != parser->sequences)
-            usage_error(parser->program, "--lengths has %d numbers, and --batch is %d", parser->sequences, problem->batch);
+            errx(EXIT_USAGE, "--lengths has %d numbers, and --batch is %d", parser->sequences, problem->batch);
         problem->batch = parser->sequences;
         if (problem->N_kv == 0) problem->N_kv = longest > 0 ? longest : 1;
-        if (longest > problem->N_kv)
-            usage_error(parser->program, "--lengths: %d keys do not fit into --seq-kv %d", longest, problem->N_kv);
+        if (longest > problem->N_kv) errx(EXIT_USAGE, "--lengths: %d keys do not fit into --seq-kv %d", longest, problem->N_kv);
         problem->lengths = lengths;
         return;
     }
     if (problem->batch != 1 || parser->length_given)
-        usage_error(parser->program, "--lengths says how many queries and keys there are: not with --batch, --seq or --seq-kv");
+        errx(EXIT_USAGE, "--lengths says how many queries and keys there are: not with --batch, --seq or --seq-kv");
     if (total < 1 || total > MAX_LENGTH)
-        usage_error(parser->program, "--lengths adds up to %lld: it must be from 1 to %d", total, MAX_LENGTH);
+        errx(EXIT_USAGE, "--lengths adds up to %lld: it must be from 1 to %d", total, MAX_LENGTH);
     problem->N_q = problem->N_kv = (int)total;
     problem->sequences = parser->sequences;
     problem->longest = longest;
@@ -293,7 +279,6 @@ static void make_sequences(struct parser *parser) {
 
 struct options parse_options(int argc, char **argv, const struct step *step) {
     struct parser parser = {
-        .program = step->name,
         .options = {.problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64},
                     .seed = 1,
                     .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
@@ -306,7 +291,7 @@ struct options parse_options(int argc, char **argv, const struct step *step) {
     struct options *options = &parser.options;
     struct problem *problem = &options->problem;
     if (options->input == INPUT_EXAMPLE) {
-        if (parser.size_given) usage_error(step->name, "--input example has a size of its own: 1 head, 4 x 4, d 4");
+        if (parser.size_given) errx(EXIT_USAGE, "--input example has a size of its own: 1 head, 4 x 4, d 4");
         if (!parser.scale_given) problem->scale = example_problem.scale;
         parser.scale_given = true;
         problem->heads = 1;

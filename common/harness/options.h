@@ -26,6 +26,3 @@ struct options {
 /* Read the command line; lists lie in memory that lasts, of which a program has one. Does not return when it is wrong (one line on standard error, exit status 2) or has --help in it
  * (exit status 0). */
 struct options parse_options(int argc, char **argv, const struct step *step);
-
-/* Print one line on standard error and exit with status 2: bad usage, or a size that is not supported. */
-_Noreturn void usage_error(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -53,8 +53,6 @@ bool takes_dtype(const struct step *step, enum dtype dtype) {
 
 enum dtype usual_dtype(const struct step *step) { return takes_dtype(step, FP32) ? FP32 : BF16; }
 
-const char *passes_name(struct passes passes) { return !passes.backward ? "fwd" : passes.forward ? "both" : "bwd"; }
-
 double unmasked_pairs(const struct problem *problem) {
     double heads = (double)problem->batch * problem->heads, pairs = 0.0;
     if ((variants_of(problem) & (WINDOW | PACKED | PAGES)) != 0) {

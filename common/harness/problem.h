@@ -45,7 +45,6 @@ enum dtype usual_dtype(const struct step *step);
 struct passes {
     bool forward, backward, deterministic; /* deterministic: the backward pass is */
 };
-const char *passes_name(struct passes passes); /* "fwd", "bwd" or "both" */
 
 /* Pairs (query, key) that the mask lets through, over all heads. */
 double unmasked_pairs(const struct problem *problem);

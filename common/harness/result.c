@@ -115,7 +115,7 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     cJSON_AddStringToObject(line, "device",
                             cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "unknown");
     cJSON_AddStringToObject(line, "dtype", dtype_names[problem->dtype]);
-    cJSON_AddStringToObject(line, "pass", passes_name(passes));
+    cJSON_AddStringToObject(line, "pass", !passes.backward ? "fwd" : passes.forward ? "both" : "bwd");
     if (passes.backward) cJSON_AddBoolToObject(line, "deterministic", passes.deterministic);
     cJSON_AddNumberToObject(line, "batch", problem->batch);
     cJSON_AddNumberToObject(line, "heads", problem->heads);

@@ -1,8 +1,8 @@
-/* Launches: is the shape one that a card would take, in which order do the blocks run, and are they metered? */
+/* Launches: is the shape one that a card would take, and in which order do the blocks run? */
 #include "api.h"
 
-#include "meter.h"
 #include "scheduler.h"
+#include "shadow.h"
 
 static unsigned shuffle_seed;
 static uint64_t launches, launches_before_seed;
@@ -204,7 +204,6 @@ static void run_launch(struct launch *launch) {
     launch->end_block = first_of_part(launch->blocks / launch->cluster, api_part + 1);
     launch->number = ++launches;
     choose_order(launch);
-    launch->metered = meter_is_on(&launch->meter_every);
     shadow_next_order(launch);
     host_launched(launch->order);
     if (launch->next_block == launch->end_block) return; /* none is of this part */

@@ -231,12 +231,8 @@ cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t
 
 /* ---- streams and events: all work is done when its call returns ------------------------------------------------------- */
 
-struct CUstream_st {
-    int unused;
-};
 struct CUevent_st {
-    int64_t time;
-    bool recorded;
+    int64_t time; /* 0: not recorded */
 };
 
 static cudaError_t created(const void *object) {
@@ -247,7 +243,7 @@ static cudaError_t destroyed(void *object) {
     return simt_sticky_error();
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream) { return created(*stream = calloc(1, sizeof **stream)); }
+cudaError_t cudaStreamCreate(cudaStream_t *stream) { return created(*stream = malloc(1)); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return destroyed(stream); }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for_all(); }
@@ -258,7 +254,6 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroyed(event); }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (event == NULL) return api_remember(cudaErrorInvalidResourceHandle);
     event->time = read_clock(CLOCK_MONOTONIC);
-    event->recorded = true;
     return simt_sticky_error();
 }
 
@@ -268,7 +263,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
-    if (start == NULL || stop == NULL || !start->recorded || !stop->recorded)
+    if (start == NULL || stop == NULL || start->time == 0 || stop->time == 0)
         return api_remember(cudaErrorInvalidResourceHandle);
     *milliseconds = (float)((double)(stop->time - start->time) * 1e-6);
     return simt_sticky_error();

@@ -108,5 +108,5 @@ void event_product(unsigned wavefronts, const struct thread *first_lane, const v
 
 void event_launch_ended(struct launch *launch) {
     trace_launch_done(launch);
-    if (launch->metered) meter_launch_done(launch);
+    if (meter_every > 0) meter_launch_done(launch);
 }

@@ -1,6 +1,5 @@
 /* Cooperative groups: a block, tiles of a warp, the lanes that are here, and in a cooperative launch the grid. */
-#ifndef SIMT_COOPERATIVE_GROUPS_H
-#define SIMT_COOPERATIVE_GROUPS_H
+#pragma once
 
 #include "simt_device.h"
 
@@ -172,5 +171,3 @@ template <typename Group, typename F> static inline void invoke_one(const Group 
     if (group.thread_rank() == 0) function();
 }
 } // namespace cooperative_groups
-
-#endif

@@ -6,9 +6,7 @@
 
 #include "cuda_runtime.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 /* clang-format off */
 typedef enum {
@@ -84,8 +82,8 @@ cublasStatus_t cublasGetVector(int n, int bytes, const void *x, int incx, void *
 cublasStatus_t cublasSetMatrix(int rows, int cols, int bytes, const void *A, int lda, void *B, int ldb);
 cublasStatus_t cublasGetMatrix(int rows, int cols, int bytes, const void *A, int lda, void *B, int ldb);
 
+__END_DECLS
 #ifdef __cplusplus
-}
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 /* The same types under the names of older programs, and alpha and beta in half precision. */

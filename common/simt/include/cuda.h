@@ -1,6 +1,5 @@
 /* Of the driver API: types, which programs include this header for more often than to call it, and tensor maps. */
-#ifndef SIMT_CUDA_H
-#define SIMT_CUDA_H
+#pragma once
 #include "cuda_runtime.h"
 #define CUDA_VERSION CUDART_VERSION
 typedef int CUdevice;
@@ -46,4 +45,3 @@ extern "C"
                            const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *element_strides,
                            CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                            CUtensorMapFloatOOBfill fill);
-#endif

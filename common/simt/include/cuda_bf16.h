@@ -1,6 +1,5 @@
 /* bfloat16: conversions bit for bit, arithmetic rounded as on a card. */
-#ifndef SIMT_CUDA_BF16_H
-#define SIMT_CUDA_BF16_H
+#pragma once
 #ifdef __cplusplus
 
 #include "simt_small_float.h"
@@ -12,5 +11,4 @@ typedef __nv_bfloat162 nv_bfloat162;
 #define CUDART_ZERO_BF16 __ushort_as_bfloat16((unsigned short)0x0000U)
 #define CUDART_ONE_BF16 __ushort_as_bfloat16((unsigned short)0x3F80U)
 
-#endif
 #endif

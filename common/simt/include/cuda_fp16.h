@@ -1,6 +1,5 @@
 /* float16: conversions bit for bit, arithmetic rounded as on a card. */
-#ifndef SIMT_CUDA_FP16_H
-#define SIMT_CUDA_FP16_H
+#pragma once
 #ifdef __cplusplus
 
 #include "simt_small_float.h"
@@ -14,5 +13,4 @@ typedef __half2 half2, nv_half2;
 #define CUDART_ZERO_FP16 __ushort_as_half((unsigned short)0x0000U)
 #define CUDART_ONE_FP16 __ushort_as_half((unsigned short)0x3C00U)
 
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* The toolkit's pipeline primitives, which are cp.async where a card has it and plain copies where it has not. */
-#ifndef SIMT_CUDA_PIPELINE_H
-#define SIMT_CUDA_PIPELINE_H
+#pragma once
 
 #include "simt_abi.h"
 
@@ -11,5 +10,3 @@ static inline void __pipeline_commit() { simt_async_commit(); }
 static inline void __pipeline_wait_prior(size_t groups, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     simt_async_wait((unsigned)groups, file, line);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * the next call that waits. As on a card too, an error inside a kernel is sticky: every later call returns it, until
  * cudaDeviceReset().
  */
-#ifndef SIMT_CUDA_RUNTIME_H
-#define SIMT_CUDA_RUNTIME_H
+#pragma once
 #define __DRIVER_TYPES_H__ /* by these names NVIDIA's samples know what is included */
 #define __CUDA_RUNTIME_H__
 
@@ -14,9 +13,7 @@
 #include <stdio.h>
 #include "vector_types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 /* X(error, its number, what cudaGetErrorString() says of it) */
 #define SIMT_ERRORS(X)                                                                                                         \
@@ -314,10 +311,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 
 #include "simulated.h"
 
+__END_DECLS
 #ifdef __cplusplus
-}
 #include "simt_device.h"
 #include "simt_ptx.h"
-#endif
-
 #endif

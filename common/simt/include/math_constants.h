@@ -1,5 +1,4 @@
-#ifndef SIMT_MATH_CONSTANTS_H
-#define SIMT_MATH_CONSTANTS_H
+#pragma once
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_NAN_F __builtin_nanf("")
 #define CUDART_MIN_DENORM_F 0x1p-149f
@@ -16,4 +15,3 @@
 #define CUDART_PI 3.1415926535897931e+0
 #define CUDART_L2E 1.4426950408889634e+0
 #define CUDART_LN2 6.9314718055994531e-1
-#endif

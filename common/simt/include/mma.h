@@ -3,8 +3,7 @@
  * A fragment is what mma.sync takes (simt_mma()), and memory is accessed as nvcc does it for compute capability 8.0 and later: A
  * and B by loads of 4 bytes, each two elements, and movmatrix where the order of storage is the other one; an accumulator by
  * accesses of 8 bytes. As on a card, which lane holds which element is nothing to rely on. */
-#ifndef SIMT_MMA_H
-#define SIMT_MMA_H
+#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -111,5 +110,3 @@ static inline void mma_sync(fragment<accumulator, 16, 16, 16, float> &d, const f
 
 } // namespace wmma
 } // namespace nvcuda
-
-#endif

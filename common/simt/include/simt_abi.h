@@ -1,13 +1,10 @@
 /* What compiled kernels call of the simulated device's runtime: C on both sides. */
-#ifndef SIMT_ABI_H
-#define SIMT_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 struct uint3 {
     unsigned x, y, z;
@@ -197,8 +194,4 @@ int simt_mbarrier_test(void *barrier, unsigned phase);
 unsigned simt_mbarrier_phase(void *barrier, unsigned parity); /* the one that is not over, or the one before */
 void simt_async_bind(void *barrier);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+__END_DECLS

@@ -1,7 +1,6 @@
 /* cuda::barrier, cuda::pipeline and cuda::memcpy_async, as libcu++ declares them, for the threads of one block. The barriers are
  * mbarriers in shared memory (simt_abi.h); a copy is cp.async where its addresses and size allow that, else a plain copy. */
-#ifndef SIMT_BARRIER_H
-#define SIMT_BARRIER_H
+#pragma once
 
 #include "simt_device.h"
 
@@ -151,5 +150,3 @@ static inline void memcpy_async(const Group &group, void *to, const void *from, 
 }
 
 } // namespace cuda
-
-#endif

@@ -5,8 +5,7 @@
  * Whatever here is not an access of the kernel's own must therefore stay out of sight: it lives in the runtime, which is
  * compiled without that flag, or passes values in registers.
  */
-#ifndef SIMT_DEVICE_H
-#define SIMT_DEVICE_H
+#pragma once
 
 #include <assert.h>
 #include "simt_abi.h"
@@ -468,6 +467,4 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, v
 #ifdef __CUDACC__
 namespace std { namespace simt { using ::simt::copy; } } /* std::memcpy() */
 #define memcpy(...) simt::copy(__VA_ARGS__)
-#endif
-
 #endif

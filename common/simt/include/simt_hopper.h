@@ -1,6 +1,5 @@
 /* The instructions of Hopper that inline PTX may name: a part of simt_ptx.h, inside of its namespace. */
-#ifndef SIMT_HOPPER_H
-#define SIMT_HOPPER_H
+#pragma once
 
 struct sink {}; /* a result that nobody wants: _ */
 
@@ -180,5 +179,3 @@ SIMT_PTX_WGMMA_8(232, 240, 248, 256)
 #undef SIMT_PTX_WGMMA
 #undef SIMT_PTX_WGMMA_2
 #undef SIMT_PTX_WGMMA_8
-
-#endif

@@ -1,6 +1,5 @@
 /* Arithmetic intrinsics: what each computes. Fast approximations (__expf) are the C library's accurate functions. */
-#ifndef SIMT_MATH_H
-#define SIMT_MATH_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -163,5 +162,3 @@ static inline int __dp4a(int a, int b, int c) {
     for (int i = 0; i < 32; i += 8) c += (int8_t)(a >> i) * (int8_t)(b >> i);
     return c;
 }
-
-#endif

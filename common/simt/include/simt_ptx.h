@@ -1,8 +1,7 @@
 /* Inline PTX: rewrite/ptx.c turns asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)) into simt_ptx::ex2_approx_f32((y), (x)), and
  * refuses, with its line, each instruction whose name is not in this file. Operands in brackets and braces come one by one. The
  * place of a function around one asm (common/device/ptx.cuh has such) is that of its call. */
-#ifndef SIMT_PTX_H
-#define SIMT_PTX_H
+#pragma once
 
 #include "simt_device.h"
 
@@ -215,5 +214,3 @@ static inline void bar_warp_sync(unsigned mask, SIMT_HERE) { __syncwarp(mask, fi
 
 static inline void end_of_ptx() {} /* rewrite/ptx.c reads the names up to this one */
 } // namespace simt_ptx
-
-#endif

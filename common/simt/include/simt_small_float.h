@@ -1,7 +1,6 @@
 /* What float16 and bfloat16 have in common: a type, a packed pair, operators and intrinsics. Each operation computes in a
  * format wide enough that rounding its result once gives what a card gives. */
-#ifndef SIMT_SMALL_FLOAT_H
-#define SIMT_SMALL_FLOAT_H
+#pragma once
 
 #include "simt_device.h"
 
@@ -175,5 +174,3 @@
     static inline bool __h##name##u(T a, T b) { return float(a) op float(b) || __hisnan(a) || __hisnan(b); }                   \
     static inline T2 __h##name##2(T2 a, T2 b) { return T2(T(float(a.x op b.x)), T(float(a.y op b.y))); }                       \
     static inline bool __hb##name##2(T2 a, T2 b) { return a.x op b.x && a.y op b.y; }
-
-#endif

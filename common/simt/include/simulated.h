@@ -6,9 +6,7 @@
 
 #define ON_SIMULATED_DEVICE __attribute__((weak))
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 /* What the simulated device wrote to standard error about the last kernel that failed ("" when none did).
  * The text stays valid until the next failure or cudaDeviceReset(). */
@@ -63,6 +61,4 @@ void simt_meter_print(FILE *file, int with_source) ON_SIMULATED_DEVICE;
 int simt_trace_start(FILE *file, const char *blocks) ON_SIMULATED_DEVICE;
 void simt_trace_stop(void) ON_SIMULATED_DEVICE;
 
-#ifdef __cplusplus
-}
-#endif
+__END_DECLS

@@ -1,7 +1,6 @@
 /* CUDA's vector types, dim3, and make_TYPE(). Copies go through a compiler vector where a card moves the type at once, so that
  * a float4 moved to or from memory is one 16-byte access here too; as a plain struct g++ would split it into four. */
-#ifndef SIMT_VECTOR_TYPES_H
-#define SIMT_VECTOR_TYPES_H
+#pragma once
 
 #include "simt_abi.h"
 
@@ -90,6 +89,4 @@ typedef struct uint3 uint3;
 typedef struct dim3 {
     unsigned x, y, z;
 } dim3;
-#endif
-
 #endif

@@ -193,10 +193,8 @@ struct launch {
     uint64_t number;             /* of this launch, from 1 */
     uint64_t order, first_order; /* memory/stamp.h: of what runs now, and of what ran before its first barrier of the grid */
     bool after_failure;          /* of a launch whose output it may miss: reads of what nobody wrote are not told */
-    bool metered;
-    uint64_t meter_every;  /* of the blocks, one in so many is metered */
-    uint64_t step, offset; /* cluster i runs as number (i * step + offset) % (blocks / cluster) */
-    uint64_t seed;         /* of the order of warps; 0: each in turn */
+    uint64_t step, offset;       /* cluster i runs as number (i * step + offset) % (blocks / cluster) */
+    uint64_t seed;               /* of the order of warps; 0: each in turn */
     /* Its blocks run all at once, each on its own worker, and may wait for one another (collectives/grid.c). */
     bool cooperative;
     uint64_t blocks_waiting, blocks_done, grid_barriers;

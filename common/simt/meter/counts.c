@@ -10,17 +10,12 @@
 struct kernel *simt_kernels;
 unsigned simt_kernel_count;
 static unsigned kernel_room;
-static uint64_t meter_every; /* 0: the meter is off */
+uint64_t meter_every;
 void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                             unsigned lanes, const struct access *access);
 
 struct meter *meter_create(void) {
     return resize_or_die(NULL, sizeof(struct meter));
-}
-
-bool meter_is_on(uint64_t *every) {
-    *every = meter_every;
-    return meter_every != 0;
 }
 
 void simt_meter_start(unsigned every) {
@@ -377,7 +372,7 @@ void meter_launch_done(struct launch *launch) {
     kernel->block = launch->block;
     kernel->launches++;
     kernel->blocks += launch->blocks;
-    kernel->metered_blocks += (launch->blocks + launch->meter_every - 1) / launch->meter_every;
+    kernel->metered_blocks += (launch->blocks + meter_every - 1) / meter_every;
     kernel->words_read += touched.read;
     kernel->words_written += touched.written;
 }

@@ -11,7 +11,7 @@ enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
 extern const char *const space_names[MEMORY_SPACES], *const kind_names[ACCESS_KINDS]; /* "global", "load" */
 
 /* What a program calls of it is declared in simulated.h. */
-bool meter_is_on(uint64_t *every);
+extern uint64_t meter_every; /* of the blocks, one in so many is metered; 0: none */
 struct meter *meter_create(void);
 void meter_start_block(struct worker *worker); /* is it counted? */
 

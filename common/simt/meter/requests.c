@@ -14,8 +14,7 @@ struct log {
 static struct log *log_of(const struct thread *thread) { return &simt_worker->meter.logs[thread->linear]; }
 
 void meter_start_block(struct worker *worker) {
-    const struct launch *launch = worker->launch;
-    worker->meter.counted = launch->metered && worker->block_number % launch->meter_every == 0;
+    worker->meter.counted = meter_every > 0 && worker->block_number % meter_every == 0;
     worker->meter.on = worker->meter.counted || worker->meter.watched;
     if (worker->meter.counted) meter_end_block(worker->meter.counts);
     if (!worker->meter.on) return;

@@ -279,7 +279,7 @@ static void print_listing(FILE *out, const struct line *lines, int count) {
             number++;
             if (number + 3 < lines[first].number) continue;
             text[strcspn(text, "\n")] = '\0';
-            if (next == end || lines[next].number != number) fprintf(out, "  %11s %9s  %4d  %s\n", "", "", number, text);
+            if (lines[next].number != number) fprintf(out, "  %11s %9s  %4d  %s\n", "", "", number, text);
             for (int shown = next; next < end && lines[next].number == number; next++)
                 print_counted(out, &lines[next], is_worst(lines, count, next), next == shown ? text : "");
         }

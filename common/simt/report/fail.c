@@ -18,21 +18,17 @@ void simt_clear_error(void) {
     report[0] = '\0';
 }
 
-#define NAMES(error, number, text) {error, #error, text},
-static const struct {
-    cudaError_t error;
-    const char *name, *text;
-} error_texts[] = {SIMT_ERRORS(NAMES)};
-
+#define NAME_OF(each, number, text)                                                                                            \
+    if (error == each) return #each;
 const char *cudaGetErrorName(cudaError_t error) {
-    for (size_t i = 0; i < sizeof error_texts / sizeof *error_texts; i++)
-        if (error_texts[i].error == error) return error_texts[i].name;
+    SIMT_ERRORS(NAME_OF)
     return "unrecognized error code";
 }
 
+#define TEXT_OF(each, number, text)                                                                                            \
+    if (error == each) return text;
 const char *cudaGetErrorString(cudaError_t error) {
-    for (size_t i = 0; i < sizeof error_texts / sizeof *error_texts; i++)
-        if (error_texts[i].error == error) return error_texts[i].text;
+    SIMT_ERRORS(TEXT_OF)
     return "unrecognized error code";
 }
 

@@ -10,8 +10,8 @@
  * line marker) stays as it is, and so do all line numbers. */
 #include "rewrite.h"
 #include <ctype.h>
+#include <err.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 void append_line(struct text *line, const char *from, const char *to) {
     struct text copy = {0};
@@ -265,10 +265,7 @@ static void rewrite(struct rewriter *r) {
 
 static const char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        perror(path);
-        exit(1);
-    }
+    if (file == NULL) err(1, "%s", path);
     struct text text = {0};
     if (getdelim(&text.data, &text.room, '\0', file) < 0) append(&text, "", 0); /* an empty file */
     fclose(file);
@@ -290,6 +287,5 @@ int main(int argc, char **argv) {
     check_uses(&r);
     FILE *file = fopen(argv[2], "wb");
     if (file != NULL && fwrite(r.output.data, 1, r.output.length, file) == r.output.length && fclose(file) == 0) return 0;
-    perror(argv[2]);
-    return 1;
+    err(1, "%s", argv[2]);
 }

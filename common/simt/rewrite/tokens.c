@@ -4,18 +4,14 @@
  * not end on its line is a SYMBOL, its quote. */
 #include "rewrite.h"
 #include <ctype.h>
+#include <err.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static _Noreturn void die_of_memory(void) {
-    fputs("error: out of memory\n", stderr);
-    exit(1);
-}
-
 void *resize(void *memory, size_t bytes) {
     memory = realloc(memory, bytes);
-    if (memory == NULL) die_of_memory();
+    if (memory == NULL) errx(1, "out of memory");
     return memory;
 }
 
@@ -34,7 +30,7 @@ void append_format(struct text *text, const char *format, ...) {
     va_start(arguments, format);
     char *formatted;
     int length = vasprintf(&formatted, format, arguments);
-    if (length < 0) die_of_memory();
+    if (length < 0) errx(1, "out of memory");
     append(text, formatted, (size_t)length);
     va_end(arguments);
 }
@@ -110,7 +106,7 @@ static void read_line_marker(const struct token *marker, struct token *place) {
     place->line = (int)strtol(marker->text + 2, &number_end, 10) - 1;
     const char *name = number_end + strspn(number_end, " \""), *flags = name + strcspn(name, "\"\n");
     place->file = strndup(name, (size_t)(flags - name));
-    if (place->file == NULL) die_of_memory();
+    if (place->file == NULL) errx(1, "out of memory");
     place->is_system = memmem(flags, (size_t)(marker->end - flags), " 3", 2) != NULL;
 }
 

@@ -1,5 +1,4 @@
-#ifndef SIMT_GROUPS_MEMCPY_ASYNC_H
-#define SIMT_GROUPS_MEMCPY_ASYNC_H
+#pragma once
 #include "../cooperative_groups.h"
 
 namespace cooperative_groups {
@@ -14,4 +13,3 @@ template <unsigned GROUPS, typename Group> static inline void wait_prior(const G
 }
 template <typename Group> static inline void wait(const Group &group, SIMT_HERE) { wait_prior<0>(group, file, line); }
 } // namespace cooperative_groups
-#endif

@@ -1,5 +1,4 @@
-#ifndef SIMT_GROUPS_REDUCE_H
-#define SIMT_GROUPS_REDUCE_H
+#pragma once
 #include "../cooperative_groups.h"
 #include "details/functional.h"
 
@@ -10,4 +9,3 @@ template <typename Group, typename T, typename F> static inline T reduce(const G
     return result;
 }
 } // namespace cooperative_groups
-#endif

@@ -1,5 +1,4 @@
-#ifndef SIMT_GROUPS_SCAN_H
-#define SIMT_GROUPS_SCAN_H
+#pragma once
 #include "../cooperative_groups.h"
 #include "details/functional.h"
 
@@ -25,4 +24,3 @@ template <typename Group, typename T> static inline T exclusive_scan(const Group
     return exclusive_scan(group, value, plus<T>(), file, line);
 }
 } // namespace cooperative_groups
-#endif

@@ -1,5 +1,4 @@
-#ifndef SIMT_GROUPS_FUNCTIONAL_H
-#define SIMT_GROUPS_FUNCTIONAL_H
+#pragma once
 
 namespace cooperative_groups {
 // clang-format off
@@ -12,4 +11,3 @@ template <typename T = void> struct bit_xor { T operator()(T a, T b) const { ret
 // clang-format on
 
 } // namespace cooperative_groups
-#endif
