@@ -228,7 +228,8 @@ def compare(step, p, draw):
     forward = step if step.has_forward else last_forward(step, Q, ours[0], p.causal, arguments)
     O, L = (torch.full_like(x, math.nan) for x in (Q, L_ref.float()))
     forward.forward(Q, *ours, causal=p.causal, O=O, L=L, **arguments)
-    noise = 0.25 * torch.finfo(p.dtype).eps / 2  # of the size of the terms: of few numbers, or terms that cancel, chance decides which is nearer
+    # Of the size of the terms: where terms cancel, chance decides which is nearer, and for few rows, since a row's weights round once.
+    noise = 0.25 * (1.0 + 4.0 / math.sqrt(p.batch * p.heads * max(1, p.N_q))) * torch.finfo(p.dtype).eps / 2
     wrong = wrong_beside(("O",), (O,), (O_ref,), (O_own,), (0.0,), 2.0, noise)
     L_size = 1e-3 * max(1.0, torch.nan_to_num(L_ref, neginf=0.0).abs().max().item())
     if not largest_error(L, L_ref) <= L_size:
