@@ -212,7 +212,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
             }
         }
     };
-    // One loop, not one per kind of tile: a second copy of visit() would need more registers than there are.
+    // One loop, not one per kind of tile: with more copies of visit() nvcc spills registers.
     for (int tile = tiles - 1; tile >= first; tile--) visit(tile, tile >= unmasked || tile < inner);
 
 #pragma unroll

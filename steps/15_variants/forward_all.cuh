@@ -270,7 +270,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
         }
     };
     int tile = tiles - 1;
-    if constexpr (MORE) { // one loop: a second copy of visit() would need more registers than there are
+    if constexpr (MORE) { // one loop: with more copies of visit() nvcc spills registers
         for (; tile >= first; tile--) visit(tile, tile >= unmasked || tile < inner);
     } else {
         for (; tile >= unmasked; tile--) visit(tile, true);
