@@ -7,8 +7,8 @@ const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "stor
 const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, BULK_LOAD, MULTIPLY] = ACTIONS.keys();
 const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 };
 const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN] = [0, 1, 2, 3, 4, 5, 6], COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
-const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "on the way to shared memory", [HELD]: "in shared memory", [BEFORE]: "touched by now", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
-const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
+const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "asked for, not yet seen as arrived", [HELD]: "in shared memory", [BEFORE]: "touched by now", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
+const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", scale: "multiply by the scale", softmax: "softmax: shuffles and votes", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
 let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null, shownPhases = null;
 
 function* words(rectangles, columns) {
@@ -26,15 +26,14 @@ function compute() {
     launch.steps.forEach((step, k) => {
         for (const [array, action, warps, rectangles] of step.touches) {
             const writes = [STORE, ADD, SHARED_STORE].includes(action);
-            if (array === 0 && k !== at) continue;
             if (k <= at && [COPY, BULK_LOAD].includes(action)) for (const word of words(rectangles, arrays[array][2])) underWay[array].add(word);
             for (const word of words(rectangles, arrays[array][2])) {
                 if (k === at && inWarp(warps)) cells[array][word] = writes || cells[array][word] === WRITTEN ? WRITTEN : NOW;
-                else if (k <= at ? cells[array][word] < NOW : cells[array][word] === NEVER) cells[array][word] = k <= at ? BEFORE : LATER;
+                else if (k <= at ? cells[array][word] < NOW : cells[array][word] === NEVER) cells[array][word] = k <= at && array ? BEFORE : LATER;
             }
         }
+        for (const [array, places] of step.content) for (const place of words(places, 32)) [cells[0][place], holds[place]] = [cells[0][place] || LATER, k <= at ? array : holds[place]];
         if (k > at) return;
-        for (const [array, places] of step.content) for (const place of words(places, 32)) holds[place] = array;
         for (const [array, rectangles] of step.gone) for (const word of words(rectangles, arrays[array][2])) held[array].delete(word);
         for (const [array, rectangles] of step.came) for (const word of words(rectangles, arrays[array][2])) {
             held[array].add(word);
@@ -72,7 +71,7 @@ function paint(canvas, width, count, stateOf) {
 
 function draw() {
     const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1;
-    const inShared = (place, cell, state = place < COMPUTED ? UNDER_WAY : place === EMPTY ? LATER : HELD) => [hueOf(place < COMPUTED ? -1 - place : place), cell >= NOW ? cell : state];
+    const inShared = (place, cell, state = place < COMPUTED ? UNDER_WAY : place === EMPTY ? cell : HELD) => [hueOf(place < COMPUTED ? -1 - place : place), cell >= NOW ? cell : state];
     launch.arrays.forEach(([, rows, columns], array) => {
         const canvas = figures[array].querySelector("canvas"), cells = shown.cells[array], across = array ? columns : wordsPerLine(cells.length);
         paint(canvas, across, cells.length, (k) => array ? [hueOf(array), cells[k]] : inShared(shown.holds[k], cells[k]));
@@ -92,50 +91,52 @@ function extent(array, lists) {
     const [rows, cols] = [0, 1].map((axis) => {
         const of = axis ? launch.arrays[array][3] : 1; // elements per word
         const all = [...new Set(lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flatMap(([from, to]) => range(of * (to - from + 1)).map((k) => of * from + k)))].sort((a, b) => a - b);
-        const [from, to] = [all[0], all.at(-1)];
-        return from === to ? from : all.length === 2 ? `${from} and ${to}` : all.length > to - from ? `${from}-${to}` : `${all.length} of ${from}-${to}`;
+        const [from, to, noun] = [all[0], all.at(-1), axis ? "columns" : "rows"];
+        return from === to ? `${noun} ${from}` : all.length === 2 ? `${noun} ${from} and ${to}` : all.length > to - from ? `${noun} ${from}-${to}` : `${all.length} ${noun} between ${from} and ${to}`;
     });
-    return `${launch.arrays[array][0]} (rows ${rows}` + (launch.arrays[array][2] > 1 ? `, columns ${cols})` : ")");
+    return `${launch.arrays[array][0]} (${rows}` + (launch.arrays[array][2] > 1 ? `, ${cols})` : ")");
 }
 const extents = (lists) => lists.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ");
 const named = (space, object) => ({ mbarrier: `mbarrier ${launch.mbarriers[object]}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
-function said([what, space, object, phase, , bytes]) {
+const arrivalsDue = (mbarrier) => Math.max(0, ...launch.steps.flatMap(({ sync }) => sync).filter(([what, space, object]) => what === "phase" && space === "mbarrier" && object === mbarrier).map(([, , , , , , come]) => come));
+function said([what, space, object, phase, , bytes, come, announced]) {
+    const due = arrivalsDue(object), now = space === "mbarrier" && due ? ` (${come} of ${due} arrivals${announced && what === "wait" ? `, ${announced} bytes announced` : ""})` : "";
     if (space === "copies") return object ? `wait until at most ${object} ${object === 1 ? "group" : "groups"} of each thread's copies ${object === 1 ? "is" : "are"} under way` : "wait until each thread's copies have arrived";
     if (space === "bulk") return `wait until the TMA has ${what === "wait" ? "finished" : "read shared memory for"} the stores`;
-    if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`);
-    return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "");
+    if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`) + now;
+    return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "") + now;
 }
 const warpsOf = () => Math.ceil(launch.block.reduce((a, b) => a * b) / 32);
 const who = (warps) => `${/[-,]/.test(warps) ? "warps" : "warp"} ${warps}`;
 function sentence(step) {
     const [first] = step.sync;
     if (step.warps === "" && first)
-        return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` It was waited for by ${who(first[4])}.` : "") +
-            (step.came.length ? ` Has arrived in shared memory: ${extents(step.came)}.` : "");
+        return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` The wait of ${who(first[4])} sees it.` : "") +
+            (step.came.length ? ` The wait sees as arrived in shared memory: ${extents(step.came)}.` : "");
     if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${launch.steps.slice(0, at + 1).filter(({ warps, sync }) => warps === "" && !sync.length).length} of the block.`;
     const doer = step.warps === String(warpsOf()) ? "another block of the cluster" : who(step.warps);
     if (!inWarp(step.warps)) return `Warp ${warp} takes no part in this step; ${doer} ${doer.startsWith("warps") ? "do" : "does"}.`;
-    const byAction = new Map(), count = spans(step.warps).reduce((sum, [from, to]) => sum + to - from + 1, 0);
+    const byAction = new Map(), count = spans(step.warps).reduce((sum, [from, to]) => sum + to - from + 1, 0), parts = [];
     const together = count > 1 ? ` (all ${count} warps together)` : "", ofOne = warp === "all" ? "" : together;
     for (const [array, action, warps, rectangles] of step.touches) {
+    const add = (text, key, unit = "") => text && parts.push({ text, unit, rank: step.order.indexOf(key) });
         if (array === 0 && ![USE, MULTIPLY].includes(action) || !inWarp(warps)) continue;
         const found = byAction.get(action) || byAction.set(action, new Map()).get(action);
         found.set(array, [...(found.get(array) || []), rectangles]);
     }
-    const synced = (wanted) => [...new Set(step.sync.filter((entry) => inWarp(entry[4]) && wanted(entry)).map((entry) =>
-        said(entry) + (warp === "all" && entry[4] !== step.warps ? ` (${who(entry[4])})` : "")))];
     const does = (wanted) => step.touches.some(([, action, warps]) => action === wanted && inWarp(warps)), lands = step.sync.some(([, space]) => space === "copies");
-    const parts = synced(([what, , , , , bytes]) => what !== "wait" && bytes); // bytes are announced before the copy
-    parts.push(...[...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].sort(([a], [b]) => !a - !b).map(([array, lists]) => extent(array, lists)).join(" and "))));
-    if (does(SHARED_LOAD) && !byAction.has(USE) && !byAction.has(MULTIPLY)) parts.push("read from shared memory");
+    for (const [action, arrays] of byAction) add(SAID[action].replace("#", [...arrays].sort(([a], [b]) => !a - !b).map(([array, lists]) => extent(array, lists)).join(" and ")), action);
+    if (does(SHARED_LOAD) && !byAction.has(USE) && !byAction.has(MULTIPLY)) add("read from shared memory", SHARED_LOAD);
     const stored = [...(lands ? [] : step.came.map((each) => extents([each]) + ofOne)), ...(step.content.some(([array]) => array === COMPUTED) ? ["computed values"] : [])];
-    if (does(SHARED_STORE)) parts.push(`store ${stored.join(" and ")} in shared memory`);
-    const executed = Object.entries(step.counts).map(([kind, times]) => `${times} ${kind}`).join(", ");
-    if (executed) parts.push(`execute ${executed}${together}`);
-    if (step.gone.length) parts.push(`overwrite in shared memory ${extents(step.gone)}${ofOne}`);
-    parts.push(...synced(([what, , , , , bytes]) => what === "arrive" && !bytes), ...synced(([what]) => what.startsWith("wait")));
-    if (lands && step.came.length) parts.push(`now in shared memory: ${extents(step.came)}${ofOne}`);
-    return `${(warp === "all" ? doer : `warp ${warp}`).replace(/^./, (letter) => letter.toUpperCase())}: ${parts.join("; ")}.`;
+    if (does(SHARED_STORE)) add(`store ${stored.join(" and ")} in shared memory`, SHARED_STORE);
+    const ofGroup = count > 4 ? ` of each of the ${count / 4} warpgroups` : " of the warpgroup"; // whose 4 warps execute a wgmma together
+    for (const [kind, times] of Object.entries(step.counts)) add(...(kind.startsWith("wgmma") ? [`${times / count} ${kind}`, kind, ofGroup] : [`${times} ${kind}`, kind, together || " "]));
+    if (step.gone.length) add(`overwrite in shared memory ${extents(step.gone)}${ofOne}`, step.order.find((key) => [COPY, BULK_LOAD, SHARED_STORE].includes(key)));
+    step.sync.forEach((entry, k) => inWarp(entry[4]) && add(said(entry) + (warp === "all" && entry[4] !== step.warps ? ` (${who(entry[4])})` : ""), -1 - k));
+    parts.sort((a, b) => a.rank - b.rank);
+    if (lands && step.came.length) add(`now in shared memory: ${extents(step.came)}${ofOne}`);
+    const texts = parts.map(({ text, unit }, k) => [k && unit ? parts[k - 1].unit === unit ? ", " : "; execute " : k ? "; " : unit ? "execute " : "", text, parts[k + 1]?.unit === unit ? "" : unit.trimEnd()]);
+    return `${(warp === "all" ? doer : `warp ${warp}`).replace(/^./, (letter) => letter.toUpperCase())}: ${texts.flat().join("")}.`;
 }
 
 // What a step does, and with which arrays.
