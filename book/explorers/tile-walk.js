@@ -181,7 +181,7 @@ function drawPhases() {
     const { names, phases } = shownPhases = phasesOf(), percent = 100 / launch.steps.length, isDense = launch.steps.length > 40;
     const bar = ({ what, arrays, from, to }) => element("span", { className: `span ${what}`, hidden: isDense && what === "phase", title: `${what} ${arrays.join(", ")}`, style: `left: ${percent * from}%; width: ${percent * (to - from)}%` });
     const label = ({ what, arrays, from }, k, those) => { // has the room up to the next bar
-        const room = (those[k + 1]?.from ?? launch.steps.length) - from, product = what === "compute" && isForward() && { "K Q": "S", V: "PV" }[arrays.join(" ")];
+        const room = (those[k + 1]?.from ?? launch.steps.length) - from, product = what === "compute" && isForward() && { "K Q": "S", V: "PV" }[[...arrays].sort().join(" ")];
         const texts = ["wait", "barrier"].includes(what) ? [] : [product || arrays.join(" "), what];
         return element("b", { className: "label", style: `left: ${percent * from}%; width: ${percent * room}%` }, ...texts.map((text) => element("i", {}, text)));
     };
