@@ -608,6 +608,7 @@ def check_figures(browser, step, keys):
     same(f"{step}: what the legend begins with", browser.js("return byId('key').firstElementChild === byId('key').firstChild && byId('key').firstChild.textContent"), "written in this step")
     same(f"{step}: the names of the lists", browser.js("return [...document.querySelectorAll('label')].map((label) => label.firstChild.data.trim())"), ["Program", "Mask", "Launch", "Show"])
     same(f"{step}: lists of one that can be operated", browser.js("return [...document.querySelectorAll('select')].filter((list) => !list.disabled && list.options.length === 1).length"), 0)
+    browser.js("go(launch.steps.reduce((best, { sites }, k) => sites.length > launch.steps[best].sites.length ? k : best, 0))")
     unseen = browser.js("""return [...document.querySelectorAll("#where button")].filter((button) => {
         button.click();
         const [mark, box] = [byId(button.title.slice(5)), byId("source")].map((each) => each?.getBoundingClientRect());

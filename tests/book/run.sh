@@ -170,7 +170,7 @@ must_fail 'a touch out of sight' 'the line of a touch in sight' $w 's/touches\(b
 must_fail 'memory that no step uses' 'that no step uses' $w 's/fill\(NEVER\)/fill(LATER)/' "${walks[@]}"
 must_fail 'a softmax that is called otherwise' 'the time line says' $w 's/"softmax", \[\]/"compute", []/' "${walks[@]}"
 must_fail 'a factor that is called a product' 'the time line says' $w 's/\["scale", used\]/["compute", used]/' browser "$work/site" --others '' --pages '' --walks 06_vectorized
-must_fail 'rows of two readings' 'is not said' $w 's/\$\{noun\} between \$\{from\} and/of ${from}-/' "${last[@]}"
+must_fail 'rows of two readings' 'is not said' $w 's/\$\{noun\} between \$\{from\} and \$\{to\}/of ${from}-${to}/' browser "$work/site" --others '' --pages '' --walks 10_tensor_core_fwd
 must_fail 'a word that keys do not reach' 'the word of a figure' $w 's/Object.assign\(canvas, \{.*//' "${walks[@]}"
 must_fail 'a wrong last row' 'rows beside a figure' $w 's/\[rows - 1, "bottom/[rows, "bottom/' "${walks[@]}"
 must_fail 'a list of one' 'lists of one' $w 's/list.disabled = /void /' "${walks[@]}"
