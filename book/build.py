@@ -263,7 +263,7 @@ def trace(job):
     step, programs, out = job
     book, masks = tables.Book(ROOT), {}
     chapter = book.kernel_file(step).parent.name
-    runs = {"none": "--seq 384" if chapter[:2] in ("12", "13") else "--seq 128"}
+    runs = {"none": {"10": "--seq 256", "12": "--seq 384", "13": "--seq 384"}.get(chapter[:2], "--seq 128")}  # two tiles or more
     if chapter[:2] in ("05", "06", "10"):
         runs["causal"] = "--seq 256 --causal"
     for mask, size in runs.items():

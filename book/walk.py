@@ -7,12 +7,13 @@ one; where they wait at mbarriers, what the warps of a role do from one wait to 
     walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "mbarriers", "sites", "steps"}], "sources"}
 
 Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns in words of 4 bytes,
-elements per word], the first, of no name, shared memory; what is used of it are computed values. Of mbarriers their names.
-Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
+elements per word], the first, of no name, shared memory; what is used of it are computed values. It has "bytes" and "bands", [name, first
+byte, bytes]. Of mbarriers their names. Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
 "content", what lies in shared memory from then on, [array or -1 (computed) or -1 - array (a copy is under way), places]; "came" and
 "gone", which words of the arrays have arrived there and which were overwritten; "counts" by collective; "sync", [what, space, object,
-phase, warps, bytes]: who arrives, waits, and has waited for the phase that is over; of "copies" the object is how many groups may still be
-under way. A site is [file, line, kind, space, the kernel's "file:line" that calls it, or ""]. A warp behind the block's last is another block's.
+phase, warps, bytes, arrivals and bytes announced by then]: who arrives, waits, and has waited for the phase that is over; of "copies" the
+object is how many groups may still be under way; "order", the action, collective or (-1 - its number) sync that occurs first, then the others.
+A site is [file, line, kind, space, the kernel's "file:line" that calls it, or ""]. A warp behind the block's last is another block's.
 """
 
 import base64
@@ -21,7 +22,7 @@ import json
 import re
 import shutil
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,19 +178,21 @@ def follow_moves(event, touched, launch):
 
 
 def step_of(events, numbers, launch, content):
-    touched, counts, changed, gone, sync = defaultdict(set), defaultdict(int), {}, defaultdict(set), defaultdict(set)
+    done, changed, gone = defaultdict(set), {}, defaultdict(set)  # done: words by (array, action, warp), warps by sync, events by collective
 
     def change(place, new):
         old = changed.get(place, content.get(place))
         if old is not None and old != new and old[0] in launch.arrays:
             gone[old[0]].add(old[1])
         changed[place] = new
+        launch.first.setdefault(place, new[0].removeprefix(UNDER_WAY))
 
-    for k in numbers:
+    busy = Counter(warp for warp, _ in {(events[k].warp, events[k].site) for k in numbers})  # by the number of lines: the others do a part of them
+    for k in sorted(numbers, key=lambda k: -busy[events[k].warp]):
         event = events[k]
         if not event.space:
             if event.kind == "wait of groups":
-                sync["wait", "copies", event.under, 0, 0].add(event.warp)
+                done["wait", "copies", event.under, 0, 0].add(event.warp)
             elif event.sync:
                 space, number, phase, size = event.sync
                 point = space, launch.mbarriers.index(number) if space == "mbarrier" else number, phase
@@ -197,29 +200,31 @@ def step_of(events, numbers, launch, content):
                     size = int(launch.waiting.setdefault(point, set()) is None)
                     if not size:
                         launch.waiting[point].add(event.warp)
-                sync[event.kind, *point, size] |= {event.warp} if event.warp != -1 else launch.waiting.get(point) or set()
+                done[event.kind, *point, size] |= {event.warp} if event.warp != -1 else launch.waiting.get(point) or set()
+                launch.come[point] += event.kind == "arrive"
+                launch.announced[point] += size * (event.kind in ("arrive", "expect"))
                 if event.kind == "phase":
                     launch.waiting[point] = None
             elif not event.moves:
-                counts[event.kind] += 1
-            for place, new in follow_moves(event, touched, launch):
+                done[event.kind].add(k)
+            for place, new in follow_moves(event, done, launch):
                 change(place, new)
             continue
         wide = max(1, event.bytes // traces.WORD)
         at = {None if offset is None else offset // traces.WORD for offset in event.offsets} - {None}
         words = {word + more for word in at for more in range(wide)}
         if event.space == "global":
-            touched[event.array, "add" if event.kind == "atomic" else event.kind, event.warp] |= words
+            done[event.array, "add" if event.kind == "atomic" else event.kind, event.warp] |= words
             places = [None if to is None else to // traces.WORD for to in event.to] if event.kind == "copy" else []
         else:
             start = launch.starts.get(event.array, 0)
             places = [None if offset is None else (start + offset) // traces.WORD for offset in event.offsets]
             inside = {place + more for place in places if place is not None for more in range(wide)}
-            touched["", "shared store" if event.kind == "store" else "shared load", event.warp] |= inside
+            done["", "shared store" if event.kind == "store" else "shared load", event.warp] |= inside
             if event.kind != "store":
                 for held in filter(None, event.holds):
                     if held[0] in launch.arrays or held[0] == traces.COMPUTED:
-                        touched["" if held[0] == traces.COMPUTED else held[0], "use", event.warp].update(range(held[1], held[1] + wide))
+                        done["" if held[0] == traces.COMPUTED else held[0], "use", event.warp].update(range(held[1], held[1] + wide))
         for place, held in zip(places, event.holds):
             for word in range(place, place + wide) if place is not None and held is not None else ():
                 is_read = event.space == "shared" and event.kind != "store"
@@ -232,19 +237,22 @@ def step_of(events, numbers, launch, content):
         now[name].add(place)
         if name in launch.arrays:
             came[name].add(word)
+    touched, sync = ({key: done[key] for key in done if isinstance(key, tuple) and len(key) == fields} for fields in (3, 5))
     together = defaultdict(list)  # what several warps touch alike is kept once
     for (name, action, warp), words in sorted(touched.items()):
         together[name, action, frozenset(words)].append(warp)
     number = {name: k for k, (name, *_) in enumerate(launch.shapes)} | {UNDER_WAY + name: -1 - k for k, (name, *_) in enumerate(launch.shapes)}
     columns = {name: wide for name, _, wide, _ in launch.shapes}
+    in_turn = sorted(done, key=lambda key: key[0] == "wait" and key[1] in ("mbarrier", "named", "cluster"))  # a thread's part of a step ends there
+    order = [-1 - [*sync].index(key) if key in sync else ACTIONS.index(key[1]) if key in touched else key for key in in_turn]
     return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}),
-            "warps": traces.runs({events[k].warp for k in numbers} - {-1}),
+            "warps": traces.runs({events[k].warp for k in numbers} - {-1}), "counts": {kind: len(found) for kind, found in done.items() if isinstance(kind, str)},
             "touches": [[number[name], ACTIONS.index(action), traces.runs(warps), rectangles(words, columns[name])]
                         for (name, action, words), warps in together.items()],
             "content": [[number.get(name, -1), rectangles(places, BANKS)] for name, places in sorted(now.items())],
             "came": [[number[name], rectangles(words, columns[name])] for name, words in sorted(came.items())],
-            "gone": [[number[name], rectangles(words, columns[name])] for name, words in sorted(gone.items())], "counts": dict(counts),
-            "sync": [[*key[:4], traces.runs(warps), key[4]] for key, warps in sync.items()]}
+            "gone": [[number[name], rectangles(words, columns[name])] for name, words in sorted(gone.items())],
+            "order": list(dict.fromkeys(order)), "sync": [[*key[:4], traces.runs(warps), key[4], launch.come[key[1:4]], launch.announced[key[1:4]]] for key, warps in sync.items()]}
 
 
 def shapes_of(launch, raw, shape):
@@ -255,7 +263,8 @@ def shapes_of(launch, raw, shape):
             last[event.array] = max([last[event.array], *(offset for offset in event.offsets if offset is not None)])
         elif event.array and event.moves:
             last[event.array] = max([last[event.array], *(traces.WORD * held[1] for _, held in event.moves if held[0] == event.array)])
-    found = [["", -(-(raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]) // (BANKS * traces.WORD)), BANKS, 1]]
+    end = max([raw["dynamic_shared_bytes"] + raw["static_shared_bytes"], *(array["offset"] + array["bytes"] for array in raw["shared_arrays"])])
+    found = [["", -(-end // (BANKS * traces.WORD)), BANKS, 1]]
     for name in last:
         elements = 1 if name in ("L", "D") else traces.WORD // shape["bytes"]
         row = 1 if name in ("L", "D") else shape["dim"] // elements
@@ -265,6 +274,15 @@ def shapes_of(launch, raw, shape):
             rows = last[name] // traces.WORD // row + 1
         found.append([name, rows, row, elements])
     return found
+
+
+def bands(launch, raw):
+    """[name, first byte, bytes] of the arrays in shared memory, and behind them, by lines, of the matrix whose words come there first."""
+    found = [[array["name"], array["offset"], array["bytes"]] for array in raw["shared_arrays"]]
+    line, end = BANKS * traces.WORD, max((at + size for _, at, size in found), default=0)
+    lines = {place // BANKS: name for place, name in sorted(launch.first.items(), reverse=True) if place * traces.WORD >= end}
+    groups = traces.grouped(lines.items(), lambda a, b: b == (a[0] + 1, a[1]))
+    return found + [[group[0][1], group[0][0] * line, len(group) * line] for group in groups]
 
 
 def mbarriers_of(events, lines):
@@ -296,7 +314,7 @@ def read(path, shape, folder=ROOT):
         events = [event for event in events if event.kind != "commit of groups"]
         launch.mbarriers, launch.waiting = sorted({event.sync[1] for event in events if event.sync and event.sync[0] == "mbarrier"}), {}
         launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
-        launch.shapes, content = shapes_of(launch, raw, shape), {}
+        launch.shapes, launch.come, launch.announced, launch.first, content = shapes_of(launch, raw, shape), defaultdict(int), defaultdict(int), {}, {}
         for file, line in sorted({site[:2] for site in sites} | {(file, int(line)) for file, _, line in (site[4].rpartition(":") for site in sites) if file}):
             source = next((place for place in (ROOT / file, folder / file) if place.is_file()), None)
             lines = source.read_text(encoding="utf-8").splitlines() if source else []
@@ -304,7 +322,8 @@ def read(path, shape, folder=ROOT):
                 sources[file][k] = lines[k - 1]
         lines = ["".join(sources[file].get(int(line), "") for file, line in (site[:2], site[4].rpartition(":")[::2]) if file) for site in sites]
         made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
-                     "mbarriers": mbarriers_of(events, lines), "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)]})
+                     "mbarriers": mbarriers_of(events, lines), "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)],
+                     "bytes": raw["dynamic_shared_bytes"] + raw["static_shared_bytes"], "bands": bands(launch, raw)})
     return {"launches": made, "sources": sources}
 
 

@@ -7,8 +7,8 @@ const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "stor
 const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, BULK_LOAD, MULTIPLY] = ACTIONS.keys();
 const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 };
 const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN] = [0, 1, 2, 3, 4, 5, 6], COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
-const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "on the way to shared memory", [HELD]: "in shared memory", [BEFORE]: "touched by now", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
-const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
+const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "asked for, not yet seen as arrived", [HELD]: "in shared memory", [BEFORE]: "touched by now", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
+const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", scale: "multiply by the scale", softmax: "softmax: shuffles and votes", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
 let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null, shownPhases = null;
 
 function* words(rectangles, columns) {
@@ -16,7 +16,7 @@ function* words(rectangles, columns) {
         for (const [row, lastRow] of spans(rows)) for (let r = row; r <= lastRow; r++)
             for (const [col, lastCol] of spans(cols)) for (let c = col; c <= lastCol; c++) yield r * columns + c;
 }
-const wordsPerLine = (count) => count > 128 * 84 ? 256 : 128; // of shared memory
+const wordsPerLine = (count) => count > 192 * 168 ? 384 : count > 128 * 84 ? 192 : 128; // of shared memory; they divide 384 pixels
 const among = (warps, w) => spans(warps).some(([from, to]) => from <= w && w <= to), inWarp = (warps) => warp === "all" || among(warps, +warp);
 
 // What each word of each array is after step `at`: its state, and of shared memory whose words lie there.
@@ -26,15 +26,14 @@ function compute() {
     launch.steps.forEach((step, k) => {
         for (const [array, action, warps, rectangles] of step.touches) {
             const writes = [STORE, ADD, SHARED_STORE].includes(action);
-            if (array === 0 && k !== at) continue;
             if (k <= at && [COPY, BULK_LOAD].includes(action)) for (const word of words(rectangles, arrays[array][2])) underWay[array].add(word);
             for (const word of words(rectangles, arrays[array][2])) {
                 if (k === at && inWarp(warps)) cells[array][word] = writes || cells[array][word] === WRITTEN ? WRITTEN : NOW;
-                else if (k <= at ? cells[array][word] < NOW : cells[array][word] === NEVER) cells[array][word] = k <= at ? BEFORE : LATER;
+                else if (k <= at ? cells[array][word] < NOW : cells[array][word] === NEVER) cells[array][word] = k <= at && array ? BEFORE : LATER;
             }
         }
+        for (const [array, places] of step.content) for (const place of words(places, 32)) [cells[0][place], holds[place]] = [cells[0][place] || LATER, k <= at ? array : holds[place]];
         if (k > at) return;
-        for (const [array, places] of step.content) for (const place of words(places, 32)) holds[place] = array;
         for (const [array, rectangles] of step.gone) for (const word of words(rectangles, arrays[array][2])) held[array].delete(word);
         for (const [array, rectangles] of step.came) for (const word of words(rectangles, arrays[array][2])) {
             held[array].add(word);
@@ -72,17 +71,18 @@ function paint(canvas, width, count, stateOf) {
 
 function draw() {
     const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1;
-    const inShared = (place, cell, state = place < COMPUTED ? UNDER_WAY : place === EMPTY ? LATER : HELD) => [hueOf(place < COMPUTED ? -1 - place : place), cell >= NOW ? cell : state];
+    const inShared = (place, cell, state = place < COMPUTED ? UNDER_WAY : place === EMPTY ? cell : HELD) => [hueOf(place < COMPUTED ? -1 - place : place), cell >= NOW ? cell : state];
     launch.arrays.forEach(([, rows, columns], array) => {
         const canvas = figures[array].querySelector("canvas"), cells = shown.cells[array], across = array ? columns : wordsPerLine(cells.length);
         paint(canvas, across, cells.length, (k) => array ? [hueOf(array), cells[k]] : inShared(shown.holds[k], cells[k]));
-        const size = array ? [columns === 1 ? 14 : 64 * large, Math.max(16, Math.min(128 * large, large * rows))] : [384, Math.min(168, 384 / across * canvas.height)];
+        const whole = large * rows <= 128 * large ? large * rows : rows / Math.ceil(rows / (128 * large)); // of rows that are left out the hatches of the others stay even
+        const size = array ? [columns === 1 ? 14 : 64 * large, Math.max(16, whole)] : [384, canvas.height * Math.max(1, Math.min(3, Math.floor(180 / canvas.height)))];
         canvas.style.cssText = `width: ${size[0]}px; height: ${size[1]}px`;
         figures[array].querySelector("i").style.background = array ? colour(hueOf(array), NOW) : "grey";
     });
     const swatch = (hue, state, text) => element("span", {}, element("i", { className: "swatch", style: "background: " + (state === UNDER_WAY ?
         `repeating-linear-gradient(45deg, ${colour(hue, HELD)} 0 2px, ${colour(hue, LATER)} 2px 4px)` : colour(hue, state)) }), text);
-    byId("key").replaceChildren("In shades of each matrix's colour, here of Q's: ", ...Object.entries(MEANING).sort(([a], [b]) => b - a).map(([state, text]) => swatch(210, +state, text)),
+    byId("key").replaceChildren(swatch(0, WRITTEN, MEANING[WRITTEN]), "In shades of each matrix's colour, here of Q's: ", ...range(WRITTEN).reverse().map((state) => swatch(210, state, MEANING[state])),
         swatch(340, HELD, "computed by the block, in shared memory"));
 }
 
@@ -92,53 +92,56 @@ function extent(array, lists) {
     const [rows, cols] = [0, 1].map((axis) => {
         const of = axis ? launch.arrays[array][3] : 1; // elements per word
         const all = [...new Set(lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flatMap(([from, to]) => range(of * (to - from + 1)).map((k) => of * from + k)))].sort((a, b) => a - b);
-        const [from, to] = [all[0], all.at(-1)];
-        return from === to ? from : all.length === 2 ? `${from} and ${to}` : all.length > to - from ? `${from}-${to}` : `${all.length} of ${from}-${to}`;
+        const [from, to, noun] = [all[0], all.at(-1), axis ? "columns" : "rows"];
+        return from === to ? `${noun} ${from}` : all.length === 2 ? `${noun} ${from} and ${to}` : all.length > to - from ? `${noun} ${from}-${to}` : `${all.length} ${noun} between ${from} and ${to}`;
     });
-    return `${launch.arrays[array][0]} (rows ${rows}` + (launch.arrays[array][2] > 1 ? `, columns ${cols})` : ")");
+    return `${launch.arrays[array][0]} (${rows}` + (launch.arrays[array][2] > 1 ? `, ${cols})` : ")");
 }
 const extents = (lists) => lists.map(([array, rectangles]) => extent(array, [rectangles])).join(" and ");
 const named = (space, object) => ({ mbarrier: `mbarrier ${launch.mbarriers[object]}`, named: `named barrier ${object}`, cluster: "the barrier of the cluster" })[space];
-function said([what, space, object, phase, , bytes]) {
+const arrivalsDue = (mbarrier) => Math.max(0, ...launch.steps.flatMap(({ sync }) => sync).filter(([what, space, object]) => what === "phase" && space === "mbarrier" && object === mbarrier).map(([, , , , , , come]) => come));
+function said([what, space, object, phase, , bytes, come, announced]) {
+    const due = arrivalsDue(object), now = space === "mbarrier" && due ? ` (${come} of ${due} arrivals${announced && what === "wait" ? `, ${announced} bytes announced` : ""})` : "";
     if (space === "copies") return object ? `wait until at most ${object} ${object === 1 ? "group" : "groups"} of each thread's copies ${object === 1 ? "is" : "are"} under way` : "wait until each thread's copies have arrived";
     if (space === "bulk") return `wait until the TMA has ${what === "wait" ? "finished" : "read shared memory for"} the stores`;
-    if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`);
-    return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "");
+    if (what === "wait") return (bytes ? "go on, since # is over" : "wait for #").replace("#", `phase ${phase} of ${named(space, object)}`) + now;
+    return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "") + now;
 }
 const warpsOf = () => Math.ceil(launch.block.reduce((a, b) => a * b) / 32);
 const who = (warps) => `${/[-,]/.test(warps) ? "warps" : "warp"} ${warps}`;
 function sentence(step) {
     const [first] = step.sync;
     if (step.warps === "" && first)
-        return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` It was waited for by ${who(first[4])}.` : "") +
-            (step.came.length ? ` Has arrived in shared memory: ${extents(step.came)}.` : "");
+        return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` The wait of ${who(first[4])} sees it.` : "") +
+            (step.came.length ? ` The wait sees as arrived in shared memory: ${extents(step.came)}.` : "");
     if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${launch.steps.slice(0, at + 1).filter(({ warps, sync }) => warps === "" && !sync.length).length} of the block.`;
     const doer = step.warps === String(warpsOf()) ? "another block of the cluster" : who(step.warps);
     if (!inWarp(step.warps)) return `Warp ${warp} takes no part in this step; ${doer} ${doer.startsWith("warps") ? "do" : "does"}.`;
-    const byAction = new Map(), count = spans(step.warps).reduce((sum, [from, to]) => sum + to - from + 1, 0);
+    const byAction = new Map(), count = spans(step.warps).reduce((sum, [from, to]) => sum + to - from + 1, 0), parts = [];
     const together = count > 1 ? ` (all ${count} warps together)` : "", ofOne = warp === "all" ? "" : together;
+    const add = (text, key, unit = "") => text && parts.push({ text, unit, rank: step.order.indexOf(key) });
     for (const [array, action, warps, rectangles] of step.touches) {
         if (array === 0 && ![USE, MULTIPLY].includes(action) || !inWarp(warps)) continue;
         const found = byAction.get(action) || byAction.set(action, new Map()).get(action);
         found.set(array, [...(found.get(array) || []), rectangles]);
     }
-    const synced = (wanted) => [...new Set(step.sync.filter((entry) => inWarp(entry[4]) && wanted(entry)).map((entry) =>
-        said(entry) + (warp === "all" && entry[4] !== step.warps ? ` (${who(entry[4])})` : "")))];
     const does = (wanted) => step.touches.some(([, action, warps]) => action === wanted && inWarp(warps)), lands = step.sync.some(([, space]) => space === "copies");
-    const parts = synced(([what, , , , , bytes]) => what !== "wait" && bytes); // bytes are announced before the copy
-    parts.push(...[...byAction].map(([action, arrays]) => SAID[action].replace("#", [...arrays].sort(([a], [b]) => !a - !b).map(([array, lists]) => extent(array, lists)).join(" and "))));
-    if (does(SHARED_LOAD) && !byAction.has(USE) && !byAction.has(MULTIPLY)) parts.push("read from shared memory");
+    for (const [action, arrays] of byAction) add(SAID[action].replace("#", [...arrays].sort(([a], [b]) => !a - !b).map(([array, lists]) => extent(array, lists)).join(" and ")), action);
+    if (does(SHARED_LOAD) && !byAction.has(USE) && !byAction.has(MULTIPLY)) add("read from shared memory", SHARED_LOAD);
     const stored = [...(lands ? [] : step.came.map((each) => extents([each]) + ofOne)), ...(step.content.some(([array]) => array === COMPUTED) ? ["computed values"] : [])];
-    if (does(SHARED_STORE)) parts.push(`store ${stored.join(" and ")} in shared memory`);
-    const executed = Object.entries(step.counts).map(([kind, times]) => `${times} ${kind}`).join(", ");
-    if (executed) parts.push(`execute ${executed}${together}`);
-    if (step.gone.length) parts.push(`overwrite in shared memory ${extents(step.gone)}${ofOne}`);
-    parts.push(...synced(([what, , , , , bytes]) => what === "arrive" && !bytes), ...synced(([what]) => what.startsWith("wait")));
-    if (lands && step.came.length) parts.push(`now in shared memory: ${extents(step.came)}${ofOne}`);
-    return `${(warp === "all" ? doer : `warp ${warp}`).replace(/^./, (letter) => letter.toUpperCase())}: ${parts.join("; ")}.`;
+    if (does(SHARED_STORE)) add(`store ${stored.join(" and ")} in shared memory`, SHARED_STORE);
+    const ofGroup = count > 4 ? ` of each of the ${count / 4} warpgroups` : " of the warpgroup"; // whose 4 warps execute a wgmma together
+    for (const [kind, times] of Object.entries(step.counts)) add(...(kind.startsWith("wgmma") ? [`${times / count} ${kind}`, kind, ofGroup] : [`${times} ${kind}`, kind, together || " "]));
+    if (step.gone.length) add(`overwrite in shared memory ${extents(step.gone)}${ofOne}`, step.order.find((key) => [COPY, BULK_LOAD, SHARED_STORE].includes(key)));
+    step.sync.forEach((entry, k) => inWarp(entry[4]) && add(said(entry) + (warp === "all" && entry[4] !== step.warps ? ` (${who(entry[4])})` : ""), -1 - k));
+    parts.sort((a, b) => a.rank - b.rank);
+    if (lands && step.came.length) add(`now in shared memory: ${extents(step.came)}${ofOne}`);
+    const texts = parts.map(({ text, unit }, k) => [k && unit ? parts[k - 1].unit === unit ? ", " : "; execute " : k ? "; " : unit ? "execute " : "", text, parts[k + 1]?.unit === unit ? "" : unit.trimEnd()]);
+    return `${(warp === "all" ? doer : `warp ${warp}`).replace(/^./, (letter) => letter.toUpperCase())}: ${texts.flat().join("")}.`;
 }
 
 // What a step does, and with which arrays.
+const isForward = () => !launch.arrays.some(([name]) => name === "dO");
 function phaseOf({ touches, content, counts, warps, sync }) {
     const done = touches.map(([, action]) => action), collective = Object.keys(counts)[0];
     const arrays = (...actions) => [...new Set(touches.filter(([array, action]) => array && actions.includes(action)).map(([array]) => launch.arrays[array][0]))];
@@ -146,10 +149,12 @@ function phaseOf({ touches, content, counts, warps, sync }) {
     const stored = done.includes(SHARED_STORE) ? content.filter(([array]) => array > 0).map(([array]) => launch.arrays[array][0]) : []; // by registers
     const copies = [...new Set([...arrays(COPY, BULK_LOAD), ...stored])];
     if (warps === "") return sync.length ? ["phase", [`${sync[0][3]} of ${named(sync[0][1], sync[0][2])}`]] : ["barrier", [collective]];
+    if (used.join() === "Q" && done.includes(SHARED_STORE)) return ["scale", used];
     if (used.length) return ["compute", used];
     if (stores.length) return ["store", stores];
     if (copies.length) return ["copy", copies];
     if (loads.length && !collective) return ["load", loads];
+    if (!done.length && isForward() && Object.keys(counts).every((kind) => /shfl|any|all|ballot/.test(kind)) && collective) return ["softmax", []];
     return done.length || collective ? ["compute", loads] : ["wait", []];
 }
 // A phase is what warps do from one step to another: it ends at a barrier, and where they do something else or compute with other arrays.
@@ -173,11 +178,16 @@ function phasesOf() {
     return { phases, names: rows.map(({ warps }) => (warps.length > 1 ? "warps " : "warp ") + runs(warps)) };
 }
 function drawPhases() {
-    const { names, phases } = shownPhases = phasesOf(), percent = 100 / launch.steps.length;
-    byId("rows").replaceChildren(...names.map((name, row) => element("div", { className: "track" }, element("b", {}, name), element("div", {}, ...phases.filter((each) => each.row === row).map(({ what, arrays, from, to }) =>
-        element("span", { className: `span ${what}`, title: `${what} ${arrays.join(", ")}`, style: `left: ${percent * from}%; width: ${percent * (to - from)}%` }, ...(launch.steps[from].warps ? [element("i", {}, arrays.join(" ")), element("i", {}, what)] : []))),
-        element("span", { className: "span now" })))));
-    byId("kinds").replaceChildren(...Object.entries(PHASES).filter(([kind]) => phases.some(({ what }) => what === kind)).map(([kind, text]) => element("span", {}, element("i", { className: `swatch ${kind}` }), text)));
+    const { names, phases } = shownPhases = phasesOf(), percent = 100 / launch.steps.length, isDense = launch.steps.length > 40;
+    const bar = ({ what, arrays, from, to }) => element("span", { className: `span ${what}`, hidden: isDense && what === "phase", title: `${what} ${arrays.join(", ")}`, style: `left: ${percent * from}%; width: ${percent * (to - from)}%` });
+    const label = ({ what, arrays, from }, k, those) => { // has the room up to the next bar
+        const room = (those[k + 1]?.from ?? launch.steps.length) - from, product = what === "compute" && isForward() && { "K Q": "S", V: "PV" }[[...arrays].sort().join(" ")];
+        const texts = ["wait", "barrier"].includes(what) ? [] : [product || arrays.join(" "), what];
+        return element("b", { className: "label", style: `left: ${percent * from}%; width: ${percent * room}%` }, ...texts.map((text) => element("i", {}, text)));
+    };
+    const drawn = (row, of = phases.filter((each) => each.row === row)) => [...of.map(bar), ...of.filter(({ what }) => what !== "phase").map(label)];
+    byId("rows").replaceChildren(...names.map((name, row) => element("div", { className: "track" }, element("b", {}, name), element("div", {}, ...drawn(row), element("span", { className: "span now" })))));
+    byId("kinds").replaceChildren(...Object.entries(PHASES).filter(([kind]) => phases.some(({ what }) => what === kind && !(isDense && kind === "phase"))).map(([kind, text]) => element("span", {}, element("i", { className: `swatch ${kind}` }), text)));
     byId("at").style.cssText = `left: calc(${percent / 2}% - .45rem); width: calc(${100 - percent}% + .9rem)`;
     fillTable(byId("phases"), [["steps", "warps", "what", "with"], ...phases.sort((a, b) => a.from - b.from).map(({ row, what, arrays, from, to }) => [to - from > 1 ? `${from + 1}-${to}` : to, names[row], what, arrays.join(", ")])]);
 }
@@ -185,21 +195,25 @@ function drawPhases() {
 // The lines of a step, and of one in a header the kernel's line that calls it.
 const placesOf = (step) => [...new Set(step.sites.flatMap((site) => [launch.sites[site][4], launch.sites[site].slice(0, 2).join(":")]).filter(Boolean))];
 function showSource(step) {
-    const lines = new Map(), byCall = new Map(), parts = [], last = (path) => path.split("/").pop(), add = (map, key, line) => map.set(key, (map.get(key) || new Set()).add(+line));
-    for (const place of placesOf(step)) add(lines, ...place.split(":"));
-    for (const [file, line, , , caller] of step.sites.map((site) => launch.sites[site])) add(byCall, `${last(file)}:#${caller && `, called at ${last(caller)}`}`, line);
+    const lines = new Map(), byCall = new Map(), parts = [], last = (path) => path.split("/").pop(), byLine = (a, b) => a.split(":")[1] - b.split(":")[1];
+    const add = (map, key, line) => map.set(key, (map.get(key) || new Set()).add(line));
+    for (const [file, line] of placesOf(step).map((place) => place.split(":"))) add(lines, file, +line);
+    const touches = (site) => /global|shared|bulk|operand/.test(launch.sites[site][3]), [aim] = placesOf({ sites: [...step.sites].sort((a, b) => touches(b) - touches(a)) });
+    for (const [file, line, , , caller] of step.sites.map((site) => launch.sites[site])) add(byCall, `${last(file)}${caller && `, called at ${last(caller)}`}: `, `${file}:${line}`);
     for (const [file, marked] of lines) {
         parts.push(`${file}\n`);
         for (const [number, text] of Object.entries(walk.sources[file] || {})) {
             if (![...marked].some((line) => Math.abs(line - number) <= 5)) continue;
             const row = `${String(number).padStart(4)}  ${text}`;
-            parts.push(marked.has(+number) ? element("mark", {}, row) : row, "\n");
+            parts.push(marked.has(+number) ? element("mark", { id: `${file}:${number}` }, row) : row, "\n");
         }
     }
     const source = byId("source");
     source.replaceChildren(...parts);
-    source.scrollTop = (source.querySelector("mark")?.offsetTop ?? 0) - source.clientHeight / 2;
-    byId("where").textContent = "Source: " + [...byCall].map(([words, numbers]) => words.replace("#", [...numbers].sort((a, b) => a - b).join(", "))).join("; ");
+    const scroll = (place) => { source.scrollTop = (byId(place)?.offsetTop ?? 0) - source.clientHeight / 2; };
+    scroll(aim); // a line that touches memory, if one does
+    const link = (place) => element("button", { type: "button", title: `Show ${place}`, onclick: () => scroll(place) }, place.split(":")[1]);
+    byId("where").replaceChildren("Source: ", ...[...byCall].flatMap(([words, places]) => [words, ...[...places].sort(byLine).flatMap((place) => [link(place), " "])]));
 }
 
 function show() {
@@ -238,6 +252,16 @@ function play(on) {
 const MOVES = [["First", "Home", () => go(0)], ["Back", "ArrowLeft", () => go(at - 1)], ["Play", "p", () => play(timer === null)], ["Next", "ArrowRight", () => go(at + 1)],
     ["Last", "End", () => go(Infinity)]];
 
+// Says which word a column and a row of a canvas are, and what is with it.
+function pick(array, canvas, x, y) {
+    const column = Math.max(0, Math.min(canvas.width - 1, x)), row = Math.max(0, Math.min(canvas.height - 1, y)), cell = row * canvas.width + column;
+    const [name, , columns, elements] = launch.arrays[array], holds = shown.holds[cell], first = elements * column;
+    const held = !holds ? "nothing yet" : holds === COMPUTED ? "a computed value" : holds < COMPUTED ? `${launch.arrays[-1 - holds][0]} is on the way` : launch.arrays[holds][0];
+    Object.assign(canvas, { x: column, y: row });
+    byId("picked").textContent = array === 0 ? `Shared memory, byte ${4 * cell}, bank ${cell % 32}: ${held}` :
+        `${name} row ${row}` + (columns > 1 ? `, column${elements > 1 ? `s ${first}-${first + elements - 1}` : ` ${first}`}` : "") + `; byte ${4 * cell}: ${MEANING[shown.cells[array][cell]]}`;
+}
+
 function chooseLaunch(index, where) {
     launch = run.launches[index] || run.launches[0];
     byId("launch").value = run.launches.indexOf(launch);
@@ -246,12 +270,25 @@ function chooseLaunch(index, where) {
     if (warp !== "all" && !(warp < warps)) warp = "all";
     byId("warp").value = warp;
     const [memory, ...matrices] = launch.arrays.map(([name, rows, columns, elements], array) => {
-        const text = array === 0 ? `shared memory, ${rows * columns * 4} bytes; a line is ${wordsPerLine(rows * columns) / 32} x 32 banks` : `${name}: ${rows} x ${columns * elements}`;
-        return element("figure", { hidden: array === 0 && rows === 0 }, element("canvas", { role: "img", ariaLabel: text + "; the table below says the same" }),
+        const text = array === 0 ? `shared memory, ${launch.bytes} bytes; a line is ${wordsPerLine(rows * columns) / 32} x 32 banks` : `${name}: ${rows} x ${columns * elements}`;
+        const canvas = element("canvas", { tabIndex: 0, role: "img", ariaLabel: text + "; the table below says the same. Arrow keys go from word to word" });
+        canvas.onpointermove = ({ offsetX, offsetY }) => pick(array, canvas, Math.floor(offsetX / canvas.clientWidth * canvas.width), Math.floor(offsetY / canvas.clientHeight * canvas.height));
+        canvas.onkeydown = canvas.onfocus = (event) => {
+            const move = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key], [x, y] = move || [0, 0];
+            if (move) event.preventDefault();
+            pick(array, canvas, (canvas.x ?? 0) + x, (canvas.y ?? 0) + y);
+        };
+        const bands = launch.bands.filter(([name, , bytes]) => name !== "computed" && bytes > rows * columns / 3).map(([name, first]) => [name.replace("_smem", ""), `top: ${25 * first / (rows * columns)}%`]);
+        const sides = array ? [["0", "top: 0"], [rows - 1, "bottom: 0"]] : bands;
+        return element("figure", { hidden: array === 0 && rows === 0 }, element("div", { className: "sides" }, canvas, ...sides.map(([side, style]) => element("small", { ariaHidden: "true", style }, side))),
             element("figcaption", {}, element("i", { className: "swatch" }), text));
     });
     byId("shared").replaceChildren(memory);
+    const rows = launch.steps.flatMap(({ touches }) => touches).filter(([array]) => launch.arrays[array][0] === "Q").flatMap(([, , , rectangles]) => rectangles.flatMap(([rows]) => spans(rows).flat()));
+    const [first, last] = [Math.min(...rows), Math.max(...rows)], isLast = launch.arrays.some(([name, count]) => name === "Q" && count === last + 1);
+    byId("block").textContent = rows.length && first ? `This block, (${launch.index}), takes the ${isLast ? "last " : ""}rows of Q, ${first}-${last}.` : "";
     byId("figures").replaceChildren(...matrices);
+    for (const list of document.querySelectorAll("select")) list.disabled = list.options.length === 1; // and looks like text
     drawPhases();
     go(where);
 }
@@ -297,7 +334,7 @@ byId("warp").addEventListener("change", (event) => { warp = event.target.value; 
 byId("at").addEventListener("input", (event) => go(+event.target.value));
 addEventListener("keydown", (event) => {
     const [, , move] = MOVES.find(([, key]) => key === event.key) || [];
-    if (!move || event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|PRE)$/.test(event.target.tagName)) return;
+    if (!move || event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|PRE|CANVAS)$/.test(event.target.tagName)) return;
     event.preventDefault();
     move();
 });

@@ -139,7 +139,8 @@ class Browser:
     def choose(self, name, value):
         from selenium.webdriver.support.ui import Select
 
-        Select(self.element(name)).select_by_value(value)
+        if self.element(name).is_enabled():  # else a list of one
+            Select(self.element(name)).select_by_value(value)
 
 
 def check_look(browser, name, widths=(360, 1280)):
@@ -286,8 +287,8 @@ def spans(text):
 
 def traced(programs, command):
     """By launch the events that access memory: (epoch, site, array, action, warp, words); of shared memory the words of its array.
-    And {(space, object, phase): warps} that wait for it, {(mbarrier, phase): {array: words}} that land with it. Of a kernel that
-    has phases the epoch is (barriers of the block, waits of the warp since then)."""
+    And {(space, object, phase): warps} that wait for it, {(mbarrier, phase): {array: words}} that land with it, how many arrive at
+    {(mbarrier, phase): ...}, and which words of shared memory are used at all. Of a kernel that has phases the epoch is (barriers of the block, waits of the warp since then)."""
     with tempfile.TemporaryDirectory() as folder:
         words = command.replace("FILE", f"{folder}/trace").split()
         subprocess.run([f"{programs}/{words[0]}", *words[1:]], check=True, capture_output=True)
@@ -295,6 +296,7 @@ def traced(programs, command):
     made = []
     for launch in launches:
         starts, found = {array["name"]: array["offset"] for array in launch["shared_arrays"]}, []
+        launch["arrived"], launch["used"] = defaultdict(int), set()
         launch["waits"], launch["lands"], under_way = defaultdict(set), {}, defaultdict(lambda: defaultdict(set))
         rows, barriers, lanes, closed = launch["blocks"][0]["events"], 0, defaultdict(int), defaultdict(int)
         sites = [launch["sites"][row[0]] for row in rows]
@@ -321,11 +323,13 @@ def traced(programs, command):
                 if site["kind"] == "wait":
                     launch["waits"][point].add(warp)
                     lanes[warp, lane] += 1
+                launch["arrived"][point[1:]] += site["kind"] == "arrive" and site["space"] == "mbarrier"
                 if site["kind"] == "phase" and site["space"] == "mbarrier":
                     launch["lands"][point[1:]] = {name: sorted(words) for name, words in under_way.pop(thing, {}).items()}
                 continue
             if site["space"] in ("bulk", "operand"):
                 array, moves, barrier, lane = rest
+                launch["used"] |= {(at + k) // WORD for at, size, _ in zip(*[iter(moves)] * 3) for k in range(0, size, WORD)}
                 if array >= 0:
                     epoch, name = (barriers, lanes[warp, lane]), launch["arrays"][array]
                     words = {(at + k) // WORD for _, size, at in zip(*[iter(moves)] * 3) if at is not None for k in range(0, size, WORD)}
@@ -344,6 +348,7 @@ def traced(programs, command):
             start = starts.get(array, 0) if is_shared else 0
             rest.append([closed[warp, lane] for lane in range(32)])
             places = {(start + at) // WORD + k for at in offsets if at is not None for k in range(max(1, site["bytes"] // WORD))}
+            launch["used"] |= places if is_shared else {at // WORD + k for at in rest[2] if at is not None for k in range(site["bytes"] // WORD)} if action == "copy" else set()
             found.append((epoch, number, "shared" if is_shared else array, f"shared {action}" if is_shared else action, warp, places, rest))
         made.append((launch, found))
     return made
@@ -382,7 +387,9 @@ def compare_walk(browser, launch, events, by_copies):
     """Goes through all steps of what is shown; compares with the trace by epoch, sites, array, action and warp."""
     browser.element("first").click()
     shown, before, seen, copies = defaultdict(set), None, set(), Copies(launch["sites"])
-    barriers, waits, waited, landed = 0, defaultdict(int), defaultdict(set), {}
+    barriers, waits, waited, landed, due = 0, defaultdict(int), defaultdict(set), {}, {}
+    for thing, phase in launch["lands"]:  # phases that are over
+        due[thing] = max(launch["arrived"][thing, phase], due.get(thing, 0))
     numbers_of = lambda text: [number for span in spans(text) for number in span] if text else []
     state = browser.js("return window.state()")
     compare_phases(browser, state)
@@ -408,7 +415,11 @@ def compare_walk(browser, launch, events, by_copies):
         for array, words in under_way.items():
             if any(state["cells"][array][word] not in "356" for word in words):
                 wrong(f"{what}: words of {array} that are under way are drawn otherwise")
-        for kind, space, thing, phase, warps, _ in state["sync"]:
+        same(f"{what}: words of shared memory that no step uses", {k for k, cell in enumerate(state["cells"]["shared"]) if cell == "0"},
+             set(range(len(state["cells"]["shared"]))) - launch["used"])
+        for kind, space, thing, phase, warps, *_ in state["sync"]:
+            if kind == "arrive" and space == "mbarrier" and thing in due and f" of {due[thing]} arrivals" not in state["said"]:
+                wrong(f"{what}: how many of {due[thing]} have arrived is not said: {state['said']}")
             if kind == "wait" and space != "copies":
                 waited[space, thing, phase].update(numbers_of(warps))
                 for warp in numbers_of(warps):
@@ -457,36 +468,60 @@ def missing_words(state):
     """What the sentence about a step of all warps must have and has not."""
     warps, who = state["warps"], lambda warps: f"warp{'s' if re.search('[-,]', warps) else ''} {warps}"
     wanted = [f"({who(entry[4])})" for entry in state["sync"] if warps and entry[4] != warps]
+    wanted += ["The wait sees as arrived"] if state["came"] and not warps else []
     wanted += ["store " for _, action, *_ in state["touches"] if ACTIONS[action] == "shared store"]
     wanted += ["computed values" for array, action, *_ in state["touches"] if not array and ACTIONS[action] in ("use", "multiply")]
     count = sum(map(len, spans(warps))) if warps else 1
-    wanted += [f"(all {count} warps together)"] if warps and count > 1 and state["counts"] else []
-    return [words for words in wanted if words not in state["said"]] + re.findall(r"mbarrier \d", state["said"])
+    wanted += [f"(all {count} warps together)"] if warps and count > 1 and any(not kind.startswith("wgmma") for kind in state["counts"]) else []
+    wanted += [f"{times // count} {kind}" for kind, times in state["counts"].items() if kind.startswith("wgmma")]
+    return [words for words in wanted if words not in state["said"]] + re.findall(r"mbarrier \d|\d+ of \d+-\d+", state["said"])
 
 
-def compare_captions(browser, command):
-    """A matrix has as many rows and columns as the command says, whatever part of it the block touches."""
+IN_TURN = {"12_hopper_fwd": ("announce ", "copy K", "multiply K", "multiply V", "mma_async", "arrive at named", "wait_group", "shfl", "store L", "stmatrix", "wait for"),
+           "12a_wgmma": ("announce ", "copy K", "any_sync", "wait for")}
+
+
+def compare_order(browser, step):
+    """Where the lines of a step have one order in the kernel's text, so have its sentence's parts."""
+    sentences = browser.js("return launch.steps.map((step) => sentence(step))")
+    for said in sentences:
+        places = [said.find(words) for words in IN_TURN.get(step, ()) if words in said]
+        if places != sorted(places):
+            wrong(f"{step}: another order than the kernel's: {said}")
+
+
+def compare_captions(browser, command, launch):
+    """A matrix has as many rows and columns as the command says, whatever part of it the block touches; a canvas whole pixels per word."""
     seq, dim = (re.search(rf"--{name} (\d+)", command)[1] for name in ("seq", "dim"))
     for caption in browser.js("return [...document.querySelectorAll('figcaption')].map((each) => each.textContent)"):
+        if match := re.match(r"shared memory, (\d+)", caption):
+            same(f"{command}: bytes of shared memory", int(match[1]), launch["dynamic_shared_bytes"] + launch["static_shared_bytes"])
         if match := re.fullmatch(r"(d?[QKVO]|L): (.*)", caption):
             same(f"{command}: the caption of {match[1]}", match[2], f"{seq} x {1 if match[1] == 'L' else dim}")
+    uneven = "return [...document.querySelectorAll('canvas')].filter(({ height: h, clientHeight: c }) => h > 8 && c % h && Math.abs(h / c - Math.round(h / c)) > .02).map(({ ariaLabel }) => ariaLabel)"
+    same(f"{command}: figures with a part of a pixel per row", browser.js(uneven), [])
 
 
 def compare_phases(browser, state):
     """The time line: each step is in one phase of each of its warps' rows, which does what the step does, at the step's place."""
-    steps = browser.js("return launch.steps.map(({ warps, touches, sync }) => [warps, sync.length, touches.map(([array, action]) => [launch.arrays[array][0], action])])")
+    steps = browser.js("return launch.steps.map(({ warps, touches, sync, counts }) => [warps, sync.length, Object.keys(counts), touches.map(([array, action]) => [launch.arrays[array][0], action])])")
     drawn = browser.js("return [...document.querySelectorAll('#rows .track')].map((row) => [row.firstChild.textContent, [...row.querySelectorAll('.span:not(.now)')].map((each) => "
                        "[each.classList[1], each.title, parseFloat(each.style.left), parseFloat(each.style.width)])])")
     same(f"{state['step']}: rows of the time line", [name for name, _ in drawn], state["names"])
     cut = "return [...document.querySelectorAll('#rows i')].filter((i) => i.getBoundingClientRect().right > i.parentElement.getBoundingClientRect().right + 1).map((i) => i.textContent)"
     same(f"{state['step']}: labels that are cut off", browser.js(cut), [])
-    for k, (warps, synced, touches) in enumerate(steps):
+    is_forward = not any(name == "dO" for *_, touches in steps for name, _ in touches)
+    for k, (warps, synced, counts, touches) in enumerate(steps):
         covers = [(row, *phase[:2]) for row, (_, phases) in enumerate(drawn) for phase in phases if phase[2] - 1e-3 < 100 * k / len(steps) < phase[2] + phase[3] - 1e-3]
         rows = {row for row, name in enumerate(state["names"]) if not warps or {n for span in spans(name.split()[1]) for n in span} & {n for span in spans(warps) for n in span}}
         same(f"{state['step']}, step {k + 1}: rows in which it is", [row for row, *_ in covers], sorted(rows))
         arrays = lambda *actions: {name for name, action in touches if ACTIONS[action] in actions and name}
         does = [("compute", arrays("use", "multiply")), ("store", arrays("store", "add")), ("copy", arrays("copy", "bulk load"))]
         what, of = next(((what, of) for what, of in does if of), (None, set())) if warps else ("phase" if synced else "barrier", set())
+        if warps and what == "compute" and of == {"Q"} and any(ACTIONS[action] == "shared store" for _, action in touches):
+            what = "scale"
+        if warps and not touches and is_forward and counts and all(re.search("shfl|any_sync|all_sync|ballot", kind) for kind in counts):
+            what = "softmax"
         for _, kind, title in covers:
             is_copied = not warps or any(ACTIONS[action] in ("copy", "bulk load", "shared store") for _, action in touches)
             if kind == "copy" and not is_copied or what not in (None, kind) or not of <= set(re.findall(r"\w+", title)):
@@ -502,6 +537,8 @@ def check_walk(browser, programs, step):
     browser.choose("mask", masks[-1])
     check_walk_controls(browser, step, masks[-1], Keys)  # first, since it takes less time
     browser.choose("warp", "all")
+    check_figures(browser, step, Keys)
+    compare_order(browser, step)
     if step in ONE_SCREEN:
         check_screen(browser, step)
     for mask in masks:
@@ -509,11 +546,16 @@ def check_walk(browser, programs, step):
         same("the mask", browser.js("return window.state().mask"), mask)
         launches = traced(programs, browser.element("command").text)
         same(f"{step}: launches", browser.js("return document.querySelectorAll('#launch option').length"), len(launches))
+        if mask == masks[-1] and step in BLOCKS:
+            same(f"{step}: which rows the block takes", browser.element("block").text, f"This block, (0,0,0), takes the last rows of Q, {BLOCKS[step]}.")
+        if mask == "none" and step[:2] == "10" and browser.js("return launch.steps.filter((step) => phaseOf(step).join() === 'compute,K,Q').flatMap(({ touches }) => touches)"
+                                                              ".filter(([array, action]) => launch.arrays[array][0] === 'K' && action === 4).length") < 2:
+            wrong(f"{step}: without a mask it has one tile")
         for number, (launch, events) in enumerate(launches):
             browser.choose("launch", str(number))
             same("the launch", browser.js("return window.state().launch"), number)
             compare_walk(browser, launch, events, step in ("06_vectorized", "10_tensor_core_fwd"))
-            compare_captions(browser, browser.element("command").text)
+            compare_captions(browser, browser.element("command").text, launch)
     check_address(browser, step)
     browser.noise(step)
 
@@ -529,6 +571,7 @@ def check_address(browser, step):
     same(f"{step}: when the reader goes on", browser.element("wrong").text, "")
 
 
+BLOCKS = {"10_tensor_core_fwd": "128-255", "12_hopper_fwd": "192-383"}
 ONE_SCREEN = ("05_fa2_fwd", "06_vectorized", "10_tensor_core_fwd", "12_hopper_fwd")
 
 
@@ -537,12 +580,41 @@ def check_screen(browser, step):
     browser.width(1280, 800)
     seen = browser.js("""return launch.steps.map((_, k) => {
         go(k);
-        const box = (id) => byId(id).getBoundingClientRect(), mark = document.querySelector("#source mark").getBoundingClientRect();
+        const touch = launch.steps[k].sites.map((site) => launch.sites[site]).find(([, , , space]) => ["global", "shared", "bulk", "operand"].includes(space));
+        const place = touch ? byId(touch[4]) || byId(`${touch[0]}:${touch[1]}`) : null;
+        const box = (id) => byId(id).getBoundingClientRect(), mark = (place || document.querySelector("#source mark")).getBoundingClientRect();
         return [Math.max(...["source", "shared", "figures", "rows", "at"].map((id) => box(id).bottom)), mark.top >= box("source").top && mark.bottom <= box("source").bottom];
     });""")
     same(f"{step}: steps of which a part is below the window", [k for k, (bottom, _) in enumerate(seen) if bottom > 800], [])
-    same(f"{step}: steps without a source line in sight", [k for k, (_, is_seen) in enumerate(seen) if not is_seen], [])
+    same(f"{step}: steps without the line of a touch in sight", [k for k, (_, is_seen) in enumerate(seen) if not is_seen], [])
+    browser.width(720)  # of a chapter's frame
+    labels = browser.js("return [...document.querySelectorAll('#rows i')].filter((i) => i.textContent && i.checkVisibility() && i.scrollWidth <= i.clientWidth + 1).length")
+    if labels < 10:
+        wrong(f"{step}: only {labels} labels are visible in a frame")
     browser.width(1280)
+
+
+def check_figures(browser, step, keys):
+    """What is said of a word of a figure, by a pointer and by keys; the first and last rows; the legend; the lines of the source."""
+    figure, (name, rows, columns, elements) = browser.driver.find_elements("css selector", "canvas")[1], browser.js("return launch.arrays[1]")
+    browser.js("arguments[0].focus()", figure)
+    for key, row, column in ((keys.ARROW_RIGHT, 0, 1), (keys.ARROW_DOWN, 1, 1), (keys.ARROW_DOWN, 2, 1), (keys.ARROW_LEFT, 2, 0), (keys.ARROW_LEFT, 2, 0)):
+        figure.send_keys(key)
+        expected = f"{name} row {row}, column" + (f"s {2 * column}-{2 * column + 1}" if elements > 1 else f" {column}") + f"; byte {4 * (row * columns + column)}: "
+        same(f"{step}: the word of a figure", browser.element("picked").text[: len(expected)], expected)
+    browser.js("const box = arguments[0].getBoundingClientRect(); arguments[0].dispatchEvent(new PointerEvent('pointermove', { clientX: box.right - 2, clientY: box.bottom - 2 }))", figure)
+    same(f"{step}: the last row by pointer", int(re.match(r"\w+ row (\d+)", browser.element("picked").text)[1]) >= rows - 3, True)  # a pixel may be 2 rows
+    same(f"{step}: rows beside a figure", browser.js("return [...arguments[0].parentElement.querySelectorAll('small')].map((side) => side.textContent)", figure), ["0", str(rows - 1)])
+    same(f"{step}: what the legend begins with", browser.js("return byId('key').firstElementChild === byId('key').firstChild && byId('key').firstChild.textContent"), "written in this step")
+    same(f"{step}: the names of the lists", browser.js("return [...document.querySelectorAll('label')].map((label) => label.firstChild.data.trim())"), ["Program", "Mask", "Launch", "Show"])
+    same(f"{step}: lists of one that can be operated", browser.js("return [...document.querySelectorAll('select')].filter((list) => !list.disabled && list.options.length === 1).length"), 0)
+    browser.js("go(launch.steps.reduce((best, { sites }, k) => sites.length > launch.steps[best].sites.length ? k : best, 0))")
+    unseen = browser.js("""return [...document.querySelectorAll("#where button")].filter((button) => {
+        button.click();
+        const [mark, box] = [byId(button.title.slice(5)), byId("source")].map((each) => each?.getBoundingClientRect());
+        return !mark || mark.top < box.top || mark.bottom > box.bottom;
+    }).map((button) => button.title)""")
+    same(f"{step}: lines that their link does not show", unseen, [])
 
 
 def check_walk_controls(browser, step, mask, keys):
@@ -1223,7 +1295,7 @@ def check_keys(browser, _):
         if not browser.js("return [...document.querySelectorAll('table')].some((table) => table.rows.length > 1)"):
             wrong(f"{name}: there is no table beside the figure")
         state = lambda: browser.js("return JSON.stringify(window.state()) + document.body.innerText")
-        controls = browser.js("return [...document.querySelectorAll('button, input, select')].filter((each) => each.checkVisibility() && !each.closest('figure:nth-of-type(n + 2), #lanesMap')).map((each) => each.id)")
+        controls = browser.js("return [...document.querySelectorAll('button, input, select')].filter((each) => each.id && each.checkVisibility() && !each.closest('figure:nth-of-type(n + 2), #lanesMap')).map((each) => each.id)")
         for control in sorted(controls, key=lambda control: (control in ("pass", "kernel", "rung"), control == "reset")):  # which show other controls
             keys = {"SELECT": (Keys.ARROW_DOWN, Keys.ARROW_UP), "BUTTON": (Keys.ENTER, Keys.SPACE)}.get(browser.js("return document.getElementById(arguments[0]).tagName", control),
                                                                                                     (Keys.ARROW_UP, Keys.ARROW_DOWN, Keys.SPACE))

@@ -126,7 +126,7 @@ must_fail 'a colour of two kinds' 'nearly the same colour' explorers/explorer.cs
 must_fail 'a key with what does not occur' 'kinds in the key' explorers/pipeline.js 's/\.filter\(\(\[kind\]\) => .*\);/;/' "${other[@]}" pipeline
 must_fail 'a wrong line' 'the lines that are marked' explorers/tile-walk.js 's/marked.has\(\+number\)/marked.has(number - 1)/' "${walks[@]}"
 must_fail 'a call that is not marked' 'the lines that are marked' explorers/tile-walk.js 's/\[launch.sites\[site\]\[4\], /[/' "${walks[@]}"
-must_fail 'a source line out of sight' 'without a source line in sight' explorers/tile-walk.js 's/source.scrollTop = /source.scrollTop = 999 + /' "${walks[@]}"
+must_fail 'a source line out of sight' 'without the line of a touch in sight' explorers/tile-walk.js 's/source.scrollTop = /source.scrollTop = 999 + /' "${walks[@]}"
 must_fail 'a walk on two screens' 'below the window' explorers/explorer.css 's/(#source \{ max-height:) 9rem/\1 20rem/' "${walks[@]}"
 must_fail 'a copy that has arrived when it is issued' 'what is under way' explorers/tile-walk.js 's/\[COPY, BULK_LOAD\].includes/[BULK_LOAD].includes/' browser "$work/site" --others '' --pages '' --walks 06_vectorized
 must_fail 'a copy that never arrives' 'what is under way' explorers/tile-walk.js 's/underWay\[array\].delete\(word\);//' browser "$work/site" --others '' --pages '' --walks 06_vectorized
@@ -146,8 +146,8 @@ must_fail 'a full width that begins anew' 'the link to the full width' explorers
 must_fail 'other warps that touch nothing' 'drawn as untouched' explorers/tile-walk.js 's/if \(k === at && inWarp\(warps\)\) cells/if (k === at \&\& !inWarp(warps)) continue; else if (k === at) cells/' "${walks[@]}"
 must_fail 'a store that is not said' 'is not said' explorers/tile-walk.js 's/if \(does\(SHARED_STORE\)\)/if (0)/' "${walks[@]}"
 must_fail 'a read of computed values that is not said' 'is not said' explorers/tile-walk.js 's/!\[USE, MULTIPLY\].includes\(action\)/action !== MULTIPLY/' browser "$work/site" --others '' --pages '' --walks 06_vectorized
-must_fail 'a count that seems one warp'"'"'s' 'is not said' explorers/tile-walk.js 's/`execute \$\{executed\}\$\{together\}`/`execute ${executed}`/' "${walks[@]}"
-must_fail 'waits of all warps for all barriers' 'is not said' explorers/tile-walk.js 's/said\(entry\) \+ .*/said(entry))\)];/' browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd
+must_fail 'a count that seems one warp'"'"'s' 'is not said' explorers/tile-walk.js 's/together \|\| " "/" "/' "${walks[@]}"
+must_fail 'waits of all warps for all barriers' 'is not said' explorers/tile-walk.js 's/said\(entry\) \+ .*/said(entry), -1 - k));/' browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd
 must_fail 'an mbarrier without its name' 'is not said' explorers/tile-walk.js 's/`mbarrier \$\{launch.mbarriers\[object\]\}`/`mbarrier ${object}`/' "${hopper[@]}"
 must_fail 'a warp that idly does something' 'of a warp that takes no part' explorers/tile-walk.js 's/ takes no part in this step; / does nothing; /' browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd
 must_fail 'words as columns' 'the caption of' explorers/tile-walk.js 's/\$\{columns \* elements\}/${columns}/' "${hopper[@]}"
@@ -155,6 +155,25 @@ must_fail 'the rows of a block as those of a matrix' 'the caption of L' explorer
 must_fail 'a load that is called a copy' 'the time line says' explorers/tile-walk.js 's/return \["load", loads\]/return ["copy", loads]/' browser "$work/site" --others '' --pages '' --walks 03_online_softmax
 must_fail 'a label that is cut off' 'labels that are cut off' explorers/explorer.css 's/min-width: 0; overflow: hidden; text-overflow: ellipsis;//' browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd
 must_fail 'a wrong address that is accepted' 'of a wrong address' explorers/tile-walk.js 's/byId\("wrong"\).textContent = odd/void odd/' "${walks[@]}"
-must_fail 'a key that the slider keeps' 'by a key on the slider' explorers/tile-walk.js 's/\^\(SELECT\|PRE\)\$/^(SELECT|PRE|INPUT)$/' "${walks[@]}"
+must_fail 'a key that the slider keeps' 'by a key on the slider' explorers/tile-walk.js 's/\^\(SELECT\|PRE\|CANVAS\)\$/^(SELECT|PRE|INPUT)$/' "${walks[@]}"
 must_fail 'a state that the address loses' 'the state of its address' explorers/tile-walk.js 's/, warp, at \}\);/, warp });/' "${walks[@]}"
+w=explorers/tile-walk.js last=(browser "$work/site" --others '' --pages '' --walks 12_hopper_fwd)
+must_fail 'operations in another order' 'another order than' $w 's/parts.sort\(.*//' "${last[@]}"
+must_fail 'a wgmma of each warp' 'is not said' $w 's/times \/ count/times/' "${last[@]}"
+must_fail 'bytes that the kernel has not asked for' 'bytes of shared memory' $w 's/\$\{launch.bytes\} bytes/${rows * columns * 4} bytes/' "${last[@]}"
+must_fail 'a phase that ends by itself' 'is not said' $w 's/ The wait sees as arrived/ Has arrived/' "${last[@]}"
+must_fail 'arrivals that are not counted' 'have arrived is not said' $w 's/ of \$\{due\} arrivals/ arrivals/' "${last[@]}"
+must_fail 'a time line without labels' 'labels are visible' explorers/explorer.css 's/\(max-width: 9px\)/(max-width: 99px)/' "${last[@]}"
+must_fail 'the last rows as if they were the first' 'which rows the block takes' $w 's/rows.length \&\& first/rows.length \&\& !first/' "${last[@]}"
+must_fail 'parts of pixels' 'a part of a pixel' $w 's/Math.ceil\(rows \/ \(128 \* large\)\)/(rows \/ (128 * large))/' "${last[@]}"
+must_fail 'a touch out of sight' 'the line of a touch in sight' $w 's/touches\(b\) - touches\(a\)/touches(a) - touches(b)/' "${last[@]}"
+must_fail 'memory that no step uses' 'that no step uses' $w 's/fill\(NEVER\)/fill(LATER)/' "${walks[@]}"
+must_fail 'a softmax that is called otherwise' 'the time line says' $w 's/"softmax", \[\]/"compute", []/' "${walks[@]}"
+must_fail 'a factor that is called a product' 'the time line says' $w 's/\["scale", used\]/["compute", used]/' browser "$work/site" --others '' --pages '' --walks 06_vectorized
+must_fail 'rows of two readings' 'is not said' $w 's/\$\{noun\} between \$\{from\} and \$\{to\}/of ${from}-${to}/' browser "$work/site" --others '' --pages '' --walks 10_tensor_core_fwd
+must_fail 'a word that keys do not reach' 'the word of a figure' $w 's/Object.assign\(canvas, \{.*//' "${walks[@]}"
+must_fail 'a wrong last row' 'rows beside a figure' $w 's/\[rows - 1, "bottom/[rows, "bottom/' "${walks[@]}"
+must_fail 'a list of one' 'lists of one' $w 's/list.disabled = /void /' "${walks[@]}"
+must_fail 'a line that leads nowhere' 'that their link does not show' $w 's/onclick: \(\) => scroll\(place\)/onclick: () => 0/' "${last[@]}"
+must_fail 'a legend that begins with shades' 'what the legend begins with' $w 's/swatch\(0, WRITTEN, MEANING\[WRITTEN\]\), //' "${walks[@]}"
 exit "$status"
