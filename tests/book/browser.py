@@ -996,7 +996,8 @@ def check_ladder(browser, _):
 # ---- the pipeline ----------------------------------------------------------------------------------------------------------
 
 def turns_of(programs, step):
-    """The tiles of K and V that a block reads between two barriers, turn by turn, and in how many places they lie."""
+    """The tiles of K and V that a block reads between two barriers, turn by turn; in how many places they lie; whether no barrier is between
+    the copy of Q and the first turn but the turn's own."""
     (launch, events), = traced(programs, f"{step} --batch 1 --heads 1 --seq 1024 --dim 64 --no-check --no-time --trace-blocks 0 --trace FILE")
     tile_at, places, counts, last, reads = {}, {}, defaultdict(int), {}, defaultdict(set)
     for epoch, number, array, action, _, words, rest in events:
@@ -1010,7 +1011,7 @@ def turns_of(programs, step):
         elif action == "shared load":
             reads[epoch] |= {tile_at[place] for place in words if place in tile_at}
     turns = [sorted(map(list, reads[epoch])) for epoch in sorted(reads) if reads[epoch]]
-    return turns, len({places[tuple(turn[0])] for turn in turns})
+    return turns, len({places[tuple(turn[0])] for turn in turns}), min(epoch for epoch in reads if reads[epoch]) - min(last for last, _, array, action, *_ in events if (action, array) == ("copy", "Q")) == 1
 
 
 def overlaps(items):
@@ -1023,7 +1024,7 @@ def overlaps(items):
     return found
 
 
-def cp_async(turns, s):
+def cp_async(turns, s, Q):
     """Waits of chapters 06 and 10: before turn k a warp waits for the turn's copies, then all meet; then copy k + stages - 1 starts."""
     fast, slow, waits, items = 0, 0, {"fastest warp": [0, 0], "slowest warp": [0, 0]}, [[None] * 6 for _ in turns]
     issue = lambda k, at, first: items[k].__setitem__(slice(2, 4), [first, at + s["latency"] + s["moved"][k]]) if k < len(turns) else None
@@ -1036,7 +1037,7 @@ def cp_async(turns, s):
             waits["fastest warp"][1] += max(slow - fast, 0)
             waits["slowest warp"][1] += max(fast - slow, 0)
             fast = slow = max(fast, slow)
-        there = [at if broken == "unwaited" else max(at, items[k][3]) for at in (fast, slow)]
+        there = [at if broken == "unwaited" and (k or Q) else max(at, items[k][3]) for at in (fast, slow)]
         for who, at, then in zip(waits.values(), (fast, slow), there):
             who[0] += then - at
             who[1] += max(there) - then
@@ -1044,7 +1045,7 @@ def cp_async(turns, s):
         if s["stages"] > 1:
             issue(k + s["stages"] - 1, start, min(there) if broken == "early" else start)
         fast, slow = start + sum(length), start + sum(length) + s["skew"]
-        items[k][:2], items[k][4:] = [" and ".join(f"{array}({tile})" for array, tile in turn), k % s["stages"]], [start, slow - s["softmax"] * (turn[-1][0] == "K")]
+        items[k][:2], items[k][4:] = [(k == 0 and Q) * "Q, " + " and ".join(f"{array}{tile}" for array, tile in turn), k % s["stages"]], [start, slow - s["softmax"] * (turn[-1][0] == "K")]
     return waits, overlaps(items)
 
 
@@ -1070,7 +1071,7 @@ def full_and_empty(s, tiles=5):
                 end[me] = max(end[me], at[who])
                 free[me] = max(free[me], at[who] - s["product"] * (broken == "released"))
                 at[who] += s["softmax"] * (array == "K")
-    items = [[f"{me[0]}({me[1]})", (me[0], me[1] % s["stages"]), issued[me], there[me], start[me], end[me]] for me in issued]
+    items = [[f"{me[0]}{me[1]}", (me[0], me[1] % s["stages"]), issued[me], there[me], start[me], end[me]] for me in issued]
     return {who: waits[who] for who in at}, overlaps(items)
 
 
@@ -1090,7 +1091,7 @@ def check_pipeline(browser, programs):
     draw, met, files = random.Random(12), defaultdict(int), tables.Book(ROOT)
     for kernel, data in kernels.items():
         if "turns" in data:
-            same(f"the pipeline: turns of {kernel}", [data["turns"], data["stages"]], list(turns_of(programs, kernel)))
+            same(f"the pipeline: turns of {kernel}", [data["turns"], data["stages"], data["Q"]], list(turns_of(programs, kernel)))
         faults = browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0]).map((fault) => fault.kind)", kernel)
         settings = []
         for _ in range(120):
@@ -1100,7 +1101,7 @@ def check_pipeline(browser, programs):
         got = browser.js("return arguments[1].map((s) => { const { waits, hazards } = window.simulate(arguments[0], { ...s, moved: s.moved.join() }); return [waits, hazards]; })",
                          kernel, settings)
         for s, found in zip(settings, got):
-            waits, hazards = cp_async(data["turns"][:8], s) if "turns" in data else full_and_empty(s)
+            waits, hazards = cp_async(data["turns"][:8], s, data["Q"]) if "turns" in data else full_and_empty(s)
             same(f"the pipeline, {kernel}, {s}: waits", found[0], waits)
             same(f"the pipeline, {kernel}, {s}: where a read meets a write", found[1], hazards)
             met[s["fault"]] += len(hazards)
@@ -1111,9 +1112,9 @@ def check_pipeline(browser, programs):
         same(f"the pipeline: as in {kernel}", [state()["kernel"], state()["stages"], set(state()["moved"])], [kernel, data["stages"], {0}])
         for field in ("stages", "latency", "product", "softmax", "skew", *(["consumers"] if "producer" in data else [])):
             before = state()
-            browser.element(field).send_keys(Keys.ARROW_DOWN if field == "stages" else Keys.ARROW_UP, Keys.TAB)
+            browser.element(field).send_keys(Keys.ARROW_DOWN if field in ("stages", "consumers") else Keys.ARROW_UP, Keys.TAB)
             after = state()
-            same(f"the pipeline: {field} of {kernel}", after[field], before[field] + (-1 if field == "stages" else 1))
+            same(f"the pipeline: {field} of {kernel}", after[field], before[field] + (-1 if field in ("stages", "consumers") else 1))
             if [after["waits"], after["end"]] == [before["waits"], before["end"]]:
                 wrong(f"the pipeline: {field} of {kernel} has no effect")
         check_cut(browser, f"the pipeline, {kernel}")
@@ -1122,6 +1123,10 @@ def check_pipeline(browser, programs):
         for fault in browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0])", kernel):
             browser.choose("fault", fault["kind"])
             check_key(browser, f"the pipeline, {kernel}, {fault['words']}")
+            if state()["stages"] != data["stages"] or not state()["meets"].startswith("The read of ") or not browser.js("return document.querySelector('.span.hazard')"):
+                wrong(f"the pipeline: {fault['words']}, as it is chosen, of {state()['stages']} stages: {state()['meets']}")
+            browser.element("stages").send_keys(Keys.ARROW_UP, Keys.TAB)
+            same(f"the pipeline: whose message it is, of {fault['words']}", [state()["stages"], browser.element("own").text], [data["stages"] + 1, str(data["stages"])])
             same(f"the pipeline: the file of {fault['words']}", ROOT / browser.element("file").text, files.kernel_file(kernel))
             same(f"the pipeline: the message of {fault['words']}", [browser.element("says").text.split(), browser.element("change").is_displayed()], [fault["says"].split(), True])
         browser.element("reset").click()
@@ -1140,9 +1145,13 @@ def check_pipeline(browser, programs):
 
 
 def check_key(browser, name):
-    """The kinds of bars that the time line has are those of its key, and have different colours."""
+    """The kinds of bars that the time line has are those of its key, and have different colours and names."""
     kinds = browser.js("""return ["#line .span", "#key .swatch"].map((which) => [...new Set([...document.querySelectorAll(which)].map((each) => each.className.split(" ")[1]))].sort())""")
     same(f"{name}: kinds in the key", kinds[1], kinds[0])
+    named = defaultdict(set)
+    for kind, words in browser.js("return [...document.querySelectorAll('#line .span')].map((bar) => [bar.className, bar.textContent])"):
+        named[words].add(kind)
+    same(f"{name}: names of more than one kind of bar", {words: kinds for words, kinds in named.items() if len(kinds) > 1}, {})
     for theme in ("light", "dark"):
         browser.js("setTheme(arguments[0])", theme)
         colours = browser.js("return [...document.querySelectorAll('#key .swatch:not(.hazard)')].map((each) => [each.className, getComputedStyle(each).backgroundColor.match(/\\d+/g).map(Number)])")
@@ -1158,7 +1167,22 @@ def check_arrivals(browser, state, chains, keys):
     arrival = browser.element("arrival3")
     arrival.send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_LEFT)
     same("the pipeline: an arrival moved by keys", [state()["moved"], browser.js("return document.activeElement.id")], [[0, 0, 0, 2, 0, 0, 0, 0], "arrival3"])
-    same("the pipeline: a slider's name", arrival.accessible_name, "arrival of K(3) and V(3)")
+    same("the pipeline: a slider's name", arrival.accessible_name, "arrival of K3 and V3")
+    apart = browser.js("""return window.state().items.map(({ k, ready }) => {
+        const input = byId(`arrival${k}`).getBoundingClientRect(), ends = [...byId(`arrival${k}`).parentElement.querySelectorAll(".copy")].map((bar) => bar.getBoundingClientRect().right);
+        return Math.min(...ends.map((end) => Math.abs(input.left + 7.2 + (input.width - 14.4) * ready / byId(`arrival${k}`).max - end)));
+    })""")
+    if max(apart) > 1.5:
+        wrong(f"the pipeline: a handle is {max(apart):.1f} pixels from the end of its copy")
+    said = browser.js("const bar = document.querySelector('.span.product'), before = byId('bar').textContent; bar.click(); return [before.includes('touch it'), byId('bar').textContent, bar.title]")
+    same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "QK0: S0 = Q K0^T: 10 to 18"])
+    browser.js("choose(...arguments)", "10_tensor_core_fwd", dict(re.findall(r"&(\w+)=(\d+)", re.search(r'"pipeline#kernel=10_tensor_core_fwd(.*?)"', (ROOT / "book/build.py").read_text(encoding="utf-8"))[1])))
+    ends = [(browser.js("byId('stages').value = arguments[0]; show()", stages), state()["end"])[1] for stages in (1, 2, 3)]
+    if not ends[0] > ends[1] > ends[2]:
+        wrong(f"the pipeline: the frame of chapter 10 takes {ends} with 1, 2 and 3 stages")
+    browser.element("reset").click()
+    arrival = browser.element("arrival3")
+    arrival.send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT)
     place = browser.js("const a = arguments[0], r = a.getBoundingClientRect(), w = 14.4; return [w / 2 + (r.width - w) * (a.value / a.max - .5) - w / 2, (r.width - w) / a.max]", arrival)
     chains(browser.driver).move_to_element_with_offset(arrival, round(place[0]), 0).click_and_hold().move_by_offset(round(9 * place[1]), 0).release().perform()
     if not 9 <= state()["moved"][3] <= 13 or sum(map(abs, state()["moved"])) != state()["moved"][3]:
@@ -1166,6 +1190,7 @@ def check_arrivals(browser, state, chains, keys):
     bars = browser.js("return document.querySelectorAll('.span').length")
     same("the pipeline: rows of the table", state()["rows"], bars)
     browser.choose("fault", "early")
+    browser.element("arrival3").send_keys(keys.ARROW_RIGHT)
     before, address = state(), browser.address()
     browser.driver.get("about:blank")
     browser.driver.get(address)

@@ -115,6 +115,14 @@ must_fail 'turns that the trace does not have' 'turns of 06' explorers/data/pipe
 must_fail 'a message that no program gives' "is not the program's" explorers/data/pipeline.js 's/race on byte/race at byte/g' "${other[@]}" pipeline
 must_fail 'an arrival that stays' 'moved by keys' explorers/pipeline.js 's/moved\[k\] = target.value/moved[k] = 0 * target.value/' "${other[@]}" pipeline
 must_fail 'a time line that loses its state' 'the state of its address' explorers/pipeline.js 's/, moved: moved.join\(\) \}\);/ });/' "${other[@]}" pipeline
+must_fail 'a fault that the picture does not show' ', as it is chosen' explorers/pipeline.js 's/parity: \{ latency: 40 \}/parity: {}/' "${other[@]}" pipeline
+must_fail 'a first copy without Q' 'turns of 10' explorers/data/pipeline.js 's/"Q":true/"Q":false/' "${other[@]}" pipeline
+must_fail 'a missing wait that the kernel has' 'where a read meets' explorers/pipeline.js 's/\(k > 0 \|\| Q\)/true/' "${other[@]}" pipeline
+must_fail 'a wait that is called as a copy is' 'names of more than one kind' explorers/pipeline.js 's/`full \$\{words\}: /`${words}: /' "${other[@]}" pipeline
+must_fail 'two waits of one colour' 'nearly the same colour' explorers/explorer.css 's/--empty: #dcb0ec/--empty: #f0a9a9/' "${other[@]}" pipeline
+must_fail 'a handle beside the end of its copy' 'pixels from the end' explorers/explorer.css 's/max-width: none; margin: 0;//' "${other[@]}" pipeline
+must_fail 'a bar that says nothing when it is touched' 'a bar that is touched' explorers/pipeline.js 's/if \(target.title\) //; s/= target.title; /= ""; /' "${other[@]}" pipeline
+must_fail 'a message of other stages' 'whose message' explorers/pipeline.js 's/textContent = kernel.stages/textContent = set.stages/' "${other[@]}" pipeline
 must_fail 'a warp map in which the stride does nothing' 'the warp map did not happen' explorers/warp-map.js 's/Object.values\(EXAMPLES\)\[0\]/EXAMPLES["neighbouring words"]/' "${other[@]}" warp-map
 must_fail 'a wrong input without a word' 'what is said beside' explorers/explorer.js 's/target.closest\("label, figure"\)/element("p")/' "${other[@]}" warp-map
 must_fail 'a rescale that is shown though it is omitted' 'beside what is right' explorers/example.js 's/beside\(used, right/beside(rescale, right/; s/m, used, weight, l, o \}, k/m, rescale, weight, l, o }, k/' "${other[@]}" example
