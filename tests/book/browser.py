@@ -637,6 +637,8 @@ def check_warp_map(browser, programs):
         browser.choose("example", example)
         same(f"warp map: {example}", [state()["wavefronts"], len(state()["sectors"])], [wavefronts, sectors])
         same(f"warp map: rows of the table for {example}", browser.js("return document.querySelectorAll('#banks tbody tr').length"), wavefronts)
+    if not browser.element("said").text.endswith("In shared memory 1 wavefront; 32 different addresses take at least 1."):
+        wrong(f"warp map: of one address it says {browser.element('said').text}")
     units = browser.js("return [...byId('banks').tHead.rows[0].cells].slice(1).flatMap((cell) => Array(cell.colSpan).fill(+cell.textContent))")
     same("warp map: the 16-byte unit of each bank", units, [bank // 4 for bank in range(32)])
     browser.choose("example", "16 bytes of each row, swizzled")
@@ -829,6 +831,9 @@ def check_fragments(browser, programs):
         heads = browser.js("return [...document.querySelectorAll('#memory > i')].slice(1, 9).map((head) => head.textContent)")
         same("fragments: the columns of shared memory", heads, [f"unit {k}\n{4 * k}-{4 * k + 3}" for k in range(8)])
         units = browser.js("return [...document.querySelectorAll('#memory button')].map((b) => b.ariaLabel.split(',')[0])")
+        unit = "return [...document.querySelectorAll('#memory button')].map((b) => [+b.ariaLabel.match(/lanes (\\d+)/)[1], +getComputedStyle(b).getPropertyValue('--unit')])"
+        left = int(browser.element("left").get_attribute("value"))
+        same("fragments: the colours of the units", sorted(browser.js(unit)), [[lane, left // 8 + lane // 16] for lane in range(32)])
         same("fragments: units of shared memory", sorted(units), sorted(f"byte {at}: lanes {lane}" for lane, at in enumerate(state("addresses")[0])))
     same("fragments: quadrants of an A, lane 8", state("addresses")[0][8], 13 * 128 + 32)
     change("order", "n")
@@ -850,6 +855,9 @@ def check_fragments(browser, programs):
         for key, expected in zip(keys, moves):
             browser.driver.switch_to.active_element.send_keys(key)
             same(f"fragments: {name} after a key", state("row", "column", "lane"), expected)
+    ActionChains(browser.driver).move_to_element(button("lanes", "lane 30")).perform()
+    same("fragments: the pointer while the choice is pinned", [state("row", "column", "lane"), len(browser.driver.find_elements("css selector", ".pinned"))], [[3, 0, 12], 1])
+    button("lanes", "lane 12").send_keys(Keys.ENTER)
     for name, text, expected in (("elements", "row 9, column 12:", [9, 12, 6]), ("lanes", "lane 30", [15, 12, 30]), ("memory", "byte 1168", [9, 8, 4])):
         ActionChains(browser.driver).move_to_element(button(name, text)).perform()
         same(f"fragments: the pointer over {text}", state("row", "column", "lane"), expected)
@@ -859,6 +867,13 @@ def check_fragments(browser, programs):
         browser.js("document.querySelector('details').open = true")
         check_look(browser, f"fragments, {what}")
         check_cut(browser, f"fragments, {what}")
+        for width in (360, 1280):
+            browser.width(width)
+            cut = browser.js("""const right = (cell) => { const range = document.createRange(); range.selectNodeContents(cell); return range.getBoundingClientRect().right; };
+                return [...document.querySelectorAll("#bits td")].filter((cell) => right(cell) > Math.min(innerWidth, cell.getBoundingClientRect().right) - 3).map((cell) => cell.textContent)""")
+            same(f"fragments, {what}, {width} pixels: fields that touch the next column or the edge", cut, [])
+        if what[0] == "w" and not browser.js("return byId('memory').getBoundingClientRect().top < byId('cores').getBoundingClientRect().bottom"):
+            wrong(f"fragments, {what}: shared memory is not beside the core matrices")
     for path in ("what=B&row=9&column=3&pitch=64&swizzle=64&top=2&left=8", "what=wgmma&major=MN&count=64&d=4000004004000010&row=33&column=9"):
         browser.open(f"explorers/fragments.html#{path}")
         before, address = browser.js("return window.state()"), browser.address()
@@ -877,7 +892,7 @@ def check_descriptor(browser, state, change, said, button, keys):
     browser.open("explorers/fragments.html")
     browser.choose("what", "wgmma")
     same("fragments: K of chapter 12", [browser.element("example").get_attribute("value"), *state("d", "byte", "core", "groups")],
-         ["K in chapter 12, all 128 keys", "4000004000000000", 0, 0, 8])
+         ["K of 12a to 12d, all 128 keys", "4000004000000000", 0, 0, 8])
     for control, value, text in (("start", 32, "01 0000000000 000 000 00000001000000 00 00000000000000 00 00000000000010"),
                                  ("leading", 16384, "01 0000000000 000 000 00000001000000 00 00010000000000 00 00000000000010"),
                                  ("stride", 512, "01 0000000000 000 000 00000000100000 00 00010000000000 00 00000000000010"),
@@ -912,7 +927,7 @@ def check_descriptor(browser, state, change, said, button, keys):
     same("fragments: a descriptor of nonsense changes nothing", state("d"), ["5000004000000000"])
     change("start", 262128)
     said("cost", "past the 227 KiB")
-    for example, expected in (("V in chapter 12, 128 columns", ["MN", 128, "4000004004000000"]), ("no swizzle, MN-major", ["MN", 64, "0000001000080000"]),
+    for example, expected in (("V of 12a to 12d, 128 columns", ["MN", 128, "4000004004000000"]), ("V of 12_hopper_fwd, 176 keys", ["MN", 128, "4000004005800000"]), ("no swizzle, MN-major", ["MN", 64, "0000001000080000"]),
                               ("64-byte swizzle, K-major", ["K", 64, "8000002000000000"])):
         browser.choose("example", example)
         same(f"fragments: {example}", state("major", "count", "d"), expected)

@@ -123,6 +123,11 @@ must_fail 'two waits of one colour' 'nearly the same colour' explorers/explorer.
 must_fail 'a handle beside the end of its copy' 'pixels from the end' explorers/explorer.css 's/max-width: none; margin: 0;//' "${other[@]}" pipeline
 must_fail 'a bar that says nothing when it is touched' 'a bar that is touched' explorers/pipeline.js 's/if \(target.title\) //; s/= target.title; /= ""; /' "${other[@]}" pipeline
 must_fail 'a message of other stages' 'whose message' explorers/pipeline.js 's/textContent = kernel.stages/textContent = set.stages/' "${other[@]}" pipeline
+must_fail 'a pin that holds nothing' 'while the choice is pinned' explorers/explorer.js 's/ \|\| pinned \&\& kind !== "click"//' "${other[@]}" fragments
+must_fail 'a key that frees nothing' 'the pointer over row 9' explorers/explorer.js 's/!\(pinned \&\& target.ariaPressed === "true"\)/true/' "${other[@]}" fragments
+must_fail 'colours of the swizzled units' 'the colours of the units' explorers/fragments.js 's/\+ set.left >> 3 & 7\}/+ to >> 3 \& 7}/' "${other[@]}" fragments
+must_fail 'fields of a descriptor that touch' 'touch the next column' explorers/explorer.css 's/#bits :is\(th, td\) \{[^}]*\}//' "${other[@]}" fragments
+must_fail 'a least that one address has' 'of one address it says' explorers/warp-map.js 's/take at least/without bank conflicts take/' "${other[@]}" warp-map
 must_fail 'a warp map in which the stride does nothing' 'the warp map did not happen' explorers/warp-map.js 's/Object.values\(EXAMPLES\)\[0\]/EXAMPLES["neighbouring words"]/' "${other[@]}" warp-map
 must_fail 'a wrong input without a word' 'what is said beside' explorers/explorer.js 's/target.closest\("label, figure"\)/element("p")/' "${other[@]}" warp-map
 must_fail 'a rescale that is shown though it is omitted' 'beside what is right' explorers/example.js 's/beside\(used, right/beside(rescale, right/; s/m, used, weight, l, o \}, k/m, rescale, weight, l, o }, k/' "${other[@]}" example
