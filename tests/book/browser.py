@@ -62,6 +62,11 @@ if (wide > 0) {
 }
 return problems;
 """
+NUMBERS = """
+return [...document.querySelectorAll(".katex-display .tag")].filter((tag) => {
+    const number = tag.getBoundingClientRect(), parts = [...tag.parentElement.querySelectorAll(".base")].map((part) => part.getBoundingClientRect());
+    return parts.some((part) => part.right > number.left && part.left < number.right && part.bottom > number.top && part.top < number.bottom);
+}).map((tag) => tag.textContent)"""
 
 problems = []
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -154,6 +159,8 @@ def check_look(browser, name, widths=(360, 1280)):
         browser.width(width)
         for problem in browser.js(WIDTH):
             wrong(f"{name}, {width} pixels: {problem}")
+        if on := browser.js(NUMBERS):
+            wrong(f"{name}, {width} pixels: equation numbers on their formulas: {on}")
 
 
 def check_note(browser, field, value, wanted):
@@ -197,6 +204,10 @@ def check_pages(browser, pattern):
     for name in [path for path in paths if path not in code] + code[PART[0] :: PART[1]]:
         browser.driver.get(f"file://{browser.site}/{name}")
         check_look(browser, name, widths)
+        if str(name) == "docs/measurements.html":
+            browser.width(1280)
+            same(f"{name}: tables that hide their last column", browser.js("return [...document.querySelectorAll('main .wide')].filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.textContent.slice(0, 80))"), [])
+            browser.width(widths[-1])
         widths.reverse()
         if name not in code:
             check_roles(browser, name)
@@ -989,12 +1000,23 @@ def check_ladder(browser, _):
             if share and share > 100:
                 wrong(f"{what}: {key[0]} is faster than its bound")
         same(what, {(step, dtype): rounded(value) for step, dtype, value, _ in now["rows"]}, {key: rounded(value) for key, value in expected.items()})
-        for (step, dtype, _, bound), (ms, least, _, by) in zip(now["rows"], now["cells"]):
+        for (step, dtype, _, bound), columns in zip(now["rows"], now["cells"]):
+            cells = dict(columns)
+            ms, least, by = cells.get("ms", cells.get("milliseconds")), cells["bound, ms"], cells["bound by"]
+            if len(columns) != 8 - (metric in ("ms", "bound")):
+                wrong(f"{what}: columns {[head for head, _ in columns]}")
             two = bounds[step, dtype]
             if by != ("-" if not two else "bytes" if two[1] > two[0] else "arithmetic") or bound and (abs(float(least) / bound - 1) > 0.006 or
                                                                                                 abs(float(ms) / last[step, dtype]["ms_median"] - 1) > 0.006):
                 wrong(f"{what}: the table says of {step} {ms} ms, {least} ms, {by}, and the bounds are {two}")
-        most = max(value or 0 for value in expected.values())
+        most = 100 if metric == "bound" else max(value or 0 for value in expected.values())
+        if metric == "bound":
+            (best, dtype), highest = max(expected.items(), key=lambda each: each[1] or 0)
+            found = re.search(r"The highest: (\w+), ([\d.]+) % of its (\w+) bound\.$", now["said"])
+            if highest and (not found or (found[1], found[3]) != (best, dtype) or abs(float(found[2]) - highest) > 0.06):
+                wrong(f"{what}: of the highest it says {now['said']}")
+        if now["room"] < 256:
+            wrong(f"{what}: a bar has {now['room']} pixels instead of 16 rem")
         if any(abs(width - 16 * (row[2] or 0) / most) > 0.01 for width, row in zip(now["widths"], now["rows"])):
             wrong(f"{what}: bars are not as long as the values")
     browser.choose("source", "peers")

@@ -128,6 +128,12 @@ must_fail 'a key that frees nothing' 'the pointer over row 9' explorers/explorer
 must_fail 'colours of the swizzled units' 'the colours of the units' explorers/fragments.js 's/\+ set.left >> 3 & 7\}/+ to >> 3 \& 7}/' "${other[@]}" fragments
 must_fail 'fields of a descriptor that touch' 'touch the next column' explorers/explorer.css 's/#bits :is\(th, td\) \{[^}]*\}//' "${other[@]}" fragments
 must_fail 'a least that one address has' 'of one address it says' explorers/warp-map.js 's/take at least/without bank conflicts take/' "${other[@]}" warp-map
+must_fail 'a bar of 67 % that is full' 'bars are not as long' explorers/ladder.js 's/metric === "bound" \? 100 : //' "${other[@]}" ladder
+must_fail 'a column that is there twice' ': columns' explorers/ladder.js 's/bound: 6 \}\[metric\]/bound: 8 }[metric]/' "${other[@]}" ladder
+must_fail 'a best program among several bounds' 'of the highest it says' explorers/ladder.js 's/% of its \$\{best\[5\]\} bound/% of the bound/' "${other[@]}" ladder
+must_fail 'a column that is as narrow as its bars' 'instead of 16 rem' explorers/explorer.css 's/td:has\(> .measure\) \{[^}]*\}//' "${other[@]}" ladder
+must_fail 'a number on its equation' 'equation numbers on' _static/site.css 's/\.katex-display \.katex-html:has\(> \.tag\) \{[^}]*\}//' browser "$work/site" --others '' --walks '' --pages docs/math/backward.html
+must_fail 'a table without its last column' 'hide their last column' _static/site.css 's/th\.text-right \{[^}]*\}//' browser "$work/site" --others '' --walks '' --pages docs/measurements.html
 must_fail 'a warp map in which the stride does nothing' 'the warp map did not happen' explorers/warp-map.js 's/Object.values\(EXAMPLES\)\[0\]/EXAMPLES["neighbouring words"]/' "${other[@]}" warp-map
 must_fail 'a wrong input without a word' 'what is said beside' explorers/explorer.js 's/target.closest\("label, figure"\)/element("p")/' "${other[@]}" warp-map
 must_fail 'a rescale that is shown though it is omitted' 'beside what is right' explorers/example.js 's/beside\(used, right/beside(rescale, right/; s/m, used, weight, l, o \}, k/m, rescale, weight, l, o }, k/' "${other[@]}" example
