@@ -84,7 +84,7 @@ function grid(id, heads, sides, cells, chosen, choose) {
         let k = at.items.indexOf(event.target) + step;
         while (at.items[k] === null) k += step;
         if (step) event.preventDefault();
-        if (at.items[k]) at.items[k].focus(), at.choose(k);
+        if (at.items[k]) { at.items[k].focus(); at.choose(k); }
     };
     Object.assign(at, { shape, choose });
     ["", ...heads, ...sides].forEach((text, k) => { at.labels[k].textContent = text; });

@@ -36,14 +36,15 @@ function mbarriers({ producer, consumer }) {
     const items = range(2 * TILES).map((k) => ({ k, words: name(["KV"[k % 2], k >> 1]), lane: `${"KV"[k % 2]}, stage ${(k >> 1) % set.stages}` }));
     const per = (operations, make) => range(TILES).flatMap((tile) => operations.flatMap(([act, array]) => make(act, array, tile, Math.floor(tile / set.stages) % 2)));
     const loads = per(producer, (act, array, tile, parity) => act === "load" ? copy(items[2 * tile + (array === "V")]) : tile < set.stages ? [] :
-        wait(`${name([array, tile - set.stages])} read`, set.consumers, `empty ${name([array, tile - set.stages])}: waits until it is read, parity ${1 - parity}`, "empty"));
+        wait(`${name([array, tile - set.stages])} read`, set.consumers,
+            `empty ${name([array, tile - set.stages])}: waits until ${name([array, tile - set.stages])} is read, parity ${1 - parity}`, "empty"));
     const computes = () => per(consumer, (act, array, tile, parity) => {
         const words = name([array, tile]), broken = (kind) => set.fault === kind && array === "K";
         if (act === "new_maxima") return softmax(tile);
         if (act === "multiply") return [...(broken("released") ? [release(words)] : []), product(words, [array, tile])];
         if (act === "release") return broken("released") ? [] : release(words);
         if (broken("parity") && parity === 1) return []; // parity 0 is that of the phase before, which is over
-        return wait(`${words} there`, 1, `full ${words}: waits for its copy, parity ${broken("parity") ? 0 : parity}`);
+        return wait(`${words} there`, 1, `full ${words}: waits for the copy of ${words}, parity ${broken("parity") ? 0 : parity}`);
     });
     return [items, { producer: loads, ...Object.fromEntries(range(set.consumers).map((c) => [`consumer ${c}`, [{ takes: c * set.skew }, ...computes()]])) }];
 }

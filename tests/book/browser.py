@@ -1213,7 +1213,8 @@ def check_arrivals(browser, state, chains, keys):
         wrong(f"the pipeline: a handle is {max(apart):.1f} pixels from the end of its copy")
     said = browser.js("const bar = document.querySelector('.span.product'), before = byId('bar').textContent; bar.click(); return [before.includes('touch it'), byId('bar').textContent, bar.title]")
     same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "QK0: S0 = Q K0^T: 10 to 18"])
-    browser.js("choose(...arguments)", "10_tensor_core_fwd", dict(re.findall(r"&(\w+)=(\d+)", re.search(r'"pipeline#kernel=10_tensor_core_fwd(.*?)"', (ROOT / "book/build.py").read_text(encoding="utf-8"))[1])))
+    framed = re.search(r'pipeline.html#kernel=10_tensor_core_fwd([^"]*)"', (browser.site / "steps/10_tensor_core_fwd/README.html").read_text(encoding="utf-8"))[1]
+    browser.js("choose(...arguments)", "10_tensor_core_fwd", dict(re.findall(r"(\w+)=(\d+)", framed)))
     ends = [(browser.js("byId('stages').value = arguments[0]; show()", stages), state()["end"])[1] for stages in (1, 2, 3)]
     if not ends[0] > ends[1] > ends[2]:
         wrong(f"the pipeline: the frame of chapter 10 takes {ends} with 1, 2 and 3 stages")

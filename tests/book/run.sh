@@ -134,6 +134,8 @@ must_fail 'a best program among several bounds' 'of the highest it says' explore
 must_fail 'a column that is as narrow as its bars' 'instead of 16 rem' explorers/explorer.css 's/td:has\(> .measure\) \{[^}]*\}//' "${other[@]}" ladder
 must_fail 'a number on its equation' 'equation numbers on' _static/site.css 's/\.katex-display \.katex-html:has\(> \.tag\) \{[^}]*\}//' browser "$work/site" --others '' --walks '' --pages docs/math/backward.html
 must_fail 'a table without its last column' 'hide their last column' _static/site.css 's/th\.text-right \{[^}]*\}//' browser "$work/site" --others '' --walks '' --pages docs/measurements.html
+must_fail 'an arrow key that a pin holds' 'elements after a key' explorers/explorer.js 's/focus\(\); at.choose\(k\);/focus();/' "${other[@]}" fragments
+must_fail 'stages that all take as long' 'the frame of chapter 10' steps/10_tensor_core_fwd/README.html 's/&amp;latency=30//g' "${other[@]}" pipeline
 must_fail 'a warp map in which the stride does nothing' 'the warp map did not happen' explorers/warp-map.js 's/Object.values\(EXAMPLES\)\[0\]/EXAMPLES["neighbouring words"]/' "${other[@]}" warp-map
 must_fail 'a wrong input without a word' 'what is said beside' explorers/explorer.js 's/target.closest\("label, figure"\)/element("p")/' "${other[@]}" warp-map
 must_fail 'a rescale that is shown though it is omitted' 'beside what is right' explorers/example.js 's/beside\(used, right/beside(rescale, right/; s/m, used, weight, l, o \}, k/m, rescale, weight, l, o }, k/' "${other[@]}" example
