@@ -48,7 +48,8 @@ EXPLORERS = [  # page, explorer and its state, the section behind which it stand
     ("steps/12_hopper_fwd/README.md", "fragments#what=wgmma", "What Hopper adds", "Try it: a descriptor, bit by bit",
      "Change the fields, and see which bytes wgmma reads. Choose V to see a matrix that is MN-major."),
     ("steps/06_vectorized/README.md", "pipeline#kernel=06_vectorized", "06e: copy while the FMAs run", "Try it: who waits for which copy", ""),
-    ("steps/10_tensor_core_fwd/README.md", "pipeline#kernel=10_tensor_core_fwd", "10e: two stages", "Try it: one stage, two stages, three", ""),
+    ("steps/10_tensor_core_fwd/README.md", "pipeline#kernel=10_tensor_core_fwd&latency=30", "10e: two stages", "Try it: one stage, two stages, three",
+     "A copy takes 30 units here. Choose 1, 2 and 3 stages. Then set the latency to 10: how many stages are enough?"),
     ("steps/12_hopper_fwd/README.md", "pipeline#kernel=12b_producer", "12b: a producer", "Try it: full and empty", ""),
     ("docs/debugging.md", "pipeline#kernel=06_vectorized&fault=early&skew=5", "Without a card: the simulated device", "Try it: which read meets which write",
      "Choose a fault in the order of copies and reads, and see what the simulated device says of it.")]
@@ -384,7 +385,7 @@ def turns(programs, step):
     with tempfile.NamedTemporaryFile() as file:
         command = [programs / step, *"--batch 1 --heads 1 --seq 1024 --dim 64 --no-check --no-time --trace-blocks 0 --trace".split(), file.name]
         subprocess.run(command, capture_output=True, check=True)
-        return {"page": f"steps/{step}/README.html"} | walk.stages(file.name)
+        return {"page": f"steps/{step}/README.html", "Q": step[:2] == "10"} | walk.stages(file.name)
 
 
 def producer(step):

@@ -266,7 +266,7 @@ def traffic(book, page, step, size="B1,H2,N256,d64"):
         different = kernel["different_bytes_read"] + kernel["different_bytes_written"]
         rows.append([f'`{kernel["kernel"]}`', str(requests), str(sectors), *map(size_in_bytes, (requested, 32 * sectors, different)),
                      number(divided(32 * sectors, different))])
-    return [str(parse_size(size)[0]), "requests", "sectors", "bytes requested", "bytes in the sectors", "different bytes",
+    return [f"kernel at {parse_size(size)[0]}", "requests", "sectors", "bytes requested", "bytes in the sectors", "different bytes",
             "ratio"], "lrrrrrr", rows
 
 

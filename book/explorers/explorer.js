@@ -60,11 +60,18 @@ const spans = (text) => text.split(",").map((part) => part.split("-").map(Number
 const runs = (numbers) => numbers.sort((a, b) => a - b).map((n, k) => numbers[k - 1] === n - 1 ? numbers[k + 1] === n + 1 ? "" : `-${n}` : `,${n}`).join("").slice(1);
 const options = (select, pairs) => select.replaceChildren(...pairs.map(([value, text]) => element("option", { value }, text)));
 
-// A grid of buttons: arrow keys move in it, and moving to one, by pointer or key, chooses it.
-// cells: [text, name, class] or null; heads: of the columns; sides: of the rows.
+// A grid of buttons: arrow keys move in it, and moving to one, by pointer or key, chooses it. A click or Enter pins the choice: the way to
+// another figure changes nothing then. The next one on the same button frees it.
+// cells: [text, name, class, style] or null; heads: of the columns; sides: of the rows.
+let pinned = false;
 function grid(id, heads, sides, cells, chosen, choose) {
     const at = byId(id), columns = heads.length, shape = columns + cells.map((cell) => cell ? "x" : "-").join("");
-    if (!at.items) for (const kind of ["pointerenter", "focus"]) at.addEventListener(kind, ({ target }) => at.items.includes(target) && at.choose(at.items.indexOf(target)), true);
+    if (!at.items) for (const kind of ["pointerenter", "focus", "click"]) at.addEventListener(kind, ({ target }) => {
+        if (!at.items.includes(target) || pinned && kind !== "click") return;
+        pinned = kind === "click" && !(pinned && target.ariaPressed === "true");
+        document.body.classList.toggle("pinned", pinned);
+        at.choose(at.items.indexOf(target));
+    }, true);
     if (at.shape !== shape) {
         at.items = cells.map((cell) => cell && element("button", { type: "button" }));
         at.labels = ["", ...heads, ...sides].map(() => element("i", { ariaHidden: "true" }));
@@ -77,11 +84,11 @@ function grid(id, heads, sides, cells, chosen, choose) {
         let k = at.items.indexOf(event.target) + step;
         while (at.items[k] === null) k += step;
         if (step) event.preventDefault();
-        if (at.items[k]) at.items[k].focus();
+        if (at.items[k]) { at.items[k].focus(); at.choose(k); }
     };
     Object.assign(at, { shape, choose });
     ["", ...heads, ...sides].forEach((text, k) => { at.labels[k].textContent = text; });
     const reached = cells[chosen] ? chosen : cells.findIndex(Boolean); // by the tab key
-    cells.forEach((cell, k) => cell && Object.assign(at.items[k], { textContent: cell[0], ariaLabel: cell[1], className: cell[2] || "",
+    cells.forEach((cell, k) => cell && Object.assign(at.items[k], { textContent: cell[0], ariaLabel: cell[1], className: cell[2] || "", style: cell[3] || "",
         ariaPressed: String(k === chosen), tabIndex: k === reached ? 0 : -1 }));
 }

@@ -6,9 +6,9 @@ const PARTS = [["swizzle mode", 62, 2, "mode", 1], ["0", 52, 10], ["base offset"
     ["LBO / 16", 16, 14, "leading", 16], ["0", 14, 2], ["start / 16", 0, 14, "start", 16]]; // of a descriptor: name, first bit, bits, input, its unit
 const INPUTS = PARTS.filter(([, , , id]) => id), SPANS = [16, 128, 64, 32], MUST_BE_0 = 0x3ff1c000c000c000n, HEX = /^[0-9a-f]{1,16}$/i;
 const EXAMPLES = { // order in memory, count, mode, base offset, SBO, LBO, start
-    "K in chapter 12, all 128 keys": ["K", 128, 1, 0, 1024, 0, 0], "K, the next 16 columns": ["K", 128, 1, 0, 1024, 0, 32],
-    "V in chapter 12, 128 columns": ["MN", 128, 1, 0, 1024, 16384, 0], "64-byte swizzle, K-major": ["K", 64, 2, 0, 512, 0, 0], "32-byte swizzle, K-major":
-    ["K", 64, 3, 0, 256, 0, 0], "no swizzle, K-major": ["K", 64, 0, 0, 128, 1024, 0], "no swizzle, MN-major": ["MN", 64, 0, 0, 256, 128, 0] };
+    "K of 12a to 12d, all 128 keys": ["K", 128, 1, 0, 1024, 0, 0], "K, the next 16 columns": ["K", 128, 1, 0, 1024, 0, 32],
+    "V of 12a to 12d, 128 columns": ["MN", 128, 1, 0, 1024, 16384, 0], "V of 12_hopper_fwd, 176 keys": ["MN", 128, 1, 0, 1024, 22528, 0],
+    "64-byte swizzle, K-major": ["K", 64, 2, 0, 512, 0, 0], "32-byte swizzle, K-major": ["K", 64, 3, 0, 256, 0, 0], "no swizzle, K-major": ["K", 64, 0, 0, 128, 1024, 0], "no swizzle, MN-major": ["MN", 64, 0, 0, 256, 128, 0] };
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 let set = {}, descriptor = 0n, shown = null;
 
@@ -25,7 +25,7 @@ function byteOf(i, k) { // of element (i, k), by the descriptor: i is a row of A
 }
 
 const choose = (row, column) => { if (row !== set.row || column !== set.column) show({ ...set, row, column }); };
-// Lines of 128 bytes; units: {number of the unit: [row, column, text, name, class]}.
+// Lines of 128 bytes; units: {number of the unit: [row, column, text, name, class, style]}.
 function memory(units, chosen) {
     const lines = [...new Set(Object.keys(units).map((at) => at >> 3))].sort((a, b) => a - b), box = byId("memory");
     const places = lines.flatMap((line) => range(8).map((k) => 8 * line + k)), item = () => box.items[places.indexOf(chosen)];
@@ -59,7 +59,8 @@ function showWarp() {
     addresses.forEach((to, k) => { if (to !== null) (units[to >> 4] ||= []).push(k); });
     for (const [to, lanes] of Object.entries(units)) {
         const who = lanes.length > 1 ? `${lanes[0]}-${lanes.at(-1)}` : lanes[0], turn = turns[lanes[0]];
-        units[to] = [...accessed[lanes[0]], `${who}\nw${turn}`, `byte ${16 * to}: lanes ${who}, wavefront ${turn}`, turn === turns[lane] ? "mine" : ""];
+        units[to] = [...accessed[lanes[0]], `${who}\nw${turn}`, `byte ${16 * to}: lanes ${who}, wavefront ${turn}`, turn === turns[lane] ? "mine" : "",
+            `--unit: ${accessed[lanes[0]][set.what === "B" ? 0 : 1] + set.left >> 3 & 7}`];
     }
     say(`Row ${row}, column ${column} of ${loads ? "the piece" : set.what}: lane ${lane} ${holds} it in ${name(register)}${each === 1 ? "" : mine % 2 ? ", the upper half" : ", the lower half"}. ` +
         `In memory: ${where(at)}. Lane ${lane} ${holds} ${inLane(lane).map((pairs, r) => `${name(r)}: ${pairs}`).join("; ")}.` +
@@ -69,7 +70,7 @@ function showWarp() {
     set.swizzle === "xor" ? set.pitch % 128 !== 0 && "This swizzle needs rows of 128 bytes or a multiple." :
         set.swizzle > 16 && set.pitch > set.swizzle && `The TMA refuses rows wider than ${set.swizzle} bytes with this swizzle.`,
     `${loads ? "The piece in the tile" : `The matrix ${set.what}`}: the lane that ${holds} each element`,
-    `the lane that ${loads ? "names" : "accesses"} a unit, and its wavefront, w1 for the first. Marked: lane ${lane}'s wavefront.` +
+    `the lane that ${loads ? "names" : "accesses"} a unit, and its wavefront, w1 for the first. Marked: lane ${lane}'s wavefront. The colour above: the unit without the swizzle.` +
         (set.what === "B" ? " A column of B is a row here, as in K." : ""));
     grid("elements", range(columns), range(rows), range(rows * columns).map((k) => [Math.floor(k / columns), k % columns]).map(([r, c]) => [laneOf(r, c),
         `row ${r}, column ${c}: lane ${laneOf(r, c)}`, `${laneOf(r, c) === lane ? "mine" : ""}${c === 8 ? " left" : ""}${r === 8 ? " top" : ""}`]),

@@ -24,13 +24,14 @@ function show(wanted) {
     });
     options(byId("metric"), metrics());
     byId("metric").value = metrics().some(([name]) => name === wanted.metric) ? wanted.metric : PREFERRED.metric;
-    const metric = byId("metric").value, most = Math.max(...rows.map((row) => valueOf(row, metric) || 0));
+    const metric = byId("metric").value, most = metric === "bound" ? 100 : Math.max(...rows.map((row) => valueOf(row, metric) || 0));
     const unit = metrics().find(([name]) => name === metric)[1], best = rows.reduce((a, b) => ((valueOf(b, metric) ?? 0) > (valueOf(a, metric) ?? 0)) === (metric !== "ms") ? b : a);
+    const again = { ms: 4, bound: 6 }[metric]; // the column of what is shown
     fillTable(byId("table"), [["program", "data type", unit, "", "ms", "bound, ms", "% of the bound", "bound by"], ...rows.map((row) => [row[4], row[5], digits(valueOf(row, metric)), "",
-        digits(row[6]), digits(boundOf(row)), digits(valueOf(row, "bound")), row[9] ? row[9][0] < row[9][1] ? "bytes" : "arithmetic" : "-"])]);
+        digits(row[6]), digits(boundOf(row)), digits(valueOf(row, "bound")), row[9] ? row[9][0] < row[9][1] ? "bytes" : "arithmetic" : "-"])].map((row) => row.filter((_, k) => k !== again)));
     [...byId("table").querySelectorAll("tbody tr")].forEach((tr, k) => tr.children[3].append(element("div", { className: "measure" + (rows[k][4].startsWith("pytorch") ? " peer" : ""),
         style: `width: ${Math.max(0, 16 * (valueOf(rows[k], metric) || 0) / most)}rem` })));
-    byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${best[4]}, ${digits(valueOf(best, metric))} ${unit}.`;
+    byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${best[4]}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
     writeAddress(chosen());
 }
 const chosen = () => Object.fromEntries([...FILTERS, "metric"].map((id) => [id, byId(id).value]));

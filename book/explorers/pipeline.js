@@ -1,30 +1,31 @@
 // Pipeline: when the copies, waits and products of a block happen. The order is the kernel's: window.PIPELINE has the turns of a block by
-// its trace, {turns: [[[array, tile], ...], ...], stages}, or what its {producer, consumer} does per tile. The times are the reader's.
+// its trace, {turns: [[[array, tile], ...], ...], stages, Q: waited for with the first tiles}, or what its {producer, consumer} does per tile. The times are the reader's.
 "use strict";
-const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consumers: 2 }, TURNS = 8, TILES = 5, LATEST = 60;
-const KINDS = { copy: "a copy is under way", use: "a tile is read", product: "product", softmax: "softmax", wait: "waits for a copy or an empty stage", barrier: "waits at a barrier",
-    hazard: "a read meets a write" };
-const tiles = (words) => words.match(/\w\(\d+\)( and \w\(\d+\))?/)[0].replace(/\(\d+\) and /, ", "); // a bar has no room for more words
-const name = ([array, tile]) => `${array}(${tile})`;
+const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consumers: 3 }, TURNS = 8, TILES = 5, LATEST = 60;
+const KINDS = { copy: "a copy is under way", use: "a tile is read", product: "product", softmax: "softmax", wait: "waits for a copy", empty: "waits for an empty stage",
+    barrier: "waits at a barrier", hazard: "a read meets a write" };
+const START = { early: { skew: 5 }, parity: { latency: 40 } }; // of a fault: other times than usual, with which a read meets a write
+const label = (words) => words.split(":")[0].replace(/,| and/g, ""); // a bar has no room for more words
+const name = ([array, tile]) => array + tile;
 let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1;
 
 // What a program consists of. `does` happens at once, or `after` so long; `needs` is waited for until `of` have done it; `takes` is time.
-const wait = (needs, of, words) => ({ kind: "wait", needs, of, words }), release = (words) => ({ does: `${words} read` });
+const wait = (needs, of, words, kind = "wait") => ({ kind, needs, of, words }), release = (words) => ({ does: `${words} read` });
 const barrier = (words) => ({ kind: "barrier", words, does: words, needs: words, of: 2 });
 const copy = (item) => ({ copies: item, does: `${item.words} there`, after: set.latency + moved[item.k] });
-const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `S(${tile}) = Q K(${tile})^T` : `O += P(${tile}) V(${tile})` });
-const softmax = (tile) => ({ kind: "softmax", takes: set.softmax, words: `softmax of S(${tile})` });
+const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `QK${tile}: S${tile} = Q K${tile}^T` : `PV${tile}: O += P${tile} V${tile}` });
+const softmax = (tile) => ({ kind: "softmax", takes: set.softmax, words: `softmax ${tile}: of S${tile}` });
 
 // cp.async: before a turn a warp waits for its part of the copies and meets the others at a barrier; then it starts the copy that takes
 // the stage of the turn before. With a single stage they meet before the copy, too.
-function warps({ turns }) {
-    const items = turns.slice(0, TURNS).map((turn, k) => ({ k, words: turn.map(name).join(" and "), lane: `stage ${k % set.stages}` }));
+function warps({ turns, Q }) {
+    const items = turns.slice(0, TURNS).map((turn, k) => ({ k, words: (k === 0 && Q ? "Q, " : "") + turn.map(name).join(" and "), lane: `stage ${k % set.stages}` }));
     const program = (slower) => items.flatMap((item, k) => {
         const turn = turns[k], broken = (kind) => set.fault === kind && turn[0][0] === "K", ahead = items[k + set.stages - 1];
         const meet = (words, copies) => broken("early") ? [...copies, barrier(words)] : [barrier(words), ...copies];
-        return [...(set.stages === 1 ? meet(`barrier before the copy of ${item.words}`, [copy(item)]) : k === 0 ? items.slice(0, set.stages - 1).map(copy) : []),
-            ...(broken("unwaited") ? [] : [wait(`${item.words} there`, 2, `waits for ${item.words}`)]),
-            ...meet(`barrier before ${item.words} is read`, set.stages > 1 && ahead ? [copy(ahead)] : []),
+        return [...(set.stages === 1 ? meet(`barrier: before the copy of ${item.words}`, [copy(item)]) : k === 0 ? items.slice(0, set.stages - 1).map(copy) : []),
+            ...(broken("unwaited") && (k > 0 || Q) ? [] : [wait(`${item.words} there`, 2, `wait ${name(turn[0])}: for the copy of ${item.words}`)]),
+            ...meet(`barrier: before ${item.words} is read`, set.stages > 1 && ahead ? [copy(ahead)] : []),
             ...turn.flatMap((part, at) => [product(item.words, part, at === 0 ? slower : 0), ...(part[0] === "K" ? [softmax(part[1])] : [])])];
     });
     return [items, { "fastest warp": program(0), "slowest warp": program(set.skew) }];
@@ -35,14 +36,15 @@ function mbarriers({ producer, consumer }) {
     const items = range(2 * TILES).map((k) => ({ k, words: name(["KV"[k % 2], k >> 1]), lane: `${"KV"[k % 2]}, stage ${(k >> 1) % set.stages}` }));
     const per = (operations, make) => range(TILES).flatMap((tile) => operations.flatMap(([act, array]) => make(act, array, tile, Math.floor(tile / set.stages) % 2)));
     const loads = per(producer, (act, array, tile, parity) => act === "load" ? copy(items[2 * tile + (array === "V")]) : tile < set.stages ? [] :
-        wait(`${name([array, tile - set.stages])} read`, set.consumers, `waits until ${name([array, tile - set.stages])} is read: parity ${1 - parity}`));
+        wait(`${name([array, tile - set.stages])} read`, set.consumers,
+            `empty ${name([array, tile - set.stages])}: waits until ${name([array, tile - set.stages])} is read, parity ${1 - parity}`, "empty"));
     const computes = () => per(consumer, (act, array, tile, parity) => {
         const words = name([array, tile]), broken = (kind) => set.fault === kind && array === "K";
         if (act === "new_maxima") return softmax(tile);
         if (act === "multiply") return [...(broken("released") ? [release(words)] : []), product(words, [array, tile])];
         if (act === "release") return broken("released") ? [] : release(words);
         if (broken("parity") && parity === 1) return []; // parity 0 is that of the phase before, which is over
-        return wait(`${words} there`, 1, `waits until ${words} is there: parity ${broken("parity") ? 0 : parity}`);
+        return wait(`${words} there`, 1, `full ${words}: waits for the copy of ${words}, parity ${broken("parity") ? 0 : parity}`);
     });
     return [items, { producer: loads, ...Object.fromEntries(range(set.consumers).map((c) => [`consumer ${c}`, [{ takes: c * set.skew }, ...computes()]])) }];
 }
@@ -70,8 +72,8 @@ function run([items, programs]) {
     }
     for (const item of items) {
         const next = items.find(({ k, lane }) => k > item.k && lane === item.lane);
-        put(item.lane, "copy", `copy of ${item.words}`, item.issued, item.ready);
-        put(item.lane, "use", `read of ${item.words}`, item.from, item.to);
+        put(item.lane, "copy", `${item.words}: copy`, item.issued, item.ready);
+        put(item.lane, "use", `read ${item.words}`, item.from, item.to);
         for (const [write, from, to] of [[item, item.from, Math.min(item.ready, item.to)], ...(next ? [[next, next.issued, item.to]] : [])]) if (from < to) {
             hazards.push([item.words, write.words, from, to]);
             put(item.lane, "hazard", `the read of ${item.words} meets the copy of ${write.words}`, from, to);
@@ -87,10 +89,11 @@ function draw() {
     layout = now;
     byId("line").style.minWidth = `${Math.max(20, 0.45 * scale)}rem`;
     Object.values(lanes).forEach((bars, k) => byId("line").children[k].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
-        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, tiles(words)))));
+        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, label(words)))));
     const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
     byId("key").replaceChildren(...drawn.map(([kind, words]) => element("span", {}, element("i", { className: `swatch ${kind}` }), words)));
     for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
+    byId("bar").textContent = "Point at a bar, or touch it, to read what it is. The table below has every bar."; // until one is touched
 }
 
 function show(dragging) {
@@ -101,11 +104,12 @@ function show(dragging) {
     shown = run(kernel.turns ? warps(kernel) : mbarriers(kernel));
     if (!dragging) scale = shown.end + 5; // as long as a hand drags, the axis stays as it is
     const total = (bars, kind) => bars.filter((bar) => bar.kind === kind).reduce((sum, { from, to }) => sum + to - from, 0);
-    shown.waits = Object.fromEntries(Object.entries(shown.lanes).filter(([lane]) => !lane.includes("stage")).map(([lane, bars]) => [lane, [total(bars, "wait"), total(bars, "barrier")]]));
+    shown.waits = Object.fromEntries(Object.entries(shown.lanes).filter(([lane]) => !lane.includes("stage")).map(([lane, bars]) => [lane, [total(bars, "wait") + total(bars, "empty"), total(bars, "barrier")]]));
     byId("said").textContent = `${kernel.turns ? `${shown.items.length} turns` : `${TILES} tiles`} take ${shown.end} units: ` + Object.entries(shown.waits).map(([who, [copies, barriers]]) =>
         `${who} waits ${copies} for ${who === "producer" ? "empty stages" : "copies"}` + (kernel.turns ? `, ${barriers} at barriers` : "")).join("; ") + ".";
     fillTable(byId("table"), [["who, or where", "what", "from", "to"], ...Object.entries(shown.lanes).flatMap(([lane, bars]) => bars.map(({ words, from, to }) => [lane, words, from, to]))]);
     byId("broken").hidden = !fault;
+    byId("own").textContent = kernel.stages;
     if (fault) for (const id of ["file", "change", "says"]) byId(id).textContent = fault[id];
     const [first] = shown.hazards;
     byId("meets").textContent = first ? `The read of ${first[0]} meets the copy of ${first[1]}, from ${first[2]} to ${first[3]}. Places where a read meets a write: ${shown.hazards.length}.` :
@@ -120,11 +124,11 @@ function choose(wanted, given = {}) {
     kernel = PIPELINE.kernels[byId("kernel").value = named];
     options(byId("fault"), [["", "none"], ...faults.map(({ kind, words }) => [kind, words])]);
     byId("fault").value = faults.some(({ kind }) => kind === given.fault) ? given.fault : "";
-    for (const [id, usual] of Object.entries({ ...FIELDS, stages: kernel.stages })) byId(id).value = given[id] ?? usual;
+    for (const [id, usual] of Object.entries({ ...FIELDS, stages: kernel.stages, ...START[byId("fault").value] })) byId(id).value = given[id] ?? usual;
     byId("consumers").parentElement.hidden = Boolean(kernel.turns);
     byId("skewWords").textContent = kernel.turns ? "The slowest warp takes longer, per turn, by" : "Each consumer starts later by";
     byId("page").href = "../" + kernel.page;
-    byId("source").textContent = kernel.turns ? "a trace of the kernel on the simulated device; a turn lies between two barriers" : "the kernel's text: of each tile its waits, copies, products and releases";
+    byId("source").textContent = kernel.turns ? "a trace of the kernel on the simulated device; a turn lies between two barriers" : "the kernel's text: of each tile its waits, copies, products and releases. At d 128 it has two consumers";
     moved = range(kernel.turns ? TURNS : 2 * TILES).map((k) => +(given.moved || "").split(",")[k]);
     show();
 }
@@ -132,10 +136,12 @@ function choose(wanted, given = {}) {
 options(byId("kernel"), Object.keys(PIPELINE.kernels).map((each) => [each, each]));
 byId("kernel").addEventListener("change", (event) => choose(event.target.value));
 byId("reset").addEventListener("click", () => { clearNotes(); choose(byId("kernel").value); });
-for (const id of ["fault", ...Object.keys(FIELDS)]) byId(id).addEventListener("change", () => show());
+byId("fault").addEventListener("change", ({ target }) => choose(byId("kernel").value, { fault: target.value }));
+for (const id of Object.keys(FIELDS)) byId(id).addEventListener("change", () => show());
 for (const kind of ["input", "change"]) byId("line").addEventListener(kind, ({ target }) => {
     const k = +target.id.replace("arrival", "");
     moved[k] = target.value - shown.items[k].issued - set.latency;
     show(kind === "input");
 });
+byId("line").addEventListener("click", ({ target }) => { if (target.title) byId("bar").textContent = target.title; });
 choose(readAddress().kernel, readAddress());

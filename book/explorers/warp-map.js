@@ -24,7 +24,7 @@ function show() {
     const least = counts(addresses.map((_, k) => k * set.bytes), set.bytes, "store").wavefronts;
     byId("said").textContent = misaligned ? `An access of ${set.bytes} bytes must start at a multiple of ${set.bytes}: a card stops with an error here.` :
         `In global memory ${counted.sectors.length} sector${counted.sectors.length === 1 ? "" : "s"}, of which the lanes need ${new Set(addresses).size * set.bytes} bytes of ${counted.sectors.length * SECTOR}. ` +
-        `In shared memory ${counted.wavefronts} wavefront${counted.wavefronts === 1 ? "" : "s"}; 32 different addresses without bank conflicts take ${least}.`;
+        `In shared memory ${counted.wavefronts} wavefront${counted.wavefronts === 1 ? "" : "s"}; 32 different addresses take at least ${least}.`;
     byId("said").classList.toggle("warning", misaligned);
     const mine = (at) => at === addresses[lane];
     grid("lanesMap", range(8), [0, 8, 16, 24], addresses.map((at, k) => [k, `lane ${k}, byte ${at}`]), lane, (k) => { lane = k; show(); });

@@ -62,6 +62,11 @@ if (wide > 0) {
 }
 return problems;
 """
+NUMBERS = """
+return [...document.querySelectorAll(".katex-display .tag")].filter((tag) => {
+    const number = tag.getBoundingClientRect(), parts = [...tag.parentElement.querySelectorAll(".base")].map((part) => part.getBoundingClientRect());
+    return parts.some((part) => part.right > number.left && part.left < number.right && part.bottom > number.top && part.top < number.bottom);
+}).map((tag) => tag.textContent)"""
 
 problems = []
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -155,6 +160,8 @@ def check_look(browser, name, widths=(360, 1280)):
         browser.width(width)
         for problem in browser.js(WIDTH):
             wrong(f"{name}, {width} pixels: {problem}")
+        if on := browser.js(NUMBERS):
+            wrong(f"{name}, {width} pixels: equation numbers on their formulas: {on}")
 
 
 def check_note(browser, field, value, wanted):
@@ -198,6 +205,10 @@ def check_pages(browser, pattern):
     for name in [path for path in paths if path not in code] + code[PART[0] :: PART[1]]:
         browser.driver.get(f"file://{browser.site}/{name}")
         check_look(browser, name, widths)
+        if str(name) == "docs/measurements.html":
+            browser.width(1280)
+            same(f"{name}: tables that hide their last column", browser.js("return [...document.querySelectorAll('main .wide')].filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.textContent.slice(0, 80))"), [])
+            browser.width(widths[-1])
         widths.reverse()
         if name not in code:
             check_roles(browser, name)
@@ -709,6 +720,8 @@ def check_warp_map(browser, programs):
         browser.choose("example", example)
         same(f"warp map: {example}", [state()["wavefronts"], len(state()["sectors"])], [wavefronts, sectors])
         same(f"warp map: rows of the table for {example}", browser.js("return document.querySelectorAll('#banks tbody tr').length"), wavefronts)
+    if not browser.element("said").text.endswith("In shared memory 1 wavefront; 32 different addresses take at least 1."):
+        wrong(f"warp map: of one address it says {browser.element('said').text}")
     units = browser.js("return [...byId('banks').tHead.rows[0].cells].slice(1).flatMap((cell) => Array(cell.colSpan).fill(+cell.textContent))")
     same("warp map: the 16-byte unit of each bank", units, [bank // 4 for bank in range(32)])
     browser.choose("example", "16 bytes of each row, swizzled")
@@ -901,6 +914,9 @@ def check_fragments(browser, programs):
         heads = browser.js("return [...document.querySelectorAll('#memory > i')].slice(1, 9).map((head) => head.textContent)")
         same("fragments: the columns of shared memory", heads, [f"unit {k}\n{4 * k}-{4 * k + 3}" for k in range(8)])
         units = browser.js("return [...document.querySelectorAll('#memory button')].map((b) => b.ariaLabel.split(',')[0])")
+        unit = "return [...document.querySelectorAll('#memory button')].map((b) => [+b.ariaLabel.match(/lanes (\\d+)/)[1], +getComputedStyle(b).getPropertyValue('--unit')])"
+        left = int(browser.element("left").get_attribute("value"))
+        same("fragments: the colours of the units", sorted(browser.js(unit)), [[lane, left // 8 + lane // 16] for lane in range(32)])
         same("fragments: units of shared memory", sorted(units), sorted(f"byte {at}: lanes {lane}" for lane, at in enumerate(state("addresses")[0])))
     same("fragments: quadrants of an A, lane 8", state("addresses")[0][8], 13 * 128 + 32)
     change("order", "n")
@@ -922,6 +938,9 @@ def check_fragments(browser, programs):
         for key, expected in zip(keys, moves):
             browser.driver.switch_to.active_element.send_keys(key)
             same(f"fragments: {name} after a key", state("row", "column", "lane"), expected)
+    ActionChains(browser.driver).move_to_element(button("lanes", "lane 30")).perform()
+    same("fragments: the pointer while the choice is pinned", [state("row", "column", "lane"), len(browser.driver.find_elements("css selector", ".pinned"))], [[3, 0, 12], 1])
+    button("lanes", "lane 12").send_keys(Keys.ENTER)
     for name, text, expected in (("elements", "row 9, column 12:", [9, 12, 6]), ("lanes", "lane 30", [15, 12, 30]), ("memory", "byte 1168", [9, 8, 4])):
         ActionChains(browser.driver).move_to_element(button(name, text)).perform()
         same(f"fragments: the pointer over {text}", state("row", "column", "lane"), expected)
@@ -931,6 +950,13 @@ def check_fragments(browser, programs):
         browser.js("document.querySelector('details').open = true")
         check_look(browser, f"fragments, {what}")
         check_cut(browser, f"fragments, {what}")
+        for width in (360, 1280):
+            browser.width(width)
+            cut = browser.js("""const right = (cell) => { const range = document.createRange(); range.selectNodeContents(cell); return range.getBoundingClientRect().right; };
+                return [...document.querySelectorAll("#bits td")].filter((cell) => right(cell) > Math.min(innerWidth, cell.getBoundingClientRect().right) - 3).map((cell) => cell.textContent)""")
+            same(f"fragments, {what}, {width} pixels: fields that touch the next column or the edge", cut, [])
+        if what[0] == "w" and not browser.js("return byId('memory').getBoundingClientRect().top < byId('cores').getBoundingClientRect().bottom"):
+            wrong(f"fragments, {what}: shared memory is not beside the core matrices")
     for path in ("what=B&row=9&column=3&pitch=64&swizzle=64&top=2&left=8", "what=wgmma&major=MN&count=64&d=4000004004000010&row=33&column=9"):
         browser.open(f"explorers/fragments.html#{path}")
         before, address = browser.js("return window.state()"), browser.address()
@@ -949,7 +975,7 @@ def check_descriptor(browser, state, change, said, button, keys):
     browser.open("explorers/fragments.html")
     browser.choose("what", "wgmma")
     same("fragments: K of chapter 12", [browser.element("example").get_attribute("value"), *state("d", "byte", "core", "groups")],
-         ["K in chapter 12, all 128 keys", "4000004000000000", 0, 0, 8])
+         ["K of 12a to 12d, all 128 keys", "4000004000000000", 0, 0, 8])
     for control, value, text in (("start", 32, "01 0000000000 000 000 00000001000000 00 00000000000000 00 00000000000010"),
                                  ("leading", 16384, "01 0000000000 000 000 00000001000000 00 00010000000000 00 00000000000010"),
                                  ("stride", 512, "01 0000000000 000 000 00000000100000 00 00010000000000 00 00000000000010"),
@@ -984,7 +1010,7 @@ def check_descriptor(browser, state, change, said, button, keys):
     same("fragments: a descriptor of nonsense changes nothing", state("d"), ["5000004000000000"])
     change("start", 262128)
     said("cost", "past the 227 KiB")
-    for example, expected in (("V in chapter 12, 128 columns", ["MN", 128, "4000004004000000"]), ("no swizzle, MN-major", ["MN", 64, "0000001000080000"]),
+    for example, expected in (("V of 12a to 12d, 128 columns", ["MN", 128, "4000004004000000"]), ("V of 12_hopper_fwd, 176 keys", ["MN", 128, "4000004005800000"]), ("no swizzle, MN-major", ["MN", 64, "0000001000080000"]),
                               ("64-byte swizzle, K-major", ["K", 64, "8000002000000000"])):
         browser.choose("example", example)
         same(f"fragments: {example}", state("major", "count", "d"), expected)
@@ -1046,12 +1072,23 @@ def check_ladder(browser, _):
             if share and share > 100:
                 wrong(f"{what}: {key[0]} is faster than its bound")
         same(what, {(step, dtype): rounded(value) for step, dtype, value, _ in now["rows"]}, {key: rounded(value) for key, value in expected.items()})
-        for (step, dtype, _, bound), (ms, least, _, by) in zip(now["rows"], now["cells"]):
+        for (step, dtype, _, bound), columns in zip(now["rows"], now["cells"]):
+            cells = dict(columns)
+            ms, least, by = cells.get("ms", cells.get("milliseconds")), cells["bound, ms"], cells["bound by"]
+            if len(columns) != 8 - (metric in ("ms", "bound")):
+                wrong(f"{what}: columns {[head for head, _ in columns]}")
             two = bounds[step, dtype]
             if by != ("-" if not two else "bytes" if two[1] > two[0] else "arithmetic") or bound and (abs(float(least) / bound - 1) > 0.006 or
                                                                                                 abs(float(ms) / last[step, dtype]["ms_median"] - 1) > 0.006):
                 wrong(f"{what}: the table says of {step} {ms} ms, {least} ms, {by}, and the bounds are {two}")
-        most = max(value or 0 for value in expected.values())
+        most = 100 if metric == "bound" else max(value or 0 for value in expected.values())
+        if metric == "bound":
+            (best, dtype), highest = max(expected.items(), key=lambda each: each[1] or 0)
+            found = re.search(r"The highest: (\w+), ([\d.]+) % of its (\w+) bound\.$", now["said"])
+            if highest and (not found or (found[1], found[3]) != (best, dtype) or abs(float(found[2]) - highest) > 0.06):
+                wrong(f"{what}: of the highest it says {now['said']}")
+        if now["room"] < 256:
+            wrong(f"{what}: a bar has {now['room']} pixels instead of 16 rem")
         if any(abs(width - 16 * (row[2] or 0) / most) > 0.01 for width, row in zip(now["widths"], now["rows"])):
             wrong(f"{what}: bars are not as long as the values")
     browser.choose("source", "peers")
@@ -1068,7 +1105,8 @@ def check_ladder(browser, _):
 # ---- the pipeline ----------------------------------------------------------------------------------------------------------
 
 def turns_of(programs, step):
-    """The tiles of K and V that a block reads between two barriers, turn by turn, and in how many places they lie."""
+    """The tiles of K and V that a block reads between two barriers, turn by turn; in how many places they lie; whether no barrier is between
+    the copy of Q and the first turn but the turn's own."""
     (launch, events), = traced(programs, f"{step} --batch 1 --heads 1 --seq 1024 --dim 64 --no-check --no-time --trace-blocks 0 --trace FILE")
     tile_at, places, counts, last, reads = {}, {}, defaultdict(int), {}, defaultdict(set)
     for epoch, number, array, action, _, words, rest in events:
@@ -1082,7 +1120,7 @@ def turns_of(programs, step):
         elif action == "shared load":
             reads[epoch] |= {tile_at[place] for place in words if place in tile_at}
     turns = [sorted(map(list, reads[epoch])) for epoch in sorted(reads) if reads[epoch]]
-    return turns, len({places[tuple(turn[0])] for turn in turns})
+    return turns, len({places[tuple(turn[0])] for turn in turns}), min(epoch for epoch in reads if reads[epoch]) - min(last for last, _, array, action, *_ in events if (action, array) == ("copy", "Q")) == 1
 
 
 def overlaps(items):
@@ -1095,7 +1133,7 @@ def overlaps(items):
     return found
 
 
-def cp_async(turns, s):
+def cp_async(turns, s, Q):
     """Waits of chapters 06 and 10: before turn k a warp waits for the turn's copies, then all meet; then copy k + stages - 1 starts."""
     fast, slow, waits, items = 0, 0, {"fastest warp": [0, 0], "slowest warp": [0, 0]}, [[None] * 6 for _ in turns]
     issue = lambda k, at, first: items[k].__setitem__(slice(2, 4), [first, at + s["latency"] + s["moved"][k]]) if k < len(turns) else None
@@ -1108,7 +1146,7 @@ def cp_async(turns, s):
             waits["fastest warp"][1] += max(slow - fast, 0)
             waits["slowest warp"][1] += max(fast - slow, 0)
             fast = slow = max(fast, slow)
-        there = [at if broken == "unwaited" else max(at, items[k][3]) for at in (fast, slow)]
+        there = [at if broken == "unwaited" and (k or Q) else max(at, items[k][3]) for at in (fast, slow)]
         for who, at, then in zip(waits.values(), (fast, slow), there):
             who[0] += then - at
             who[1] += max(there) - then
@@ -1116,7 +1154,7 @@ def cp_async(turns, s):
         if s["stages"] > 1:
             issue(k + s["stages"] - 1, start, min(there) if broken == "early" else start)
         fast, slow = start + sum(length), start + sum(length) + s["skew"]
-        items[k][:2], items[k][4:] = [" and ".join(f"{array}({tile})" for array, tile in turn), k % s["stages"]], [start, slow - s["softmax"] * (turn[-1][0] == "K")]
+        items[k][:2], items[k][4:] = [(k == 0 and Q) * "Q, " + " and ".join(f"{array}{tile}" for array, tile in turn), k % s["stages"]], [start, slow - s["softmax"] * (turn[-1][0] == "K")]
     return waits, overlaps(items)
 
 
@@ -1142,7 +1180,7 @@ def full_and_empty(s, tiles=5):
                 end[me] = max(end[me], at[who])
                 free[me] = max(free[me], at[who] - s["product"] * (broken == "released"))
                 at[who] += s["softmax"] * (array == "K")
-    items = [[f"{me[0]}({me[1]})", (me[0], me[1] % s["stages"]), issued[me], there[me], start[me], end[me]] for me in issued]
+    items = [[f"{me[0]}{me[1]}", (me[0], me[1] % s["stages"]), issued[me], there[me], start[me], end[me]] for me in issued]
     return {who: waits[who] for who in at}, overlaps(items)
 
 
@@ -1162,7 +1200,7 @@ def check_pipeline(browser, programs):
     draw, met, files = random.Random(12), defaultdict(int), tables.Book(ROOT)
     for kernel, data in kernels.items():
         if "turns" in data:
-            same(f"the pipeline: turns of {kernel}", [data["turns"], data["stages"]], list(turns_of(programs, kernel)))
+            same(f"the pipeline: turns of {kernel}", [data["turns"], data["stages"], data["Q"]], list(turns_of(programs, kernel)))
         faults = browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0]).map((fault) => fault.kind)", kernel)
         settings = []
         for _ in range(120):
@@ -1172,7 +1210,7 @@ def check_pipeline(browser, programs):
         got = browser.js("return arguments[1].map((s) => { const { waits, hazards } = window.simulate(arguments[0], { ...s, moved: s.moved.join() }); return [waits, hazards]; })",
                          kernel, settings)
         for s, found in zip(settings, got):
-            waits, hazards = cp_async(data["turns"][:8], s) if "turns" in data else full_and_empty(s)
+            waits, hazards = cp_async(data["turns"][:8], s, data["Q"]) if "turns" in data else full_and_empty(s)
             same(f"the pipeline, {kernel}, {s}: waits", found[0], waits)
             same(f"the pipeline, {kernel}, {s}: where a read meets a write", found[1], hazards)
             met[s["fault"]] += len(hazards)
@@ -1183,9 +1221,9 @@ def check_pipeline(browser, programs):
         same(f"the pipeline: as in {kernel}", [state()["kernel"], state()["stages"], set(state()["moved"])], [kernel, data["stages"], {0}])
         for field in ("stages", "latency", "product", "softmax", "skew", *(["consumers"] if "producer" in data else [])):
             before = state()
-            browser.element(field).send_keys(Keys.ARROW_DOWN if field == "stages" else Keys.ARROW_UP, Keys.TAB)
+            browser.element(field).send_keys(Keys.ARROW_DOWN if field in ("stages", "consumers") else Keys.ARROW_UP, Keys.TAB)
             after = state()
-            same(f"the pipeline: {field} of {kernel}", after[field], before[field] + (-1 if field == "stages" else 1))
+            same(f"the pipeline: {field} of {kernel}", after[field], before[field] + (-1 if field in ("stages", "consumers") else 1))
             if [after["waits"], after["end"]] == [before["waits"], before["end"]]:
                 wrong(f"the pipeline: {field} of {kernel} has no effect")
         check_cut(browser, f"the pipeline, {kernel}")
@@ -1194,6 +1232,10 @@ def check_pipeline(browser, programs):
         for fault in browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0])", kernel):
             browser.choose("fault", fault["kind"])
             check_key(browser, f"the pipeline, {kernel}, {fault['words']}")
+            if state()["stages"] != data["stages"] or not state()["meets"].startswith("The read of ") or not browser.js("return document.querySelector('.span.hazard')"):
+                wrong(f"the pipeline: {fault['words']}, as it is chosen, of {state()['stages']} stages: {state()['meets']}")
+            browser.element("stages").send_keys(Keys.ARROW_UP, Keys.TAB)
+            same(f"the pipeline: whose message it is, of {fault['words']}", [state()["stages"], browser.element("own").text], [data["stages"] + 1, str(data["stages"])])
             same(f"the pipeline: the file of {fault['words']}", ROOT / browser.element("file").text, files.kernel_file(kernel))
             same(f"the pipeline: the message of {fault['words']}", [browser.element("says").text.split(), browser.element("change").is_displayed()], [fault["says"].split(), True])
         browser.element("reset").click()
@@ -1212,9 +1254,13 @@ def check_pipeline(browser, programs):
 
 
 def check_key(browser, name):
-    """The kinds of bars that the time line has are those of its key, and have different colours."""
+    """The kinds of bars that the time line has are those of its key, and have different colours and names."""
     kinds = browser.js("""return ["#line .span", "#key .swatch"].map((which) => [...new Set([...document.querySelectorAll(which)].map((each) => each.className.split(" ")[1]))].sort())""")
     same(f"{name}: kinds in the key", kinds[1], kinds[0])
+    named = defaultdict(set)
+    for kind, words in browser.js("return [...document.querySelectorAll('#line .span')].map((bar) => [bar.className, bar.textContent])"):
+        named[words].add(kind)
+    same(f"{name}: names of more than one kind of bar", {words: kinds for words, kinds in named.items() if len(kinds) > 1}, {})
     for theme in ("light", "dark"):
         browser.js("setTheme(arguments[0])", theme)
         colours = browser.js("return [...document.querySelectorAll('#key .swatch:not(.hazard)')].map((each) => [each.className, getComputedStyle(each).backgroundColor.match(/\\d+/g).map(Number)])")
@@ -1230,7 +1276,23 @@ def check_arrivals(browser, state, chains, keys):
     arrival = browser.element("arrival3")
     arrival.send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_LEFT)
     same("the pipeline: an arrival moved by keys", [state()["moved"], browser.js("return document.activeElement.id")], [[0, 0, 0, 2, 0, 0, 0, 0], "arrival3"])
-    same("the pipeline: a slider's name", arrival.accessible_name, "arrival of K(3) and V(3)")
+    same("the pipeline: a slider's name", arrival.accessible_name, "arrival of K3 and V3")
+    apart = browser.js("""return window.state().items.map(({ k, ready }) => {
+        const input = byId(`arrival${k}`).getBoundingClientRect(), ends = [...byId(`arrival${k}`).parentElement.querySelectorAll(".copy")].map((bar) => bar.getBoundingClientRect().right);
+        return Math.min(...ends.map((end) => Math.abs(input.left + 7.2 + (input.width - 14.4) * ready / byId(`arrival${k}`).max - end)));
+    })""")
+    if max(apart) > 1.5:
+        wrong(f"the pipeline: a handle is {max(apart):.1f} pixels from the end of its copy")
+    said = browser.js("const bar = document.querySelector('.span.product'), before = byId('bar').textContent; bar.click(); return [before.includes('touch it'), byId('bar').textContent, bar.title]")
+    same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "QK0: S0 = Q K0^T: 10 to 18"])
+    framed = re.search(r'pipeline.html#kernel=10_tensor_core_fwd([^"]*)"', (browser.site / "steps/10_tensor_core_fwd/README.html").read_text(encoding="utf-8"))[1]
+    browser.js("choose(...arguments)", "10_tensor_core_fwd", dict(re.findall(r"(\w+)=(\d+)", framed)))
+    ends = [(browser.js("byId('stages').value = arguments[0]; show()", stages), state()["end"])[1] for stages in (1, 2, 3)]
+    if not ends[0] > ends[1] > ends[2]:
+        wrong(f"the pipeline: the frame of chapter 10 takes {ends} with 1, 2 and 3 stages")
+    browser.element("reset").click()
+    arrival = browser.element("arrival3")
+    arrival.send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT)
     place = browser.js("const a = arguments[0], r = a.getBoundingClientRect(), w = 14.4; return [w / 2 + (r.width - w) * (a.value / a.max - .5) - w / 2, (r.width - w) / a.max]", arrival)
     chains(browser.driver).move_to_element_with_offset(arrival, round(place[0]), 0).click_and_hold().move_by_offset(round(9 * place[1]), 0).release().perform()
     if not 9 <= state()["moved"][3] <= 13 or sum(map(abs, state()["moved"])) != state()["moved"][3]:
@@ -1238,6 +1300,7 @@ def check_arrivals(browser, state, chains, keys):
     bars = browser.js("return document.querySelectorAll('.span').length")
     same("the pipeline: rows of the table", state()["rows"], bars)
     browser.choose("fault", "early")
+    browser.element("arrival3").send_keys(keys.ARROW_RIGHT)
     before, address = state(), browser.address()
     browser.driver.get("about:blank")
     browser.driver.get(address)

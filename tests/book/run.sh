@@ -115,6 +115,27 @@ must_fail 'turns that the trace does not have' 'turns of 06' explorers/data/pipe
 must_fail 'a message that no program gives' "is not the program's" explorers/data/pipeline.js 's/race on byte/race at byte/g' "${other[@]}" pipeline
 must_fail 'an arrival that stays' 'moved by keys' explorers/pipeline.js 's/moved\[k\] = target.value/moved[k] = 0 * target.value/' "${other[@]}" pipeline
 must_fail 'a time line that loses its state' 'the state of its address' explorers/pipeline.js 's/, moved: moved.join\(\) \}\);/ });/' "${other[@]}" pipeline
+must_fail 'a fault that the picture does not show' ', as it is chosen' explorers/pipeline.js 's/parity: \{ latency: 40 \}/parity: {}/' "${other[@]}" pipeline
+must_fail 'a first copy without Q' 'turns of 10' explorers/data/pipeline.js 's/"Q":true/"Q":false/' "${other[@]}" pipeline
+must_fail 'a missing wait that the kernel has' 'where a read meets' explorers/pipeline.js 's/\(k > 0 \|\| Q\)/true/' "${other[@]}" pipeline
+must_fail 'a wait that is called as a copy is' 'names of more than one kind' explorers/pipeline.js 's/`full \$\{words\}: /`${words}: /' "${other[@]}" pipeline
+must_fail 'two waits of one colour' 'nearly the same colour' explorers/explorer.css 's/--empty: #dcb0ec/--empty: #f0a9a9/' "${other[@]}" pipeline
+must_fail 'a handle beside the end of its copy' 'pixels from the end' explorers/explorer.css 's/max-width: none; margin: 0;//' "${other[@]}" pipeline
+must_fail 'a bar that says nothing when it is touched' 'a bar that is touched' explorers/pipeline.js 's/if \(target.title\) //; s/= target.title; /= ""; /' "${other[@]}" pipeline
+must_fail 'a message of other stages' 'whose message' explorers/pipeline.js 's/textContent = kernel.stages/textContent = set.stages/' "${other[@]}" pipeline
+must_fail 'a pin that holds nothing' 'while the choice is pinned' explorers/explorer.js 's/ \|\| pinned \&\& kind !== "click"//' "${other[@]}" fragments
+must_fail 'a key that frees nothing' 'the pointer over row 9' explorers/explorer.js 's/!\(pinned \&\& target.ariaPressed === "true"\)/true/' "${other[@]}" fragments
+must_fail 'colours of the swizzled units' 'the colours of the units' explorers/fragments.js 's/\+ set.left >> 3 & 7\}/+ to >> 3 \& 7}/' "${other[@]}" fragments
+must_fail 'fields of a descriptor that touch' 'touch the next column' explorers/explorer.css 's/#bits :is\(th, td\) \{[^}]*\}//' "${other[@]}" fragments
+must_fail 'a least that one address has' 'of one address it says' explorers/warp-map.js 's/take at least/without bank conflicts take/' "${other[@]}" warp-map
+must_fail 'a bar of 67 % that is full' 'bars are not as long' explorers/ladder.js 's/metric === "bound" \? 100 : //' "${other[@]}" ladder
+must_fail 'a column that is there twice' ': columns' explorers/ladder.js 's/bound: 6 \}\[metric\]/bound: 8 }[metric]/' "${other[@]}" ladder
+must_fail 'a best program among several bounds' 'of the highest it says' explorers/ladder.js 's/% of its \$\{best\[5\]\} bound/% of the bound/' "${other[@]}" ladder
+must_fail 'a column that is as narrow as its bars' 'instead of 16 rem' explorers/explorer.css 's/td:has\(> .measure\) \{[^}]*\}//' "${other[@]}" ladder
+must_fail 'a number on its equation' 'equation numbers on' _static/site.css 's/\.katex-display \.katex-html:has\(> \.tag\) \{[^}]*\}//' browser "$work/site" --others '' --walks '' --pages docs/math/backward.html
+must_fail 'a table without its last column' 'hide their last column' _static/site.css 's/th\.text-right \{[^}]*\}//' browser "$work/site" --others '' --walks '' --pages docs/measurements.html
+must_fail 'an arrow key that a pin holds' 'elements after a key' explorers/explorer.js 's/focus\(\); at.choose\(k\);/focus();/' "${other[@]}" fragments
+must_fail 'stages that all take as long' 'the frame of chapter 10' steps/10_tensor_core_fwd/README.html 's/&amp;latency=30//g' "${other[@]}" pipeline
 must_fail 'a warp map in which the stride does nothing' 'the warp map did not happen' explorers/warp-map.js 's/Object.values\(EXAMPLES\)\[0\]/EXAMPLES["neighbouring words"]/' "${other[@]}" warp-map
 must_fail 'a wrong input without a word' 'what is said beside' explorers/explorer.js 's/target.closest\("label, figure"\)/element("p")/' "${other[@]}" warp-map
 must_fail 'a rescale that is shown though it is omitted' 'beside what is right' explorers/example.js 's/beside\(used, right/beside(rescale, right/; s/m, used, weight, l, o \}, k/m, rescale, weight, l, o }, k/' "${other[@]}" example
