@@ -10,8 +10,8 @@ Without a shape, which a trace does not hold, an array has lines of 64 words. An
 elements per word], the first, of no name, shared memory; what is used of it are computed values. It has "bytes" and "bands", [name, first
 byte, bytes]. Of mbarriers their names. Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
 "content", what lies in shared memory from then on, [array or -1 (computed) or -1 - array (a copy is under way), places]; "came" and
-"gone", which words of the arrays have arrived there and which were overwritten; "counts" by collective; "sync", [what, space, object,
-phase, warps, bytes, arrivals and bytes announced by then]: who arrives, waits, and has waited for the phase that is over; of "copies" the
+"gone", which words of the arrays have arrived there and which were overwritten; "counts" by collective; "alike", whether each warp executes
+as many wgmma; "sync", [what, space, object, phase, warps, bytes, arrivals and bytes announced by then]: who arrives, waits, and has waited for the phase that is over; of "copies" the
 object is how many groups may still be under way; "order", the action, collective or (-1 - its number) sync that occurs first, then the others.
 A site is [file, line, kind, space, the kernel's "file:line" that calls it, or ""]. A warp behind the block's last is another block's.
 """
@@ -245,8 +245,10 @@ def step_of(events, numbers, launch, content):
     columns = {name: wide for name, _, wide, _ in launch.shapes}
     in_turn = sorted(done, key=lambda key: key[0] == "wait" and key[1] in ("mbarrier", "named", "cluster"))  # a thread's part of a step ends there
     order = [-1 - [*sync].index(key) if key in sync else ACTIONS.index(key[1]) if key in touched else key for key in in_turn]
-    return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}),
-            "warps": traces.runs({events[k].warp for k in numbers} - {-1}), "counts": {kind: len(found) for kind, found in done.items() if isinstance(kind, str)},
+    warps, collectives = {events[k].warp for k in numbers} - {-1}, {kind: found for kind, found in done.items() if isinstance(kind, str)}
+    of_each = [Counter(events[k].warp for k in found) for kind, found in collectives.items() if kind.startswith("wgmma")]
+    return {"epoch": events[numbers[0]].epoch, "sites": sorted({events[k].site for k in numbers}), "warps": traces.runs(warps),
+            "counts": {kind: len(found) for kind, found in collectives.items()}, "alike": all({*map(times.get, warps)} == {max(times.values())} for times in of_each),
             "touches": [[number[name], ACTIONS.index(action), traces.runs(warps), rectangles(words, columns[name])]
                         for (name, action, words), warps in together.items()],
             "content": [[number.get(name, -1), rectangles(places, BANKS)] for name, places in sorted(now.items())],

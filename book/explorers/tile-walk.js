@@ -130,8 +130,8 @@ function sentence(step) {
     if (does(SHARED_LOAD) && !byAction.has(USE) && !byAction.has(MULTIPLY)) add("read from shared memory", SHARED_LOAD);
     const stored = [...(lands ? [] : step.came.map((each) => extents([each]) + ofOne)), ...(step.content.some(([array]) => array === COMPUTED) ? ["computed values"] : [])];
     if (does(SHARED_STORE)) add(`store ${stored.join(" and ")} in shared memory`, SHARED_STORE);
-    const ofGroup = count > 4 ? ` of each of the ${count / 4} warpgroups` : " of the warpgroup"; // whose 4 warps execute a wgmma together
-    for (const [kind, times] of Object.entries(step.counts)) add(...(kind.startsWith("wgmma") ? [`${times / count} ${kind}`, kind, ofGroup] : [`${times} ${kind}`, kind, together || " "]));
+    const ofGroup = count === 4 ? " of the warpgroup" : step.alike ? ` of each of the ${count / 4} warpgroups` : ` of ${count / 4} warpgroups in all`; // whose 4 warps execute a wgmma together
+    for (const [kind, times] of Object.entries(step.counts)) add(...(kind.startsWith("wgmma") ? [`${times / (step.alike ? count : 4)} ${kind}`, kind, ofGroup] : [`${times} ${kind}`, kind, together || " "]));
     if (step.gone.length) add(`overwrite in shared memory ${extents(step.gone)}${ofOne}`, step.order.find((key) => [COPY, BULK_LOAD, SHARED_STORE].includes(key)));
     step.sync.forEach((entry, k) => inWarp(entry[4]) && add(said(entry) + (warp === "all" && entry[4] !== step.warps ? ` (${who(entry[4])})` : ""), -1 - k));
     parts.sort((a, b) => a.rank - b.rank);

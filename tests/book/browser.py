@@ -484,7 +484,9 @@ def missing_words(state):
     wanted += ["computed values" for array, action, *_ in state["touches"] if not array and ACTIONS[action] in ("use", "multiply")]
     count = sum(map(len, spans(warps))) if warps else 1
     wanted += [f"(all {count} warps together)"] if warps and count > 1 and any(not kind.startswith("wgmma") for kind in state["counts"]) else []
-    wanted += [f"{times // count} {kind}" for kind, times in state["counts"].items() if kind.startswith("wgmma")]
+    wgmmas = {kind: times for kind, times in state["counts"].items() if kind.startswith("wgmma")}
+    wanted += [f"{times // (count if state['alike'] else 4)} {kind}" for kind, times in wgmmas.items()]
+    wanted += ["warpgroups in all"] if wgmmas and not state["alike"] else []
     return [words for words in wanted if words not in state["said"]] + re.findall(r"mbarrier \d|\d+ of \d+-\d+", state["said"])
 
 

@@ -2,7 +2,7 @@
 "use strict";
 const STATES = {
     "tile-walk": () => ({ step: byId("rung").value, mask: byId("mask").value, launch: run.launches.indexOf(launch), warp, at, steps: launch.steps.length, playing: timer !== null,
-        epoch: launch.steps[at].epoch, sites: launch.steps[at].sites.map((site) => launch.sites[site]), said: byId("said").textContent, ...Object.fromEntries(["sync", "warps"].map((name) => [name, launch.steps[at][name]])), counts: launch.steps[at].counts,
+        epoch: launch.steps[at].epoch, sites: launch.steps[at].sites.map((site) => launch.sites[site]), said: byId("said").textContent, ...Object.fromEntries(["sync", "warps", "counts", "alike"].map((name) => [name, launch.steps[at][name]])),
         came: launch.steps[at].came.map(([array, rectangles]) => [launch.arrays[array][0], runs([...words(rectangles, launch.arrays[array][2])])]),
         touches: launch.steps[at].touches.filter(([, , warps]) => inWarp(warps)).map(([array, action, warps, rectangles]) =>
             [launch.arrays[array][0], action, warps, runs([...words(rectangles, launch.arrays[array][2])])]),
