@@ -112,6 +112,17 @@ __device__ __forceinline__ float lazy_softmax(float (&S)[TILES][NS][4], float (&
     // difference is a large one without sign.
     int low = my_row + p.N_kv - p.N_q - p.left - my_key, width = p.left + p.right + 1;
     bool grows = false;
+    if (MORE & PLACES && masked) // before the maxima: within their loop nvcc spills registers at d 64
+#pragma unroll
+        for (int t = 0; t < TILES; t++)
+#pragma unroll
+            for (int n = 0; n < NS; n++)
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    int first = low + 16 * t + e / 2 * 8;
+                    bool attends = (unsigned)(8 * n + e % 2 - first) < (unsigned)max(min(width, all - first), 0);
+                    S[t][n][e] = attends ? S[t][n][e] * factor : NONE;
+                }
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
@@ -122,11 +133,7 @@ __device__ __forceinline__ float lazy_softmax(float (&S)[TILES][NS][4], float (&
 #pragma unroll
                 for (int e = 2 * i; e < 2 * i + 2; e++) {
                     float &s = S[t][n][e];
-                    if constexpr (MORE & PLACES) {
-                        int first = low + 16 * t + 8 * i;
-                        bool attends = (unsigned)(8 * n + e % 2 - first) < (unsigned)max(min(width, all - first), 0);
-                        if (masked) s = attends ? s * factor : NONE;
-                    } else if (masked)
+                    if (!(MORE & PLACES) && masked)
                         s = 8 * n + e % 2 < min(limit + 16 * t + 8 * i, all) ? s * factor : NONE;
                     high[t][i] = fmaxf(high[t][i], s);
                 }
