@@ -112,7 +112,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     uint32_t threshold = MORE & DROPS ? dropout_threshold(p) : 0;
 
     auto start_rows = [&](int h, int row0, int stage) {
-        size_t first = (size_t)(h * p.N_q) * p.d;
+        size_t first = (size_t)h * p.N_q * p.d;
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q + first, row0, of.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO + first, row0, of.N_q, p.d);
         int i = threadIdx.x * 4;
