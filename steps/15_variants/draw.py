@@ -126,7 +126,7 @@ def savings(_):
             page.line([left + quotient / most * wide] * 2, [y - 0.3, y + 2.1], LANE, 2.2, 6)
         page.line([left, left], [6.4, 7.0 + len(cases) * tall], GREY, 0.8)
     page.key(32.4, (PAIRS, "time without the variant / time with it, measured"), (LANE, "quotient of the numbers of tiles"))
-    page.text(1, 35.0, f"{line['device']}, {line['dtype']}. Left: beside the same kernel without a window; "
+    page.text(1, 35.0, f"{line['device'].split()[1]}, {line['dtype']}. Left: beside the same kernel without a window; "
               "right: beside chapters 10 and 11, padded to the longest.", size=9)
     return page
 
