@@ -27,7 +27,7 @@ import plot  # noqa: E402: the cards' ceilings
 import tables  # noqa: E402: of the rungs, their order
 import walk  # noqa: E402
 
-FENCE = re.compile(r"^( *)(```+|~~~+)\s*([\w-]*)\s*$")
+FENCED = re.compile(r"^ *(```+|~~~+)[ \t]*([\w-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -68,30 +68,16 @@ LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
                           "Pygments: the colours of code": "python3-pygments"}.items()}
 
 
-def pieces(text):
-    """The page in turns: prose, fenced block, prose, ...; of a block (language, its lines), of prose its text."""
-    found, prose, lines, at = [], [], text.split("\n"), 0
-    while at < len(lines):
-        if not (match := FENCE.match(lines[at])):
-            prose.append(lines[at])
-        else:
-            end = next((k for k in range(at + 1, len(lines)) if lines[k].strip() == match[2]), len(lines))
-            found += ["\n".join(prose), (match[3], lines[at : end + 1])]
-            prose, at = [], end
-        at += 1
-    return [*found, "\n".join(prose)]
-
-
-def boxes(lines):
+def boxes(text):
     """A mermaid block as boxes: of a flowchart its nodes in their order, of a class diagram the classes."""
-    if lines[0].startswith("flowchart"):
-        found = [re.split(r"<br>", label) for label in re.findall(r'\["([^"]*)"\]', "\n".join(lines))]
+    if text.startswith("flowchart"):
+        found = [label.split("<br>") for label in re.findall(r'\["([^"]*)"\]', text)]
         arrow = "<span aria-hidden=true>↓</span>"
-    elif lines[0] == "classDiagram":
-        found = [[match[1], *match[2].strip().split("\n")] for match in re.finditer(r"class (\w+) \{\n(.*?)\n *\}", "\n".join(lines), re.DOTALL)]
+    elif text.startswith("classDiagram\n"):
+        found = [[name, *lines.strip().split("\n")] for name, lines in re.findall(r"class (\w+) \{\n(.*?)\n *\}", text, re.DOTALL)]
         arrow = "<span>is extended by ↓</span>"
     else:
-        sys.exit(f"build.py: a mermaid block of a kind that is not known: {lines[0]}")
+        sys.exit(f"build.py: a mermaid block of a kind that is not known: {text.splitlines()[0]}")
     made = (f"<div><strong>{first}</strong>" + "".join(f"<br>{html.escape(html.unescape(line.strip()))}" for line in rest) + "</div>" for first, *rest in found)
     return f'<div class="boxes">{arrow.join(made)}</div>'
 
@@ -140,17 +126,16 @@ class Site:
         def link(match):
             return f"{match[1]}[{LINK.sub(link, match[2])}]({self.target(page, match[3])})"
 
-        made = []
-        for piece in pieces(page.read_text(encoding="utf-8")):
-            if isinstance(piece, tuple):
-                language, lines = piece
-                made.append(boxes(lines[1:-1]) if language == "mermaid" else "\n".join(lines))
-                continue
-            piece = COMMENT.sub("", piece).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
-            piece, kept = re.sub(r"(?m)^( *)%", r"\1\\%", piece), []  # a line that begins with % is a comment of MyST's
-            piece = CODE.sub(lambda code: kept.append(code[0]) or f"\0{len(kept) - 1}\0", piece)
-            made.append(re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], LINK.sub(link, piece)))
-        return "\n".join(made)
+        def keep(code):
+            kept.append(code)
+            return f"\0{len(kept) - 1}\0"
+
+        kept, text = [], page.read_text(encoding="utf-8")
+        text = FENCED.sub(lambda block: keep(boxes(block[3]) if block[2] == "mermaid" else block[0]), text)
+        text = COMMENT.sub("", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
+        text = re.sub(r"(?m)^( *)%", r"\1\\%", text)  # a line that begins with % is a comment of MyST's
+        text = LINK.sub(link, CODE.sub(lambda code: keep(code[0]), text))
+        return re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], text)
 
     def rungs(self, page, text):
         """The page, a chapter's with its rungs, each beside the one before; not appendices, and where rungs follow other chapters' kernels."""
