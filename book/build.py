@@ -94,7 +94,7 @@ def first_steps(text):
 class Site:
     def __init__(self, source, walked):
         self.source, self.walked = source, walked  # walked: the steps that the explorer has traces of
-        self.pages, self.files, self.book = {}, {}, tables.Book(ROOT)
+        self.pages, self.files, self.book = [ROOT / "README.md"], [], tables.Book(ROOT)  # both lists grow as links are found
 
     def name_of(self, path):
         """Of a page or a file of the repository, its Markdown in the source folder."""
@@ -117,7 +117,8 @@ class Site:
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, to)
         else:
-            (self.pages if file.suffix == ".md" else self.files).setdefault(file)
+            found = self.pages if file.suffix == ".md" else self.files
+            found += [] if file in found else [file]
             to = self.name_of(file)
         return os.path.relpath(to, self.name_of(page).parent) + ("#" + anchor if anchor else "")
 
@@ -139,7 +140,7 @@ class Site:
 
     def rungs(self, page, text):
         """The page, a chapter's with its rungs, each beside the one before; not appendices, and where rungs follow other chapters' kernels."""
-        chain, beside = self.book.chain(page.parent.name) if page.name == "README.md" and page.parent.name in self.chapters_with_rungs else ([], [])
+        chain, beside = self.book.chain(page.parent.name) if page.name == "README.md" and page.parent.name in tables.rec.rungs(ROOT) else ([], [])
         beside = beside if len(chain) > 1 else []
         made = []
         for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
@@ -172,21 +173,13 @@ class Site:
         path.write_text(text, encoding="utf-8")
 
     def write_pages(self):
-        """All pages that README.md leads to, in steps; then the files that they link to."""
-        self.chapters_with_rungs = {rung for rung in tables.rec.rungs(ROOT)}
-        self.pages[ROOT / "README.md"] = None
-        texts = {}
-        while rest := [page for page in self.pages if page not in texts]:
-            for page in rest:
-                texts[page] = self.translate(page)
+        """All pages that README.md leads to; then the files that they link to."""
+        texts = {page: self.translate(page) for page in self.pages}
         texts[ROOT / "README.md"] = first_steps(texts[ROOT / "README.md"])
         for page, text in texts.items():
             self.write(self.name_of(page), self.rungs(page, self.frames(page, text)) + self.contents(page))
-        done = set()
-        while rest := [file for file in self.files if file not in done]:
-            for file in rest:
-                done.add(file)
-                self.write(self.name_of(file), self.file_page(file))
+        for file in self.files:
+            self.write(self.name_of(file), self.file_page(file))
         licences = "".join(f"## {name}\n\n```text\n{path.read_text(encoding='utf-8').strip()}\n```\n\n" for name, path in LICENCES.items())
         self.write(self.source / "licences.md", "# Licences of what this site contains\n\n" + licences)
 
@@ -195,7 +188,7 @@ class Site:
         head = f"---\norphan: true\n---\n# `{name}`\n\n"
         if file.is_dir():
             inside = [path for path in sorted(file.iterdir()) if path.is_file() and path.suffix not in (".png", ".pyc")]
-            self.files.update(dict.fromkeys(path for path in inside if path.suffix != ".md"))
+            self.files += [path for path in inside if path.suffix != ".md" and path not in self.files]
             return head + "".join(f"- [{path.name}]({os.path.relpath(self.name_of(path), self.name_of(file).parent)})\n" for path in inside)
         text = file.read_text(encoding="utf-8")
         lexer = LEXERS.get(file.suffix) or ("bash" if text.startswith("#!") else "text")
