@@ -196,25 +196,22 @@ class Site:
 
     def contents(self, page):
         """The order of the pages, in a list that only the site's sidebar shows."""
-        def under(*patterns):
-            return [path for pattern in patterns for path in sorted(ROOT.glob(pattern)) if path in self.pages]
+        def tree(*patterns, caption="", more=()):
+            paths = dict.fromkeys(path for pattern in patterns for path in sorted(page.parent.glob(pattern)) if path in self.pages and path != page)
+            names = [*(os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths), *more]
+            options = "\n:caption: " * bool(caption) + caption
+            return f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:{options}\n\n" + "\n".join(names) + "\n```\n" if names else ""
 
-        def tree(caption, paths):
-            names = (os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths)
-            return f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
-
-        if page == ROOT / "README.md":
-            chapters = under("steps/[0-8]*/README.md")
-            guides = [ROOT / "docs" / name for name in ("README.md", "gpu.md", "math.md", "study-plan.md", "glossary.md")]
-            docs = [*guides, *(path for path in under("docs/*.md") if path not in guides)]
-            said = tree("Chapters", chapters) + tree("Background", docs) + tree("Practice", under("exercises/README.md", "docs/answers/README.md"))
-            others = [path for path in self.pages if path not in (page, *chapters, *docs) and path.parts[len(ROOT.parts)] not in ("docs", "steps", "exercises")]
-            return said + tree("More", [*others, ROOT / "licences.md"])
-        children = {ROOT / "docs/math.md": under("docs/math/*.md"), ROOT / "exercises/README.md": under("exercises/*/README.md"),
-                    ROOT / "docs/answers/README.md": [path for path in under("docs/answers/*.md") if path.name != "README.md"]}
-        if page.name == "README.md" and page.parent.parent == ROOT / "steps":
-            children[page] = [path for path in under(f"steps/{page.parent.name}/*.md") if path != page]
-        return tree("", children[page]).replace(":caption: \n", "") if children.get(page) else ""
+        name = str(page.relative_to(ROOT))
+        if name == "README.md":
+            others = (path for path in (str(path.relative_to(ROOT)) for path in self.pages) if not path.startswith(("docs/", "steps/", "exercises/")))
+            return (tree("steps/[0-8]*/README.md", caption="Chapters")
+                    + tree(*(f"docs/{name}.md" for name in ("README", "gpu", "math", "study-plan", "glossary", "*")), caption="Background")
+                    + tree("exercises/README.md", "docs/answers/README.md", caption="Practice") + tree(*others, caption="More", more=["licences.md"]))
+        children = {"docs/math.md": "math/*.md", "exercises/README.md": "*/README.md", "docs/answers/README.md": "*.md"}
+        if name.startswith("steps/") and page.name == "README.md":
+            children[name] = "*.md"
+        return tree(children[name]) if name in children else ""
 
 
 def beside_each_other(*files):
