@@ -12,16 +12,13 @@ import math
 import re
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/pytorch"))
 import compare  # noqa: E402
-from time_peers import BACKENDS, Contestant, Size, Stopwatch, race  # noqa: E402
+from time_peers import Contestant, Size, Stopwatch, contestants_for, pytorch_contestant, race  # noqa: E402
 
 BUILD, OUT = Path(sys.argv[1]), Path(sys.argv[2])
 START = time.time()
@@ -34,10 +31,8 @@ TYPE, DTYPE, TYPE_NUMBER = ("bf16", torch.bfloat16, 2) if BACKWARD else ("fp32",
 BATCH, SEQ = (2, 8192) if BACKWARD else (4, 4096)
 HEADS = {64: 32, 128: 16} if BACKWARD else {64: 16, 128: 16}
 BOUND, BOUND_ELEMENT = (2e-2, 5e-2) if BACKWARD else (1e-5, 5e-5)
-PEERS = {"flash": "FlashAttention-2, PyTorch", "cudnn": "cuDNN, PyTorch"}
-if not BACKWARD:
-    PEERS = {"efficient": "'efficient', PyTorch", "math": "separate kernels, PyTorch"} | PEERS
-PEER = next(iter(PEERS))  # the one to which all are compared
+PEERS = {"efficient": "'efficient', PyTorch", "math": "separate kernels, PyTorch", "flash": "FlashAttention-2, PyTorch", "cudnn": "cuDNN, PyTorch"}
+PEER = "flash" if BACKWARD else "efficient"  # the one to which all are compared, as in time_peers.py
 NAMES = "Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV"
 
 
@@ -50,9 +45,10 @@ class Tensors(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in NAMES]
 
 
-def inputs(batch, heads, N_q, N_kv, d, seed=1):
-    generator = torch.Generator(device="cuda").manual_seed(seed)
-    return [torch.randn((batch, heads, N, d), generator=generator, device="cuda", dtype=torch.float32).to(DTYPE) for N in (N_q, N_kv, N_kv, N_q)]
+def inputs(*sizes):
+    """Q, K, V and dO, as time_peers.py has them."""
+    case = compare.Case(*sizes)
+    return [x.to(DTYPE) for x in (*compare.make_inputs(case), compare.make_inputs(case, seed=2)[0])]
 
 
 class Trial:
@@ -69,7 +65,7 @@ class Trial:
         self.ptxas = [f"{regs} registers, spills {stores}"]
 
     def prepare(self, Q, K, V, O, L, dO, causal, guarded=False):
-        """run() of these. O and L: what the forward pass gave; a trial of the forward pass has its own."""
+        """O and L: what the forward pass gave; a trial of the forward pass has its own."""
         self.problem = Problem(TYPE_NUMBER, Q.shape[0], Q.shape[1], Q.shape[2], K.shape[2], Q.shape[3], causal, Q.shape[3] ** -0.5)
         shapes = [(x.shape, x.dtype) for x in ((Q, K, V) if BACKWARD else (Q, L))]
         self.flat = [torch.full((shape.numel() + (GUARD if guarded else 0),), math.nan, dtype=dtype, device="cuda") for shape, dtype in shapes]
@@ -77,7 +73,6 @@ class Trial:
         self.workspace = torch.full((self.library.trial_workspace(ctypes.byref(self.problem)) // 4,), math.nan, device="cuda")
         given = (Q, K, V, O, L, dO, *self.results) if BACKWARD else (Q, K, V, *self.results)
         self.kept, self.tensors = given, Tensors(*(x.data_ptr() for x in given))
-        return self.run
 
     def run(self):
         error = self.library.trial(ctypes.byref(self.problem), ctypes.byref(self.tensors), ctypes.c_void_p(self.workspace.data_ptr()),
@@ -112,10 +107,11 @@ def check(trials, d):
         refs = compare.reference_gradients(Q, K, V, dO, causal, None) if BACKWARD else [O, L]
         O, L = O.to(DTYPE), L.float()
         if not BACKWARD and (not causal or N_q == N_kv):  # PyTorch aligns its mask elsewhere
-            found[PEER].append(errors_of(peer(PEER, Q, K, V, dO, causal)(), refs[0])[0])
+            found[PEER].append(pytorch_contestant(PEER, Q, K, V, causal, refs[0][-1:, -1:]).errors["o"])
         for trial in list(trials):
             try:
-                trial.prepare(Q, K, V, O, L, dO, causal, guarded=True)()
+                trial.prepare(Q, K, V, O, L, dO, causal, guarded=True)
+                trial.run()
                 torch.cuda.synchronize()
             except RuntimeError as error:
                 print(f"{trial.name} d {d} {N_q}x{N_kv} causal {causal}: {error}", flush=True)
@@ -132,37 +128,24 @@ def check(trials, d):
     return found
 
 
-def peer(name, Q, K, V, dO, causal):
-    if not BACKWARD:
-        def forward():
-            with torch.no_grad(), sdpa_kernel(BACKENDS[name]):
-                return F.scaled_dot_product_attention(Q, K, V, is_causal=causal)
-        return forward
-    leaves = [x.detach().requires_grad_() for x in (Q, K, V)]
-    with sdpa_kernel(BACKENDS[name]):
-        O = F.scaled_dot_product_attention(*leaves, is_causal=causal)
-    return lambda: torch.autograd.grad(O, leaves, dO, retain_graph=True)
-
-
-def prepared(trials, Q, K, V, dO, causal, stopwatch):
-    """What to time. First PyTorch's kernels, as far as they take this type."""
-    O = L = None
+def prepared(trials, size, stopwatch):
+    """What to time, PyTorch's kernels first."""
+    contestants = contestants_for(size, [])
+    for contestant in contestants:
+        contestant.name = contestant.name.removeprefix("pytorch_")
+        contestant.idea = PEERS[contestant.name]
+    Q, K, V, dO = inputs(BATCH, size.heads, SEQ, SEQ, size.d)
+    O, L = None, torch.empty(Q.shape[:3], dtype=torch.float32, device="cuda")
     if BACKWARD:
-        with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-            O, L, *_ = torch.ops.aten._scaled_dot_product_flash_attention(Q, K, V, 0.0, causal)
+        O, L, *_ = torch.ops.aten._scaled_dot_product_flash_attention(Q, K, V, 0.0, size.causal)
         L = L.float().contiguous()
-    else:
-        L = torch.empty(Q.shape[:3], dtype=torch.float32, device="cuda")
-    makers = [(name, what, partial(peer, name, Q, K, V, dO, causal)) for name, what in PEERS.items()]
-    makers += [(trial.name, trial.what, partial(trial.prepare, Q, K, V, O, L, dO, causal)) for trial in trials]
-    contestants = []
-    for name, what, make in makers:
+    for trial in trials:
         try:
-            run = make()
-            stopwatch.time(run)
-            contestants.append(Contestant(name, what, torch.version.cuda, run, 0, {}))
+            trial.prepare(Q, K, V, O, L, dO, size.causal)
+            stopwatch.time(trial.run)
+            contestants.append(Contestant(trial.name, trial.what, torch.version.cuda, trial.run, 0, {}))
         except RuntimeError as error:
-            print(f"  {name}: {str(error).splitlines()[0]}")
+            print(f"  {trial.name} d {size.d}: {error}")
     return contestants
 
 
@@ -201,7 +184,7 @@ def main():
             print(f"d {d}: {len(trials)} of {len(checked) - 1} right, {time.time() - START:.0f} s; {PEER}'s largest error {max(checked[PEER] or [0]):.1e}", flush=True)
             for causal in (False, True):
                 size, stopwatch = Size(TYPE, BATCH, HEADS[d], SEQ, d, causal, PASS), Stopwatch()
-                contestants = prepared(trials, *inputs(BATCH, size.heads, SEQ, SEQ, d), causal, stopwatch)
+                contestants = prepared(trials, size, stopwatch)
                 race(contestants, stopwatch, 15)
                 report(trials, contestants, size, file, checked)
                 for trial in trials:
