@@ -356,6 +356,10 @@ VALUES = {  # of the records of one step or of two
     "peer": lambda a: number(peer_ratio(a)), "ratio": lambda a, b: number(divided(a.ms, b.ms)),
     "rung": lambda a, b: number(divided(a.ms, b.ms)), "speedup": lambda a, b: number(divided(b.ms, a.ms)),
 }
+OTHERS = {  # of other records: by kind and number of words
+    ("constant", 1): probes.constant, ("decode", 3): trials.decode_value, ("variants", 5): trials.variant_value, ("splits", 1): trials.regret,
+    ("knockout", 4): trials.knockout, ("ablation", 4): trials.ablation,
+}
 
 
 def inline_value(book, page, key):
@@ -363,16 +367,8 @@ def inline_value(book, page, key):
     if kind in ("card", "date", "driver", "toolkit", "commit", "clocks") and len(rest) < 2:
         lines = book.records(*rest)
         return str(lines[-1].details.get("device" if kind == "card" else kind) or DASH) if lines else DASH
-    if kind == "constant" and len(rest) == 1:
-        return probes.constant(book, rest[0])
-    if kind in ("knockout", "ablation") and len(rest) == 4:
-        return trials.knockout(book, kind + "s", *rest)
-    if kind == "decode" and len(rest) == 3:
-        return trials.decode_value(book, *rest)
-    if kind == "variants" and len(rest) == 5:
-        return trials.variant_value(book, *rest)
-    if kind == "splits" and len(rest) == 1:
-        return trials.regret(book, rest[0])
+    if (kind, len(rest)) in OTHERS:
+        return OTHERS[kind, len(rest)](book, *rest)
     if kind == "truth" and not rest:
         rows = truth_rows(book)
         return f"{sum(bool(row.agree) for row in rows)} of {len(rows)}"

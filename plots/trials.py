@@ -1,5 +1,6 @@
 """Tables and numbers of what was tried by hand: other tilings, other ways, a kernel without one of its parts. Standard library only."""
 
+import functools
 import re
 
 import probes
@@ -64,9 +65,8 @@ def ablations(book, page, rung):
     return alternatives(book, page, rung, "what", "ablations", "rung")
 
 
-def knockout(book, file, step, dim, name, what):
+def knockout(book, step, dim, name, what, file="knockouts", key="step"):
     """A number of one kernel of `knockouts` or `ablations`; `what` is less, more, rate or alone (top of tables.py)."""
-    key = "rung" if file == "ablations" else "step"
     lines = {line["what"].replace(" ", "-"): line for line in book.lines("trials", file) if (line[key], str(line["dim"])) == (step, dim)}
     need(name in lines, f'no "{name}" of the {file} of {step} is recorded at d {dim}; there are: {", ".join(lines)}')
     line, whole = lines[name], next(iter(lines.values()))["ms"]
@@ -78,6 +78,7 @@ def knockout(book, file, step, dim, name, what):
     return values[what]
 
 
+ablation = functools.partial(knockout, file="ablations", key="rung")
 DECODED = ("14a_one_block", "14b_split", "14c_group")
 
 
