@@ -211,10 +211,8 @@ def step_of(events, numbers, launch, content):
                 change(place, new)
             continue
         wide = max(1, event.bytes // traces.WORD)
-        at = {None if offset is None else offset // traces.WORD for offset in event.offsets} - {None}
-        words = {word + more for word in at for more in range(wide)}
         if event.space == "global":
-            done[event.array, "add" if event.kind == "atomic" else event.kind, event.warp] |= words
+            done[event.array, "add" if event.kind == "atomic" else event.kind, event.warp].update(event.elements())
             places = [None if to is None else to // traces.WORD for to in event.to] if event.kind == "copy" else []
         else:
             start = launch.starts.get(event.array, 0)
