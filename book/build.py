@@ -234,9 +234,8 @@ def beside_each_other(*files):
 
 # ---- the explorers' data, and pictures ---------------------------------------------------------------------------------------
 
-def trace(job):
+def trace(step, programs, out):
     """Writes the data of one step's walk; its title, or what went wrong."""
-    step, programs, out = job
     book, masks = tables.Book(ROOT), {}
     chapter = book.kernel_file(step).parent.name
     runs = {"none": {"10": "--seq 256", "12": "--seq 384", "13": "--seq 384"}.get(chapter[:2], "--seq 128")}  # two tiles or more
@@ -296,9 +295,7 @@ def write_example(data):
     """The inputs of the 4 x 4 example, as the programs have them."""
     text = (ROOT / "common/harness/inputs.c").read_text(encoding="utf-8")
     body = text[text.index("example[TENSOR_COUNT]") :].partition(";")[0]
-    found = {name: json.loads("[" + re.sub(r"[{}]", lambda brace: "[" if brace[0] == "{" else "]", rows).strip().rstrip(",") + "]")[0]
-             for name, rows in re.findall(r"\[TENSOR_(\w+)\] = (\{\{.*?\}\})", body, re.DOTALL)}
-    example = {"dO" if name.lower() == "do" else name: rows for name, rows in found.items()}
+    example = {name: json.loads(rows.translate(str.maketrans("{}", "[]"))) for name, rows in re.findall(r"\[TENSOR_(\w+)\] = (\{\{.*?\}\})", body)}
     example["scale"] = float(re.search(r"\.scale = ([\d.]+)", text)[1])
     (data / "example.js").write_text(f"window.EXAMPLE = {json.dumps(example)};\n", encoding="utf-8")
 
@@ -437,7 +434,7 @@ def main():
     write_ladder(data)
     command = [sys.executable, "-B", "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-d", str(work / "trees"), str(source), str(site)]
     with multiprocessing.Pool(max(1, min(4, os.cpu_count() - 1))) as pool:  # Sphinx takes one processor, the traces the others
-        traced = pool.map_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
+        traced = pool.starmap_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
         pictures = pool.map_async(fewer_colours, list(source.glob("**/*.png")), chunksize=4)
         pictures.get()
         pipeline = pool.apply_async(write_pipeline, (data, arguments.bin, arguments.steps))
