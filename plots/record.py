@@ -421,7 +421,7 @@ def meter(arguments):
     if not arguments:
         print("record.py: meter needs the folder of the programs; see record.py --help", file=sys.stderr)
         sys.exit(2)
-    programs, steps = Path(arguments[0]), arguments[1:] or rec.steps(ROOT)
+    programs, steps = Path(arguments[0]), arguments[1:] or sorted({*rec.chapters(ROOT), *rec.rungs(ROOT)})
     if option == "--beside":
         known = {(line["step"], line["options"]) for line in rec.lines(DATA / "counters" / "meter.jsonl")}
         pairs = {(line["step"], line["options"]): None for line in tables.Book(ROOT).on_card() if "/" not in line["step"]

@@ -155,11 +155,6 @@ def chapters(root):
     return [folder.name for folder in folders if (folder / f"{folder.name[3:]}.cu").exists()]
 
 
-def steps(root):
-    """All programs of the book's chapters."""
-    return sorted({*chapters(root), *rungs(root)})
-
-
 def rungs(root):
     """All rungs of the chapters that have several, in order."""
     found = []

@@ -37,10 +37,6 @@ def forms(book, page, step, dim):
     return heads, "l" + "r" * (len(heads) - 1), rows
 
 
-def percent(ms, first):
-    return DASH if ms is None else f"{ms / first * 100:.1f} %"
-
-
 def alternatives(book, page, step, respect, file="orders", key="step"):
     """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
     times, size = {}, "B 4, H 16, N 4096"
@@ -50,7 +46,7 @@ def alternatives(book, page, step, respect, file="orders", key="step"):
             size = line.get("size", size)
     need(times, f"no {file} of {step} are recorded")
     whole = next(iter(times.values()))
-    rows = [[what, *(cell for dim, first in whole.items() for cell in (number(ms.get(dim), " ms"), percent(ms.get(dim), first)))]
+    rows = [[what, *(cell for dim, first in whole.items() for cell in (number(ms.get(dim), " ms"), f"{ms[dim] / first * 100:.1f} %" if dim in ms else DASH))]
             for what, ms in times.items()]
     return [size, *(cell for dim in whole for cell in (f"d {dim}", "of the first"))], "l" + "rr" * len(whole), rows
 
