@@ -80,9 +80,6 @@ class Trial:
         if error:
             raise RuntimeError(f"CUDA error {error}")
 
-    def release(self):
-        self.problem = self.flat = self.results = self.workspace = self.kept = self.tensors = None
-
 
 def errors_of(out, ref):
     """Of the norm, and of one element, which hides in a norm. Where a reference is infinite, the result must be the same."""
@@ -124,7 +121,6 @@ def check(trials, d):
                 print(f"WRONG {trial.name} d {d}, {batch}x{heads}x{N_q}x{N_kv} causal {causal}: errors {errors}, largest {max(largest):.2g}, guards {whole}",
                       flush=True)
                 trials.remove(trial)
-            trial.release()
     return found
 
 
@@ -187,8 +183,6 @@ def main():
                 contestants = prepared(trials, size, stopwatch)
                 race(contestants, stopwatch, 15)
                 report(trials, contestants, size, file, checked)
-                for trial in trials:
-                    trial.release()
     print(f"{time.time() - START:.0f} s")
 
 
