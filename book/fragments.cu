@@ -18,8 +18,10 @@ static const struct operand {
                 {"ldmatrix.x1.trans", 8, 8, 1, 2}};
 constexpr int OPERANDS = sizeof operands / sizeof *operands;
 
-static __global__ void hold(int (*held)[WARP][8], // (OPERANDS): numbers of elements, register by register
-                            float *product) {     // A B, as C holds it
+static __managed__ int held[OPERANDS][WARP][8]; // numbers of elements, register by register
+static __managed__ float product[16 * 8];       // A B, as C holds it
+
+static __global__ void hold() {
     __shared__ __align__(16) __half numbers[16 * 16], identity[16 * 16]; // of a B its columns are the rows here
     __shared__ __align__(16) uint16_t row[WARP][8];                      // that each lane names
     int lane = threadIdx.x;
@@ -55,11 +57,7 @@ static __global__ void hold(int (*held)[WARP][8], // (OPERANDS): numbers of elem
 }
 
 int main() {
-    int(*held)[WARP][8];
-    float *product;
-    if (cudaMallocManaged(&held, OPERANDS * sizeof *held) != cudaSuccess) return 3;
-    if (cudaMallocManaged(&product, 16 * 8 * sizeof *product) != cudaSuccess) return 3;
-    hold<<<1, WARP>>>(held, product);
+    hold<<<1, WARP>>>();
     if (cudaDeviceSynchronize() != cudaSuccess) return 3;
     for (int i = 0; i < 16 * 8; i++) { // the product is right, so A, B and C are held where mma.sync expects them
         float sum = 0.0f;
