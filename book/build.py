@@ -389,11 +389,7 @@ def write_pipeline(data, programs, steps):
 
 def fewer_colours(picture):
     """A picture of at most 128 colours takes a third of the bytes."""
-    made = picture.with_suffix(".part")
-    Image.open(picture).convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
-    if made.stat().st_size < picture.stat().st_size:
-        made.rename(picture)
-    made.unlink(missing_ok=True)
+    Image.open(picture).convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(picture, "PNG", optimize=True)
 
 
 def write_static(static):
