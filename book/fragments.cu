@@ -6,16 +6,16 @@
 
 static const struct operand {
     const char *name;
-    int rows, columns, registers, each; // each: elements of a register
-} operands[] = {{"A", 16, 16, 4, 2},
-                {"B", 16, 8, 2, 2},
+    int rows, columns, per_lane, each; // elements; each: of a register
+} operands[] = {{"A", 16, 16, 8, 2},
+                {"B", 16, 8, 4, 2},
                 {"C", 16, 8, 4, 1},
-                {"ldmatrix.x4", 32, 8, 4, 2},
-                {"ldmatrix.x2", 16, 8, 2, 2},
-                {"ldmatrix.x1", 8, 8, 1, 2},
-                {"ldmatrix.x4.trans", 32, 8, 4, 2},
-                {"ldmatrix.x2.trans", 16, 8, 2, 2},
-                {"ldmatrix.x1.trans", 8, 8, 1, 2}};
+                {"ldmatrix.x4", 32, 8, 8, 2},
+                {"ldmatrix.x2", 16, 8, 4, 2},
+                {"ldmatrix.x1", 8, 8, 2, 2},
+                {"ldmatrix.x4.trans", 32, 8, 8, 2},
+                {"ldmatrix.x2.trans", 16, 8, 4, 2},
+                {"ldmatrix.x1.trans", 8, 8, 2, 2}};
 constexpr int OPERANDS = sizeof operands / sizeof *operands;
 
 static __managed__ int held[OPERANDS][WARP][8]; // numbers of elements, register by register
@@ -67,9 +67,8 @@ int main() {
     for (const operand &o : operands) {
         printf("%c\"%s\":{\"rows\":%d,\"columns\":%d,\"each\":%d,\"held\":[", &o == operands ? '{' : ',', o.name,
                o.rows, o.columns, o.each);
-        for (int i = 0; i < WARP * o.registers * o.each; i++)
-            printf("%s%d", i > 0 ? "," : "",
-                   held[&o - operands][i / (o.registers * o.each)][i % (o.registers * o.each)]);
+        for (int i = 0; i < WARP * o.per_lane; i++)
+            printf("%s%d", i > 0 ? "," : "", held[&o - operands][i / o.per_lane][i % o.per_lane]);
         printf("]}");
     }
     printf("}\n");
