@@ -78,15 +78,13 @@ function show() {
     for (const of of OUTPUTS) made[of].forEach((cells, a) => cells.forEach((x, b) => Object.assign(byId(`${of}${a}${b}`), { textContent: shownNumber(x),
         ariaLabel: `${of}, row ${a}, column ${b}: ${shownNumber(x)}`, ariaPressed: String(of === name && a === i && b === j), className: used.has([of, a, b].join()) ? "mine" : "" })));
     for (const of of INPUTS) for (const a of RANGE) for (const b of RANGE) byId(`${of}${a}${b}`).className = used.has([of, a, b].join()) ? "mine" : "";
-    for (const figure of byId("outputs").children) figure.hidden = !PASSES[byId("pass").value].includes(figure.dataset.name);
+    OUTPUTS.forEach((of, k) => { byId("outputs").children[k].hidden = !PASSES[byId("pass").value].includes(of); });
     writeAddress({ ...Object.fromEntries(INPUTS.map((of) => [of, input[of].flat().join(" ")])), scale, causal: +causal, row, keys, forget: +forget, pass: byId("pass").value, at: chosen.join(" ") });
 }
 
 function figure(name, columns, cell) {
     const rows = RANGE.map((i) => element("tr", {}, ...[...Array(columns).keys()].map((j) => element("td", {}, cell(i, j)))));
-    const made = element("figure", {}, element("figcaption", {}, element("strong", {}, name)), element("table", {}, ...rows));
-    made.dataset.name = name;
-    return made;
+    return element("figure", {}, element("figcaption", {}, element("strong", {}, name)), element("table", {}, ...rows));
 }
 function set(state) {
     for (const name of INPUTS) {
