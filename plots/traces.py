@@ -54,7 +54,7 @@ class Request:
 
 class Launch:
     def __init__(self, fields):
-        self.kernel, self.block, self.dynamic_bytes = fields["kernel"], fields["block"], fields["dynamic_shared_bytes"]
+        self.fields, self.kernel, self.block, self.dynamic_bytes = fields, fields["kernel"], fields["block"], fields["dynamic_shared_bytes"]
         self.warps = -(-self.block[0] * self.block[1] * self.block[2] // WARP)
         self.blocks = {tuple(block["index"]): _events(fields, block["events"]) for block in fields["blocks"]}
 
