@@ -28,9 +28,7 @@ import tables  # noqa: E402: of the rungs, their order
 import walk  # noqa: E402
 
 FENCED = re.compile(r"^ *(```+|~~~+)[ \t]*([\w-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
@@ -133,9 +131,9 @@ class Site:
 
         kept, text = [], page.read_text(encoding="utf-8")
         text = FENCED.sub(lambda block: keep(boxes(block[3]) if block[2] == "mermaid" else block[0]), text)
-        text = COMMENT.sub("", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
+        text = re.sub("(?s)<!--.*?-->", "", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
         text = re.sub(r"(?m)^( *)%", r"\1\\%", text)  # a line that begins with % is a comment of MyST's
-        text = LINK.sub(link, CODE.sub(lambda code: keep(code[0]), text))
+        text = LINK.sub(link, re.sub("`[^`]*`", lambda code: keep(code[0]), text))
         return re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], text)
 
     def rungs(self, page, text):
@@ -144,11 +142,10 @@ class Site:
         beside = beside if len(chain) > 1 else []
         made = []
         for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
-            files = [self.book.kernel_file(rung) for rung in (old, new)]
             number = new.split("_")[0]
             text = re.sub(rf"(?m)^## {number}: .*$", rf'\g<0>\n\n<a href="#lines-{number}">All lines that change</a>', text)
             made.append(f"<details class=\"rungs\" id=\"lines-{number}\"><summary>{old} → {new}: {html.escape(self.book.says(new, 'idea'))}"
-                        f"</summary>\n{beside_each_other(*files)}</details>\n")
+                        f"</summary>\n{beside_each_other(*map(self.book.kernel_file, (old, new)))}</details>\n")
         return text + ("\n## The rungs beside each other\n\nEach shows the lines that change, and three around them.\n\n" + "\n".join(made) if made else "")
 
     def frames(self, page, text):
