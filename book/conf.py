@@ -79,12 +79,8 @@ def link_terms(app, doctree, page):
     if page == GLOSSARY or page.startswith("code/") or page == "licences":
         return
     pattern, seen, glossary = read_glossary(app.env), set(), app.builder.get_relative_uri(page, GLOSSARY)
-    for text in list(doctree.findall(nodes.Text)):
-        above = text.parent
-        while above is not None and not isinstance(above, NOT_IN):
-            above = above.parent
-        if above is not None:
-            continue
+    left_out = {id(text) for node in doctree.findall(lambda node: isinstance(node, NOT_IN)) for text in node.findall(nodes.Text)}
+    for text in [text for text in doctree.findall(nodes.Text) if id(text) not in left_out]:
         parts, at = [], 0
         for match in pattern.finditer(text.astext()):
             anchor, said = terms[match[1].lower()]
