@@ -318,20 +318,17 @@ def write_ladder(data):
     """The recorded times: of each program at a size the last record; beside it the bound, and the programs of PyTorch that took turns."""
     found = {}
     for source in ("latency", "rungs", "peers"):
-        for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")):
-            for record in tables.rec.read([path]):
-                fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
-                if record.ms and record.tflops and record.pass_ != "both":  # its forward pass is the harness's own
-                    ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
-                    found[source, name, record.pass_, str(record.shape), record.step, fields["dtype"]] = [record.ms, record.tflops, ratios, bound_of(record)]
+        for record in tables.rec.read(sorted((ROOT / "plots/data" / source).glob("*.jsonl"))):
+            fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
+            if record.ms and record.tflops and record.pass_ != "both":  # its forward pass is the harness's own
+                ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
+                found[source, name, record.pass_, str(record.shape), record.step, fields["dtype"]] = [record.ms, record.tflops, ratios, bound_of(record)]
     for (*where, step, dtype), (ms, _, ratios, _) in found.items():
         for backend in tables.PEERS[dtype] if where[0] == "peers" else ():
             if theirs := found.get((*where, f"pytorch_{backend}", dtype)):
                 ratios.setdefault(backend, theirs[0] / ms)
-    def order(row):  # a chapter after its rungs
-        return row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]
-
-    rows = sorted(([*key, *values] for key, values in found.items()), key=order)
+    rows = sorted(([*key, *values] for key, values in found.items()),  # a chapter after its rungs
+                  key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]))
     (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
 
 
