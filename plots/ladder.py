@@ -22,7 +22,6 @@ import textwrap
 import records as rec
 
 WIDTH = 110
-HEADING = ["step", "latency", "speedup", "TFLOP/s", "memory", "error", "check", "idea"]
 PASSES = {"fwd": "forward pass, ", "bwd": "backward pass, ", "both": "both passes, ", "det": "deterministic "}
 
 
@@ -86,7 +85,7 @@ def print_table(results, recorded, table, failed):
     on_card = recorded is None
     timed, first, times = taken(results if on_card else recorded, table, kernels, timed=True)
     sized, _, sizes = (timed, first, times) if timed else taken(results, table, kernels, timed=False)
-    rows = [HEADING[:2] + [f"over {first.step[:2]}" if first else "speedup"] + HEADING[3:]]
+    rows = [["step", "latency", f"over {first.step[:2]}" if first else "speedup", "TFLOP/s", "memory", "error", "check", "idea"]]
     without = 0
     for step in kernels:
         time, size, own = times.get(step), sizes.get(step), [line for line in here if line.step == step]

@@ -33,7 +33,6 @@ HEADS = {64: 32, 128: 16} if BACKWARD else {64: 16, 128: 16}
 BOUND, BOUND_ELEMENT = (2e-2, 5e-2) if BACKWARD else (1e-5, 5e-5)
 PEERS = {"efficient": "'efficient', PyTorch", "math": "separate kernels, PyTorch", "flash": "FlashAttention-2, PyTorch", "cudnn": "cuDNN, PyTorch"}
 PEER = "flash" if BACKWARD else "efficient"  # the one to which all are compared, as in time_peers.py
-NAMES = "Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV"
 
 
 class Problem(ctypes.Structure):
@@ -42,7 +41,7 @@ class Problem(ctypes.Structure):
 
 
 class Tensors(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in NAMES]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV")]
 
 
 def inputs(*sizes):
