@@ -80,6 +80,7 @@ def size_of(options):
     return ", ".join([str(Shape(B, H, N, int(value.get("seq-kv", N)), d, "--causal" in options)), *variants])
 
 
+@functools.cache
 def drawn(commit):
     """Ten sizes that nobody chose, as options: they follow from a commit's hash. Tensor cores take the first five."""
     draw, sizes = random.Random(commit), []
