@@ -100,7 +100,6 @@ function set(state) {
 byId("inputs").append(...INPUTS.map((name) => figure(name, N, (i, j) => element("input", { type: "number", step: "any", id: `${name}${i}${j}`, ariaLabel: `${name}, row ${i}, column ${j}`, oninput: show }))));
 byId("outputs").append(...OUTPUTS.map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>
     element("button", { type: "button", id: `${name}${i}${j}`, onclick: () => { chosen = [name, i, j]; show(); } }))));
-addEventListener("hashchange", () => set(readAddress()));
+for (const kind of ["load", "hashchange"]) addEventListener(kind, () => set(readAddress()));
 for (const id of ["scale", "causal", "row", "keys", "forget", "pass"]) byId(id).addEventListener(byId(id).tagName === "SELECT" ? "change" : "input", show);
 byId("reset").addEventListener("click", () => { clearNotes(); set({}); });
-set(readAddress());

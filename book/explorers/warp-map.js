@@ -48,10 +48,8 @@ function setFields(values, usual) {
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 byId("example").addEventListener("change", (event) => EXAMPLES[event.target.value] && setFields(EXAMPLES[event.target.value]));
 for (const id of FIELDS) byId(id).addEventListener("change", () => { byId(id).value = value(id); show(); }); // within its limits
-addEventListener("hashchange", start);
-function start() {
+for (const kind of ["load", "hashchange"]) addEventListener(kind, () => {
     const given = readAddress(), known = Object.values(EXAMPLES)[0]; // in which each of stride, padding and swizzle matters
     lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
     setFields(FIELDS.map((id, k) => given[id] ?? known[k]), known);
-}
-start();
+});
