@@ -366,16 +366,14 @@ def write_pipeline(data, programs, steps):
     """The kernels and the faults of the explorer of pipelines. A kernel that the reader has edited may have none of them."""
     def unless_edited(make, *arguments):
         try:
-            return [make(*arguments)]
+            yield make(*arguments)
         except (ValueError, subprocess.CalledProcessError) as error:
             if os.environ.get("CI"):
                 raise
             print(f"build.py: the explorer of pipelines does without this: {error}")
-            return []
 
-    names = list(dict.fromkeys(kernel for kernel, *_ in FAULTS))
-    kernels = {name: made for name in names for made in (unless_edited(producer, name) if name[:2] == "12" else
-                                                         unless_edited(turns, programs, name) if name in steps else [])}
+    kernels = {name: made for name in dict.fromkeys(kernel for kernel, *_ in FAULTS) for made in (
+        unless_edited(producer, name) if name[:2] == "12" else unless_edited(turns, programs, name) if name in steps else [])}
     faults = [made for each in FAULTS if each[0] in kernels for made in unless_edited(fault, programs.resolve().parent, *each)]
     made = json.dumps({"kernels": kernels, "faults": faults}, separators=(",", ":"))
     (data / "pipeline.js").write_text(f"window.PIPELINE = {made};\n", encoding="utf-8")
