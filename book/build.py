@@ -27,10 +27,8 @@ import plot  # noqa: E402: the cards' ceilings
 import tables  # noqa: E402: of the rungs, their order
 import walk  # noqa: E402
 
-FENCE = re.compile(r"^( *)(```+|~~~+)\s*([\w-]*)\s*$")
-CODE = re.compile(r"`[^`]*`")
+FENCED = re.compile(r"^ *(```+|~~~+)[ \t]*([\w-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
@@ -68,30 +66,16 @@ LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
                           "Pygments: the colours of code": "python3-pygments"}.items()}
 
 
-def pieces(text):
-    """The page in turns: prose, fenced block, prose, ...; of a block (language, its lines), of prose its text."""
-    found, prose, lines, at = [], [], text.split("\n"), 0
-    while at < len(lines):
-        if not (match := FENCE.match(lines[at])):
-            prose.append(lines[at])
-        else:
-            end = next((k for k in range(at + 1, len(lines)) if lines[k].strip() == match[2]), len(lines))
-            found += ["\n".join(prose), (match[3], lines[at : end + 1])]
-            prose, at = [], end
-        at += 1
-    return [*found, "\n".join(prose)]
-
-
-def boxes(lines):
+def boxes(text):
     """A mermaid block as boxes: of a flowchart its nodes in their order, of a class diagram the classes."""
-    if lines[0].startswith("flowchart"):
-        found = [re.split(r"<br>", label) for label in re.findall(r'\["([^"]*)"\]', "\n".join(lines))]
+    if text.startswith("flowchart"):
+        found = [label.split("<br>") for label in re.findall(r'\["([^"]*)"\]', text)]
         arrow = "<span aria-hidden=true>↓</span>"
-    elif lines[0] == "classDiagram":
-        found = [[match[1], *match[2].strip().split("\n")] for match in re.finditer(r"class (\w+) \{\n(.*?)\n *\}", "\n".join(lines), re.DOTALL)]
+    elif text.startswith("classDiagram\n"):
+        found = [[name, *lines.strip().split("\n")] for name, lines in re.findall(r"class (\w+) \{\n(.*?)\n *\}", text, re.DOTALL)]
         arrow = "<span>is extended by ↓</span>"
     else:
-        sys.exit(f"build.py: a mermaid block of a kind that is not known: {lines[0]}")
+        sys.exit(f"build.py: a mermaid block of a kind that is not known: {text.splitlines()[0]}")
     made = (f"<div><strong>{first}</strong>" + "".join(f"<br>{html.escape(html.unescape(line.strip()))}" for line in rest) + "</div>" for first, *rest in found)
     return f'<div class="boxes">{arrow.join(made)}</div>'
 
@@ -108,7 +92,7 @@ def first_steps(text):
 class Site:
     def __init__(self, source, walked):
         self.source, self.walked = source, walked  # walked: the steps that the explorer has traces of
-        self.pages, self.files, self.book = {}, {}, tables.Book(ROOT)
+        self.pages, self.files, self.book = [ROOT / "README.md"], [], tables.Book(ROOT)  # both lists grow as links are found
 
     def name_of(self, path):
         """Of a page or a file of the repository, its Markdown in the source folder."""
@@ -131,7 +115,8 @@ class Site:
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, to)
         else:
-            (self.pages if file.suffix == ".md" else self.files).setdefault(file)
+            found = self.pages if file.suffix == ".md" else self.files
+            found += [] if file in found else [file]
             to = self.name_of(file)
         return os.path.relpath(to, self.name_of(page).parent) + ("#" + anchor if anchor else "")
 
@@ -140,29 +125,27 @@ class Site:
         def link(match):
             return f"{match[1]}[{LINK.sub(link, match[2])}]({self.target(page, match[3])})"
 
-        made = []
-        for piece in pieces(page.read_text(encoding="utf-8")):
-            if isinstance(piece, tuple):
-                language, lines = piece
-                made.append(boxes(lines[1:-1]) if language == "mermaid" else "\n".join(lines))
-                continue
-            piece = COMMENT.sub("", piece).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
-            piece, kept = re.sub(r"(?m)^( *)%", r"\1\\%", piece), []  # a line that begins with % is a comment of MyST's
-            piece = CODE.sub(lambda code: kept.append(code[0]) or f"\0{len(kept) - 1}\0", piece)
-            made.append(re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], LINK.sub(link, piece)))
-        return "\n".join(made)
+        def keep(code):
+            kept.append(code)
+            return f"\0{len(kept) - 1}\0"
+
+        kept, text = [], page.read_text(encoding="utf-8")
+        text = FENCED.sub(lambda block: keep(boxes(block[3]) if block[2] == "mermaid" else block[0]), text)
+        text = re.sub("(?s)<!--.*?-->", "", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
+        text = re.sub(r"(?m)^( *)%", r"\1\\%", text)  # a line that begins with % is a comment of MyST's
+        text = LINK.sub(link, re.sub("`[^`]*`", lambda code: keep(code[0]), text))
+        return re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], text)
 
     def rungs(self, page, text):
         """The page, a chapter's with its rungs, each beside the one before; not appendices, and where rungs follow other chapters' kernels."""
-        chain, beside = self.book.chain(page.parent.name) if page.name == "README.md" and page.parent.name in self.chapters_with_rungs else ([], [])
+        chain, beside = self.book.chain(page.parent.name) if page.name == "README.md" and page.parent.name in tables.rec.rungs(ROOT) else ([], [])
         beside = beside if len(chain) > 1 else []
         made = []
         for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
-            files = [self.book.kernel_file(rung) for rung in (old, new)]
             number = new.split("_")[0]
             text = re.sub(rf"(?m)^## {number}: .*$", rf'\g<0>\n\n<a href="#lines-{number}">All lines that change</a>', text)
             made.append(f"<details class=\"rungs\" id=\"lines-{number}\"><summary>{old} → {new}: {html.escape(self.book.says(new, 'idea'))}"
-                        f"</summary>\n{beside_each_other(*files)}</details>\n")
+                        f"</summary>\n{beside_each_other(*map(self.book.kernel_file, (old, new)))}</details>\n")
         return text + ("\n## The rungs beside each other\n\nEach shows the lines that change, and three around them.\n\n" + "\n".join(made) if made else "")
 
     def frames(self, page, text):
@@ -187,21 +170,13 @@ class Site:
         path.write_text(text, encoding="utf-8")
 
     def write_pages(self):
-        """All pages that README.md leads to, in steps; then the files that they link to."""
-        self.chapters_with_rungs = {rung for rung in tables.rec.rungs(ROOT)}
-        self.pages[ROOT / "README.md"] = None
-        texts = {}
-        while rest := [page for page in self.pages if page not in texts]:
-            for page in rest:
-                texts[page] = self.translate(page)
+        """All pages that README.md leads to; then the files that they link to."""
+        texts = {page: self.translate(page) for page in self.pages}
         texts[ROOT / "README.md"] = first_steps(texts[ROOT / "README.md"])
         for page, text in texts.items():
             self.write(self.name_of(page), self.rungs(page, self.frames(page, text)) + self.contents(page))
-        done = set()
-        while rest := [file for file in self.files if file not in done]:
-            for file in rest:
-                done.add(file)
-                self.write(self.name_of(file), self.file_page(file))
+        for file in self.files:
+            self.write(self.name_of(file), self.file_page(file))
         licences = "".join(f"## {name}\n\n```text\n{path.read_text(encoding='utf-8').strip()}\n```\n\n" for name, path in LICENCES.items())
         self.write(self.source / "licences.md", "# Licences of what this site contains\n\n" + licences)
 
@@ -210,7 +185,7 @@ class Site:
         head = f"---\norphan: true\n---\n# `{name}`\n\n"
         if file.is_dir():
             inside = [path for path in sorted(file.iterdir()) if path.is_file() and path.suffix not in (".png", ".pyc")]
-            self.files.update(dict.fromkeys(path for path in inside if path.suffix != ".md"))
+            self.files += [path for path in inside if path.suffix != ".md" and path not in self.files]
             return head + "".join(f"- [{path.name}]({os.path.relpath(self.name_of(path), self.name_of(file).parent)})\n" for path in inside)
         text = file.read_text(encoding="utf-8")
         lexer = LEXERS.get(file.suffix) or ("bash" if text.startswith("#!") else "text")
@@ -218,25 +193,22 @@ class Site:
 
     def contents(self, page):
         """The order of the pages, in a list that only the site's sidebar shows."""
-        def under(*patterns):
-            return [path for pattern in patterns for path in sorted(ROOT.glob(pattern)) if path in self.pages]
+        def tree(*patterns, caption="", more=()):
+            paths = dict.fromkeys(path for pattern in patterns for path in sorted(page.parent.glob(pattern)) if path in self.pages and path != page)
+            names = [*(os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths), *more]
+            options = "\n:caption: " * bool(caption) + caption
+            return f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:{options}\n\n" + "\n".join(names) + "\n```\n" if names else ""
 
-        def tree(caption, paths):
-            names = (os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths)
-            return f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
-
-        if page == ROOT / "README.md":
-            chapters = under("steps/[0-8]*/README.md")
-            guides = [ROOT / "docs" / name for name in ("README.md", "gpu.md", "math.md", "study-plan.md", "glossary.md")]
-            docs = [*guides, *(path for path in under("docs/*.md") if path not in guides)]
-            said = tree("Chapters", chapters) + tree("Background", docs) + tree("Practice", under("exercises/README.md", "docs/answers/README.md"))
-            others = [path for path in self.pages if path not in (page, *chapters, *docs) and path.parts[len(ROOT.parts)] not in ("docs", "steps", "exercises")]
-            return said + tree("More", [*others, ROOT / "licences.md"])
-        children = {ROOT / "docs/math.md": under("docs/math/*.md"), ROOT / "exercises/README.md": under("exercises/*/README.md"),
-                    ROOT / "docs/answers/README.md": [path for path in under("docs/answers/*.md") if path.name != "README.md"]}
-        if page.name == "README.md" and page.parent.parent == ROOT / "steps":
-            children[page] = [path for path in under(f"steps/{page.parent.name}/*.md") if path != page]
-        return tree("", children[page]).replace(":caption: \n", "") if children.get(page) else ""
+        name = str(page.relative_to(ROOT))
+        if name == "README.md":
+            others = (path for path in (str(path.relative_to(ROOT)) for path in self.pages) if not path.startswith(("docs/", "steps/", "exercises/")))
+            return (tree("steps/[0-8]*/README.md", caption="Chapters")
+                    + tree(*(f"docs/{name}.md" for name in ("README", "gpu", "math", "study-plan", "glossary", "*")), caption="Background")
+                    + tree("exercises/README.md", "docs/answers/README.md", caption="Practice") + tree(*others, caption="More", more=["licences.md"]))
+        children = {"docs/math.md": "math/*.md", "exercises/README.md": "*/README.md", "docs/answers/README.md": "*.md"}
+        if name.startswith("steps/") and page.name == "README.md":
+            children[name] = "*.md"
+        return tree(children[name]) if name in children else ""
 
 
 def beside_each_other(*files):
@@ -259,9 +231,8 @@ def beside_each_other(*files):
 
 # ---- the explorers' data, and pictures ---------------------------------------------------------------------------------------
 
-def trace(job):
+def trace(step, programs, out):
     """Writes the data of one step's walk; its title, or what went wrong."""
-    step, programs, out = job
     book, masks = tables.Book(ROOT), {}
     chapter = book.kernel_file(step).parent.name
     runs = {"none": {"10": "--seq 256", "12": "--seq 384", "13": "--seq 384"}.get(chapter[:2], "--seq 128")}  # two tiles or more
@@ -321,9 +292,7 @@ def write_example(data):
     """The inputs of the 4 x 4 example, as the programs have them."""
     text = (ROOT / "common/harness/inputs.c").read_text(encoding="utf-8")
     body = text[text.index("example[TENSOR_COUNT]") :].partition(";")[0]
-    found = {name: json.loads("[" + re.sub(r"[{}]", lambda brace: "[" if brace[0] == "{" else "]", rows).strip().rstrip(",") + "]")[0]
-             for name, rows in re.findall(r"\[TENSOR_(\w+)\] = (\{\{.*?\}\})", body, re.DOTALL)}
-    example = {"dO" if name.lower() == "do" else name: rows for name, rows in found.items()}
+    example = {name: json.loads(rows.translate(str.maketrans("{}", "[]"))) for name, rows in re.findall(r"\[TENSOR_(\w+)\] = (\{\{.*?\}\})", body)}
     example["scale"] = float(re.search(r"\.scale = ([\d.]+)", text)[1])
     (data / "example.js").write_text(f"window.EXAMPLE = {json.dumps(example)};\n", encoding="utf-8")
 
@@ -349,20 +318,17 @@ def write_ladder(data):
     """The recorded times: of each program at a size the last record; beside it the bound, and the programs of PyTorch that took turns."""
     found = {}
     for source in ("latency", "rungs", "peers"):
-        for path in sorted((ROOT / "plots/data" / source).glob("*.jsonl")):
-            for record in tables.rec.read([path]):
-                fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
-                if record.ms and record.tflops and record.pass_ != "both":  # its forward pass is the harness's own
-                    ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
-                    found[source, name, record.pass_, str(record.shape), record.step, fields["dtype"]] = [record.ms, record.tflops, ratios, bound_of(record)]
+        for record in tables.rec.read(sorted((ROOT / "plots/data" / source).glob("*.jsonl"))):
+            fields, name = record.details, record.details["device"].replace(" 80GB HBM3", "")
+            if record.ms and record.tflops and record.pass_ != "both":  # its forward pass is the harness's own
+                ratios = {key.removeprefix("ratio_to_"): value for key, value in fields.items() if key.startswith("ratio_to_")}
+                found[source, name, record.pass_, str(record.shape), record.step, fields["dtype"]] = [record.ms, record.tflops, ratios, bound_of(record)]
     for (*where, step, dtype), (ms, _, ratios, _) in found.items():
         for backend in tables.PEERS[dtype] if where[0] == "peers" else ():
             if theirs := found.get((*where, f"pytorch_{backend}", dtype)):
                 ratios.setdefault(backend, theirs[0] / ms)
-    def order(row):  # a chapter after its rungs
-        return row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]
-
-    rows = sorted(([*key, *values] for key, values in found.items()), key=order)
+    rows = sorted(([*key, *values] for key, values in found.items()),  # a chapter after its rungs
+                  key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]))
     (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
 
 
@@ -400,16 +366,14 @@ def write_pipeline(data, programs, steps):
     """The kernels and the faults of the explorer of pipelines. A kernel that the reader has edited may have none of them."""
     def unless_edited(make, *arguments):
         try:
-            return [make(*arguments)]
+            yield make(*arguments)
         except (ValueError, subprocess.CalledProcessError) as error:
             if os.environ.get("CI"):
                 raise
             print(f"build.py: the explorer of pipelines does without this: {error}")
-            return []
 
-    names = list(dict.fromkeys(kernel for kernel, *_ in FAULTS))
-    kernels = {name: made for name in names for made in (unless_edited(producer, name) if name[:2] == "12" else
-                                                         unless_edited(turns, programs, name) if name in steps else [])}
+    kernels = {name: made for name in dict.fromkeys(kernel for kernel, *_ in FAULTS) for made in (
+        unless_edited(producer, name) if name[:2] == "12" else unless_edited(turns, programs, name) if name in steps else [])}
     faults = [made for each in FAULTS if each[0] in kernels for made in unless_edited(fault, programs.resolve().parent, *each)]
     made = json.dumps({"kernels": kernels, "faults": faults}, separators=(",", ":"))
     (data / "pipeline.js").write_text(f"window.PIPELINE = {made};\n", encoding="utf-8")
@@ -417,11 +381,7 @@ def write_pipeline(data, programs, steps):
 
 def fewer_colours(picture):
     """A picture of at most 128 colours takes a third of the bytes."""
-    made = picture.with_suffix(".part")
-    Image.open(picture).convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
-    if made.stat().st_size < picture.stat().st_size:
-        made.rename(picture)
-    made.unlink(missing_ok=True)
+    Image.open(picture).convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(picture, "PNG", optimize=True)
 
 
 def write_static(static):
@@ -462,7 +422,7 @@ def main():
     write_ladder(data)
     command = [sys.executable, "-B", "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-d", str(work / "trees"), str(source), str(site)]
     with multiprocessing.Pool(max(1, min(4, os.cpu_count() - 1))) as pool:  # Sphinx takes one processor, the traces the others
-        traced = pool.map_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
+        traced = pool.starmap_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
         pictures = pool.map_async(fewer_colours, list(source.glob("**/*.png")), chunksize=4)
         pictures.get()
         pipeline = pool.apply_async(write_pipeline, (data, arguments.bin, arguments.steps))

@@ -29,23 +29,20 @@ suppress_warnings = ["misc.highlighting_failure"]  # a quoted output is no progr
 highlight_language = "text"
 
 log = logging.getLogger(__name__)
-renderers = {}  # by process: Sphinx forks
 
 
-def katex(formula, displayed):
-    if os.getpid() not in renderers:
-        environment = os.environ | {"NODE_PATH": "/usr/share/nodejs"}
-        renderers[os.getpid()] = subprocess.Popen(["node", BOOK / "katex.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                                  env=environment)
-    process = renderers[os.getpid()]
-    process.stdin.write(json.dumps([formula, displayed]) + "\n")
-    process.stdin.flush()
-    return json.loads(process.stdout.readline())
+@functools.cache
+def katex(_):  # by process: Sphinx forks
+    environment = os.environ | {"NODE_PATH": "/usr/share/nodejs"}
+    return subprocess.Popen(["node", BOOK / "katex.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def visit_math(displayed):
     def visit(self, node):
-        answer = katex(node.astext(), displayed)
+        process = katex(os.getpid())
+        process.stdin.write(json.dumps([node.astext(), displayed]) + "\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
         if isinstance(answer, dict):
             log.warning("KaTeX: %s in %s", answer["error"], node.astext(), location=node)
         else:
@@ -82,12 +79,8 @@ def link_terms(app, doctree, page):
     if page == GLOSSARY or page.startswith("code/") or page == "licences":
         return
     pattern, seen, glossary = read_glossary(app.env), set(), app.builder.get_relative_uri(page, GLOSSARY)
-    for text in list(doctree.findall(nodes.Text)):
-        above = text.parent
-        while above is not None and not isinstance(above, NOT_IN):
-            above = above.parent
-        if above is not None:
-            continue
+    left_out = {id(text) for node in doctree.findall(lambda node: isinstance(node, NOT_IN)) for text in node.findall(nodes.Text)}
+    for text in [text for text in doctree.findall(nodes.Text) if id(text) not in left_out]:
         parts, at = [], 0
         for match in pattern.finditer(text.astext()):
             anchor, said = terms[match[1].lower()]

@@ -6,20 +6,22 @@
 
 static const struct operand {
     const char *name;
-    int rows, columns, registers, each; // each: elements of a register
-} operands[] = {{"A", 16, 16, 4, 2},
-                {"B", 16, 8, 2, 2},
+    int rows, columns, per_lane, each; // elements; each: of a register
+} operands[] = {{"A", 16, 16, 8, 2},
+                {"B", 16, 8, 4, 2},
                 {"C", 16, 8, 4, 1},
-                {"ldmatrix.x4", 32, 8, 4, 2},
-                {"ldmatrix.x2", 16, 8, 2, 2},
-                {"ldmatrix.x1", 8, 8, 1, 2},
-                {"ldmatrix.x4.trans", 32, 8, 4, 2},
-                {"ldmatrix.x2.trans", 16, 8, 2, 2},
-                {"ldmatrix.x1.trans", 8, 8, 1, 2}};
+                {"ldmatrix.x4", 32, 8, 8, 2},
+                {"ldmatrix.x2", 16, 8, 4, 2},
+                {"ldmatrix.x1", 8, 8, 2, 2},
+                {"ldmatrix.x4.trans", 32, 8, 8, 2},
+                {"ldmatrix.x2.trans", 16, 8, 4, 2},
+                {"ldmatrix.x1.trans", 8, 8, 2, 2}};
 constexpr int OPERANDS = sizeof operands / sizeof *operands;
 
-static __global__ void hold(int (*held)[WARP][8], // (OPERANDS): numbers of elements, register by register
-                            float *product) {     // A B, as C holds it
+static __managed__ int held[OPERANDS][WARP][8]; // numbers of elements, register by register
+static __managed__ float product[16 * 8];       // A B, as C holds it
+
+static __global__ void hold() {
     __shared__ __align__(16) __half numbers[16 * 16], identity[16 * 16]; // of a B its columns are the rows here
     __shared__ __align__(16) uint16_t row[WARP][8];                      // that each lane names
     int lane = threadIdx.x;
@@ -55,11 +57,7 @@ static __global__ void hold(int (*held)[WARP][8], // (OPERANDS): numbers of elem
 }
 
 int main() {
-    int(*held)[WARP][8];
-    float *product;
-    if (cudaMallocManaged(&held, OPERANDS * sizeof *held) != cudaSuccess) return 3;
-    if (cudaMallocManaged(&product, 16 * 8 * sizeof *product) != cudaSuccess) return 3;
-    hold<<<1, WARP>>>(held, product);
+    hold<<<1, WARP>>>();
     if (cudaDeviceSynchronize() != cudaSuccess) return 3;
     for (int i = 0; i < 16 * 8; i++) { // the product is right, so A, B and C are held where mma.sync expects them
         float sum = 0.0f;
@@ -69,9 +67,8 @@ int main() {
     for (const operand &o : operands) {
         printf("%c\"%s\":{\"rows\":%d,\"columns\":%d,\"each\":%d,\"held\":[", &o == operands ? '{' : ',', o.name,
                o.rows, o.columns, o.each);
-        for (int i = 0; i < WARP * o.registers * o.each; i++)
-            printf("%s%d", i > 0 ? "," : "",
-                   held[&o - operands][i / (o.registers * o.each)][i % (o.registers * o.each)]);
+        for (int i = 0; i < WARP * o.per_lane; i++)
+            printf("%s%d", i > 0 ? "," : "", held[&o - operands][i / o.per_lane][i % o.per_lane]);
         printf("]}");
     }
     printf("}\n");

@@ -23,20 +23,18 @@ book_job() { # [--serve [PORT]] [--trace FILE]
     install_missing
     sphinx=$(find_sphinx) || die "$exit_missing" 'no python3 here can import sphinx, myst_parser and PIL, though they are installed'
     preset=sim
-    if [[ ! $trace || ! -e build/book/index.html ]]; then build_site; fi
+    if [[ ! $trace || ! -e build/book/index.html ]]; then
+        for name in "${all_steps[@]}"; do [[ ! ${name:0:2} =~ ^(0[3-9]|1[0-3])$ ]] || steps+=("$name"); done
+        build sim "${steps[@]}" step_cc_parts
+        say 'Building the site: about two minutes'
+        "$sphinx" -B book/build.py --bin build/sim/bin --out build/book "${steps[@]}" || exit "$exit_wrong"
+        say "The book: file://$PWD/build/book/index.html"
+        ((${#failed[@]} == 0)) || say "Without a tile walk, since they do not compile: ${failed[*]}"
+    fi
     [[ ! $trace ]] || "$sphinx" -B book/build.py --out build/book --trace "$trace" --sources "$invoked_from"
     if [[ $serve ]]; then
         say "Showing it at http://127.0.0.1:$serve/ until you press Ctrl-C"
         exec "$sphinx" -m http.server --bind 127.0.0.1 --directory build/book "$serve"
     fi
     ((${#failed[@]} == 0)) || return "$exit_wrong"
-}
-
-build_site() { # as book_job has it
-    for name in "${all_steps[@]}"; do [[ ! ${name:0:2} =~ ^(0[3-9]|1[0-3])$ ]] || steps+=("$name"); done
-    build sim "${steps[@]}" step_cc_parts
-    say 'Building the site: about two minutes'
-    "$sphinx" -B book/build.py --bin build/sim/bin --out build/book "${steps[@]}" || exit "$exit_wrong"
-    say "The book: file://$PWD/build/book/index.html"
-    ((${#failed[@]} == 0)) || say "Without a tile walk, since they do not compile: ${failed[*]}"
 }

@@ -211,10 +211,8 @@ def step_of(events, numbers, launch, content):
                 change(place, new)
             continue
         wide = max(1, event.bytes // traces.WORD)
-        at = {None if offset is None else offset // traces.WORD for offset in event.offsets} - {None}
-        words = {word + more for word in at for more in range(wide)}
         if event.space == "global":
-            done[event.array, "add" if event.kind == "atomic" else event.kind, event.warp] |= words
+            done[event.array, "add" if event.kind == "atomic" else event.kind, event.warp].update(event.elements())
             places = [None if to is None else to // traces.WORD for to in event.to] if event.kind == "copy" else []
         else:
             start = launch.starts.get(event.array, 0)
@@ -257,9 +255,9 @@ def step_of(events, numbers, launch, content):
             "order": list(dict.fromkeys(order)), "sync": [[*key[:4], traces.runs(warps), key[4], launch.come[key[1:4]], launch.announced[key[1:4]]] for key, warps in sync.items()]}
 
 
-def shapes_of(launch, raw, shape):
+def shapes_of(launch, shape):
     """[name, rows, columns in words, elements per word] of what the launch touches; the first, without a name, is shared memory by banks."""
-    last, shape = defaultdict(int), shape or {"dim": 64, "bytes": 4}
+    last, raw, shape = defaultdict(int), launch.fields, shape or {"dim": 64, "bytes": 4}
     for event in launch.events():
         if event.space == "global":
             last[event.array] = max([last[event.array], *(offset for offset in event.offsets if offset is not None)])
@@ -278,9 +276,9 @@ def shapes_of(launch, raw, shape):
     return found
 
 
-def bands(launch, raw):
+def bands(launch):
     """[name, first byte, bytes] of the arrays in shared memory, and behind them, by lines, of the matrix whose words come there first."""
-    found = [[array["name"], array["offset"], array["bytes"]] for array in raw["shared_arrays"]]
+    found = [[array["name"], array["offset"], array["bytes"]] for array in launch.fields["shared_arrays"]]
     line, end = BANKS * traces.WORD, max((at + size for _, at, size in found), default=0)
     lines = {place // BANKS: name for place, name in sorted(launch.first.items(), reverse=True) if place * traces.WORD >= end}
     groups = traces.grouped(lines.items(), lambda a, b: b == (a[0] + 1, a[1]))
@@ -302,8 +300,8 @@ def mbarriers_of(events, lines):
 
 def read(path, shape, folder=ROOT):
     made, sources = [], defaultdict(dict)
-    raw_launches = json.loads(Path(path).read_text(encoding="utf-8"))["launches"]
-    for raw, launch in zip(raw_launches, traces.read(path)):
+    for launch in traces.read(path):
+        raw = launch.fields
         if not raw["blocks"] or not raw["blocks"][0]["events"]:
             continue
         events, blocks = launch.events(), raw["blocks"]
@@ -316,7 +314,7 @@ def read(path, shape, folder=ROOT):
         events = [event for event in events if event.kind != "commit of groups"]
         launch.mbarriers, launch.waiting = sorted({event.sync[1] for event in events if event.sync and event.sync[0] == "mbarrier"}), {}
         launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
-        launch.shapes, launch.come, launch.announced, launch.first, content = shapes_of(launch, raw, shape), defaultdict(int), defaultdict(int), {}, {}
+        launch.shapes, launch.come, launch.announced, launch.first, content = shapes_of(launch, shape), defaultdict(int), defaultdict(int), {}, {}
         for file, line in sorted({site[:2] for site in sites} | {(file, int(line)) for file, _, line in (site[4].rpartition(":") for site in sites) if file}):
             source = next((place for place in (ROOT / file, folder / file) if place.is_file()), None)
             lines = source.read_text(encoding="utf-8").splitlines() if source else []
@@ -325,7 +323,7 @@ def read(path, shape, folder=ROOT):
         lines = ["".join(sources[file].get(int(line), "") for file, line in (site[:2], site[4].rpartition(":")[::2]) if file) for site in sites]
         made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
                      "mbarriers": mbarriers_of(events, lines), "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)],
-                     "bytes": raw["dynamic_shared_bytes"] + raw["static_shared_bytes"], "bands": bands(launch, raw)})
+                     "bytes": raw["dynamic_shared_bytes"] + raw["static_shared_bytes"], "bands": bands(launch)})
     return {"launches": made, "sources": sources}
 
 

@@ -54,12 +54,6 @@ def stalls_of(counters):
     return sorted(STALLS, key=lambda name: -counters.get(stall_counter(name), 0))
 
 
-def other_stalls(counters):
-    """Warps / issue_active are the cycles per instruction of a warp. In one of them it issues; the recorded reasons take others."""
-    per_instruction = 16 * counter(counters, "warps_active") / counter(counters, "issue_active")
-    return per_instruction - 1 - sum(counter(counters, stall_counter(name)) for name in STALLS)
-
-
 def longest_kernel(book, step, options):
     """The counters of the kernel that takes most of a step's time; {} when none are recorded."""
     return max((k["counters"] for k in book.counters(step, options)), key=lambda c: c.get(TIME, 0), default={})
@@ -68,8 +62,8 @@ def longest_kernel(book, step, options):
 def counter(counters, name):
     if name == "largest_stall":
         return stalls_of(counters)[0]
-    if name == "other_stalls":
-        return other_stalls(counters)
+    if name == "other_stalls":  # of a warp's cycles per instruction, in one of which it issues, those that no recorded reason takes
+        return counter(counters, "warps_active/issue_active") * 16 - 1 - sum(counter(counters, stall_counter(stall)) for stall in STALLS)
     if name not in counters and "/" in name:
         above, below = (counter(counters, part) for part in name.split("/", 1))
         return above / below if below else float("nan")

@@ -22,7 +22,6 @@ import textwrap
 import records as rec
 
 WIDTH = 110
-HEADING = ["step", "latency", "speedup", "TFLOP/s", "memory", "error", "check", "idea"]
 PASSES = {"fwd": "forward pass, ", "bwd": "backward pass, ", "both": "both passes, ", "det": "deterministic "}
 
 
@@ -50,31 +49,20 @@ def read(path):
     return list(rec.parsed(path, result_of, "line of results"))
 
 
-class Times:
-    """Where a table's numbers come from: lines that were taken on one device, at one size, with the kernels that ran here."""
-
-    def __init__(self, lines, table, kernels, timed):
-        self.kernels, self.like, self.lines, best, sizes = kernels, None, [], (), {}
-        for line in lines:
-            if line.table == table:
-                sizes.setdefault((line.device, line.shape), []).append(line)
-        for (_, shape), mine in sizes.items():  # the size that most steps have; among those the one that the book quotes; else the largest
-            like = next((line for line in mine if line.ms is not None or not timed), None)
-            have = len({line.step for line in mine if self.ran_here(line)})
-            rank = have, shape == rec.QUOTED, shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
-            if like and have and rank > best:
-                self.like, self.lines, best = like, mine, rank
-
-    def ran_here(self, line):
-        return line.details.get("kernel") is not None and line.details["kernel"] == self.kernels.get(line.step)
-
-    def find(self, step):
-        """A step's last such line: a later measurement replaces an earlier one. None when its kernel is another."""
-        return next((line for line in reversed(self.lines) if line.step == step and self.ran_here(line)), None)
-
-    def baseline(self):
-        """What all others are compared with: the first step, by name, that was measured at that size, here or not."""
-        return min(reversed(self.lines), key=lambda line: line.step, default=None)
+def taken(lines, table, kernels, timed):
+    """Where a table's numbers come from: of lines that were taken on one device, at one size, one that has a time (unless none need be
+    timed); the first step's, by name, with which all others are compared; and by step the last whose kernel is the one that ran here."""
+    sizes, best = {}, ((), None, None, {})
+    for line in lines:
+        if line.table == table:
+            sizes.setdefault((line.device, line.shape), []).append(line)
+    for (_, shape), mine in sizes.items():  # the size that most steps have; among those the one that the book quotes; else the largest
+        like = next((line for line in mine if line.ms is not None or not timed), None)
+        here = {line.step: line for line in mine if line.details.get("kernel") is not None and line.details["kernel"] == kernels.get(line.step)}
+        rank = len(here), shape == rec.QUOTED, shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
+        if like and here and rank > best[0]:
+            best = rank, like, min(reversed(mine), key=lambda line: line.step), here
+    return best[1:]
 
 
 def size_in_words(table, shape):
@@ -95,13 +83,12 @@ def print_table(results, recorded, table, failed):
     first_lines = {line.step: line for line in reversed(here)}
     kernels = {step: first_lines[step].details.get("kernel") for step in sorted(first_lines)}
     on_card = recorded is None
-    times = Times(results if on_card else recorded, table, kernels, timed=True)
-    sizes = times if times.like else Times(results, table, kernels, timed=False)
-    first = times.baseline()
-    rows = [HEADING[:2] + [f"over {first.step[:2]}" if first else "speedup"] + HEADING[3:]]
+    timed, first, times = taken(results if on_card else recorded, table, kernels, timed=True)
+    sized, _, sizes = (timed, first, times) if timed else taken(results, table, kernels, timed=False)
+    rows = [["step", "latency", f"over {first.step[:2]}" if first else "speedup", "TFLOP/s", "memory", "error", "check", "idea"]]
     without = 0
     for step in kernels:
-        time, size, own = times.find(step), sizes.find(step), [line for line in here if line.step == step]
+        time, size, own = times.get(step), sizes.get(step), [line for line in here if line.step == step]
         checked = [line for line in own if line.ok is not None]
         bad = step in failed or not all(line.ok for line in checked)
         rows.append([step, rec.number(time and time.ms, " ms"), rec.number(first.ms / time.ms if time else None, "x"),
@@ -111,18 +98,17 @@ def print_table(results, recorded, table, failed):
         without += time is None
     print_rows(rows)
     print()
-    if times.like:
-        details = times.like.details
-        origin = [f"{'measured here, on' if on_card else 'recorded on'} {times.like.device}"]
-        origin += [word + str(details[name]) for name, word in (("date", ""), ("toolkit", "toolkit "), ("driver", "driver "))
-                   if details.get(name)]
-        print(f"Latency, speedup, TFLOP/s, memory: {', '.join(origin)};\n  {size_in_words(table, times.like.shape)}.")
+    if timed:
+        origin = [f"{'measured here, on' if on_card else 'recorded on'} {timed.device}"]
+        origin += [f"{word}{timed.details[name]}" for name, word in (("date", ""), ("toolkit", "toolkit "), ("driver", "driver "))
+                   if timed.details.get(name)]
+        print(f"Latency, speedup, TFLOP/s, memory: {', '.join(origin)};\n  {size_in_words(table, timed.shape)}.")
         if not on_card and without:
             print("A dash: the kernel that ran here is not one that was recorded at that size.")
     else:
         print("Nothing was timed here." if on_card else "No latencies: none of these kernels is one that was recorded on a card.")
-        if sizes.like:
-            print(f"Memory: {size_in_words(table, sizes.like.shape)}, as run here.")
+        if sized:
+            print(f"Memory: {size_in_words(table, sized.shape)}, as run here.")
     print("Memory: of the device, beyond inputs and outputs.\nError and check: the largest relative error over all sizes that ran "
           f"here{'' if on_card else ', on the simulated device'}.\n")
 

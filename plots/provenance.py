@@ -32,25 +32,21 @@ class Picture:
         digest.update(json.dumps(self.facts).encode())
         return digest.hexdigest()
 
-    def is_up_to_date(self):
-        _, _, text = (self.path.read_bytes() if self.path.exists() else b"").partition(b"tEXt" + KEY.encode() + b"\0")
-        return text[:64] == self.source_hash().encode()
-
-    def draw(self):
-        """Written at once when it is complete: an interrupted script leaves no half picture."""
-        image = io.BytesIO()
-        metadata = {KEY: self.source_hash(), "Software": None}  # else it holds matplotlib's version
-        self.figure(self.facts).savefig(image, format="png", metadata=metadata)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_bytes(image.getvalue())
-
 
 def update(pictures, check=False):
     """Draws those whose hash differs; with `check` only names them. Returns the exit status."""
-    stale = [picture for picture in pictures if not picture.is_up_to_date()]
-    for picture in stale:
-        found = "out of date" if picture.path.exists() else "missing"
-        if not check:
-            picture.draw()
-        print(f"{os.path.relpath(picture.path)}: {found if check else 'drawn'}", file=sys.stderr if check else sys.stdout)
-    return 1 if check and stale else 0
+    status = 0
+    for picture in list(pictures):  # each is known before the first one is drawn
+        old, digest = picture.path.read_bytes() if picture.path.exists() else None, picture.source_hash()
+        if old and old.partition(b"tEXt" + KEY.encode() + b"\0")[2][:64] == digest.encode():
+            continue
+        if check:
+            print(f"{os.path.relpath(picture.path)}: {'missing' if old is None else 'out of date'}", file=sys.stderr)
+            status = 1
+            continue
+        image = io.BytesIO()  # an interrupted script leaves no half picture
+        picture.figure(picture.facts).savefig(image, format="png", metadata={KEY: digest, "Software": None})  # else it holds matplotlib's version
+        picture.path.parent.mkdir(parents=True, exist_ok=True)
+        picture.path.write_bytes(image.getvalue())
+        print(f"{os.path.relpath(picture.path)}: drawn")
+    return status

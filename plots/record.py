@@ -283,10 +283,8 @@ def profile_program(command, metrics, selection):
 def bits(card, _):
     file = card.new_file("bits", "bits")
     for step in card.chapters:
-        for more in ("", "--deterministic"):
-            for _ in range(2):
-                command = [BIN / step, *options(1, 16, 1024, 64, more).split(), "--pass", "bwd", "--no-time", *card.stamps]
-                write(file, run(command))
+        for more in ("", "", "--deterministic", "--deterministic"):
+            write(file, run([BIN / step, *options(1, 16, 1024, 64, more).split(), "--pass", "bwd", "--no-time", *card.stamps]))
 
 
 def probes(card, _):
@@ -401,13 +399,6 @@ def sums(line):
             for key, value in {**kernel, **kernel["totals"], **kernel.get("work", {})}.items() if key not in apart}
 
 
-def agree(name, old, new):
-    if name in instructions.NAMES and not instructions.can_be_counted():
-        return True
-    some = WORK_SHARE * old if name in WORK and None not in (old, new) else 0
-    return old == new or some and abs(old - new) <= some
-
-
 def check_meter(recorded, line):
     """Name each count that is another than the recorded one."""
     old, new = sums(recorded), sums(line or {"meter": []})
@@ -417,7 +408,9 @@ def check_meter(recorded, line):
         if key[:2] in in_both and key not in old and key[2] not in zeros:
             continue  # the device counts it since then
         before, now = (counts.get(key, 0 if key[:2] in in_both else None) for counts in (old, new))
-        if not agree(key[2], before, now):
+        counted = key[2] not in instructions.NAMES or instructions.can_be_counted()
+        some = WORK_SHARE * before if key[2] in WORK and None not in (before, now) else 0
+        if counted and before != now and not (some and abs(before - now) <= some):
             fail(f"{recorded['step']} {recorded['options']}: {key[1]}: {key[2]}: recorded {before}, now {now}")
 
 
@@ -426,7 +419,7 @@ def meter(arguments):
     if not arguments:
         print("record.py: meter needs the folder of the programs; see record.py --help", file=sys.stderr)
         sys.exit(2)
-    programs, steps = Path(arguments[0]), arguments[1:] or rec.steps(ROOT)
+    programs, steps = Path(arguments[0]), arguments[1:] or sorted({*rec.chapters(ROOT), *rec.rungs(ROOT)})
     if option == "--beside":
         known = {(line["step"], line["options"]) for line in rec.lines(DATA / "counters" / "meter.jsonl")}
         pairs = {(line["step"], line["options"]): None for line in tables.Book(ROOT).on_card() if "/" not in line["step"]

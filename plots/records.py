@@ -80,6 +80,7 @@ def size_of(options):
     return ", ".join([str(Shape(B, H, N, int(value.get("seq-kv", N)), d, "--causal" in options)), *variants])
 
 
+@functools.cache
 def drawn(commit):
     """Ten sizes that nobody chose, as options: they follow from a commit's hash. Tensor cores take the first five."""
     draw, sizes = random.Random(commit), []
@@ -153,11 +154,6 @@ def chapters(root):
     """The programs of the book's chapters, each of a chapter's last rung; from 90 on are the reader's own."""
     folders = sorted(Path(root).glob("steps/[0-8][0-9]_*"))
     return [folder.name for folder in folders if (folder / f"{folder.name[3:]}.cu").exists()]
-
-
-def steps(root):
-    """All programs of the book's chapters."""
-    return sorted({*chapters(root), *rungs(root)})
 
 
 def rungs(root):

@@ -62,7 +62,7 @@ import probes
 import quotes
 import records as rec
 import trials
-from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, limits, longest_kernel, other_stalls, stall_counter, stalls_of
+from causes import COUNTED, COUNTERS_AT, FFMA, HMMA, STALLS, limits, longest_kernel, stall_counter, stalls_of
 from records import BEST, DASH, BadMarker, need, number, options_of, parse_size, size_in_bytes
 from truth import agreement, apart, truth, truth_rows
 
@@ -204,11 +204,6 @@ def rungs(book, page, chapter):
     return ["B 4, H 16, N 4096", "idea", "changed lines", "d 64", "TFLOP/s", best, "d 128", "TFLOP/s", best], "llrrrrrrr", rows
 
 
-def peer_ratio(line):
-    """The time of PyTorch's fused kernel for this data type over the step's, both from one process."""
-    return line and line.details["ratio_to_" + PEERS[line.details["dtype"]][0]]
-
-
 def peers(book, page, step, pass_="fwd"):
     """A step beside PyTorch's two backends for its data type at every size at which they took turns."""
     lines, rows = [line for line in book.records("peers") if line.pass_ == pass_], []
@@ -251,7 +246,7 @@ def stalls(book, page, step):
     longest = [longest_kernel(book, step, options_of(COUNTERS_AT.replace("d64", f"d{dim}"))) for dim in (64, 128)]
     rows = [[f"`{name}`", STALLS[name], *(f"{counters.get(stall_counter(name), 0):.2f}" for counters in longest)]
             for name in stalls_of(longest[0])]
-    rows.append(["others", "reasons that are not recorded", *(f"{other_stalls(counters):.2f}" for counters in longest if counters)])
+    rows.append(["others", "reasons that are not recorded", *(f"{causes.counter(counters, 'other_stalls'):.2f}" for counters in longest if counters)])
     return ["B 4, H 16, N 1024", "waits for", "d 64", "d 128"], "llrr", rows * all(longest)
 
 
@@ -353,8 +348,12 @@ def table(book, page, name=None, *arguments):
 
 VALUES = {  # of the records of one step or of two
     "ms": lambda a: number(a.ms, " ms"), "tflops": lambda a: number(a.tflops, " TFLOP/s"),
-    "peer": lambda a: number(peer_ratio(a)), "ratio": lambda a, b: number(divided(a.ms, b.ms)),
+    "peer": lambda a: number(a.details["ratio_to_" + PEERS[a.details["dtype"]][0]]), "ratio": lambda a, b: number(divided(a.ms, b.ms)),
     "rung": lambda a, b: number(divided(a.ms, b.ms)), "speedup": lambda a, b: number(divided(b.ms, a.ms)),
+}
+OTHERS = {  # of other records: by kind and number of words
+    ("constant", 1): probes.constant, ("decode", 3): trials.decode_value, ("variants", 5): trials.variant_value, ("splits", 1): trials.regret,
+    ("knockout", 4): trials.knockout, ("ablation", 4): trials.ablation,
 }
 
 
@@ -363,16 +362,8 @@ def inline_value(book, page, key):
     if kind in ("card", "date", "driver", "toolkit", "commit", "clocks") and len(rest) < 2:
         lines = book.records(*rest)
         return str(lines[-1].details.get("device" if kind == "card" else kind) or DASH) if lines else DASH
-    if kind == "constant" and len(rest) == 1:
-        return probes.constant(book, rest[0])
-    if kind in ("knockout", "ablation") and len(rest) == 4:
-        return trials.knockout(book, kind + "s", *rest)
-    if kind == "decode" and len(rest) == 3:
-        return trials.decode_value(book, *rest)
-    if kind == "variants" and len(rest) == 5:
-        return trials.variant_value(book, *rest)
-    if kind == "splits" and len(rest) == 1:
-        return trials.regret(book, rest[0])
+    if (kind, len(rest)) in OTHERS:
+        return OTHERS[kind, len(rest)](book, *rest)
     if kind == "truth" and not rest:
         rows = truth_rows(book)
         return f"{sum(bool(row.agree) for row in rows)} of {len(rows)}"

@@ -10,21 +10,17 @@ import ctypes
 import json
 import math
 import re
-import statistics
 import sys
 import time
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/pytorch"))
 import compare  # noqa: E402
-from time_peers import Stopwatch  # noqa: E402
+from time_peers import Contestant, Size, Stopwatch, contestants_for, pytorch_contestant, race  # noqa: E402
 
 BUILD, OUT = Path(sys.argv[1]), Path(sys.argv[2])
-LIMIT = 150.0  # seconds
 START = time.time()
 GUARD = 4096  # elements after each output, which must stay as they are
 FORMS = [line.split("|") for line in (BUILD / "forms.txt").read_text().splitlines()]
@@ -35,11 +31,8 @@ TYPE, DTYPE, TYPE_NUMBER = ("bf16", torch.bfloat16, 2) if BACKWARD else ("fp32",
 BATCH, SEQ = (2, 8192) if BACKWARD else (4, 4096)
 HEADS = {64: 32, 128: 16} if BACKWARD else {64: 16, 128: 16}
 BOUND, BOUND_ELEMENT = (2e-2, 5e-2) if BACKWARD else (1e-5, 5e-5)
-PEERS = {"flash": (SDPBackend.FLASH_ATTENTION, "FlashAttention-2, PyTorch"), "cudnn": (SDPBackend.CUDNN_ATTENTION, "cuDNN, PyTorch")} if BACKWARD else \
-    {"efficient": (SDPBackend.EFFICIENT_ATTENTION, "'efficient', PyTorch"), "math": (SDPBackend.MATH, "separate kernels, PyTorch"),
-     "flash": (SDPBackend.FLASH_ATTENTION, "FlashAttention-2, PyTorch"), "cudnn": (SDPBackend.CUDNN_ATTENTION, "cuDNN, PyTorch")}
-PEER = next(iter(PEERS))  # the one to which all are compared
-NAMES = "Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV"
+PEERS = {"efficient": "'efficient', PyTorch", "math": "separate kernels, PyTorch", "flash": "FlashAttention-2, PyTorch", "cudnn": "cuDNN, PyTorch"}
+PEER = "flash" if BACKWARD else "efficient"  # the one to which all are compared, as in time_peers.py
 
 
 class Problem(ctypes.Structure):
@@ -48,12 +41,13 @@ class Problem(ctypes.Structure):
 
 
 class Tensors(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in NAMES]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV")]
 
 
-def inputs(batch, heads, N_q, N_kv, d, seed=1):
-    generator = torch.Generator(device="cuda").manual_seed(seed)
-    return [torch.randn((batch, heads, N, d), generator=generator, device="cuda", dtype=torch.float32).to(DTYPE) for N in (N_q, N_kv, N_kv, N_q)]
+def inputs(*sizes):
+    """Q, K, V and dO, as time_peers.py has them."""
+    case = compare.Case(*sizes)
+    return [x.to(DTYPE) for x in (*compare.make_inputs(case), compare.make_inputs(case, seed=2)[0])]
 
 
 class Trial:
@@ -85,24 +79,13 @@ class Trial:
         if error:
             raise RuntimeError(f"CUDA error {error}")
 
-    def release(self):
-        self.problem = self.flat = self.results = self.workspace = self.kept = self.tensors = None
 
-
-def error_of(out, ref):
-    """Of the norm; where a reference is infinite, the result must be the same."""
-    ref = ref.double()
-    infinite = torch.isinf(ref)
-    if not torch.equal(out.double()[infinite], ref[infinite]):
-        return math.inf
-    return compare.relative_error(torch.where(infinite, 0.0, out.double()), torch.where(infinite, 0.0, ref))
-
-
-def largest_of(out, ref):
-    """One element that is far off hides in a norm; where a reference is all 0, so must be the result."""
-    finite = ~torch.isinf(ref)
-    out, ref = out.double()[finite], ref[finite]
-    return (out - ref).abs().max().item() / max(ref.abs().max().item(), 1e-3) if ref.numel() else 0.0
+def errors_of(out, ref):
+    """Of the norm, and of one element, which hides in a norm. Where a reference is infinite, the result must be the same."""
+    infinite, out, ref = torch.isinf(ref), out.double(), ref.double()
+    finite = torch.where(infinite, 0.0, ref)
+    return (compare.relative_error(torch.where(infinite, 0.0, out), finite),
+            compare.largest_error(out, ref) / max(finite.abs().max().item(), 1e-3))
 
 
 CHECKS = [(1, 2, 256, 256, 0), (2, 3, 200, 333, 0), (2, 3, 333, 200, 0), (1, 1, 1, 40, 0), (1, 2, 1024, 1024, 0), (2, 2, 777, 1000, -8),
@@ -112,7 +95,7 @@ CHECKS = [(1, 2, 256, 256, 0), (2, 3, 200, 333, 0), (2, 3, 333, 200, 0), (1, 1, 
 
 def check(trials, d):
     """Takes out of `trials` what is wrong. The largest error of each, and in the forward pass of PyTorch's kernel."""
-    errors_of = {trial.name: [] for trial in trials} | {PEER: []}
+    found = {trial.name: [] for trial in trials} | {PEER: []}
     for batch, heads, N_q, N_kv, less, *causal in CHECKS:
         causal = bool(causal)
         Q, K, V, dO = inputs(batch, heads, N_q, N_kv, d + less)
@@ -120,7 +103,7 @@ def check(trials, d):
         refs = compare.reference_gradients(Q, K, V, dO, causal, None) if BACKWARD else [O, L]
         O, L = O.to(DTYPE), L.float()
         if not BACKWARD and (not causal or N_q == N_kv):  # PyTorch aligns its mask elsewhere
-            errors_of[PEER].append(error_of(peer(PEERS[PEER][0], Q, K, V, dO, causal)(), refs[0]))
+            found[PEER].append(pytorch_contestant(PEER, Q, K, V, causal, refs[0][-1:, -1:]).errors["o"])
         for trial in list(trials):
             try:
                 trial.prepare(Q, K, V, O, L, dO, causal, guarded=True)
@@ -130,99 +113,59 @@ def check(trials, d):
                 print(f"{trial.name} d {d} {N_q}x{N_kv} causal {causal}: {error}", flush=True)
                 trials.remove(trial)
                 continue
-            errors = [error_of(x, ref) for x, ref in zip(trial.results, refs)]
-            largest = max(largest_of(x, ref) for x, ref in zip(trial.results, refs))
+            errors, largest = zip(*(errors_of(x, ref) for x, ref in zip(trial.results, refs)))
             whole = all(torch.isnan(flat[-GUARD:]).all().item() for flat in trial.flat)
-            errors_of[trial.name].append(max(errors))
-            if not (all(e <= BOUND for e in errors) and largest <= BOUND_ELEMENT and whole):
-                print(f"WRONG {trial.name} d {d}, {batch}x{heads}x{N_q}x{N_kv} causal {causal}: errors {errors}, largest {largest:.2g}, guards {whole}",
+            found[trial.name].append(max(errors))
+            if not (all(e <= BOUND for e in errors) and all(e <= BOUND_ELEMENT for e in largest) and whole):
+                print(f"WRONG {trial.name} d {d}, {batch}x{heads}x{N_q}x{N_kv} causal {causal}: errors {errors}, largest {max(largest):.2g}, guards {whole}",
                       flush=True)
                 trials.remove(trial)
-            trial.release()
-    return errors_of
+    return found
 
 
-def peer(backend, Q, K, V, dO, causal):
-    if not BACKWARD:
-        def forward():
-            with torch.no_grad(), sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(Q, K, V, is_causal=causal)
-        return forward
-    leaves = [x.detach().requires_grad_() for x in (Q, K, V)]
-    with sdpa_kernel(backend):
-        O = F.scaled_dot_product_attention(*leaves, is_causal=causal)
-    return lambda: torch.autograd.grad(O, leaves, dO, retain_graph=True)
-
-
-def prepared(trials, Q, K, V, dO, causal):
-    """What to time, by name. First PyTorch's kernels, as far as they take this type."""
-    O = L = None
+def prepared(trials, size, stopwatch):
+    """What to time, PyTorch's kernels first."""
+    contestants = contestants_for(size, [])
+    for contestant in contestants:
+        contestant.name = contestant.name.removeprefix("pytorch_")
+        contestant.idea = PEERS[contestant.name]
+    Q, K, V, dO = inputs(BATCH, size.heads, SEQ, SEQ, size.d)
+    O, L = None, torch.empty(Q.shape[:3], dtype=torch.float32, device="cuda")
     if BACKWARD:
-        with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-            O, L, *_ = torch.ops.aten._scaled_dot_product_flash_attention(Q, K, V, 0.0, causal)
+        O, L, *_ = torch.ops.aten._scaled_dot_product_flash_attention(Q, K, V, 0.0, size.causal)
         L = L.float().contiguous()
-    else:
-        L = torch.empty(Q.shape[:3], dtype=torch.float32, device="cuda")
-    runs = {}
-    for name, (backend, _) in PEERS.items():
-        try:
-            runs[name] = peer(backend, Q, K, V, dO, causal)
-            runs[name]()
-        except RuntimeError as error:
-            runs.pop(name, None)
-            print(f"  {name}: {str(error).splitlines()[0]}")
     for trial in trials:
-        trial.prepare(Q, K, V, O, L, dO, causal)
-        runs[trial.name] = trial.run
-    return runs
-
-
-def time_all(trials, d, causal, rounds, file, checked):
-    heads = HEADS[d]
-    runs = prepared(trials, *inputs(BATCH, heads, SEQ, SEQ, d), causal)
-    stopwatch = Stopwatch()
-    samples = {name: [] for name in runs}
-    for name, run in list(runs.items()):
         try:
-            stopwatch.time(run)
-            stopwatch.time(run)
+            trial.prepare(Q, K, V, O, L, dO, size.causal)
+            stopwatch.time(trial.run)
+            contestants.append(Contestant(trial.name, trial.what, torch.version.cuda, trial.run, 0, {}))
         except RuntimeError as error:
-            print(f"  {name} d {d}: {error}")
-            del runs[name], samples[name]
-    for turn in range(rounds):
-        if time.time() - START > LIMIT and turn >= 5:
-            break
-        names = list(runs)
-        for name in names[turn % len(names):] + names[: turn % len(names)]:
-            samples[name].append(stopwatch.time(runs[name]))
-    report(trials, d, causal, heads, samples, file, checked)
-    for trial in trials:
-        trial.release()
+            print(f"  {trial.name} d {size.d}: {error}")
+    return contestants
 
 
-def report(trials, d, causal, heads, samples, file, checked):
+def report(trials, contestants, size, file, checked):
     """A line per form on the screen and in `file`. Each form is compared with the last rung, at this size, too."""
     by_name = {trial.name: trial for trial in trials}
-    pairs = BATCH * heads * (SEQ * (SEQ + 1) // 2 if causal else SEQ * SEQ)
-    median = {name: statistics.median(ms) for name, ms in samples.items() if ms}
-    print(f"d {d} {'causal' if causal else 'full'}: {'':60} TFLOP/s  x {PEER}  x last   ms (p25 p75)")
-    for name, ms in sorted(median.items(), key=lambda item: item[1]):
-        quartiles = statistics.quantiles(samples[name], n=4, method="inclusive")
+    median = {contestant.name: contestant.quantiles()[1] for contestant in contestants}
+    print(f"d {size.d} {'causal' if size.causal else 'full'}: {'':60} TFLOP/s  x {PEER}  x last   ms (p25 p75)")
+    for contestant in sorted(contestants, key=lambda contestant: median[contestant.name]):
+        name, (p25, ms, p75) = contestant.name, contestant.quantiles()
         trial = by_name.get(name)
         last = by_name.get(trial.last) if trial else None
-        line = {"name": name, "what": trial.what if trial else PEERS[name][1], "dim": d, "pass": PASS,
-                "dtype": TYPE, "causal": causal, "ms_median": ms, "ms_p25": quartiles[0], "ms_p75": quartiles[2], "runs": len(samples[name]),
-                "tflops": (10 if BACKWARD else 4) * pairs * d / ms * 1e-9, f"ratio_to_{PEER}": median.get(PEER, math.nan) / ms,
+        line = {"name": name, "what": contestant.idea, "dim": size.d, "pass": PASS,
+                "dtype": TYPE, "causal": size.causal, "ms_median": ms, "ms_p25": p25, "ms_p75": p75, "runs": len(contestant.samples),
+                "tflops": size.tflops(ms), f"ratio_to_{PEER}": median.get(PEER, math.nan) / ms,
                 "ratio_to_last": median[last.name] / ms if last else None, "ptxas": trial.ptxas if trial else None,
                 "largest_error": max(checked.get(name) or [0]), "device": torch.cuda.get_device_name(), "torch": torch.__version__, "batch": BATCH,
-                "heads": heads, "seq": SEQ}
+                "heads": size.heads, "seq": SEQ}
         if last and trial is not last:
-            line["difference_to_last"] = max(error_of(x, y.double()) for x, y in zip(trial.results, last.results))
+            line["difference_to_last"] = max(errors_of(x, y)[0] for x, y in zip(trial.results, last.results))
             if not line["difference_to_last"] <= BOUND:
                 print(f"  WRONG at N {SEQ}: {name}, {line['difference_to_last']}")
         for step in [trial.step] if trial else sorted({form[1] for form in FORMS}):  # PyTorch's kernels stand beside each step
             file.write(json.dumps({"step": step, **line}) + "\n")
-        print(f"  {line['what']:70} {line['tflops']:8.1f} {line[f'ratio_to_{PEER}']:8.3f} {line['ratio_to_last'] or 0:8.3f} {ms:8.3f} ({quartiles[0]:.3f} {quartiles[2]:.3f})"
+        print(f"  {line['what']:70} {line['tflops']:8.1f} {line[f'ratio_to_{PEER}']:8.3f} {line['ratio_to_last'] or 0:8.3f} {ms:8.3f} ({p25:.3f} {p75:.3f})"
               f"  err {line['largest_error']:.1e} {(trial.ptxas or [''])[0] if trial else ''}", flush=True)
     file.flush()
 
@@ -235,7 +178,10 @@ def main():
             checked = check(trials, d)
             print(f"d {d}: {len(trials)} of {len(checked) - 1} right, {time.time() - START:.0f} s; {PEER}'s largest error {max(checked[PEER] or [0]):.1e}", flush=True)
             for causal in (False, True):
-                time_all(trials, d, causal, 15, file, checked)
+                size, stopwatch = Size(TYPE, BATCH, HEADS[d], SEQ, d, causal, PASS), Stopwatch()
+                contestants = prepared(trials, size, stopwatch)
+                race(contestants, stopwatch, 15)
+                report(trials, contestants, size, file, checked)
     print(f"{time.time() - START:.0f} s")
 
 

@@ -54,7 +54,7 @@ class Request:
 
 class Launch:
     def __init__(self, fields):
-        self.kernel, self.block, self.dynamic_bytes = fields["kernel"], fields["block"], fields["dynamic_shared_bytes"]
+        self.fields, self.kernel, self.block, self.dynamic_bytes = fields, fields["kernel"], fields["block"], fields["dynamic_shared_bytes"]
         self.warps = -(-self.block[0] * self.block[1] * self.block[2] // WARP)
         self.blocks = {tuple(block["index"]): _events(fields, block["events"]) for block in fields["blocks"]}
 
@@ -73,26 +73,21 @@ def _events(fields, rows):
     found, content, previous, under_way, groups = [], {}, {}, {}, {}
     for number, warp, epoch, *rest in rows:
         site = fields["sites"][number]
-        if not rest:
-            found.append(Request(warp, epoch, site["kind"]))
-            continue
-        if site["space"] == "copies":
-            found.append(Request(warp, epoch, f'{site["kind"]} of groups'))
-            _follow_groups(found[-1], rest[1] if isinstance(rest[1], list) else [rest[1]] * WARP, groups)
-            continue
-        if site["space"] not in ("global", "shared"):
-            found.append(Request(warp, epoch, site["kind"]))
-            _follow_others(found[-1], site["space"], rest, fields["arrays"], content, under_way)
-            continue
+        event = Request(warp, epoch, site["kind"])
+        found.append(event)
         lanes = [each if isinstance(each, list) else [each] * WARP for each in rest[1:]]
-        array = fields["arrays"][rest[0]]
-        request = Request(warp, epoch, site["kind"], site["space"], site["bytes"], array, lanes[0],
-                          lanes[-1], f'{site["file"]}:{site["line"]}')
-        _follow(request, previous.get(warp), content, starts.get(array, 0))
-        if request.kind == "copy":
-            _issue(request, groups)
-        previous[warp] = request
-        found.append(request)
+        if rest and site["space"] == "copies":
+            event.kind += " of groups"
+            _follow_groups(event, lanes[0], groups)
+        elif rest and site["space"] not in ("global", "shared"):
+            _follow_others(event, site["space"], rest, fields["arrays"], content, under_way)
+        elif rest:
+            event.space, event.bytes, event.array = site["space"], site["bytes"], fields["arrays"][rest[0]]
+            event.offsets, event.to, event.place = lanes[0], lanes[-1], f'{site["file"]}:{site["line"]}'
+            _follow(event, previous.get(warp), content, starts.get(event.array, 0))
+            if event.kind == "copy":
+                _issue(event, groups)
+            previous[warp] = event
     return found
 
 

@@ -1,5 +1,6 @@
 """Tables and numbers of what was tried by hand: other tilings, other ways, a kernel without one of its parts. Standard library only."""
 
+import functools
 import re
 
 import probes
@@ -36,10 +37,6 @@ def forms(book, page, step, dim):
     return heads, "l" + "r" * (len(heads) - 1), rows
 
 
-def percent(ms, first):
-    return DASH if ms is None else f"{ms / first * 100:.1f} %"
-
-
 def alternatives(book, page, step, respect, file="orders", key="step"):
     """Other ways tried by hand, one run each, in one respect: milliseconds, compared with those of the first one."""
     times, size = {}, "B 4, H 16, N 4096"
@@ -49,7 +46,7 @@ def alternatives(book, page, step, respect, file="orders", key="step"):
             size = line.get("size", size)
     need(times, f"no {file} of {step} are recorded")
     whole = next(iter(times.values()))
-    rows = [[what, *(cell for dim, first in whole.items() for cell in (number(ms.get(dim), " ms"), percent(ms.get(dim), first)))]
+    rows = [[what, *(cell for dim, first in whole.items() for cell in (number(ms.get(dim), " ms"), f"{ms[dim] / first * 100:.1f} %" if dim in ms else DASH))]
             for what, ms in times.items()]
     return [size, *(cell for dim in whole for cell in (f"d {dim}", "of the first"))], "l" + "rr" * len(whole), rows
 
@@ -64,9 +61,8 @@ def ablations(book, page, rung):
     return alternatives(book, page, rung, "what", "ablations", "rung")
 
 
-def knockout(book, file, step, dim, name, what):
+def knockout(book, step, dim, name, what, file="knockouts", key="step"):
     """A number of one kernel of `knockouts` or `ablations`; `what` is less, more, rate or alone (top of tables.py)."""
-    key = "rung" if file == "ablations" else "step"
     lines = {line["what"].replace(" ", "-"): line for line in book.lines("trials", file) if (line[key], str(line["dim"])) == (step, dim)}
     need(name in lines, f'no "{name}" of the {file} of {step} is recorded at d {dim}; there are: {", ".join(lines)}')
     line, whole = lines[name], next(iter(lines.values()))["ms"]
@@ -78,6 +74,7 @@ def knockout(book, file, step, dim, name, what):
     return values[what]
 
 
+ablation = functools.partial(knockout, file="ablations", key="rung")
 DECODED = ("14a_one_block", "14b_split", "14c_group")
 
 

@@ -54,10 +54,8 @@ def comparisons(book):
 
 def truth_rows(book):
     """The comparisons; too few that agree, or one that does not and has no cause, is an error."""
-    drawn = book.lines("counters", "drawn")
-    sizes = {commit: rec.drawn(commit) for commit in {line["commit"] for line in drawn}}
-    for line in drawn:
-        need(line["options"] in sizes[line["commit"]], f"truth: {line['options']} does not follow from the commit {line['commit']}")
+    for line in book.lines("counters", "drawn"):
+        need(line["options"] in rec.drawn(line["commit"]), f"truth: {line['options']} does not follow from the commit {line['commit']}")
     rows = comparisons(book)
     repeatable = [row for row in rows if not (row.cause or "").startswith(DIFFERS)] # with the others nothing can agree
     agree = sum(bool(row.agree) for row in repeatable)

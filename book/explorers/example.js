@@ -38,19 +38,15 @@ function online(row, keys, forget) {
     return { rows, o: o.map((x) => x / l), L: m + Math.log(l) };
 }
 
-// How an element is computed, with its numbers: its equation, and the elements that enter it.
-const FORMULAS = {
-    S: (i, j) => ["scale x sum over c of Q[i][c] K[j][c]", RANGE.flatMap((c) => [["Q", i, c], ["K", j, c]])],
-    L: (i) => ["the logarithm of the sum over j of exp(S[i][j])", RANGE.map((j) => ["S", i, j])],
-    P: (i, j) => ["exp(S[i][j] - L[i])", [["S", i, j], ["L", i, 0]]],
-    O: (i, c) => ["sum over j of P[i][j] V[j][c]", RANGE.flatMap((j) => [["P", i, j], ["V", j, c]])],
-    dP: (i, j) => ["sum over c of dO[i][c] V[j][c]", RANGE.flatMap((c) => [["dO", i, c], ["V", j, c]])],
-    D: (i) => ["sum over c of dO[i][c] O[i][c]", RANGE.flatMap((c) => [["dO", i, c], ["O", i, c]])],
-    dS: (i, j) => ["P[i][j] (dP[i][j] - D[i])", [["P", i, j], ["dP", i, j], ["D", i, 0]]],
-    dQ: (i, c) => ["scale x sum over j of dS[i][j] K[j][c]", RANGE.flatMap((j) => [["dS", i, j], ["K", j, c]])],
-    dK: (j, c) => ["scale x sum over i of dS[i][j] Q[i][c]", RANGE.flatMap((i) => [["dS", i, j], ["Q", i, c]])],
-    dV: (j, c) => ["sum over i of P[i][j] dO[i][c]", RANGE.flatMap((i) => [["P", i, j], ["dO", i, c]])],
-};
+// How an element is computed: its equation, and by it the elements that enter.
+const FORMULAS = { S: "scale x sum over c of Q[i][c] K[j][c]", L: "the logarithm of the sum over j of exp(S[i][j])", P: "exp(S[i][j] - L[i])",
+    O: "sum over j of P[i][j] V[j][c]", dP: "sum over c of dO[i][c] V[j][c]", D: "sum over c of dO[i][c] O[i][c]", dS: "P[i][j] (dP[i][j] - D[i])",
+    dQ: "scale x sum over j of dS[i][j] K[j][c]", dK: "scale x sum over i of dS[i][j] Q[i][c]", dV: "sum over i of P[i][j] dO[i][c]" };
+function partsOf(name, place) {
+    const summed = FORMULAS[name].match(/sum over (.)/)?.[1], at = (axis, k) => axis === summed ? k : axis ? place[AXES[name].indexOf(axis)] : 0;
+    const factors = [...FORMULAS[name].matchAll(/(\w+)\[(.)\](?:\[(.)\])?/g)];
+    return (summed ? RANGE : [0]).flatMap((k) => factors.map(([, of, row, column]) => [of, at(row, k), at(column, k)]));
+}
 
 function show() {
     // After a change of the pass an element that is shown.
@@ -68,7 +64,7 @@ function show() {
         (last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` : `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}` +
             (forget ? ", but here this is omitted." : ".")) +
         (keys === N ? ` The end: O = (${list(steps.o)}), L = ${list(steps.L)}.` + (forget ? ` Right is O = (${list(right.o)}), L = ${list(right.L)}.` : "") : "");
-    const [name, i, j] = chosen, [formula, parts] = FORMULAS[name](i, j), used = new Set(parts.map((part) => part.join()));
+    const [name, i, j] = chosen, formula = FORMULAS[name], parts = partsOf(name, [i, j]), used = new Set(parts.map((part) => part.join()));
     const here = formula.replace(/\[([ijc])\]/g, (text, axis) => AXES[name].includes(axis) ? `[${[i, j][AXES[name].indexOf(axis)]}]` : text);
     const products = /sum over . of \w+\[.\]\[.\] /.test(formula) ? parts.flatMap((part, k) => k % 2 ? [] : [[part, parts[k + 1]]]) : [];
     const named = ([of, a, b]) => `${of}[${a}]${["L", "D"].includes(of) ? "" : `[${b}]`}`, worth = ([of, a, b]) => shownNumber(made[of][a][b]);
@@ -78,15 +74,13 @@ function show() {
     for (const of of OUTPUTS) made[of].forEach((cells, a) => cells.forEach((x, b) => Object.assign(byId(`${of}${a}${b}`), { textContent: shownNumber(x),
         ariaLabel: `${of}, row ${a}, column ${b}: ${shownNumber(x)}`, ariaPressed: String(of === name && a === i && b === j), className: used.has([of, a, b].join()) ? "mine" : "" })));
     for (const of of INPUTS) for (const a of RANGE) for (const b of RANGE) byId(`${of}${a}${b}`).className = used.has([of, a, b].join()) ? "mine" : "";
-    for (const figure of byId("outputs").children) figure.hidden = !PASSES[byId("pass").value].includes(figure.dataset.name);
+    OUTPUTS.forEach((of, k) => { byId("outputs").children[k].hidden = !PASSES[byId("pass").value].includes(of); });
     writeAddress({ ...Object.fromEntries(INPUTS.map((of) => [of, input[of].flat().join(" ")])), scale, causal: +causal, row, keys, forget: +forget, pass: byId("pass").value, at: chosen.join(" ") });
 }
 
 function figure(name, columns, cell) {
     const rows = RANGE.map((i) => element("tr", {}, ...[...Array(columns).keys()].map((j) => element("td", {}, cell(i, j)))));
-    const made = element("figure", {}, element("figcaption", {}, element("strong", {}, name)), element("table", {}, ...rows));
-    made.dataset.name = name;
-    return made;
+    return element("figure", {}, element("figcaption", {}, element("strong", {}, name)), element("table", {}, ...rows));
 }
 function set(state) {
     for (const name of INPUTS) {
@@ -106,7 +100,6 @@ function set(state) {
 byId("inputs").append(...INPUTS.map((name) => figure(name, N, (i, j) => element("input", { type: "number", step: "any", id: `${name}${i}${j}`, ariaLabel: `${name}, row ${i}, column ${j}`, oninput: show }))));
 byId("outputs").append(...OUTPUTS.map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>
     element("button", { type: "button", id: `${name}${i}${j}`, onclick: () => { chosen = [name, i, j]; show(); } }))));
-addEventListener("hashchange", () => set(readAddress()));
+for (const kind of ["load", "hashchange"]) addEventListener(kind, () => set(readAddress()));
 for (const id of ["scale", "causal", "row", "keys", "forget", "pass"]) byId(id).addEventListener(byId(id).tagName === "SELECT" ? "change" : "input", show);
 byId("reset").addEventListener("click", () => { clearNotes(); set({}); });
-set(readAddress());

@@ -25,9 +25,9 @@ function compute() {
     const holds = new Int16Array(cells[0].length).fill(EMPTY), held = arrays.map(() => new Set()), underWay = arrays.map(() => new Set());
     launch.steps.forEach((step, k) => {
         for (const [array, action, warps, rectangles] of step.touches) {
-            const writes = [STORE, ADD, SHARED_STORE].includes(action);
-            if (k <= at && [COPY, BULK_LOAD].includes(action)) for (const word of words(rectangles, arrays[array][2])) underWay[array].add(word);
+            const writes = [STORE, ADD, SHARED_STORE].includes(action), copies = k <= at && [COPY, BULK_LOAD].includes(action);
             for (const word of words(rectangles, arrays[array][2])) {
+                if (copies) underWay[array].add(word);
                 if (k === at && inWarp(warps)) cells[array][word] = writes || cells[array][word] === WRITTEN ? WRITTEN : NOW;
                 else if (k <= at ? cells[array][word] < NOW : cells[array][word] === NEVER) cells[array][word] = k <= at && array ? BEFORE : LATER;
             }

@@ -26,7 +26,6 @@ function show() {
         `In global memory ${counted.sectors.length} sector${counted.sectors.length === 1 ? "" : "s"}, of which the lanes need ${new Set(addresses).size * set.bytes} bytes of ${counted.sectors.length * SECTOR}. ` +
         `In shared memory ${counted.wavefronts} wavefront${counted.wavefronts === 1 ? "" : "s"}; 32 different addresses take at least ${least}.`;
     byId("said").classList.toggle("warning", misaligned);
-    const mine = (at) => at === addresses[lane];
     grid("lanesMap", range(8), [0, 8, 16, 24], addresses.map((at, k) => [k, `lane ${k}, byte ${at}`]), lane, (k) => { lane = k; show(); });
     const words = range(Math.ceil(set.bytes / 4)).map((k) => Math.floor(addresses[lane] / 4) + k);
     byId("lane").textContent = `Lane ${lane}: bytes ${addresses[lane]} to ${addresses[lane] + set.bytes - 1}, sector ${Math.floor(addresses[lane] / SECTOR)}, ` +
@@ -35,8 +34,8 @@ function show() {
     byId("banks").tHead.prepend(element("tr", {}, element("th", { scope: "row" }, "16-byte unit"), ...range(8).map((unit) => element("th", { scope: "colgroup", colSpan: 4 }, String(unit)))));
     [...byId("banks").querySelectorAll("tbody tr")].forEach((row, k) => [...row.children].slice(1).forEach((cell, bank) =>
         cell.classList.toggle("mine", Boolean(counted.turns[k][bank] && counted.turns[k][bank][1].includes(lane)))));
-    byId("sectors").replaceChildren(...counted.sectors.map((sector) => element("span", { className: addresses.some((at) => mine(at) && Math.floor(at / SECTOR) <= sector &&
-        sector <= Math.floor((at + set.bytes - 1) / SECTOR)) ? "mine" : "" }, String(sector))));
+    byId("sectors").replaceChildren(...counted.sectors.map((sector) => element("span", { className: Math.floor(addresses[lane] / SECTOR) <= sector &&
+        sector <= Math.floor((addresses[lane] + set.bytes - 1) / SECTOR) ? "mine" : "" }, String(sector))));
     fillTable(byId("table"), [["lane", "first byte", "sector", "bank"], ...addresses.map((at, k) => [k, at, Math.floor(at / SECTOR), Math.floor(at / 4) % BANKS])]);
     byId("example").value = Object.keys(EXAMPLES).find((name) => EXAMPLES[name].every((each, k) => String(each) === String(set[FIELDS[k]]))) || "";
     writeAddress({ ...set, lane });
@@ -49,10 +48,8 @@ function setFields(values, usual) {
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 byId("example").addEventListener("change", (event) => EXAMPLES[event.target.value] && setFields(EXAMPLES[event.target.value]));
 for (const id of FIELDS) byId(id).addEventListener("change", () => { byId(id).value = value(id); show(); }); // within its limits
-addEventListener("hashchange", start);
-function start() {
+for (const kind of ["load", "hashchange"]) addEventListener(kind, () => {
     const given = readAddress(), known = Object.values(EXAMPLES)[0]; // in which each of stride, padding and swizzle matters
     lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
     setFields(FIELDS.map((id, k) => given[id] ?? known[k]), known);
-}
-start();
+});

@@ -22,16 +22,15 @@
     }
     show();
     dark.addEventListener("change", show);
-    addEventListener("message", (event) => { // a frame says how high it is, once it can hear
-        for (const frame of frames()) {
-            if (frame.contentWindow === event.source && event.data && event.data.lines) // of the tile walk's step
-                for (const each of document.querySelectorAll(".walked")) each.classList.toggle("now", event.data.lines.includes(each.dataset.line));
-            if (frame.contentWindow === event.source && event.data && event.data.hash) frame.parentElement.querySelector("a.full").hash = event.data.hash;
-            if (frame.contentWindow !== event.source || !(event.data && event.data.height > 0)) continue;
-            frame.style.height = Math.min(event.data.height, 4000) + "px";
-            if (performance.now() < 5000 && aimed()) aimed().scrollIntoView(); // the frame above it grew after the jump
-            frame.contentWindow.postMessage({ theme: root.dataset.theme }, "*");
-        }
+    addEventListener("message", ({ source, data }) => { // a frame says how high it is, once it can hear
+        const frame = [...frames()].find(({ contentWindow }) => contentWindow === source);
+        if (frame && data?.lines) // of the tile walk's step
+            for (const each of document.querySelectorAll(".walked")) each.classList.toggle("now", data.lines.includes(each.dataset.line));
+        if (frame && data?.hash) frame.parentElement.querySelector("a.full").hash = data.hash;
+        if (!(frame && data?.height > 0)) return;
+        frame.style.height = Math.min(data.height, 4000) + "px";
+        if (performance.now() < 5000 && aimed()) aimed().scrollIntoView(); // the frame above it grew after the jump
+        source.postMessage({ theme: root.dataset.theme }, "*");
     });
     // The reader's marks of a page's questions, kept in this browser by a question's text: one that changes loses its mark.
     function questions() {

@@ -792,7 +792,7 @@ def check_example(browser, programs):
     change("V00", 9)
     same("the example: an input of the reader's", state()["V"][0][0], 9)
     browser.choose("pass", "backward")
-    same("the example: pictures of the backward pass", browser.js("return [...document.querySelectorAll('#outputs figure')].filter((f) => !f.hidden).map((f) => f.dataset.name)"),
+    same("the example: pictures of the backward pass", browser.js("return [...document.querySelectorAll('#outputs figure')].filter((f) => !f.hidden).map((f) => f.querySelector('strong').textContent)"),
          ["P", "dP", "D", "dS", "dQ", "dK", "dV"])
     same("the example: an element of the pass", state()["chosen"], ["dS", 3, 0])
     browser.element("dS21").click()
