@@ -97,7 +97,7 @@ static int grade_job(int argc, char **argv) {
     struct task task = read_task(id, variant, NULL);
     if (hint != NULL) return print_hints(&task, hint);
     if (path == NULL) path = work_file(&task, variant);
-    char *submission = read_submission(path), *name = clean_name(path);
+    char *name = clean_name(path), *submission = read_submission(path);
     if (submission == NULL) errx(EXIT_USAGE, "%s: %s", name, why_unreadable(errno));
     const char *ci = getenv("CI");
     bool for_others =
