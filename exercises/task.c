@@ -345,22 +345,13 @@ void list_tasks(void) {
 
 /* ---- a submission --------------------------------------------------------------------------------------------------- */
 
-/* The number of the first line outside the holes that is not the starter's; 0 when there is none. */
-static int line_changed(const struct task *task, const char *submission) {
-    const char *at = submission, *own = task->starter;
-    int line = 1;
-    for (int k = 0; k <= task->hole_count; k++) {
-        struct span theirs = {at + strlen(at), NULL}, ours = {own + strlen(own), NULL};
-        if (k < task->hole_count) find_hole(submission, k, &theirs), find_hole(task->starter, k, &ours);
-        for (; own < ours.begin || at < theirs.begin; at = line_end(at), own = line_end(own), line++) {
-            size_t length = strcspn(at, "\r\n");
-            if (length != strcspn(own, "\n") || strncmp(at, own, length) != 0) return line;
-        }
-        if (k == task->hole_count) break;
-        line += lines_between(theirs.begin, theirs.end);
-        at = theirs.end, own = ours.end;
+/* The first line up to `end` that is not the starter's up to `own_end`; NULL when there is none. */
+static const char *first_changed(const char *at, const char *end, const char *own, const char *own_end) {
+    for (; own < own_end || at < end; at = line_end(at), own = line_end(own)) {
+        size_t length = strcspn(at, "\r\n");
+        if (length != strcspn(own, "\n") || strncmp(at, own, length) != 0) return at;
     }
-    return 0;
+    return NULL;
 }
 
 /* A macro ends with its hole where the starter has its name, too: what stands outside the holes is ours. Other holes keep the
@@ -380,7 +371,7 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
     char *text;
     size_t length;
     FILE *to = open_memstream(&text, &length);
-    const char *at = task->starter;
+    const char *own = task->starter, *at = submission, *changed = NULL;
     *why = *note = '\0';
     for (int k = 0; k < task->hole_count && *why == '\0'; k++) {
         struct span theirs, ours;
@@ -396,19 +387,20 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
         if (!is_off("scan")) is_device_code(hole, line, why, room);
         /* simt_rewrite sees what macros become */
-        fprintf(to, "%.*s#pragma simt device_only\n#line %d\n%s", (int)(ours.begin - at), at, line, hole);
+        fprintf(to, "%.*s#pragma simt device_only\n#line %d\n%s", (int)(ours.begin - own), own, line, hole);
         if (!is_off("macros")) end_macros(to, hole, task->starter);
         fprintf(to, "#pragma simt host_too\n#line %d\n", end);
         free(hole);
-        at = ours.end;
+        if (changed == NULL) changed = first_changed(at, theirs.begin, own, ours.begin);
+        at = theirs.end, own = ours.end;
     }
-    fputs(at, to);
+    fputs(own, to);
     fclose(to);
     if (*why != '\0') return NULL;
-    int line = line_changed(task, submission);
-    if (line > 0)
+    if (changed == NULL) changed = first_changed(at, at + strlen(at), own, own + strlen(own));
+    if (changed != NULL)
         snprintf(note, room,
                  "line %d is the first outside the holes that differs from the starter: there the starter's lines are used",
-                 line);
+                 1 + lines_between(submission, changed));
     return text;
 }
