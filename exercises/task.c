@@ -230,33 +230,34 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
     if (task->shape_count == 0) errx(EXIT_FAILED, "%s: task.json: shapes: %s is no list of shapes.json", task->folder, kind);
 }
 
+/* What stands behind `name` at the beginning of a line, "" where no line begins so. */
+static char *value_of(const char *text, const char *name) {
+    const char *line = find_line(text, name), *value = line == NULL ? "" : line_start(line) + strlen(name);
+    return strndup(value, strcspn(value, "\n"));
+}
+
 /* The wrong fillings: the sections of the task's changes, but for the one that the starter is made by. They say what they
  * lose and what the report must say. One without lines to change is named like the change that it tells of, FILE:NAME. */
 static void read_wrong(struct task *task, const char *of_starter) {
     static const char *const parts[PARTS] = {"results", "faults", "cost"};
     char path[512];
     snprintf(path, sizeof path, "%s/changes", task->folder);
-    char *text = read_text(path), *rest = text;
+    char *text = read_text(path);
     if (text == NULL && errno != ENOENT) errx(EXIT_FAILED, "%s: changes: %s", task->folder, why_unreadable(errno));
-    const char *name = NULL;
-    struct wrong wrong = {0};
-    for (char *line = strsep(&rest, "\n"); name != NULL || line != NULL; line = strsep(&rest, "\n")) {
-        if (line != NULL && strncmp(line, "loses: ", 7) == 0) {
-            for (int part = 0; part < PARTS; part++) wrong.loses |= strstr(line, parts[part]) != NULL ? 1u << part : 0u;
-        } else if (line != NULL && strncmp(line, "says: ", 6) == 0) {
-            wrong.says = line + 6;
-        } else if (line == NULL || strncmp(line, "## ", 3) == 0) {
-            bool told = name != NULL && wrong.loses != 0 && wrong.says != NULL;
-            if (name != NULL && !told && (wrong.loses != 0 || of_starter == NULL || strcmp(name, of_starter) != 0))
-                errx(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, name,
-                     wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
-            if (told && task->wrong_count == MAX_WRONG)
-                errx(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
-            wrong.change = name;
-            if (told) task->wrong[task->wrong_count++] = wrong;
-            name = line == NULL ? NULL : line + 3;
-            wrong = (struct wrong){0};
-        }
+    const char *section = text == NULL ? NULL : find_line(text, "## "), *next;
+    for (; section != NULL; section = next) {
+        next = find_line(line_end(section), "## ");
+        if (next != NULL) text[next - text - 1] = '\0';
+        struct wrong wrong = {.change = value_of(section, "## "), .says = value_of(section, "says: ")};
+        const char *loses = value_of(section, "loses: ");
+        for (int part = 0; part < PARTS; part++) wrong.loses |= strstr(loses, parts[part]) != NULL ? 1u << part : 0u;
+        if (wrong.loses == 0 && of_starter != NULL && strcmp(wrong.change, of_starter) == 0) continue;
+        if (wrong.loses == 0 || *wrong.says == '\0')
+            errx(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, wrong.change,
+                 wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
+        if (task->wrong_count == MAX_WRONG)
+            errx(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
+        task->wrong[task->wrong_count++] = wrong;
     }
 }
 
