@@ -1,7 +1,7 @@
 /* The program behind ./run.sh start, grade, try and handout. Run in the project's root.
  *     exercise start [ID [--variant N]]     grade ID [FILE] [options]
  *     exercise try LABEL FILE, the same two of the other, the options of a problem in one argument, and ALONE: 1 or 0
- *     exercise handout ID FOLDER
+ *     exercise starter ID [VARIANT]
  * and for those who write tasks
  *     exercise solution ID [CHANGE]    counts ID     prove ID
  * Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
@@ -173,7 +173,8 @@ int main(int argc, char **argv) {
         if (task.solution == NULL) errx(EXIT_USAGE, "%s has no solution here", task.id);
         return fputs(task.solution, stdout) < 0;
     }
-    if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_FAILED;
+    if (strcmp(job, "starter") == 0 && (argc == 3 || argc == 4))
+        return fputs(read_task(argv[2], argc == 4 ? whole_number("starter", argv[3]) : 0, NULL).starter, stdout) < 0;
     if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
     if (strcmp(job, "try") == 0 && argc == 8)
         return compare(&(struct compared){argv[4], argv[5]}, &(struct compared){argv[2], argv[3]}, argv[6], *argv[7] == '1');

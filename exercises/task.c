@@ -13,13 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool write_file(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    if (file == NULL) return false;
-    bool written = fputs(text, file) >= 0;
-    return fclose(file) == 0 && written;
-}
-
 /* ---- the markers ---------------------------------------------------------------------------------------------------- */
 
 struct span {
@@ -168,7 +161,7 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     task->solution = with_markers(task, json, kernel, answer);
 }
 
-/* Rot13: in a handout nobody reads a hint by accident. The same function encodes and decodes. */
+/* Rot13: in a handout nobody reads a hint by accident. */
 static char *rot13(const char *text) {
     char *turned = strdup(text);
     for (char *c = turned; *c != '\0'; c++)
@@ -201,15 +194,15 @@ static struct shape to_shape(const cJSON *json) {
 }
 
 static void read_lists(struct task *task, const cJSON *json, const cJSON *budgets, const cJSON *usual) {
-    const cJSON *item, *list = cJSON_GetObjectItem(json, "shapes"), *hint, *hidden;
+    const cJSON *item, *list = cJSON_GetObjectItem(json, "shapes");
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "holes")) {
         struct hole *hole = &task->holes[task->hole_count++];
         hole->what = text_of(item, "what");
-        int k = 0;
-        cJSON_ArrayForEach(hint, cJSON_GetObjectItem(item, "hints")) if (k < HINTS) hole->hints[k++] =
-            strdup(cJSON_GetStringValue(hint));
-        cJSON_ArrayForEach(hidden, cJSON_GetObjectItem(item, "hints_rot13")) if (k < HINTS) hole->hints[k++] =
-            rot13(cJSON_GetStringValue(hidden));
+        for (int k = 0; k < HINTS; k++) {
+            const char *hint = cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(item, "hints"), k));
+            const char *hidden = cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(item, "hints_rot13"), k));
+            hole->hints[k] = hint != NULL ? strdup(hint) : hidden != NULL ? rot13(hidden) : NULL;
+        }
     }
     const char *kind = cJSON_IsString(list) ? list->valuestring : task->backward ? "backward" : "forward";
     if (!cJSON_IsArray(list)) list = cJSON_GetObjectItem(usual, kind);
@@ -306,32 +299,6 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     cJSON_Delete(usual);
     globfree(&found);
     return task;
-}
-
-bool write_handout(const char *id, const char *to) {
-    char path[600];
-    struct task task = read_task(id, 0, NULL);
-    snprintf(path, sizeof path, "%s/task.json", task.folder);
-    cJSON *json = read_json(path, TASK), *hole, *variant;
-    static const char *const secret[] = {"kernel", "broken", "left_out", "from", "before", "starter", "hints"};
-    for (size_t i = 0; i < 3; i++) cJSON_DeleteItemFromObject(json, secret[i]);
-    int number = 0;
-    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        for (size_t i = 3; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
-        cJSON *hints = cJSON_AddArrayToObject(hole, "hints_rot13");
-        const char *const *texts = task.holes[number++].hints;
-        for (int k = 0; k < HINTS && texts[k] != NULL; k++) cJSON_AddItemToArray(hints, cJSON_CreateString(rot13(texts[k])));
-    }
-    cJSON_ArrayForEach(variant, cJSON_GetObjectItem(json, "variants")) cJSON_DeleteItemFromObject(variant, "replace");
-    char *text = cJSON_Print(json);
-    snprintf(path, sizeof path, "%s/task.json", to);
-    bool written = text != NULL && write_file(path, text);
-    snprintf(path, sizeof path, "%s/starter", to);
-    for (int i = 0; i <= task.variants; i++)
-        written = written && write_file(variant_file(path, i), read_task(id, i, NULL).starter);
-    free(text);
-    cJSON_Delete(json);
-    return written;
 }
 
 void list_tasks(void) {
