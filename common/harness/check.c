@@ -16,14 +16,6 @@ double rounding_bound(double term_size, double terms) {
 /* -inf that meets -inf is right. */
 static double error_of(float out, double ref) { return (double)out == ref ? 0.0 : fabs((double)out - ref); }
 
-static void note_wrong(struct check *check, size_t i, double expected) {
-    if (check->wrong < 3) {
-        check->first_wrong[check->wrong] = i;
-        check->expected[check->wrong] = expected;
-    }
-    check->wrong++;
-}
-
 /* The larger of two errors; a NaN is larger than all. */
 static double worse(double a, double b) { return isnan(a) || a > b ? a : b; }
 
@@ -34,7 +26,8 @@ static void compare(struct check *check, const float *out, const double *ref, si
         double error = error_of(out[i], ref[i]);
         squares += error * error;
         check->err_max = worse(check->err_max, error);
-        if (!(error <= check->bound_max)) note_wrong(check, i, ref[i]);
+        if (!(error <= check->bound_max) && check->wrong++ < 3)
+            check->first_wrong[check->wrong - 1] = i, check->expected[check->wrong - 1] = ref[i];
     }
     check->err_rel = norm > 0.0 ? sqrt(squares) / norm : squares > 0.0 ? INFINITY : squares;
 }
