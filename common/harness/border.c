@@ -21,7 +21,7 @@ static double position_of(const struct problem *p, enum tensor tensor, size_t ro
 
 void rotate_rows(const struct problem *p, enum tensor tensor, const size_t *rows, size_t count, double *values, bool back,
                  bool squares) {
-    int pairs = p->d / 2, step = p->rotary == HALVED ? pairs : 1;
+    int pairs = p->rotary == NOT_ROTARY ? 0 : p->d / 2, step = p->rotary == HALVED ? pairs : 1;
     for (size_t r = 0; r < count; r++) {
         double position = position_of(p, tensor, rows != NULL ? rows[r] : r);
         for (int c = 0; c < pairs; c++) {
@@ -34,10 +34,10 @@ void rotate_rows(const struct problem *p, enum tensor tensor, const size_t *rows
 }
 
 float *rotated(const struct problem *p, enum tensor tensor, const float *values) {
-    if (p->rotary == NOT_ROTARY || (tensor != TENSOR_Q && tensor != TENSOR_K)) return NULL;
     size_t count = tensor_elements(p, tensor);
-    double *turned = host_memory(count, sizeof *turned);
     float *result = host_memory(count, sizeof *result);
+    if (p->rotary == NOT_ROTARY) return memcpy(result, values, count * sizeof *result);
+    double *turned = host_memory(count, sizeof *turned);
     for (size_t i = 0; i < count; i++) turned[i] = (double)values[i];
     rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), turned, false, false);
     for (size_t i = 0; i < count; i++) result[i] = rounded_to((float)turned[i], p->dtype);

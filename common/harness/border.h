@@ -3,12 +3,12 @@
 
 #include "problem.h"
 
-/* Rows rows[0..count) of Q or K, all where rows is NULL, rotated by their positions: values (count, d). Back: dQ or dK, by the opposite
+/* Rows rows[0..count) of Q or K, all where rows is NULL, rotated by their positions, where the problem says so: values (count, d). Back: dQ or dK, by the opposite
  * angles. With squares: of the size of each number, whose squares add up. */
 void rotate_rows(const struct problem *problem, enum tensor tensor, const size_t *rows, size_t count, double *values, bool back,
                  bool squares);
 
-/* Q or K as the oracle sees it: rotated and rounded to the type, for the caller to free. NULL: as it is. */
+/* A copy of Q or K as the oracle sees it: rotated and rounded to the type, for the caller to free. */
 float *rotated(const struct problem *problem, enum tensor tensor, const float *values);
 
 /* Pages for the lengths of the problem: sets page_count and a table of page numbers in an order that `seed` draws, with a few pages
