@@ -32,6 +32,15 @@ static void compare(struct check *check, const float *out, const double *ref, si
     check->err_rel = norm > 0.0 ? sqrt(squares) / norm : squares > 0.0 ? INFINITY : squares;
 }
 
+/* c where out is c times ref, c not 1; else NAN. */
+static double factor_of(const float *out, const double *ref, size_t count, double tolerance) {
+    double along = 0.0, squares = 0.0, rest = 0.0;
+    for (size_t i = 0; i < count; i++) along += (double)out[i] * ref[i], squares += ref[i] * ref[i];
+    double c = along / squares;
+    for (size_t i = 0; i < count; i++) rest += pow((double)out[i] - c * ref[i], 2);
+    return count > 4 && sqrt(rest) <= tolerance * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 0.03 ? c : NAN;
+}
+
 /* `size` NULL: no terms cancel. */
 struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound) {
     double squares = 0.0, size_squares = 0.0, largest = 0.0;
@@ -47,6 +56,7 @@ struct check check_gradient(const float *out, const double *ref, const double *s
                           .bound_max = 4.0 * bound * largest};
     compare(&check, out, ref, count, norm);
     check.ok = check.err_rel <= check.bound_rel && check.wrong == 0;
+    check.factor = check.ok ? NAN : factor_of(out, ref, count, fmax(1e-4, bound));
     return check;
 }
 
@@ -61,7 +71,7 @@ struct check check_logsumexp(const float *out, const double *ref, size_t count, 
         squares += ref[i] * ref[i];
         largest = fmax(largest, fabs(ref[i]));
     }
-    struct check check = {.bound_rel = bound, .bound_max = bound * largest};
+    struct check check = {.bound_rel = bound, .bound_max = bound * largest, .factor = NAN};
     compare(&check, out, ref, count, sqrt(squares));
     check.ok = check.wrong == 0; /* a relative error says little where L passes through zero */
     return check;
