@@ -63,39 +63,32 @@ static int print_hints(const struct task *task, const char *level) {
 }
 
 static int grade_job(int argc, char **argv) {
-    const char *id = NULL, *path = NULL, *hint = NULL;
-    int variant = 0;
-    struct grade_options options = {.seed = 0};
-    if (getentropy(&options.seed, sizeof options.seed) != 0) return perror("getentropy"), EXIT_FAILED; /* nobody guesses it */
-    static const char *const valued[] = {"--json", "--gradescope", "--exercism", "--hint", "--variant", "--hidden"};
+    enum { HINT = REPORTS, VARIANT, HIDDEN, VALUED };
+    static const char *const valued[VALUED] = {"--json", "--gradescope", "--exercism", "--hint", "--variant", "--hidden"};
+    const char *id = NULL, *path = NULL, *values[VALUED] = {NULL};
     for (int i = 0; i < argc; i++) {
         const char *option = argv[i];
-        size_t which = 0;
-        while (which < sizeof valued / sizeof *valued && strcmp(option, valued[which]) != 0) which++;
-        if (which < sizeof valued / sizeof *valued && ++i == argc) errx(EXIT_USAGE, "%s needs a value", option);
-        char *end;
-        switch (which) {
-        case PLAIN:
-        case GRADESCOPE:
-        case EXERCISM: options.reports[which] = argv[i]; break;
-        case REPORTS: hint = argv[i]; break;
-        case REPORTS + 1: variant = whole_number(option, argv[i]); break;
-        case REPORTS + 2:
-            options.hidden = true;
-            options.seed = strtoull(argv[i], &end, 10);
-            if (end == argv[i] || *end != '\0' || *argv[i] == '-')
-                errx(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", argv[i]);
-            break;
-        default:
-            if (*option == '-' || (id != NULL && path != NULL))
-                errx(EXIT_USAGE,
-                     "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]", option);
-            *(id == NULL ? &id : &path) = option;
-        }
+        int which = 0;
+        while (which < VALUED && strcmp(option, valued[which]) != 0) which++;
+        if (which < VALUED && ++i == argc) errx(EXIT_USAGE, "%s needs a value", option);
+        if (which == VALUED && (*option == '-' || (id != NULL && path != NULL)))
+            errx(EXIT_USAGE, "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]",
+                 option);
+        *(which < VALUED ? &values[which] : id == NULL ? &id : &path) = argv[i];
     }
+    struct grade_options options = {.hidden = values[HIDDEN] != NULL};
+    memcpy(options.reports, values, sizeof options.reports);
+    if (getentropy(&options.seed, sizeof options.seed) != 0) return perror("getentropy"), EXIT_FAILED; /* nobody guesses it */
+    if (options.hidden) {
+        char *end;
+        options.seed = strtoull(values[HIDDEN], &end, 10);
+        if (end == values[HIDDEN] || *end != '\0' || *values[HIDDEN] == '-')
+            errx(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", values[HIDDEN]);
+    }
+    int variant = values[VARIANT] != NULL ? whole_number("--variant", values[VARIANT]) : 0;
     if (id == NULL) errx(EXIT_USAGE, "grade needs a task, as in ./run.sh grade 05a; ./run.sh start lists them");
     struct task task = read_task(id, variant, NULL);
-    if (hint != NULL) return print_hints(&task, hint);
+    if (values[HINT] != NULL) return print_hints(&task, values[HINT]);
     if (path == NULL) path = work_file(&task, variant);
     char *name = clean_name(path), *submission = read_submission(path);
     if (submission == NULL) errx(EXIT_USAGE, "%s: %s", name, why_unreadable(errno));
