@@ -94,8 +94,7 @@ static void cap_points(struct grading *grading) {
              "%sa result is wrong: until all are right, half of the points is the most", used > 0 ? "; " : "");
 }
 
-static void grade_shapes(struct grading *grading, const char *program, uint64_t seed, bool hidden, bool *all_right,
-                         bool *any_fault) {
+static void grade_shapes(struct grading *grading, const char *program, uint64_t seed, bool hidden) {
     const struct task *task = grading->task;
     struct shape shapes[MAX_SHAPES];
     static struct judged judged[MAX_SHAPES];
@@ -105,7 +104,6 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
     for (int i = 0; i < count && is_warm_up(task); i++) shapes[i].problem.N_kv = shapes[i].problem.N_q; /* for advise() */
     char fault[MAX_TEXT] = "";
     bool printed = false;
-    *any_fault = false;
     for (int i = 0; i < count; i++) {
         struct item *item = add_item(grading, CORRECT, "", task->points[CORRECT] / count);
         name_shape(item->name, sizeof item->name, task, &shapes[i]);
@@ -124,7 +122,7 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
             free_submission_run(&result);
             bool is_slow = !judged[i].finished && time(NULL) - began >= 4;
             slow += is_slow;
-            if (!judged[i].finished) *any_fault = true;
+            if (!judged[i].finished) grading->any_fault = true;
             if (!judged[i].finished && *fault == '\0')
                 say(fault, "in the problem \"%s\":\n%.3600s", item->name, judged[i].text);
             if (judged[i].faulted) judge_past_fault(task, &shapes[i], is_slow ? NULL : program, seed + (uint64_t)i, &judged[i]);
@@ -134,16 +132,16 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
         memcpy(item->output, judged[i].text, sizeof item->output);
         right += item->passed;
     }
-    *all_right = right == count;
+    grading->all_right = right == count;
     struct item *item = add_item(grading, FAULTS, "no race, bad access, unwritten value, or barrier that not all threads reach",
                                  task->points[FAULTS]);
     bool enough = right > 0 && 2 * right >= count; /* a kernel that does nothing has no faults */
-    item->passed = enough && !*any_fault;
+    item->passed = enough && !grading->any_fault;
     item->score = item->passed ? item->most : 0.0;
     snprintf(item->output, sizeof item->output, "%s",
-             *any_fault ? fault
-             : enough   ? ""
-                        : "not judged: fewer than half of the results are right\n");
+             grading->any_fault ? fault
+             : enough           ? ""
+                                : "not judged: fewer than half of the results are right\n");
     advise(grading, shapes, judged, count);
 }
 
@@ -197,8 +195,9 @@ static double around_shared(const cJSON *meter, const char *count) {
     return count_of(meter, "global_load_requests") + count_of(meter, "global_copy_requests");
 }
 
-static void grade_cost(struct grading *grading, const char *program, uint64_t seed, bool deserves, bool any_fault) {
+static void grade_cost(struct grading *grading, const char *program, uint64_t seed) {
     const struct task *task = grading->task;
+    bool deserves = grading->all_right, any_fault = grading->any_fault;
     struct submission_run result = {0};
     const char *why = deserves ? NULL : "not judged: results first\n";
     bool spoiled = false; /* by the fault that it has run past */
@@ -240,7 +239,7 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0, grading->items[i].passed = false;
         snprintf(grading->note, sizeof grading->note, "%.*s", (int)strcspn(why, "\n"), why);
     }
-    if (result.run.problem.d > 0) free_submission_run(&result);
+    free_submission_run(&result);
 }
 
 static void grade_text(struct grading *grading, const char *submission, const struct grade_options *options) {
@@ -255,10 +254,9 @@ static void grade_text(struct grading *grading, const char *submission, const st
         if (program == NULL) say(grading->build, "%.3000s\n", message);
     }
     if (program != NULL) {
-        bool all_right, any_fault;
-        grade_shapes(grading, program, options->seed, options->hidden, &all_right, &any_fault);
-        grade_cost(grading, program, options->seed, all_right, any_fault);
-        if (!all_right) cap_points(grading);
+        grade_shapes(grading, program, options->seed, options->hidden);
+        grade_cost(grading, program, options->seed);
+        if (!grading->all_right) cap_points(grading);
         unlink(program);
     }
     free(text), free(program), free(message);

@@ -46,8 +46,9 @@ struct grading {
     struct item items[MAX_ITEMS];
     int item_count;
     char build[MAX_TEXT], note[600], advice[600];
-    bool costs_as_recorded; /* each count is what task.json says of a solution */
-    bool adds_atomics;      /* to a kernel with a bug, which needs none */
+    bool all_right, any_fault; /* of the results of the shapes; a run that did not finish is one */
+    bool costs_as_recorded;    /* each count is what task.json says of a solution */
+    bool adds_atomics;         /* to a kernel with a bug, which needs none */
 };
 
 /* Append to a text of MAX_TEXT. */

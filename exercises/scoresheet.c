@@ -80,11 +80,10 @@ static cJSON *to_json(const struct grading *grading, enum report kind) {
     for (int i = 0; i < grading->item_count; i++) {
         const struct item *item = &grading->items[i];
         cJSON *test = cJSON_CreateObject();
-        bool full = item->passed;
         cJSON_AddStringToObject(test, "name", item->name);
         if (kind == EXERCISM) {
-            cJSON_AddStringToObject(test, "status", full ? "pass" : "fail");
-            if (!full) cJSON_AddStringToObject(test, "message", item->output[0] != '\0' ? item->output : "missed");
+            cJSON_AddStringToObject(test, "status", item->passed ? "pass" : "fail");
+            if (!item->passed) cJSON_AddStringToObject(test, "message", item->output[0] != '\0' ? item->output : "missed");
         } else {
             cJSON_AddNumberToObject(test, "score", item->score);
             cJSON_AddNumberToObject(test, "max_score", item->most);
