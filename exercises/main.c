@@ -63,7 +63,7 @@ static int print_hints(const struct task *task, const char *level) {
 }
 
 static int grade_job(int argc, char **argv) {
-    enum { HINT = REPORTS, VARIANT, HIDDEN, VALUED };
+    enum { HINT = REPORTS, NUMBER, HIDDEN, VALUED };
     static const char *const valued[VALUED] = {"--json", "--gradescope", "--exercism", "--hint", "--variant", "--hidden"};
     const char *id = NULL, *path = NULL, *values[VALUED] = {NULL};
     for (int i = 0; i < argc; i++) {
@@ -85,7 +85,7 @@ static int grade_job(int argc, char **argv) {
         if (end == values[HIDDEN] || *end != '\0' || *values[HIDDEN] == '-')
             errx(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", values[HIDDEN]);
     }
-    int variant = values[VARIANT] != NULL ? whole_number("--variant", values[VARIANT]) : 0;
+    int variant = values[NUMBER] != NULL ? whole_number("--variant", values[NUMBER]) : 0;
     if (id == NULL) errx(EXIT_USAGE, "grade needs a task, as in ./run.sh grade 05a; ./run.sh start lists them");
     struct task task = read_task(id, variant, NULL);
     if (values[HINT] != NULL) return print_hints(&task, values[HINT]);
