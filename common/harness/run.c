@@ -1,7 +1,6 @@
 #include "run.h"
 
 #include "border.h"
-#include "dtype.h"
 #include "reference.h"
 #include "simulated.h"
 
