@@ -34,16 +34,11 @@ double kept_weight(const struct problem *problem, const struct sight *sight, lon
     return word < (uint32_t)ldexp((double)problem->dropout, 32) ? 0 : 1 / (1 - (double)problem->dropout);
 }
 
-/* x, y (d) -> x . y */
-static double dot(const float *x, const float *y, size_t d) {
-    double sum = 0;
-    for (size_t c = 0; c < d; c++) sum += (double)x[c] * (double)y[c];
-    return sum;
-}
-
 /* q, k (d) -> one element of S. Eq. 1. */
 static double product(const struct problem *problem, const float *q, const float *k) {
-    return (double)problem->scale * dot(q, k, (size_t)problem->d);
+    double sum = 0;
+    for (int c = 0; c < problem->d; c++) sum += (double)q[c] * (double)k[c];
+    return (double)problem->scale * sum;
 }
 
 /* What ALiBi adds to the score of key j. */
