@@ -54,51 +54,38 @@ static struct span hole_in_kernel(const struct task *task, const char *after, co
     return (struct span){first, last};
 }
 
-/* A kernel file with markers. Each hole holds the kernel's own text, or that of `instead`, another state of the file; or
- * the lines that the task gives, where `instead` is NULL. */
-static char *with_markers(const struct task *task, const cJSON *json, const char *kernel, const char *instead) {
+/* A kernel file with another text for each part of a list of task.json. Of "left_out", which a task does not need and which would
+ * give a hole's text away, a line is left. "holes" get markers around the kernel's own text, or that of `instead`, another
+ * state of the file; or around the lines that the task gives, where `instead` is NULL. */
+static char *rewritten(const struct task *task, const cJSON *json, const char *list, const char *kernel, const char *instead) {
     char *text;
     size_t length;
     FILE *to = open_memstream(&text, &length);
     const char *at = kernel, *at_instead = instead;
-    const cJSON *hole, *given;
+    const cJSON *part, *given;
     int k = 0;
-    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        struct span span = hole_in_kernel(task, at, hole);
+    cJSON_ArrayForEach(part, cJSON_GetObjectItem(json, list)) {
+        struct span span = hole_in_kernel(task, at, part);
         int indent = (int)(line_start(span.begin) - span.begin);
-        fprintf(to, "%.*s// >>> Hole %d: %s\n", (int)(span.begin - at) + indent, at, k + 1, task->holes[k].what);
-        const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(hole, "starter") : NULL;
+        const char *what = cJSON_GetStringValue(cJSON_GetObjectItem(part, "what"));
+        fprintf(to, "%.*s", (int)(span.begin - at) + indent, at);
+        at = span.end;
+        if (strcmp(list, "left_out") == 0) {
+            fprintf(to, "// Left out: %s\n", what);
+            continue;
+        }
+        fprintf(to, "// >>> Hole %d: %s\n", ++k, what);
+        const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(part, "starter") : NULL;
         cJSON_ArrayForEach(given, lines) fprintf(to, "%.*s%s\n", indent, span.begin, cJSON_GetStringValue(given));
         if (instead != NULL) {
-            struct span source = hole_in_kernel(task, at_instead, hole);
+            struct span source = hole_in_kernel(task, at_instead, part);
             fprintf(to, "%.*s", (int)(source.end - source.begin), source.begin);
             at_instead = source.end;
         }
-        fprintf(to, "%.*s// <<< End of hole %d\n", indent, span.begin, ++k);
-        at = span.end;
+        fprintf(to, "%.*s// <<< End of hole %d\n", indent, span.begin, k);
     }
     fputs(at, to);
     fclose(to);
-    return text;
-}
-
-/* A kernel file without the parts that the task does not need, and that would give a hole's text away. */
-static char *without_parts(const struct task *task, const cJSON *json, char *kernel) {
-    char *text;
-    size_t length;
-    FILE *to = open_memstream(&text, &length);
-    const char *at = kernel;
-    const cJSON *part;
-    cJSON_ArrayForEach(part, cJSON_GetObjectItem(json, "left_out")) {
-        struct span span = hole_in_kernel(task, at, part);
-        int indent = (int)(line_start(span.begin) - span.begin);
-        fprintf(to, "%.*s// Left out: %s\n", (int)(span.begin - at) + indent, at,
-                cJSON_GetStringValue(cJSON_GetObjectItem(part, "what")));
-        at = span.end;
-    }
-    fputs(at, to);
-    fclose(to);
-    free(kernel);
     return text;
 }
 
@@ -117,8 +104,8 @@ static char *after_change(const struct task *task, const char *kernel, const cha
     return outcome.output;
 }
 
-/* The variant's replacements, each of a text that is there once. */
-static char *in_variant(const struct task *task, char *text, const cJSON *variant) {
+/* With the variant's replacements, each of a text that is there once, and without what is left out. */
+static char *in_variant(const struct task *task, const cJSON *json, char *text, const cJSON *variant) {
     const cJSON *pair;
     cJSON_ArrayForEach(pair, cJSON_GetObjectItem(variant, "replace")) {
         const char *old = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 0)),
@@ -130,7 +117,7 @@ static char *in_variant(const struct task *task, char *text, const cJSON *varian
         free(text);
         text = replaced;
     }
-    return text;
+    return rewritten(task, json, "left_out", text, NULL);
 }
 
 /* The file of a variant, 0: of the task as it is. The caller's to free. */
@@ -153,12 +140,11 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     char *kernel = read_text(path);
     if (kernel == NULL) err(EXIT_FAILED, "%s: %s", task->folder, path);
     task->file = strdup(path);
-    char *start = change == NULL ? NULL : in_variant(task, after_change(task, path, change), variant);
-    char *answer = in_variant(task, wrong == NULL ? strdup(kernel) : after_change(task, path, wrong), variant);
-    kernel = without_parts(task, json, in_variant(task, kernel, variant)), answer = without_parts(task, json, answer);
-    if (start != NULL) start = without_parts(task, json, start);
-    task->starter = with_markers(task, json, kernel, start);
-    task->solution = with_markers(task, json, kernel, answer);
+    char *start = change == NULL ? NULL : in_variant(task, json, after_change(task, path, change), variant);
+    char *answer = in_variant(task, json, wrong == NULL ? strdup(kernel) : after_change(task, path, wrong), variant);
+    kernel = in_variant(task, json, kernel, variant);
+    task->starter = rewritten(task, json, "holes", kernel, start);
+    task->solution = rewritten(task, json, "holes", kernel, answer);
 }
 
 /* Rot13: in a handout nobody reads a hint by accident. */
