@@ -41,14 +41,12 @@ float rounded_to(float value, enum dtype dtype) { return dtype == FP32 ? value :
 
 /* ---- rotary embedding ------------------------------------------------------------------------------------------------- */
 
-/* The position of a row within its sequence. Query i stands at the position of key i + N_kv - N_q. */
+/* The position of a row within its sequence. Query i stands at the position of key i + N_kv - N_q, and where sequences are
+ * packed, at that of key i. */
 static double position_of(const struct problem *p, enum tensor tensor, size_t row) {
-    struct problem queries = *p; /* keys as queries: packed ones are alike, others count from 0 */
     if (!tensor_table[tensor].per_key) return (double)sight_of_query(p, row).position;
-    if (p->starts == NULL) return (double)(row % (size_t)p->N_kv);
-    queries.heads = kv_heads(p);
-    queries.heads_kv = 0;
-    return (double)sight_of_query(&queries, row).position;
+    size_t key = row % (size_t)p->N_kv;
+    return p->starts == NULL ? (double)key : (double)sight_within(p, 0, 0, 0, (long long)key).position;
 }
 
 void rotate_rows(const struct problem *p, enum tensor tensor, const size_t *rows, size_t count, double *values, bool back,
