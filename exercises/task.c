@@ -33,9 +33,9 @@ static bool find_hole(const char *text, int k, struct span *span) {
 
 /* ---- starters are made from kernels --------------------------------------------------------------------------------- */
 
+/* It lasts: what is read of a task is kept. */
 static const char *text_of(const cJSON *object, const char *name) {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
-    return text == NULL ? NULL : strdup(text);
+    return cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
 }
 
 static double number_of(const cJSON *object, const char *name, double usual) {
@@ -187,7 +187,7 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
         for (int k = 0; k < HINTS; k++) {
             const char *hint = cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(item, "hints"), k));
             const char *hidden = cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(item, "hints_rot13"), k));
-            hole->hints[k] = hint != NULL ? strdup(hint) : hidden != NULL ? rot13(hidden) : NULL;
+            hole->hints[k] = hint != NULL ? hint : hidden != NULL ? rot13(hidden) : NULL;
         }
     }
     const char *kind = cJSON_IsString(list) ? list->valuestring : task->backward ? "backward" : "forward";
@@ -281,8 +281,6 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     struct span span;
     for (int k = 0; k < task.hole_count; k++)
         if (!find_hole(task.starter, k, &span)) errx(EXIT_FAILED, "%s: the starter has no hole %d", task.folder, k + 1);
-    cJSON_Delete(json);
-    cJSON_Delete(usual);
     globfree(&found);
     return task;
 }
