@@ -220,6 +220,7 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         if (goes_around) yours = around;
         bool lost_barrier = any_fault && strcmp(budget->count, "barriers") == 0;
         item->passed = yours <= budget->at_most && !lost_barrier;
+        if (lost_barrier) grading->lost_barriers += item->most;
         if (budget->guard && why == NULL) guarded = guarded && item->passed;
         if (why == NULL)
             say(item->output, "yours: %.0f%s%s; ", yours, goes_around ? ", from global memory" : "",
@@ -274,7 +275,7 @@ double grade(const struct task *task, const char *submission, const struct grade
     if (!to_output) print_report(stdout, &grading, options->name);
     for (enum report kind = 0; kind < REPORTS; kind++)
         if (options->reports[kind] != NULL) write_json(&grading, kind, options->reports[kind]);
-    return sum_of(&grading, PARTS, false);
+    return sum_of(&grading, PARTS);
 }
 
 /* A copy in which each gap between words is one space. */
@@ -287,15 +288,6 @@ static char *on_one_line(const char *text) {
     return words;
 }
 
-/* The points for numbers of barriers, which a fault costs too. */
-static double of_barriers(const struct task *task) {
-    double points = 0.0;
-    for (int i = 0; i < task->budget_count; i++)
-        if (strcmp(task->budgets[i].count, "barriers") == 0)
-            points += task->points[COST] / (task->budget_count - task->guard_count);
-    return points;
-}
-
 bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room) {
     static struct grading grading;
     grading = (struct grading){.task = task, .costs_as_recorded = true};
@@ -305,17 +297,17 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
     unsigned may_lose = expected->is_solution ? 0u : expected->loses == 0 ? ~0u : expected->loses;
     if ((may_lose & 1u << CORRECT) != 0) may_lose |= 1u << FAULTS; /* with fewer than half of the results they are not judged */
     for (unsigned part = 0; part < PARTS; part++) {
-        bool lost = sum_of(&grading, (int)part, false) < task->points[part] - 1e-9;
+        bool lost = sum_of(&grading, (int)part) < task->points[part] - 1e-9;
         if (lost ? (may_lose >> part & 1) == 0 : (expected->loses >> part & 1) != 0)
             snprintf(why, room, "it lost %spoints for %s", lost ? "" : "no ", names[part]);
     }
-    double score = sum_of(&grading, PARTS, false), most = most_points(task);
-    bool all_right = sum_of(&grading, CORRECT, false) >= task->points[CORRECT] - 1e-9;
+    double score = sum_of(&grading, PARTS), most = most_points(task);
+    bool all_right = sum_of(&grading, CORRECT) >= task->points[CORRECT] - 1e-9;
     if (!all_right && score > most / 2 + 1e-9)
         snprintf(why, room, "a result is wrong, and it has more than half of the points");
-    if (all_right && sum_of(&grading, FAULTS, false) == 0.0 && score < most - task->points[FAULTS] - of_barriers(task) - 1e-9)
+    if (all_right && sum_of(&grading, FAULTS) == 0.0 && score < most - task->points[FAULTS] - grading.lost_barriers - 1e-9)
         snprintf(why, room, "a fault alone cost it %.1f points", most - score);
-    if (!expected->is_solution && score >= sum_of(&grading, PARTS, true) - 1e-9) snprintf(why, room, "it scored full points");
+    if (!expected->is_solution && score >= most - 1e-9) snprintf(why, room, "it scored full points");
     if (grading.build[0] != '\0') snprintf(why, room, "it does not compile");
     if (expected->is_solution && !grading.costs_as_recorded)
         snprintf(why, room, "a count is not the one that task.json records of the solution");
