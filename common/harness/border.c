@@ -67,7 +67,7 @@ float *rotated(const struct problem *p, enum tensor tensor, const float *values)
     size_t count = tensor_elements(p, tensor);
     float *result = host_memory(count, sizeof *result);
     if (p->rotary == NOT_ROTARY) return memcpy(result, values, count * sizeof *result);
-    double *turned = host_memory(count, sizeof *turned);
+    double *turned = host_doubles(count);
     for (size_t i = 0; i < count; i++) turned[i] = (double)values[i];
     rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), turned, false, false);
     for (size_t i = 0; i < count; i++) result[i] = rounded_to((float)turned[i], p->dtype);

@@ -1,5 +1,3 @@
-#include "harness.h"
-
 #include "output.h"
 #include "result.h"
 #include "simulated.h"

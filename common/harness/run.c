@@ -16,9 +16,6 @@ bool device_is_simulated(void) {
     return cudaGetDeviceProperties(&properties, 0) == cudaSuccess && strcmp(properties.name, "sim") == 0;
 }
 
-static float *host_floats(size_t count) { return host_memory(count, sizeof(float)); }
-static double *host_doubles(size_t count) { return host_memory(count, sizeof(double)); }
-
 /* ---- buffers ---------------------------------------------------------------------------------------------------------- */
 
 /* Where struct tensors keeps the pointer to a tensor. */
@@ -105,7 +102,7 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
         if (is_backward(tensor) && !run->backward) continue;
         size_t elements = tensor_elements(problem, tensor);
-        run->host[tensor] = host_floats(elements);
+        run->host[tensor] = host_memory(elements, sizeof(float));
         if (!is_output(tensor)) fill_input(run->host[tensor], problem, tensor, kind, seed);
         error = allocate(run, (int)tensor, tensor_table[tensor].name,
                          device_elements(problem, tensor) * element_bytes(problem, tensor), !is_output(tensor),
@@ -254,7 +251,7 @@ static size_t affordable_rows(double budget, double cost, size_t total) {
 /* The listed rows of a tensor, one after the other; the caller's to free. */
 static float *gather_rows(const struct run *run, enum tensor tensor, const size_t *rows, size_t count) {
     size_t columns = tensor_columns(&run->problem, tensor);
-    float *gathered = host_floats(count * columns);
+    float *gathered = host_memory(count * columns, sizeof *gathered);
     for (size_t i = 0; i < count; i++)
         memcpy(gathered + i * columns, run->host[tensor] + rows[i] * columns, columns * sizeof *gathered);
     return gathered;
