@@ -42,7 +42,7 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
 }
 
 /* Shapes that nobody could have written down before: one like each of the listed ones, so that each kind is there. */
-static int draw_shapes(const struct task *task, uint64_t seed, struct shape *shapes) {
+static void draw_shapes(const struct task *task, uint64_t seed, struct shape *shapes) {
     uint64_t state = seed;
     for (int i = 0; i < task->shape_count; i++) {
         const struct problem *like = &task->shapes[i].problem;
@@ -61,7 +61,6 @@ static int draw_shapes(const struct task *task, uint64_t seed, struct shape *sha
         p->d = task->d_multiple * (1 + (int)(next_random(&state) % (uint64_t)groups));
         p->scale = (float)((double)like->scale * sqrt((double)like->d / p->d));
     }
-    return task->shape_count;
 }
 
 /* After a fault the kernel runs once more, past it and in step, and its result counts: the fault itself is paid for once.
@@ -100,7 +99,7 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
     static struct judged judged[MAX_SHAPES];
     int count = task->shape_count, right = 0, slow = 0; /* slow: runs that did not end by themselves */
     memcpy(shapes, task->shapes, sizeof task->shapes);
-    if (hidden) count = draw_shapes(task, seed, shapes);
+    if (hidden) draw_shapes(task, seed, shapes);
     for (int i = 0; i < count && is_warm_up(task); i++) shapes[i].problem.N_kv = shapes[i].problem.N_q; /* for advise() */
     char fault[MAX_TEXT] = "";
     bool printed = false;
