@@ -64,10 +64,6 @@ static const struct {
     {has_other_d, "where d is not 32", "Does a loop over d, or a stride, assume a value?", NULL, false},
 };
 
-static const char *look_of(size_t s, const struct task *task) {
-    return task->backward && suspects[s].look_backward != NULL ? suspects[s].look_backward : suspects[s].look;
-}
-
 /* What the tensors that are wrong say. */
 static const char *advice_by_tensor(const struct judged *j, bool backward) {
     const bool *right = j->tensor_right;
@@ -115,12 +111,12 @@ void advise(struct grading *grading, const struct shape *shapes, const struct ju
         if (finished - with < 2 || wrong_with < wrong || 2 * wrong_with < with) continue;
         if (best_with == 0 || (with == wrong && best_with > wrong) || with < best_with - 1) best = s, best_with = with;
     }
+    const char *which = suspects[best].which, *look = suspects[best].look;
+    if (grading->task->backward && suspects[best].look_backward != NULL) look = suspects[best].look_backward;
     if (best_with == wrong)
-        snprintf(text, room, "The problems %s are wrong, and no others. %s ", suspects[best].which,
-                 look_of(best, grading->task));
+        snprintf(text, room, "The problems %s are wrong, and no others. %s ", which, look);
     else if (best_with > 0)
-        snprintf(text, room, "All wrong problems are among the %d %s. %s ", best_with, suspects[best].which,
-                 look_of(best, grading->task));
+        snprintf(text, room, "All wrong problems are among the %d %s. %s ", best_with, which, look);
     if (is_warm_up(grading->task)) return;
     if (best_with == 0 && wrong_causal == wrong && finished < count) { /* too few to tell the mask from the rest */
         snprintf(text, room,

@@ -42,7 +42,7 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
 }
 
 /* Shapes that nobody could have written down before: one like each of the listed ones, so that each kind is there. */
-static int draw_shapes(const struct task *task, uint64_t seed, struct shape *shapes) {
+static void draw_shapes(const struct task *task, uint64_t seed, struct shape *shapes) {
     uint64_t state = seed;
     for (int i = 0; i < task->shape_count; i++) {
         const struct problem *like = &task->shapes[i].problem;
@@ -61,7 +61,6 @@ static int draw_shapes(const struct task *task, uint64_t seed, struct shape *sha
         p->d = task->d_multiple * (1 + (int)(next_random(&state) % (uint64_t)groups));
         p->scale = (float)((double)like->scale * sqrt((double)like->d / p->d));
     }
-    return task->shape_count;
 }
 
 /* After a fault the kernel runs once more, past it and in step, and its result counts: the fault itself is paid for once.
@@ -94,18 +93,16 @@ static void cap_points(struct grading *grading) {
              "%sa result is wrong: until all are right, half of the points is the most", used > 0 ? "; " : "");
 }
 
-static void grade_shapes(struct grading *grading, const char *program, uint64_t seed, bool hidden, bool *all_right,
-                         bool *any_fault) {
+static void grade_shapes(struct grading *grading, const char *program, uint64_t seed, bool hidden) {
     const struct task *task = grading->task;
     struct shape shapes[MAX_SHAPES];
     static struct judged judged[MAX_SHAPES];
     int count = task->shape_count, right = 0, slow = 0; /* slow: runs that did not end by themselves */
     memcpy(shapes, task->shapes, sizeof task->shapes);
-    if (hidden) count = draw_shapes(task, seed, shapes);
+    if (hidden) draw_shapes(task, seed, shapes);
     for (int i = 0; i < count && is_warm_up(task); i++) shapes[i].problem.N_kv = shapes[i].problem.N_q; /* for advise() */
     char fault[MAX_TEXT] = "";
     bool printed = false;
-    *any_fault = false;
     for (int i = 0; i < count; i++) {
         struct item *item = add_item(grading, CORRECT, "", task->points[CORRECT] / count);
         name_shape(item->name, sizeof item->name, task, &shapes[i]);
@@ -124,7 +121,7 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
             free_submission_run(&result);
             bool is_slow = !judged[i].finished && time(NULL) - began >= 4;
             slow += is_slow;
-            if (!judged[i].finished) *any_fault = true;
+            if (!judged[i].finished) grading->any_fault = true;
             if (!judged[i].finished && *fault == '\0')
                 say(fault, "in the problem \"%s\":\n%.3600s", item->name, judged[i].text);
             if (judged[i].faulted) judge_past_fault(task, &shapes[i], is_slow ? NULL : program, seed + (uint64_t)i, &judged[i]);
@@ -134,16 +131,16 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
         memcpy(item->output, judged[i].text, sizeof item->output);
         right += item->passed;
     }
-    *all_right = right == count;
+    grading->all_right = right == count;
     struct item *item = add_item(grading, FAULTS, "no race, bad access, unwritten value, or barrier that not all threads reach",
                                  task->points[FAULTS]);
     bool enough = right > 0 && 2 * right >= count; /* a kernel that does nothing has no faults */
-    item->passed = enough && !*any_fault;
+    item->passed = enough && !grading->any_fault;
     item->score = item->passed ? item->most : 0.0;
     snprintf(item->output, sizeof item->output, "%s",
-             *any_fault ? fault
-             : enough   ? ""
-                        : "not judged: fewer than half of the results are right\n");
+             grading->any_fault ? fault
+             : enough           ? ""
+                                : "not judged: fewer than half of the results are right\n");
     advise(grading, shapes, judged, count);
 }
 
@@ -197,8 +194,9 @@ static double around_shared(const cJSON *meter, const char *count) {
     return count_of(meter, "global_load_requests") + count_of(meter, "global_copy_requests");
 }
 
-static void grade_cost(struct grading *grading, const char *program, uint64_t seed, bool deserves, bool any_fault) {
+static void grade_cost(struct grading *grading, const char *program, uint64_t seed) {
     const struct task *task = grading->task;
+    bool deserves = grading->all_right, any_fault = grading->any_fault;
     struct submission_run result = {0};
     const char *why = deserves ? NULL : "not judged: results first\n";
     bool spoiled = false; /* by the fault that it has run past */
@@ -221,6 +219,7 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         if (goes_around) yours = around;
         bool lost_barrier = any_fault && strcmp(budget->count, "barriers") == 0;
         item->passed = yours <= budget->at_most && !lost_barrier;
+        if (lost_barrier) grading->lost_barriers += item->most;
         if (budget->guard && why == NULL) guarded = guarded && item->passed;
         if (why == NULL)
             say(item->output, "yours: %.0f%s%s; ", yours, goes_around ? ", from global memory" : "",
@@ -240,7 +239,7 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0, grading->items[i].passed = false;
         snprintf(grading->note, sizeof grading->note, "%.*s", (int)strcspn(why, "\n"), why);
     }
-    if (result.run.problem.d > 0) free_submission_run(&result);
+    free_submission_run(&result);
 }
 
 static void grade_text(struct grading *grading, const char *submission, const struct grade_options *options) {
@@ -255,10 +254,9 @@ static void grade_text(struct grading *grading, const char *submission, const st
         if (program == NULL) say(grading->build, "%.3000s\n", message);
     }
     if (program != NULL) {
-        bool all_right, any_fault;
-        grade_shapes(grading, program, options->seed, options->hidden, &all_right, &any_fault);
-        grade_cost(grading, program, options->seed, all_right, any_fault);
-        if (!all_right) cap_points(grading);
+        grade_shapes(grading, program, options->seed, options->hidden);
+        grade_cost(grading, program, options->seed);
+        if (!grading->all_right) cap_points(grading);
         unlink(program);
     }
     free(text), free(program), free(message);
@@ -276,7 +274,7 @@ double grade(const struct task *task, const char *submission, const struct grade
     if (!to_output) print_report(stdout, &grading, options->name);
     for (enum report kind = 0; kind < REPORTS; kind++)
         if (options->reports[kind] != NULL) write_json(&grading, kind, options->reports[kind]);
-    return sum_of(&grading, PARTS, false);
+    return sum_of(&grading, PARTS);
 }
 
 /* A copy in which each gap between words is one space. */
@@ -289,15 +287,6 @@ static char *on_one_line(const char *text) {
     return words;
 }
 
-/* The points for numbers of barriers, which a fault costs too. */
-static double of_barriers(const struct task *task) {
-    double points = 0.0;
-    for (int i = 0; i < task->budget_count; i++)
-        if (strcmp(task->budgets[i].count, "barriers") == 0)
-            points += task->points[COST] / (task->budget_count - task->guard_count);
-    return points;
-}
-
 bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room) {
     static struct grading grading;
     grading = (struct grading){.task = task, .costs_as_recorded = true};
@@ -307,17 +296,17 @@ bool grade_is(const struct task *task, const char *submission, const struct expe
     unsigned may_lose = expected->is_solution ? 0u : expected->loses == 0 ? ~0u : expected->loses;
     if ((may_lose & 1u << CORRECT) != 0) may_lose |= 1u << FAULTS; /* with fewer than half of the results they are not judged */
     for (unsigned part = 0; part < PARTS; part++) {
-        bool lost = sum_of(&grading, (int)part, false) < task->points[part] - 1e-9;
+        bool lost = sum_of(&grading, (int)part) < task->points[part] - 1e-9;
         if (lost ? (may_lose >> part & 1) == 0 : (expected->loses >> part & 1) != 0)
             snprintf(why, room, "it lost %spoints for %s", lost ? "" : "no ", names[part]);
     }
-    double score = sum_of(&grading, PARTS, false), most = most_points(task);
-    bool all_right = sum_of(&grading, CORRECT, false) >= task->points[CORRECT] - 1e-9;
+    double score = sum_of(&grading, PARTS), most = most_points(task);
+    bool all_right = sum_of(&grading, CORRECT) >= task->points[CORRECT] - 1e-9;
     if (!all_right && score > most / 2 + 1e-9)
         snprintf(why, room, "a result is wrong, and it has more than half of the points");
-    if (all_right && sum_of(&grading, FAULTS, false) == 0.0 && score < most - task->points[FAULTS] - of_barriers(task) - 1e-9)
+    if (all_right && sum_of(&grading, FAULTS) == 0.0 && score < most - task->points[FAULTS] - grading.lost_barriers - 1e-9)
         snprintf(why, room, "a fault alone cost it %.1f points", most - score);
-    if (!expected->is_solution && score >= sum_of(&grading, PARTS, true) - 1e-9) snprintf(why, room, "it scored full points");
+    if (!expected->is_solution && score >= most - 1e-9) snprintf(why, room, "it scored full points");
     if (grading.build[0] != '\0') snprintf(why, room, "it does not compile");
     if (expected->is_solution && !grading.costs_as_recorded)
         snprintf(why, room, "a count is not the one that task.json records of the solution");

@@ -46,8 +46,10 @@ struct grading {
     struct item items[MAX_ITEMS];
     int item_count;
     char build[MAX_TEXT], note[600], advice[600];
-    bool costs_as_recorded; /* each count is what task.json says of a solution */
-    bool adds_atomics;      /* to a kernel with a bug, which needs none */
+    bool all_right, any_fault; /* of the results of the shapes; a run that did not finish is one */
+    double lost_barriers;      /* points for numbers of barriers, which a fault costs too */
+    bool costs_as_recorded;    /* each count is what task.json says of a solution */
+    bool adds_atomics;         /* to a kernel with a bug, which needs none */
 };
 
 /* Append to a text of MAX_TEXT. */
@@ -69,7 +71,7 @@ struct judged judge(const struct task *task, const struct shape *shape, struct s
 /* What the pattern of wrong results says, to grading->advice. */
 void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count);
 
-double sum_of(const struct grading *grading, int part, bool most); /* points, or the most that there are; PARTS: of all */
+double sum_of(const struct grading *grading, int part); /* points; PARTS: of all */
 static inline double most_points(const struct task *task) {
     return task->points[CORRECT] + task->points[FAULTS] + task->points[COST];
 }

@@ -5,6 +5,8 @@ compiled, to be run and metered, and on the pages nothing is left that needs wha
 import signal
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main(): an import is no place to stop with a traceback
+import codecs
+import json
 import os
 import platform
 import re
@@ -15,6 +17,7 @@ from pathlib import Path
 
 COPIED = "common docs plots run.sh CMakeLists.txt CMakePresets.json LICENSE CITATION.cff README.md .gitignore".split()
 GRADER = "README.md CMakeLists.txt shapes.json jobs.sh class.py Dockerfile run_autograder".split()
+SECRET = "kernel broken left_out from before starter replace".split() # of task.json: they lead to the solution
 LEFT_OUT = "*(in the full book)*" # a command that needs what the handout leaves out
 FENCE = re.compile(r"^( *)```+([\w-]*)\s*\n(.*?)^\1```+[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`((?:\./run\.sh|cmake|ctest|build/|diff |sed |grep |\.ci/)[^`]*)`")
@@ -36,15 +39,19 @@ def code_lines(text):
             yield number, line
 
 
+def asked(job, *arguments):
+    """What the grader of the whole book answers."""
+    return subprocess.run(["build/sim/bin/exercise", job, *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 class Secrets:
     """The lines of the solutions that the starters do not show."""
 
     def __init__(self, tasks):
         self.holes = []
         for task, folder in tasks.items():
-            solution = subprocess.run(["build/sim/bin/exercise", "solution", task], stdout=subprocess.PIPE, text=True, check=True).stdout
             own = {line for _, line in code_lines((folder / "starter.cu").read_text())}
-            for hole in re.findall(r"// >>> Hole \d+:[^\n]*\n(.*?)// <<< End", solution, re.DOTALL):
+            for hole in re.findall(r"// >>> Hole \d+:[^\n]*\n(.*?)// <<< End", asked("solution", task), re.DOTALL):
                 self.holes.append((own, [line for _, line in code_lines(hole) if line not in own]))
 
     def shown(self, text):
@@ -131,6 +138,14 @@ def chosen(arguments):
     return chapters, tasks
 
 
+def handed_out(part):
+    """An object of task.json, without what gives the answer away; nobody reads a hint by accident."""
+    shown = {name: value for name, value in part.items() if name not in SECRET}
+    if "hints" in shown:
+        shown["hints_rot13"] = [codecs.encode(hint, "rot13") for hint in shown.pop("hints")]
+    return shown
+
+
 def copy_tasks(part, wanted):
     """Folder by task; and the numbers of the chapters whose kernels they are."""
     tasks, kernels = {}, set()
@@ -140,8 +155,13 @@ def copy_tasks(part, wanted):
             tasks[task] = part / folder
             tasks[task].mkdir()
             shutil.copy2(folder / "README.md", tasks[task])
-            kernel = re.search(r'"kernel": "steps/((\d\d)_\w+)', (folder / "task.json").read_text())
-            subprocess.run(["build/sim/bin/exercise", "handout", task, tasks[task]], check=True)
+            text = (folder / "task.json").read_text()
+            kernel = re.search(r'"kernel": "steps/((\d\d)_\w+)', text)
+            given = json.loads(text, object_hook=handed_out)
+            (tasks[task] / "task.json").write_text(json.dumps(given, indent=2))
+            (tasks[task] / "starter.cu").write_text(asked("starter", task))
+            for variant in range(1, len(given.get("variants", [])) + 1):
+                (tasks[task] / f"starter.{variant}.cu").write_text(asked("starter", task, str(variant)))
             if kernel:
                 kernels.add(kernel[2])
                 headers = {path.name: path for path in Path("steps", kernel[1]).glob("*.cuh")}

@@ -1,7 +1,7 @@
 /* The program behind ./run.sh start, grade, try and handout. Run in the project's root.
  *     exercise start [ID [--variant N]]     grade ID [FILE] [options]
  *     exercise try LABEL FILE, the same two of the other, the options of a problem in one argument, and ALONE: 1 or 0
- *     exercise handout ID FOLDER
+ *     exercise starter ID [VARIANT]
  * and for those who write tasks
  *     exercise solution ID [CHANGE]    counts ID     prove ID
  * Exit status 0: full points, or done; 1: fewer points; 2: bad usage; 3: something needed is not there. */
@@ -63,41 +63,34 @@ static int print_hints(const struct task *task, const char *level) {
 }
 
 static int grade_job(int argc, char **argv) {
-    const char *id = NULL, *path = NULL, *hint = NULL;
-    int variant = 0;
-    struct grade_options options = {.seed = 0};
-    if (getentropy(&options.seed, sizeof options.seed) != 0) return perror("getentropy"), EXIT_FAILED; /* nobody guesses it */
-    static const char *const valued[] = {"--json", "--gradescope", "--exercism", "--hint", "--variant", "--hidden"};
+    enum { HINT = REPORTS, NUMBER, HIDDEN, VALUED };
+    static const char *const valued[VALUED] = {"--json", "--gradescope", "--exercism", "--hint", "--variant", "--hidden"};
+    const char *id = NULL, *path = NULL, *values[VALUED] = {NULL};
     for (int i = 0; i < argc; i++) {
         const char *option = argv[i];
-        size_t which = 0;
-        while (which < sizeof valued / sizeof *valued && strcmp(option, valued[which]) != 0) which++;
-        if (which < sizeof valued / sizeof *valued && ++i == argc) errx(EXIT_USAGE, "%s needs a value", option);
-        char *end;
-        switch (which) {
-        case PLAIN:
-        case GRADESCOPE:
-        case EXERCISM: options.reports[which] = argv[i]; break;
-        case REPORTS: hint = argv[i]; break;
-        case REPORTS + 1: variant = whole_number(option, argv[i]); break;
-        case REPORTS + 2:
-            options.hidden = true;
-            options.seed = strtoull(argv[i], &end, 10);
-            if (end == argv[i] || *end != '\0' || *argv[i] == '-')
-                errx(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", argv[i]);
-            break;
-        default:
-            if (*option == '-' || (id != NULL && path != NULL))
-                errx(EXIT_USAGE,
-                     "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]", option);
-            *(id == NULL ? &id : &path) = option;
-        }
+        int which = 0;
+        while (which < VALUED && strcmp(option, valued[which]) != 0) which++;
+        if (which < VALUED && ++i == argc) errx(EXIT_USAGE, "%s needs a value", option);
+        if (which == VALUED && (*option == '-' || (id != NULL && path != NULL)))
+            errx(EXIT_USAGE, "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]",
+                 option);
+        *(which < VALUED ? &values[which] : id == NULL ? &id : &path) = argv[i];
     }
+    struct grade_options options = {.hidden = values[HIDDEN] != NULL};
+    memcpy(options.reports, values, sizeof options.reports);
+    if (getentropy(&options.seed, sizeof options.seed) != 0) return perror("getentropy"), EXIT_FAILED; /* nobody guesses it */
+    if (options.hidden) {
+        char *end;
+        options.seed = strtoull(values[HIDDEN], &end, 10);
+        if (end == values[HIDDEN] || *end != '\0' || *values[HIDDEN] == '-')
+            errx(EXIT_USAGE, "--hidden takes a whole number, not \"%s\"", values[HIDDEN]);
+    }
+    int variant = values[NUMBER] != NULL ? whole_number("--variant", values[NUMBER]) : 0;
     if (id == NULL) errx(EXIT_USAGE, "grade needs a task, as in ./run.sh grade 05a; ./run.sh start lists them");
     struct task task = read_task(id, variant, NULL);
-    if (hint != NULL) return print_hints(&task, hint);
+    if (values[HINT] != NULL) return print_hints(&task, values[HINT]);
     if (path == NULL) path = work_file(&task, variant);
-    char *submission = read_submission(path), *name = clean_name(path);
+    char *name = clean_name(path), *submission = read_submission(path);
     if (submission == NULL) errx(EXIT_USAGE, "%s: %s", name, why_unreadable(errno));
     const char *ci = getenv("CI");
     bool for_others =
@@ -173,7 +166,8 @@ int main(int argc, char **argv) {
         if (task.solution == NULL) errx(EXIT_USAGE, "%s has no solution here", task.id);
         return fputs(task.solution, stdout) < 0;
     }
-    if (strcmp(job, "handout") == 0 && argc == 4) return write_handout(argv[2], argv[3]) ? 0 : EXIT_FAILED;
+    if (strcmp(job, "starter") == 0 && (argc == 3 || argc == 4))
+        return fputs(read_task(argv[2], argc == 4 ? whole_number("starter", argv[3]) : 0, NULL).starter, stdout) < 0;
     if (strcmp(job, "prove") == 0 && argc == 3) return prove(argv[2]);
     if (strcmp(job, "try") == 0 && argc == 8)
         return compare(&(struct compared){argv[4], argv[5]}, &(struct compared){argv[2], argv[3]}, argv[6], *argv[7] == '1');

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -48,27 +50,18 @@ static _Noreturn void become(const char *const argv[], struct limits limits, int
     _exit(127);
 }
 
-/* The length of the UTF-8 character that begins here; 0 where none does, or a control character of the second kind. */
-static size_t character(const unsigned char *at) {
-    size_t length = *at < 0x80                  ? 1
-                    : *at >= 0xc2 && *at < 0xe0 ? 2
-                    : *at >= 0xe0 && *at < 0xf0 ? 3
-                    : *at >= 0xf0 && *at < 0xf5 ? 4
-                                                : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    bool overlong = (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xf0 && at[1] < 0x90);
-    bool no_character = (*at == 0xed && at[1] >= 0xa0) || (*at == 0xf4 && at[1] >= 0x90) || (*at == 0xc2 && at[1] < 0xa0);
-    /* U+200E, 200F, 2028 to 202E, 2066 to 2069: they end lines, or turn the direction of what follows. */
-    bool turns = *at == 0xe2 && ((at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae))) ||
-                                 (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
-    return overlong || no_character || turns ? 0 : length;
+/* A control, no character at all, or one that ends lines or turns the direction of what follows. */
+static bool is_control(wchar_t c) {
+    return (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c > 0x10ffff;
 }
 
 char *clean(char *text) {
-    for (unsigned char *at = (unsigned char *)text; *at != '\0';) {
-        size_t length = character(at);
-        if (length == 0 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f) *at = '?', length = 1;
+    setlocale(LC_CTYPE, "C.UTF-8"); /* of mbtowc() */
+    for (char *at = text; *at != '\0';) {
+        wchar_t c;
+        int length = mbtowc(&c, at, MB_LEN_MAX);
+        if (length < 0 || is_control(c)) *at = '?', length = 1;
         at += length;
     }
     return text;

@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-double sum_of(const struct grading *grading, int part, bool most) {
+double sum_of(const struct grading *grading, int part) {
     double sum = 0.0;
     for (int i = 0; i < grading->item_count; i++)
-        if (part == PARTS || (int)grading->items[i].part == part)
-            sum += most ? grading->items[i].most : grading->items[i].score;
+        if (part == PARTS || (int)grading->items[i].part == part) sum += grading->items[i].score;
     return sum;
 }
 double round_points(double points) { return floor(points * 10.0 + 0.5) / 10.0; }
@@ -43,7 +42,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
     print_lines(to, 2, grading->build); /* indented: none can look like a line of points */
     for (int part = 0; part < PARTS; part++) {
         if (task->points[part] <= 0.0 || grading->item_count == 0) continue;
-        fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part, false)), task->points[part]);
+        fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part)), task->points[part]);
         for (int i = 0; i < grading->item_count; i++) {
             const struct item *item = &grading->items[i];
             if ((int)item->part != part) continue;
@@ -52,7 +51,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
         }
         if (part == CORRECT && grading->advice[0] != '\0') print_lines(to, 2, grading->advice);
     }
-    double score = sum_of(grading, PARTS, false), most = most_points(task);
+    double score = sum_of(grading, PARTS), most = most_points(task);
     fprintf(to, "\nScore: %.1f of %.0f\n", round_points(score), most);
     if (score < most - 1e-9)
         fprintf(to, "A hint: ./run.sh grade %s --hint 1 (then 2, 3)\n", task->id);
@@ -63,7 +62,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
 static cJSON *to_json(const struct grading *grading, enum report kind) {
     const struct task *task = grading->task;
     cJSON *json = cJSON_CreateObject(), *tests = cJSON_CreateArray();
-    double score = round_points(sum_of(grading, PARTS, false)), most = most_points(task);
+    double score = round_points(sum_of(grading, PARTS)), most = most_points(task);
     char summary[sizeof grading->build + sizeof grading->advice + sizeof grading->note + 8];
     snprintf(summary, sizeof summary, "%s%s%s%s", grading->build, grading->note, *grading->note ? "\n" : "", grading->advice);
     if (kind == EXERCISM) {
@@ -80,11 +79,10 @@ static cJSON *to_json(const struct grading *grading, enum report kind) {
     for (int i = 0; i < grading->item_count; i++) {
         const struct item *item = &grading->items[i];
         cJSON *test = cJSON_CreateObject();
-        bool full = item->passed;
         cJSON_AddStringToObject(test, "name", item->name);
         if (kind == EXERCISM) {
-            cJSON_AddStringToObject(test, "status", full ? "pass" : "fail");
-            if (!full) cJSON_AddStringToObject(test, "message", item->output[0] != '\0' ? item->output : "missed");
+            cJSON_AddStringToObject(test, "status", item->passed ? "pass" : "fail");
+            if (!item->passed) cJSON_AddStringToObject(test, "message", item->output[0] != '\0' ? item->output : "missed");
         } else {
             cJSON_AddNumberToObject(test, "score", item->score);
             cJSON_AddNumberToObject(test, "max_score", item->most);

@@ -296,18 +296,16 @@ struct submission_run run_submission(const char *program, const struct problem *
     if (ended && outcome.status == EXIT_REFUSED) result.ending = REFUSED;
     if (ended && outcome.status == 0) read_results(file, &result, backward, (how & METERED) != 0);
     fclose(file);
-    char *message = NULL;
     if (outcome.timed_out) {
-        if (asprintf(&message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0) abort();
+        if (asprintf(&result.message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0) abort();
     } else if (outcome.too_long) {
-        message = strdup("stopped: it printed more than 64 KB");
-    } else if (result.ending != FINISHED && *outcome.output == '\0') {
-        if (asprintf(&message, "the program ended with status %d and no results", outcome.status) < 0) abort();
+        result.message = strdup("stopped: it printed more than 64 KB");
     } else if (*outcome.output != '\0') {
-        *(result.ending == FINISHED ? &result.printed : &message) = outcome.output;
+        *(result.ending == FINISHED ? &result.printed : &result.message) = strdup(outcome.output);
+    } else if (result.ending != FINISHED) {
+        if (asprintf(&result.message, "the program ended with status %d and no results", outcome.status) < 0) abort();
     }
-    result.message = message;
-    if (result.printed != outcome.output && message != outcome.output) free(outcome.output);
+    free(outcome.output);
     return result;
 }
 

@@ -13,13 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool write_file(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    if (file == NULL) return false;
-    bool written = fputs(text, file) >= 0;
-    return fclose(file) == 0 && written;
-}
-
 /* ---- the markers ---------------------------------------------------------------------------------------------------- */
 
 struct span {
@@ -40,9 +33,9 @@ static bool find_hole(const char *text, int k, struct span *span) {
 
 /* ---- starters are made from kernels --------------------------------------------------------------------------------- */
 
+/* It lasts: what is read of a task is kept. */
 static const char *text_of(const cJSON *object, const char *name) {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
-    return text == NULL ? NULL : strdup(text);
+    return cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
 }
 
 static double number_of(const cJSON *object, const char *name, double usual) {
@@ -61,51 +54,38 @@ static struct span hole_in_kernel(const struct task *task, const char *after, co
     return (struct span){first, last};
 }
 
-/* A kernel file with markers. Each hole holds the kernel's own text, or that of `instead`, another state of the file; or
- * the lines that the task gives, where `instead` is NULL. */
-static char *with_markers(const struct task *task, const cJSON *json, const char *kernel, const char *instead) {
+/* A kernel file with another text for each part of a list of task.json. Of "left_out", which a task does not need and which would
+ * give a hole's text away, a line is left. "holes" get markers around the kernel's own text, or that of `instead`, another
+ * state of the file; or around the lines that the task gives, where `instead` is NULL. */
+static char *rewritten(const struct task *task, const cJSON *json, const char *list, const char *kernel, const char *instead) {
     char *text;
     size_t length;
     FILE *to = open_memstream(&text, &length);
     const char *at = kernel, *at_instead = instead;
-    const cJSON *hole, *given;
+    const cJSON *part, *given;
     int k = 0;
-    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        struct span span = hole_in_kernel(task, at, hole);
+    cJSON_ArrayForEach(part, cJSON_GetObjectItem(json, list)) {
+        struct span span = hole_in_kernel(task, at, part);
         int indent = (int)(line_start(span.begin) - span.begin);
-        fprintf(to, "%.*s// >>> Hole %d: %s\n", (int)(span.begin - at) + indent, at, k + 1, task->holes[k].what);
-        const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(hole, "starter") : NULL;
+        const char *what = cJSON_GetStringValue(cJSON_GetObjectItem(part, "what"));
+        fprintf(to, "%.*s", (int)(span.begin - at) + indent, at);
+        at = span.end;
+        if (strcmp(list, "left_out") == 0) {
+            fprintf(to, "// Left out: %s\n", what);
+            continue;
+        }
+        fprintf(to, "// >>> Hole %d: %s\n", ++k, what);
+        const cJSON *lines = instead == NULL ? cJSON_GetObjectItem(part, "starter") : NULL;
         cJSON_ArrayForEach(given, lines) fprintf(to, "%.*s%s\n", indent, span.begin, cJSON_GetStringValue(given));
         if (instead != NULL) {
-            struct span source = hole_in_kernel(task, at_instead, hole);
+            struct span source = hole_in_kernel(task, at_instead, part);
             fprintf(to, "%.*s", (int)(source.end - source.begin), source.begin);
             at_instead = source.end;
         }
-        fprintf(to, "%.*s// <<< End of hole %d\n", indent, span.begin, ++k);
-        at = span.end;
+        fprintf(to, "%.*s// <<< End of hole %d\n", indent, span.begin, k);
     }
     fputs(at, to);
     fclose(to);
-    return text;
-}
-
-/* A kernel file without the parts that the task does not need, and that would give a hole's text away. */
-static char *without_parts(const struct task *task, const cJSON *json, char *kernel) {
-    char *text;
-    size_t length;
-    FILE *to = open_memstream(&text, &length);
-    const char *at = kernel;
-    const cJSON *part;
-    cJSON_ArrayForEach(part, cJSON_GetObjectItem(json, "left_out")) {
-        struct span span = hole_in_kernel(task, at, part);
-        int indent = (int)(line_start(span.begin) - span.begin);
-        fprintf(to, "%.*s// Left out: %s\n", (int)(span.begin - at) + indent, at,
-                cJSON_GetStringValue(cJSON_GetObjectItem(part, "what")));
-        at = span.end;
-    }
-    fputs(at, to);
-    fclose(to);
-    free(kernel);
     return text;
 }
 
@@ -124,8 +104,8 @@ static char *after_change(const struct task *task, const char *kernel, const cha
     return outcome.output;
 }
 
-/* The variant's replacements, each of a text that is there once. */
-static char *in_variant(const struct task *task, char *text, const cJSON *variant) {
+/* With the variant's replacements, each of a text that is there once, and without what is left out. */
+static char *in_variant(const struct task *task, const cJSON *json, char *text, const cJSON *variant) {
     const cJSON *pair;
     cJSON_ArrayForEach(pair, cJSON_GetObjectItem(variant, "replace")) {
         const char *old = cJSON_GetStringValue(cJSON_GetArrayItem(pair, 0)),
@@ -137,7 +117,7 @@ static char *in_variant(const struct task *task, char *text, const cJSON *varian
         free(text);
         text = replaced;
     }
-    return text;
+    return rewritten(task, json, "left_out", text, NULL);
 }
 
 /* The file of a variant, 0: of the task as it is. The caller's to free. */
@@ -160,15 +140,14 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     char *kernel = read_text(path);
     if (kernel == NULL) err(EXIT_FAILED, "%s: %s", task->folder, path);
     task->file = strdup(path);
-    char *start = change == NULL ? NULL : in_variant(task, after_change(task, path, change), variant);
-    char *answer = in_variant(task, wrong == NULL ? strdup(kernel) : after_change(task, path, wrong), variant);
-    kernel = without_parts(task, json, in_variant(task, kernel, variant)), answer = without_parts(task, json, answer);
-    if (start != NULL) start = without_parts(task, json, start);
-    task->starter = with_markers(task, json, kernel, start);
-    task->solution = with_markers(task, json, kernel, answer);
+    char *start = change == NULL ? NULL : in_variant(task, json, after_change(task, path, change), variant);
+    char *answer = in_variant(task, json, wrong == NULL ? strdup(kernel) : after_change(task, path, wrong), variant);
+    kernel = in_variant(task, json, kernel, variant);
+    task->starter = rewritten(task, json, "holes", kernel, start);
+    task->solution = rewritten(task, json, "holes", kernel, answer);
 }
 
-/* Rot13: in a handout nobody reads a hint by accident. The same function encodes and decodes. */
+/* Rot13: in a handout nobody reads a hint by accident. */
 static char *rot13(const char *text) {
     char *turned = strdup(text);
     for (char *c = turned; *c != '\0'; c++)
@@ -201,15 +180,15 @@ static struct shape to_shape(const cJSON *json) {
 }
 
 static void read_lists(struct task *task, const cJSON *json, const cJSON *budgets, const cJSON *usual) {
-    const cJSON *item, *list = cJSON_GetObjectItem(json, "shapes"), *hint, *hidden;
+    const cJSON *item, *list = cJSON_GetObjectItem(json, "shapes");
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "holes")) {
         struct hole *hole = &task->holes[task->hole_count++];
         hole->what = text_of(item, "what");
-        int k = 0;
-        cJSON_ArrayForEach(hint, cJSON_GetObjectItem(item, "hints")) if (k < HINTS) hole->hints[k++] =
-            strdup(cJSON_GetStringValue(hint));
-        cJSON_ArrayForEach(hidden, cJSON_GetObjectItem(item, "hints_rot13")) if (k < HINTS) hole->hints[k++] =
-            rot13(cJSON_GetStringValue(hidden));
+        for (int k = 0; k < HINTS; k++) {
+            const char *hint = cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(item, "hints"), k));
+            const char *hidden = cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(item, "hints_rot13"), k));
+            hole->hints[k] = hint != NULL ? hint : hidden != NULL ? rot13(hidden) : NULL;
+        }
     }
     const char *kind = cJSON_IsString(list) ? list->valuestring : task->backward ? "backward" : "forward";
     if (!cJSON_IsArray(list)) list = cJSON_GetObjectItem(usual, kind);
@@ -230,33 +209,34 @@ static void read_lists(struct task *task, const cJSON *json, const cJSON *budget
     if (task->shape_count == 0) errx(EXIT_FAILED, "%s: task.json: shapes: %s is no list of shapes.json", task->folder, kind);
 }
 
+/* What stands behind `name` at the beginning of a line, "" where no line begins so. */
+static char *value_of(const char *text, const char *name) {
+    const char *line = find_line(text, name), *value = line == NULL ? "" : line_start(line) + strlen(name);
+    return strndup(value, strcspn(value, "\n"));
+}
+
 /* The wrong fillings: the sections of the task's changes, but for the one that the starter is made by. They say what they
  * lose and what the report must say. One without lines to change is named like the change that it tells of, FILE:NAME. */
 static void read_wrong(struct task *task, const char *of_starter) {
     static const char *const parts[PARTS] = {"results", "faults", "cost"};
     char path[512];
     snprintf(path, sizeof path, "%s/changes", task->folder);
-    char *text = read_text(path), *rest = text;
+    char *text = read_text(path);
     if (text == NULL && errno != ENOENT) errx(EXIT_FAILED, "%s: changes: %s", task->folder, why_unreadable(errno));
-    const char *name = NULL;
-    struct wrong wrong = {0};
-    for (char *line = strsep(&rest, "\n"); name != NULL || line != NULL; line = strsep(&rest, "\n")) {
-        if (line != NULL && strncmp(line, "loses: ", 7) == 0) {
-            for (int part = 0; part < PARTS; part++) wrong.loses |= strstr(line, parts[part]) != NULL ? 1u << part : 0u;
-        } else if (line != NULL && strncmp(line, "says: ", 6) == 0) {
-            wrong.says = line + 6;
-        } else if (line == NULL || strncmp(line, "## ", 3) == 0) {
-            bool told = name != NULL && wrong.loses != 0 && wrong.says != NULL;
-            if (name != NULL && !told && (wrong.loses != 0 || of_starter == NULL || strcmp(name, of_starter) != 0))
-                errx(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, name,
-                     wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
-            if (told && task->wrong_count == MAX_WRONG)
-                errx(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
-            wrong.change = name;
-            if (told) task->wrong[task->wrong_count++] = wrong;
-            name = line == NULL ? NULL : line + 3;
-            wrong = (struct wrong){0};
-        }
+    const char *section = text == NULL ? NULL : find_line(text, "## "), *next;
+    for (; section != NULL; section = next) {
+        next = find_line(line_end(section), "## ");
+        if (next != NULL) text[next - text - 1] = '\0';
+        struct wrong wrong = {.change = value_of(section, "## "), .says = value_of(section, "says: ")};
+        const char *loses = value_of(section, "loses: ");
+        for (int part = 0; part < PARTS; part++) wrong.loses |= strstr(loses, parts[part]) != NULL ? 1u << part : 0u;
+        if (wrong.loses == 0 && of_starter != NULL && strcmp(wrong.change, of_starter) == 0) continue;
+        if (wrong.loses == 0 || *wrong.says == '\0')
+            errx(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, wrong.change,
+                 wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
+        if (task->wrong_count == MAX_WRONG)
+            errx(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
+        task->wrong[task->wrong_count++] = wrong;
     }
 }
 
@@ -301,36 +281,8 @@ struct task read_task(const char *id, int variant, const char *wrong) {
     struct span span;
     for (int k = 0; k < task.hole_count; k++)
         if (!find_hole(task.starter, k, &span)) errx(EXIT_FAILED, "%s: the starter has no hole %d", task.folder, k + 1);
-    cJSON_Delete(json);
-    cJSON_Delete(usual);
     globfree(&found);
     return task;
-}
-
-bool write_handout(const char *id, const char *to) {
-    char path[600];
-    struct task task = read_task(id, 0, NULL);
-    snprintf(path, sizeof path, "%s/task.json", task.folder);
-    cJSON *json = read_json(path, TASK), *hole, *variant;
-    static const char *const secret[] = {"kernel", "broken", "left_out", "from", "before", "starter", "hints"};
-    for (size_t i = 0; i < 3; i++) cJSON_DeleteItemFromObject(json, secret[i]);
-    int number = 0;
-    cJSON_ArrayForEach(hole, cJSON_GetObjectItem(json, "holes")) {
-        for (size_t i = 3; i < sizeof secret / sizeof *secret; i++) cJSON_DeleteItemFromObject(hole, secret[i]);
-        cJSON *hints = cJSON_AddArrayToObject(hole, "hints_rot13");
-        const char *const *texts = task.holes[number++].hints;
-        for (int k = 0; k < HINTS && texts[k] != NULL; k++) cJSON_AddItemToArray(hints, cJSON_CreateString(rot13(texts[k])));
-    }
-    cJSON_ArrayForEach(variant, cJSON_GetObjectItem(json, "variants")) cJSON_DeleteItemFromObject(variant, "replace");
-    char *text = cJSON_Print(json);
-    snprintf(path, sizeof path, "%s/task.json", to);
-    bool written = text != NULL && write_file(path, text);
-    snprintf(path, sizeof path, "%s/starter", to);
-    for (int i = 0; i <= task.variants; i++)
-        written = written && write_file(variant_file(path, i), read_task(id, i, NULL).starter);
-    free(text);
-    cJSON_Delete(json);
-    return written;
 }
 
 void list_tasks(void) {
@@ -345,22 +297,13 @@ void list_tasks(void) {
 
 /* ---- a submission --------------------------------------------------------------------------------------------------- */
 
-/* The number of the first line outside the holes that is not the starter's; 0 when there is none. */
-static int line_changed(const struct task *task, const char *submission) {
-    const char *at = submission, *own = task->starter;
-    int line = 1;
-    for (int k = 0; k <= task->hole_count; k++) {
-        struct span theirs = {at + strlen(at), NULL}, ours = {own + strlen(own), NULL};
-        if (k < task->hole_count) find_hole(submission, k, &theirs), find_hole(task->starter, k, &ours);
-        for (; own < ours.begin || at < theirs.begin; at = line_end(at), own = line_end(own), line++) {
-            size_t length = strcspn(at, "\r\n");
-            if (length != strcspn(own, "\n") || strncmp(at, own, length) != 0) return line;
-        }
-        if (k == task->hole_count) break;
-        line += lines_between(theirs.begin, theirs.end);
-        at = theirs.end, own = ours.end;
+/* The first line up to `end` that is not the starter's up to `own_end`; NULL when there is none. */
+static const char *first_changed(const char *at, const char *end, const char *own, const char *own_end) {
+    for (; own < own_end || at < end; at = line_end(at), own = line_end(own)) {
+        size_t length = strcspn(at, "\r\n");
+        if (length != strcspn(own, "\n") || strncmp(at, own, length) != 0) return at;
     }
-    return 0;
+    return NULL;
 }
 
 /* A macro ends with its hole where the starter has its name, too: what stands outside the holes is ours. Other holes keep the
@@ -380,7 +323,7 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
     char *text;
     size_t length;
     FILE *to = open_memstream(&text, &length);
-    const char *at = task->starter;
+    const char *own = task->starter, *at = submission, *changed = NULL;
     *why = *note = '\0';
     for (int k = 0; k < task->hole_count && *why == '\0'; k++) {
         struct span theirs, ours;
@@ -396,19 +339,20 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
         if (!is_off("scan")) is_device_code(hole, line, why, room);
         /* simt_rewrite sees what macros become */
-        fprintf(to, "%.*s#pragma simt device_only\n#line %d\n%s", (int)(ours.begin - at), at, line, hole);
+        fprintf(to, "%.*s#pragma simt device_only\n#line %d\n%s", (int)(ours.begin - own), own, line, hole);
         if (!is_off("macros")) end_macros(to, hole, task->starter);
         fprintf(to, "#pragma simt host_too\n#line %d\n", end);
         free(hole);
-        at = ours.end;
+        if (changed == NULL) changed = first_changed(at, theirs.begin, own, ours.begin);
+        at = theirs.end, own = ours.end;
     }
-    fputs(at, to);
+    fputs(own, to);
     fclose(to);
     if (*why != '\0') return NULL;
-    int line = line_changed(task, submission);
-    if (line > 0)
+    if (changed == NULL) changed = first_changed(at, at + strlen(at), own, own + strlen(own));
+    if (changed != NULL)
         snprintf(note, room,
                  "line %d is the first outside the holes that differs from the starter: there the starter's lines are used",
-                 line);
+                 1 + lines_between(submission, changed));
     return text;
 }

@@ -56,9 +56,6 @@ struct task read_task(const char *id, int variant, const char *wrong);
 /* NAME.cu, or NAME.N.cu for variant N: the caller's to free. */
 char *variant_file(const char *name, int variant);
 
-/* Write the task into the folder `to` for students: starters, and task.json without what gives the answer away. */
-bool write_handout(const char *id, const char *to);
-
 /* One line per task. */
 void list_tasks(void);
 

@@ -52,7 +52,7 @@ choose() { # fills `command`
     9) command+=(try) && add steps && command+=(--seq) && add values ;;
     10) command+=(--steps) && add steps values ;;
     11) command+=(cu) && add files ;;
-    12) command=(build/sim/bin/exercise) && one tasks && command+=("$(shuf -n 1 -e start grade solution handout prove counts bogus --random-source=<(yes $RANDOM))" "$picked" "$work/none") ;;
+    12) command=(build/sim/bin/exercise) && one tasks && command+=("$(shuf -n 1 -e start grade solution starter prove counts bogus --random-source=<(yes $RANDOM))" "$picked" "$work/none") ;;
     13) command=(env PATH=/usr/local/bin:/usr/bin:/bin python3 -B plots/ladder.py) && for i in 1 2; do add values files; done ;;
     14) command=(build/sim/bin/simt-nvcc) && add files && command+=(-o "$work/program") ;;
     *) command=(build/sim/bin/01_naive --seq $((RANDOM % 40))) && for i in 1 2; do add sizes values; done ;;

@@ -1,6 +1,6 @@
 #include "math_attention.h"
 
-#include "dtype.h"
+#include "border.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -34,12 +34,11 @@ static inline struct oracle ask_oracle(const struct run *run) {
         oracle.size[tensor] = doubles(tensor_elements(p, tensor));
     }
     const double *L = oracle.values[TENSOR_L], *D = oracle.D;
-    float *own_Q = rotated(p, TENSOR_Q, in[TENSOR_Q]), *own_K = rotated(p, TENSOR_K, in[TENSOR_K]);
-    const float *Q = own_Q != NULL ? own_Q : in[TENSOR_Q], *K = own_K != NULL ? own_K : in[TENSOR_K];
+    float *Q = rotated(p, TENSOR_Q, in[TENSOR_Q]), *K = rotated(p, TENSOR_K, in[TENSOR_K]);
     reference_forward_rows(p, Q, K, in[TENSOR_V], NULL, tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_O],
                          oracle.values[TENSOR_L]);
     if (!run->backward) {
-        free(own_Q), free(own_K);
+        free(Q), free(K);
         return oracle;
     }
     reference_D(p, in[TENSOR_dO], oracle.values[TENSOR_O], oracle.D);
@@ -48,8 +47,7 @@ static inline struct oracle ask_oracle(const struct run *run) {
     reference_backward_keys(p, Q, K, in[TENSOR_V], in[TENSOR_dO], L, D, NULL,
                             tensor_rows(p, TENSOR_K), oracle.values[TENSOR_dK], oracle.values[TENSOR_dV],
                             oracle.size[TENSOR_dK], oracle.size[TENSOR_dV]);
-    free(own_Q), free(own_K);
-    if (p->rotary == NOT_ROTARY) return oracle;
+    free(Q), free(K);
     for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dK; tensor++) {
         rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), oracle.values[tensor], true, false);
         rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), oracle.size[tensor], true, true);

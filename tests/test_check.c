@@ -1,8 +1,8 @@
 /* The check itself: it must accept what is right within its bound and refuse everything else, NaN above all. */
 #include <criterion/criterion.h>
 
+#include "border.h"
 #include "check.h"
-#include "dtype.h"
 #include "inputs.h"
 #include "run.h"
 

@@ -2,8 +2,8 @@
  * 32 bits count. */
 #include "step_test.h"
 
+#include "border.h"
 #include "captured.h"
-#include "dtype.h"
 #include "simulated.h"
 
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "border.h"
 #include "variants.h"
 #include "captured.h"
-#include "dtype.h"
 #include "reference.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
  * or a running sum. PRINT_ERRORS=1 prints every ratio. */
 #include <criterion/criterion.h>
 
-#include "dtype.h"
+#include "border.h"
 #include "math_attention.h"
 #include "oracle.h"
 #include "step_test.h"

@@ -2,7 +2,7 @@
  * step; tests of a pass that the step does not have are skipped. */
 #include "step_test.h"
 
-#include "dtype.h"
+#include "border.h"
 #include "oracle.h"
 #include "simulated.h"
 

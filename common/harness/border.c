@@ -1,27 +1,57 @@
 #include "border.h"
 
-#include "dtype.h"
 #include "variants.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- 16-bit floating-point numbers ------------------------------------------------------------------------------------- */
+
+__extension__ typedef _Float16 half; /* the compiler's own IEEE binary16 */
+
+double unit_roundoff(enum dtype dtype) { return dtype == FP32 ? 0x1p-24 : dtype == FP16 ? 0x1p-11 : 0x1p-8; }
+
+uint16_t packed_as(float value, enum dtype dtype) {
+    uint16_t packed;
+    if (dtype == FP16) {
+        half number = (half)value;
+        memcpy(&packed, &number, sizeof packed);
+        return packed;
+    }
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40); /* rounding must not make an infinity of it */
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float unpacked(uint16_t packed, enum dtype dtype) {
+    if (dtype == FP16) {
+        half number;
+        memcpy(&number, &packed, sizeof number);
+        return (float)number;
+    }
+    uint32_t bits = (uint32_t)packed << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float rounded_to(float value, enum dtype dtype) { return dtype == FP32 ? value : unpacked(packed_as(value, dtype), dtype); }
+
 /* ---- rotary embedding ------------------------------------------------------------------------------------------------- */
 
-/* The position of a row within its sequence. Query i stands at the position of key i + N_kv - N_q. */
+/* The position of a row within its sequence. Query i stands at the position of key i + N_kv - N_q, and where sequences are
+ * packed, at that of key i. */
 static double position_of(const struct problem *p, enum tensor tensor, size_t row) {
-    struct problem queries = *p; /* keys as queries: packed ones are alike, others count from 0 */
     if (!tensor_table[tensor].per_key) return (double)sight_of_query(p, row).position;
-    if (p->starts == NULL) return (double)(row % (size_t)p->N_kv);
-    queries.heads = kv_heads(p);
-    queries.heads_kv = 0;
-    return (double)sight_of_query(&queries, row).position;
+    size_t key = row % (size_t)p->N_kv;
+    return p->starts == NULL ? (double)key : (double)sight_within(p, 0, 0, 0, (long long)key).position;
 }
 
 void rotate_rows(const struct problem *p, enum tensor tensor, const size_t *rows, size_t count, double *values, bool back,
                  bool squares) {
-    int pairs = p->d / 2, step = p->rotary == HALVED ? pairs : 1;
+    int pairs = p->rotary == NOT_ROTARY ? 0 : p->d / 2, step = p->rotary == HALVED ? pairs : 1;
     for (size_t r = 0; r < count; r++) {
         double position = position_of(p, tensor, rows != NULL ? rows[r] : r);
         for (int c = 0; c < pairs; c++) {
@@ -34,10 +64,10 @@ void rotate_rows(const struct problem *p, enum tensor tensor, const size_t *rows
 }
 
 float *rotated(const struct problem *p, enum tensor tensor, const float *values) {
-    if (p->rotary == NOT_ROTARY || (tensor != TENSOR_Q && tensor != TENSOR_K)) return NULL;
     size_t count = tensor_elements(p, tensor);
-    double *turned = host_memory(count, sizeof *turned);
     float *result = host_memory(count, sizeof *result);
+    if (p->rotary == NOT_ROTARY) return memcpy(result, values, count * sizeof *result);
+    double *turned = host_doubles(count);
     for (size_t i = 0; i < count; i++) turned[i] = (double)values[i];
     rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), turned, false, false);
     for (size_t i = 0; i < count; i++) result[i] = rounded_to((float)turned[i], p->dtype);

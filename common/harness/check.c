@@ -16,14 +16,6 @@ double rounding_bound(double term_size, double terms) {
 /* -inf that meets -inf is right. */
 static double error_of(float out, double ref) { return (double)out == ref ? 0.0 : fabs((double)out - ref); }
 
-static void note_wrong(struct check *check, size_t i, double expected) {
-    if (check->wrong < 3) {
-        check->first_wrong[check->wrong] = i;
-        check->expected[check->wrong] = expected;
-    }
-    check->wrong++;
-}
-
 /* The larger of two errors; a NaN is larger than all. */
 static double worse(double a, double b) { return isnan(a) || a > b ? a : b; }
 
@@ -34,9 +26,19 @@ static void compare(struct check *check, const float *out, const double *ref, si
         double error = error_of(out[i], ref[i]);
         squares += error * error;
         check->err_max = worse(check->err_max, error);
-        if (!(error <= check->bound_max)) note_wrong(check, i, ref[i]);
+        if (!(error <= check->bound_max) && check->wrong++ < 3)
+            check->first_wrong[check->wrong - 1] = i, check->expected[check->wrong - 1] = ref[i];
     }
     check->err_rel = norm > 0.0 ? sqrt(squares) / norm : squares > 0.0 ? INFINITY : squares;
+}
+
+/* c where out is c times ref, c not 1; else NAN. */
+static double factor_of(const float *out, const double *ref, size_t count, double tolerance) {
+    double along = 0.0, squares = 0.0, rest = 0.0;
+    for (size_t i = 0; i < count; i++) along += (double)out[i] * ref[i], squares += ref[i] * ref[i];
+    double c = along / squares;
+    for (size_t i = 0; i < count; i++) rest += pow((double)out[i] - c * ref[i], 2);
+    return count > 4 && sqrt(rest) <= tolerance * fabs(c) * sqrt(squares) && fabs(c - 1.0) > 0.03 ? c : NAN;
 }
 
 /* `size` NULL: no terms cancel. */
@@ -54,6 +56,7 @@ struct check check_gradient(const float *out, const double *ref, const double *s
                           .bound_max = 4.0 * bound * largest};
     compare(&check, out, ref, count, norm);
     check.ok = check.err_rel <= check.bound_rel && check.wrong == 0;
+    check.factor = check.ok ? NAN : factor_of(out, ref, count, fmax(1e-4, bound));
     return check;
 }
 
@@ -68,7 +71,7 @@ struct check check_logsumexp(const float *out, const double *ref, size_t count, 
         squares += ref[i] * ref[i];
         largest = fmax(largest, fabs(ref[i]));
     }
-    struct check check = {.bound_rel = bound, .bound_max = bound * largest};
+    struct check check = {.bound_rel = bound, .bound_max = bound * largest, .factor = NAN};
     compare(&check, out, ref, count, sqrt(squares));
     check.ok = check.wrong == 0; /* a relative error says little where L passes through zero */
     return check;

@@ -13,6 +13,7 @@ struct check {
     double expected[3];        /* and the reference's values there */
     char where[240];           /* which elements are wrong, in words; "" where they follow no simple rule */
     double bias, bound_bias;   /* bias_of(), where it was looked at: in 16 bits; else 0 */
+    double factor;             /* a wrong O or gradient is this times the reference, as far as its digits go; else NAN */
     bool ok;
 };
 

@@ -7,7 +7,6 @@
 #include <cuda_fp16.h>
 #include <math.h>
 
-#include "mask.cuh"
 #include "variants.cuh"
 
 constexpr int ROWS = 64; /* query rows, and threads, per block */
@@ -37,7 +36,7 @@ template <int D, class T> static __device__ float score(const float (&Q_reg)[D],
     return p.scale * s;
 }
 
-/* What a row attends to and how its scores change, where the problem has variants. Rotary embedding is not among them: the harness hands
+/* What a row attends to and how its scores change. Rotary embedding is not among them: the harness hands
  * over Q and K rotated. */
 struct row_of {
     rows_of of;
@@ -63,7 +62,7 @@ static __device__ float kept_factor(const problem &p, const row_of &r, int key) 
 }
 
 /* D >= d: a thread keeps its rows of Q and O, padded with zeros to D columns, in registers. */
-template <int D, bool VARIANTS, class T>
+template <int D, class T>
 static __global__ void two_passes(const T *Q, // (heads, N_q, d)
                                   const T *K, // (kv heads, N_kv, d)
                                   const T *V, // (kv heads, N_kv, d)
@@ -73,13 +72,9 @@ static __global__ void two_passes(const T *Q, // (heads, N_q, d)
     int row = blockIdx.x * ROWS + threadIdx.x;
     if (row >= p.N_q) return;
     size_t head = blockIdx.y, head_kv = head;
-    row_of r = {};
-    int first = 0, end = VARIANTS ? 0 : attended_keys(p, row);
-    if constexpr (VARIANTS) {
-        r = find_row(p, (int)head, row);
-        first = first_key(p, r.of, r.row), end = end_key(p, r.of, r.row);
-        if (p.heads_kv > 0) head_kv = head / p.heads * p.heads_kv + head % p.heads / (p.heads / p.heads_kv);
-    }
+    if (p.heads_kv > 0) head_kv = head / p.heads * p.heads_kv + head % p.heads / (p.heads / p.heads_kv);
+    row_of r = find_row(p, (int)head, row);
+    int first = first_key(p, r.of, r.row), end = end_key(p, r.of, r.row);
     Q += (head * p.N_q + row) * p.d;
     K += (head_kv * p.N_kv + r.of.first) * p.d;
     V += (head_kv * p.N_kv + r.of.first) * p.d;
@@ -89,17 +84,14 @@ static __global__ void two_passes(const T *Q, // (heads, N_q, d)
           lost = 0.0f; // compensated summation (Kahan 1965): P = exp(S - L) has the error of L in every element
 #pragma unroll
     for (int c = 0; c < D; c++) Q_reg[c] = c < p.d ? (float)Q[c] : 0.0f;
-    auto score_of = [&](int key) {
-        float s = score<D>(Q_reg, K + (size_t)key * p.d, p);
-        return VARIANTS ? changed_score(s, p, r, key) : s;
-    };
+    auto score_of = [&](int key) { return changed_score(score<D>(Q_reg, K + (size_t)key * p.d, p), p, r, key); };
     for (int key = first; key < end; key++) m = fmaxf(m, score_of(key));
     for (int key = first; key < end; key++) {
         float weight = expf(score_of(key) - m);
         float term = weight - lost, sum = l + term;
         lost = (sum - l) - term;
         l = sum;
-        if (VARIANTS) weight *= kept_factor(p, r, key);
+        weight *= kept_factor(p, r, key);
 #pragma unroll
         for (int c = 0; c < D; c += 4) {
             float4 v = load_columns(V + (size_t)key * p.d, c, p.d);
@@ -115,24 +107,17 @@ static __global__ void two_passes(const T *Q, // (heads, N_q, d)
     L[head * p.N_q + row] = end > first ? m + logf(l) : -INFINITY;
 }
 
-template <bool VARIANTS, class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
+template <class T> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
     dim3 blocks(ceil_div(p->N_q, ROWS), p->batch * p->heads);
-    auto kernel = p->d <= 32   ? two_passes<32, VARIANTS, T>
-                  : p->d <= 64 ? two_passes<64, VARIANTS, T>
-                               : two_passes<128, VARIANTS, T>;
+    auto kernel = p->d <= 32 ? two_passes<32, T> : p->d <= 64 ? two_passes<64, T> : two_passes<128, T>;
     kernel<<<blocks, ROWS, 0, stream>>>((const T *)t->Q, (const T *)t->K, (const T *)t->V, (T *)t->O, t->L, *p);
     return cudaGetLastError();
 }
 
-template <bool VARIANTS> static cudaError_t run(const problem *p, const tensors *t, cudaStream_t stream) {
-    return p->dtype == FP32   ? run<VARIANTS, float>(p, t, stream)
-           : p->dtype == FP16 ? run<VARIANTS, __half>(p, t, stream)
-                              : run<VARIANTS, __nv_bfloat16>(p, t, stream);
-}
-
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
-    bool variants = p->windowed || p->softcap > 0.0f || p->alibi || p->dropout > 0.0f || p->starts != NULL || p->heads_kv > 0;
-    return variants ? run<true>(p, t, stream) : run<false>(p, t, stream);
+    return p->dtype == FP32   ? run<float>(p, t, stream)
+           : p->dtype == FP16 ? run<__half>(p, t, stream)
+                              : run<__nv_bfloat16>(p, t, stream);
 }
 
 extern "C" const step harness_forward = {

@@ -1,5 +1,3 @@
-#include "harness.h"
-
 #include "output.h"
 #include "result.h"
 #include "simulated.h"
@@ -184,40 +182,25 @@ static cudaError_t time_and_print(struct run *run, const struct step *step, cons
     return cudaSuccess;
 }
 
-/* From here on the simulated device counts and traces as asked for. */
-static void start_watching(const struct options *options, FILE *trace) {
-    if (options->meter) simt_meter_start((unsigned)options->meter_every);
-    if (trace != NULL) simt_trace_start(trace, options->trace_blocks);
-}
-
 /* Run each pass once. Meter, trace and clock cover only the passes that the options name. */
 static cudaError_t run_passes(struct run *run, const struct step *step, const struct options *options, FILE *trace,
                               double *seconds) {
     struct passes passes = options->passes;
+    double started = 0.0;
+    cudaError_t error = cudaSuccess;
     if (options->shuffle_seed != 0) simt_shuffle_blocks((unsigned)options->shuffle_seed);
-    if (passes.forward) start_watching(options, trace);
-    double started = seconds_now();
-    cudaError_t error = run_forward(run, step);
-    if (error == cudaSuccess && passes.backward) {
-        if (!passes.forward) {
-            start_watching(options, trace);
+    for (int pass = 0; pass <= passes.backward && error == cudaSuccess; pass++) {
+        if (pass == !passes.forward) { /* the first that they name */
+            if (options->meter) simt_meter_start((unsigned)options->meter_every);
+            if (trace != NULL) simt_trace_start(trace, options->trace_blocks);
             started = seconds_now();
         }
-        error = run_backward(run, step, passes.deterministic);
+        error = pass == 0 ? run_forward(run, step) : run_backward(run, step, passes.deterministic);
     }
     *seconds = seconds_now() - started;
     if (options->meter) simt_meter_stop();
     if (trace != NULL) simt_trace_stop();
     return error;
-}
-
-static bool check_and_print(const struct run *run, const struct options *options, struct verdict *verdict,
-                            const char *broken_guard) {
-    *verdict = check_run(run, options->passes.backward, check_budget);
-    print_verdict(run, options, verdict);
-    if (broken_guard != NULL)
-        fprintf(report, "      the kernel wrote outside of %s: the guard band beside it has changed\n", broken_guard);
-    return verdict->ok && broken_guard == NULL;
 }
 
 /* Runs, checks and times a step, and prints what comes of it. EXIT_FAILED: the device failed, and `result` is incomplete. */
@@ -235,7 +218,14 @@ static int try_step(const struct step *step, const struct options *options, stru
         fflush(report);
         simt_meter_print(report, options->meter_source);
     }
-    result->ok = !options->check || check_and_print(run, options, &result->verdict, broken_guard);
+    result->ok = true;
+    if (options->check) {
+        result->verdict = check_run(run, options->passes.backward, check_budget);
+        result->ok = result->verdict.ok && broken_guard == NULL;
+        print_verdict(run, options, &result->verdict);
+        if (broken_guard != NULL)
+            fprintf(report, "      the kernel wrote outside of %s: the guard band beside it has changed\n", broken_guard);
+    }
     if (options->time && !run->simulated) {
         error = time_and_print(run, step, options, result);
         if (error != cudaSuccess) return device_failed("timing", error);

@@ -1,6 +1,6 @@
 #include "inputs.h"
 
-#include "dtype.h"
+#include "border.h"
 
 #include <math.h>
 #include <string.h>

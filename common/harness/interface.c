@@ -53,10 +53,8 @@ const char *attention_step_idea(int step) { return step_at(step) != NULL ? step_
 int attention_step_has(int step, int pass) { return pass_of(step_at(step), pass) != NULL; }
 
 unsigned attention_step_dtypes(int step) {
-    unsigned types = 0;
-    for (enum dtype dtype = 0; dtype < DTYPES; dtype++)
-        if (step_at(step) != NULL && takes_dtype(step_at(step), dtype)) types |= 1u << dtype;
-    return types;
+    if (step_at(step) == NULL) return 0;
+    return step_at(step)->dtypes != 0 ? step_at(step)->dtypes : 1u << FP32;
 }
 
 unsigned attention_step_variants(int step) {

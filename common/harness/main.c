@@ -1,5 +1,5 @@
 /* The program of one step, which the build names. */
-#include "harness.h"
+#include "options.h"
 
 extern const struct step STEP;
 extern const char kernel_fingerprint[];

@@ -81,18 +81,14 @@ static void set_fraction(struct parser *parser, const struct option_row *row, co
 
 /* Numbers with commas between them into the caller's array of `room`; returns how many. */
 static int set_numbers(const struct option_row *row, const char *all, int *numbers, int room) {
-    const char *text = all;
-    for (int count = 0;;) {
-        char piece[24];
-        size_t length = strcspn(text, ",");
+    char *rest = strdup(all), *piece;
+    int count = 0;
+    while ((piece = strsep(&rest, ",")) != NULL) {
         if (count == room) errx(EXIT_USAGE, "--%s: more than %d numbers", row->name, room);
-        if (length == 0 || length >= sizeof piece)
-            errx(EXIT_USAGE, "--%s: '%s' is not a list of whole numbers", row->name, all);
-        snprintf(piece, sizeof piece, "%.*s", (int)length, text);
+        if (*piece == '\0') errx(EXIT_USAGE, "--%s: '%s' is not a list of whole numbers", row->name, all);
         numbers[count++] = (int)whole_number(row, piece);
-        if (text[length] == '\0') return count;
-        text += length + 1;
     }
+    return count;
 }
 
 static void set_window(struct parser *parser, const struct option_row *row, const char *text) {

@@ -1,4 +1,4 @@
-/* The command line, the same for every step's program. */
+/* The command line and the program behind it, the same for every step. */
 #pragma once
 
 #include "inputs.h"
@@ -26,3 +26,8 @@ struct options {
 /* Read the command line; lists lie in memory that lasts, of which a program has one. Does not return when it is wrong (one line on standard error, exit status 2) or has --help in it
  * (exit status 0). */
 struct options parse_options(int argc, char **argv, const struct step *step);
+
+/* The body of main(): returns the exit status. 0 every check passed, 1 a result is wrong, 2 bad usage or an unsupported
+ * size, 3 the device failed. `program` is the name that the build gave, which the step must have, too; `kernel` is the
+ * fingerprint of its source. */
+int harness_main(const struct step *step, const char *program, const char *kernel, int argc, char **argv);

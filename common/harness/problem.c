@@ -54,19 +54,11 @@ bool takes_dtype(const struct step *step, enum dtype dtype) {
 enum dtype usual_dtype(const struct step *step) { return takes_dtype(step, FP32) ? FP32 : BF16; }
 
 double unmasked_pairs(const struct problem *problem) {
-    double heads = (double)problem->batch * problem->heads, pairs = 0.0;
-    if ((variants_of(problem) & (WINDOW | PACKED | PAGES)) != 0) {
-        for (int b = 0; b < problem->batch; b++)
-            for (int i = 0; i < problem->N_q; i++)
-                pairs +=
-                    (double)sight_of_query(problem, (size_t)b * (size_t)problem->heads * (size_t)problem->N_q + (size_t)i).keys;
-        return pairs * problem->heads;
-    }
-    if (!problem->causal) return heads * problem->N_q * problem->N_kv;
-    /* Query i attends to i + N_kv - N_q + 1 keys, at least 0: docs/math.md, "The causal mask". */
-    double rows = problem->N_q < problem->N_kv ? problem->N_q : problem->N_kv;
-    double longest = problem->N_kv;
-    return heads * (rows * longest - rows * (rows - 1.0) / 2.0);
+    int batches = problem->lengths != NULL ? problem->batch : 1; /* otherwise all are alike */
+    double pairs = 0.0;
+    for (int b = 0; b < batches; b++)
+        for (int i = 0; i < problem->N_q; i++) pairs += (double)sight_within(problem, (size_t)b, 0, 0, i).keys;
+    return pairs * problem->heads * (problem->batch / batches);
 }
 
 double pass_flops(const struct problem *problem, struct passes passes) {

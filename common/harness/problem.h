@@ -5,6 +5,7 @@
 
 /* malloc(), but the program ends where there is no memory. */
 void *host_memory(size_t count, size_t size);
+static inline double *host_doubles(size_t count) { return (double *)host_memory(count, sizeof(double)); }
 
 enum { MAX_LENGTH = 16777216 }; /* queries or keys: the index arithmetic of the kernels ends somewhere beyond */
 

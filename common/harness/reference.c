@@ -13,8 +13,6 @@
 /* Without OpenMP its pragmas are unknown ones, which -Werror would refuse. */
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 
-static double *allocate(size_t count) { return host_memory(count, sizeof(double)); }
-
 void reference_philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
     for (uint32_t round = 0; round < 10; round++) {
         uint64_t a = (uint64_t)0xD2511F53u * counter[0], b = (uint64_t)0xCD9E8D57u * counter[2];
@@ -34,16 +32,11 @@ double kept_weight(const struct problem *problem, const struct sight *sight, lon
     return word < (uint32_t)ldexp((double)problem->dropout, 32) ? 0 : 1 / (1 - (double)problem->dropout);
 }
 
-/* x, y (d) -> x . y */
-static double dot(const float *x, const float *y, size_t d) {
-    double sum = 0;
-    for (size_t c = 0; c < d; c++) sum += (double)x[c] * (double)y[c];
-    return sum;
-}
-
 /* q, k (d) -> one element of S. Eq. 1. */
 static double product(const struct problem *problem, const float *q, const float *k) {
-    return (double)problem->scale * dot(q, k, (size_t)problem->d);
+    double sum = 0;
+    for (int c = 0; c < problem->d; c++) sum += (double)q[c] * (double)k[c];
+    return (double)problem->scale * sum;
 }
 
 /* What ALiBi adds to the score of key j. */
@@ -109,8 +102,8 @@ double reference_forward_rows(const struct problem *problem, const float *Q, con
     double terms = 0;
 #pragma omp parallel reduction(max : terms)
     {
-        double *P = allocate((size_t)problem->N_kv); /* (N_kv), each thread its own */
-#pragma omp for schedule(dynamic, 8)                 /* causal rows differ in length, so they are dealt out a few at a time */
+        double *P = host_doubles((size_t)problem->N_kv); /* (N_kv), each thread its own */
+#pragma omp for schedule(dynamic, 8) /* causal rows differ in length, so they are dealt out a few at a time */
         for (size_t r = 0; r < count; r++) {
             size_t row = rows != NULL ? rows[r] : r;
             double row_terms = forward_row(problem, Q, K, V, row, P, O + r * (size_t)problem->d, L + r);
@@ -238,9 +231,9 @@ void reference_backward(const struct problem *problem, const float *Q, const flo
                         double *dQ, double *dK, double *dV) {
     size_t d = (size_t)problem->d, rows_q = tensor_rows(problem, TENSOR_Q), rows_kv = tensor_rows(problem, TENSOR_K);
     size_t longer = rows_q > rows_kv ? rows_q : rows_kv;
-    double *O = allocate(rows_q * d);                                        /* (batch, heads, N_q, d) */
-    double *L = allocate(rows_q), *D = allocate(rows_q);                     /* (batch, heads, N_q) */
-    double *size = allocate(longer * d), *other_size = allocate(longer * d); /* not asked for */
+    double *O = host_doubles(rows_q * d);                                            /* (batch, heads, N_q, d) */
+    double *L = host_doubles(rows_q), *D = host_doubles(rows_q);                     /* (batch, heads, N_q) */
+    double *size = host_doubles(longer * d), *other_size = host_doubles(longer * d); /* not asked for */
 
     reference_forward(problem, Q, K, V, O, L);
     reference_D(problem, dO, O, D);

@@ -20,9 +20,6 @@ static void add_time(cJSON *line, double flops, const struct timing *timing) {
     }
 }
 
-/* Two runs whose results agree to the last bit have the same. */
-static uint64_t fingerprint(const float *values, size_t count) { return fnv_add(FNV_START, values, count * sizeof *values); }
-
 static void add_outputs(cJSON *line, const struct run *run, const struct options *options, const struct result *result) {
     cJSON *relative = NULL, *largest = NULL, *bound = NULL, *bits = cJSON_AddObjectToObject(line, "bits");
     if (options->check) {
@@ -34,8 +31,9 @@ static void add_outputs(cJSON *line, const struct run *run, const struct options
         if (!is_output(tensor) || (is_backward(tensor) && !options->passes.backward)) continue;
         const char *name = tensor_table[tensor].json_name;
         const struct check *check = &result->verdict.checks[tensor];
-        char text[17];
-        snprintf(text, sizeof text, "%016" PRIx64, fingerprint(run->host[tensor], tensor_elements(&run->problem, tensor)));
+        char text[17]; /* two runs whose results agree to the last bit have the same */
+        size_t bytes = tensor_elements(&run->problem, tensor) * sizeof *run->host[tensor];
+        snprintf(text, sizeof text, "%016" PRIx64, fnv_add(FNV_START, run->host[tensor], bytes));
         cJSON_AddStringToObject(bits, name, text);
         if (!options->check) continue;
         cJSON_AddNumberToObject(relative, name, check->err_rel);

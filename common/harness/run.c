@@ -1,7 +1,6 @@
 #include "run.h"
 
 #include "border.h"
-#include "dtype.h"
 #include "reference.h"
 #include "simulated.h"
 
@@ -16,9 +15,6 @@ bool device_is_simulated(void) {
     struct cudaDeviceProp properties;
     return cudaGetDeviceProperties(&properties, 0) == cudaSuccess && strcmp(properties.name, "sim") == 0;
 }
-
-static float *host_floats(size_t count) { return host_memory(count, sizeof(float)); }
-static double *host_doubles(size_t count) { return host_memory(count, sizeof(double)); }
 
 /* ---- buffers ---------------------------------------------------------------------------------------------------------- */
 
@@ -106,7 +102,7 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
         if (is_backward(tensor) && !run->backward) continue;
         size_t elements = tensor_elements(problem, tensor);
-        run->host[tensor] = host_floats(elements);
+        run->host[tensor] = host_memory(elements, sizeof(float));
         if (!is_output(tensor)) fill_input(run->host[tensor], problem, tensor, kind, seed);
         error = allocate(run, (int)tensor, tensor_table[tensor].name,
                          device_elements(problem, tensor) * element_bytes(problem, tensor), !is_output(tensor),
@@ -196,10 +192,8 @@ cudaError_t run_forward(struct run *run, const struct step *step) {
     float *const plain[2] = {run->host[TENSOR_Q], run->host[TENSOR_K]};
     float *turned[2] = {NULL, NULL};
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < 2 && step->forward == NULL; i++) {
-        turned[i] = rotated(&run->problem, TENSOR_Q + (enum tensor)i, plain[i]);
-        if (turned[i] != NULL) run->host[TENSOR_Q + i] = turned[i];
-    }
+    for (int i = 0; i < 2 && step->forward == NULL && run->problem.rotary != NOT_ROTARY; i++)
+        run->host[TENSOR_Q + i] = turned[i] = rotated(&run->problem, TENSOR_Q + (enum tensor)i, plain[i]);
     if (turned[0] != NULL) error = run_upload(run);
     if (error == cudaSuccess) error = run_pass(run, forward_pass(step), FORWARD_OUTPUT);
     run->host[TENSOR_Q] = plain[0], run->host[TENSOR_K] = plain[1];
@@ -257,7 +251,7 @@ static size_t affordable_rows(double budget, double cost, size_t total) {
 /* The listed rows of a tensor, one after the other; the caller's to free. */
 static float *gather_rows(const struct run *run, enum tensor tensor, const size_t *rows, size_t count) {
     size_t columns = tensor_columns(&run->problem, tensor);
-    float *gathered = host_floats(count * columns);
+    float *gathered = host_memory(count * columns, sizeof *gathered);
     for (size_t i = 0; i < count; i++)
         memcpy(gathered + i * columns, run->host[tensor] + rows[i] * columns, columns * sizeof *gathered);
     return gathered;
@@ -298,8 +292,7 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     size_t count = verdict->checked_queries, elements = count * (size_t)p->d;
     double *O_ref = host_doubles(elements), *L_ref = host_doubles(count);
     float *Q = rotated(p, TENSOR_Q, run->host[TENSOR_Q]), *K = rotated(p, TENSOR_K, run->host[TENSOR_K]);
-    double term_size = reference_forward_rows(p, Q != NULL ? Q : run->host[TENSOR_Q], K != NULL ? K : run->host[TENSOR_K],
-                                              run->host[TENSOR_V], verdict->queries, count, O_ref, L_ref);
+    double term_size = reference_forward_rows(p, Q, K, run->host[TENSOR_V], verdict->queries, count, O_ref, L_ref);
     free(Q), free(K);
     float *O_rows = gather_rows(run, TENSOR_O, verdict->queries, count);
     float *L_rows = gather_rows(run, TENSOR_L, verdict->queries, count);
@@ -324,23 +317,10 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     return term_size;
 }
 
-static void check_gradient_of(const struct run *run, struct verdict *verdict, enum tensor tensor, const double *ref,
-                              const double *size, double bound) {
-    bool per_key = tensor_table[tensor].per_key;
-    size_t count = per_key ? verdict->checked_keys : verdict->checked_queries;
-    const size_t *numbers = per_key ? verdict->keys : verdict->queries;
-    float *rows = gather_rows(run, tensor, numbers, count);
-    if (run->problem.dtype != FP32) bound += 3.0 * unit_roundoff(run->problem.dtype);
-    verdict->checks[tensor] = check_gradient(rows, ref, size, count * (size_t)run->problem.d, bound);
-    describe_wrong(&verdict->checks[tensor], &run->problem, tensor, numbers, count, rows, ref);
-    free(rows);
-}
-
 /* term_size: of the scores of the rows compared, from check_forward(). */
 static void check_backward(const struct run *run, struct verdict *verdict, bool all, double term_size) {
     const struct problem *p = &run->problem;
-    float *own_Q = rotated(p, TENSOR_Q, run->host[TENSOR_Q]), *own_K = rotated(p, TENSOR_K, run->host[TENSOR_K]);
-    const float *Q = own_Q != NULL ? own_Q : run->host[TENSOR_Q], *K = own_K != NULL ? own_K : run->host[TENSOR_K];
+    float *Q = rotated(p, TENSOR_Q, run->host[TENSOR_Q]), *K = rotated(p, TENSOR_K, run->host[TENSOR_K]);
     const float *V = run->host[TENSOR_V], *dO = run->host[TENSOR_dO];
     size_t d = (size_t)p->d, rows = tensor_rows(p, TENSOR_Q);
     double *O_ref = host_doubles(rows * d), *L_ref = host_doubles(rows), *D_ref = host_doubles(rows);
@@ -351,25 +331,31 @@ static void check_backward(const struct run *run, struct verdict *verdict, bool 
         for (size_t i = 0; i < rows; i++) L_ref[i] = (double)run->host[TENSOR_L][i];
     }
     reference_D(p, dO, O_ref, D_ref);
-    size_t query_elements = verdict->checked_queries * d, key_elements = verdict->checked_keys * d;
-    double *dQ_ref = host_doubles(query_elements), *dQ_size = host_doubles(query_elements);
-    double *dK_ref = host_doubles(key_elements), *dK_size = host_doubles(key_elements);
-    double *dV_ref = host_doubles(key_elements), *dV_size = host_doubles(key_elements);
-    reference_backward_rows(p, Q, K, V, dO, L_ref, D_ref, verdict->queries, verdict->checked_queries, dQ_ref, dQ_size);
-    reference_backward_keys(p, Q, K, V, dO, L_ref, D_ref, verdict->keys, verdict->checked_keys, dK_ref, dV_ref, dK_size,
-                            dV_size);
-    if (p->rotary != NOT_ROTARY) {
-        rotate_rows(p, TENSOR_dQ, verdict->queries, verdict->checked_queries, dQ_ref, true, false);
-        rotate_rows(p, TENSOR_dQ, verdict->queries, verdict->checked_queries, dQ_size, true, true);
-        rotate_rows(p, TENSOR_dK, verdict->keys, verdict->checked_keys, dK_ref, true, false);
-        rotate_rows(p, TENSOR_dK, verdict->keys, verdict->checked_keys, dK_size, true, true);
+    double *ref[TENSOR_COUNT], *size[TENSOR_COUNT];
+    for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV; tensor++) {
+        size_t count = tensor_table[tensor].per_key ? verdict->checked_keys : verdict->checked_queries;
+        ref[tensor] = host_doubles(count * d), size[tensor] = host_doubles(count * d);
     }
-    free(own_Q), free(own_K);
-    check_gradient_of(run, verdict, TENSOR_dQ, dQ_ref, dQ_size, rounding_bound(term_size, p->N_kv));
-    check_gradient_of(run, verdict, TENSOR_dK, dK_ref, dK_size, rounding_bound(term_size, p->N_q));
-    check_gradient_of(run, verdict, TENSOR_dV, dV_ref, dV_size, rounding_bound(term_size, p->N_q));
-    double *doubles[] = {O_ref, L_ref, D_ref, dQ_ref, dQ_size, dK_ref, dK_size, dV_ref, dV_size};
-    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) free(doubles[i]);
+    reference_backward_rows(p, Q, K, V, dO, L_ref, D_ref, verdict->queries, verdict->checked_queries, ref[TENSOR_dQ],
+                            size[TENSOR_dQ]);
+    reference_backward_keys(p, Q, K, V, dO, L_ref, D_ref, verdict->keys, verdict->checked_keys, ref[TENSOR_dK], ref[TENSOR_dV],
+                            size[TENSOR_dK], size[TENSOR_dV]);
+    for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV; tensor++) {
+        bool per_key = tensor_table[tensor].per_key;
+        size_t count = per_key ? verdict->checked_keys : verdict->checked_queries;
+        const size_t *numbers = per_key ? verdict->keys : verdict->queries;
+        if (tensor != TENSOR_dV) {
+            rotate_rows(p, tensor, numbers, count, ref[tensor], true, false);
+            rotate_rows(p, tensor, numbers, count, size[tensor], true, true);
+        }
+        float *out = gather_rows(run, tensor, numbers, count);
+        double bound = rounding_bound(term_size, per_key ? p->N_q : p->N_kv);
+        if (p->dtype != FP32) bound += 3.0 * unit_roundoff(p->dtype);
+        verdict->checks[tensor] = check_gradient(out, ref[tensor], size[tensor], count * d, bound);
+        describe_wrong(&verdict->checks[tensor], p, tensor, numbers, count, out, ref[tensor]);
+        free(out), free(ref[tensor]), free(size[tensor]);
+    }
+    free(Q), free(K), free(O_ref), free(L_ref), free(D_ref);
 }
 
 struct verdict check_run(const struct run *run, bool backward, double budget) {

@@ -14,24 +14,11 @@ static double quantile(const float *sorted, int count, double q) {
     return sorted[below] + (position - below) * (double)(sorted[above] - sorted[below]);
 }
 
-/* Overwrite a buffer twice the size of the L2 cache, so that each timed run finds its inputs in device memory. */
-struct flush {
-    void *buffer;
-    size_t bytes;
-};
-
-static cudaError_t make_flush(struct flush *flush) {
-    int l2_bytes = 0;
-    cudaError_t error = cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0);
-    if (error != cudaSuccess) return error;
-    flush->bytes = 2 * (size_t)l2_bytes;
-    return cudaMalloc(&flush->buffer, flush->bytes);
-}
-
-static cudaError_t time_once(struct run *run, attention_pass *const passes[2], const struct flush *flush, cudaEvent_t start,
-                             cudaEvent_t stop, float *milliseconds) {
+/* The passes once, after a write to `flush`, twice the size of the L2 cache, so that they find their inputs in device memory. */
+static cudaError_t time_once(struct run *run, attention_pass *const passes[2], void *flush, size_t flush_bytes,
+                             cudaEvent_t start, cudaEvent_t stop, float *milliseconds) {
     struct problem problem = device_problem(run);
-    cudaError_t error = cudaMemsetAsync(flush->buffer, 0, flush->bytes, NULL);
+    cudaError_t error = cudaMemsetAsync(flush, 0, flush_bytes, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(start, NULL);
     for (int i = 0; i < 2 && error == cudaSuccess; i++)
         if (passes[i] != NULL) error = passes[i](&problem, &run->device, run->workspace, NULL);
@@ -43,18 +30,19 @@ static cudaError_t time_once(struct run *run, attention_pass *const passes[2], c
 
 cudaError_t time_passes(struct run *run, const struct step *step, struct passes passes, int warmup, int repeat,
                         struct timing *timing) {
-    attention_pass *const order[2] = {passes.forward ? forward_pass(step) : NULL, !passes.backward ? NULL
-                                                                                  : passes.deterministic
-                                                                                      ? step->backward_deterministic
-                                                                                      : step->backward};
-    struct flush flush = {0};
+    attention_pass *backward = passes.deterministic ? step->backward_deterministic : step->backward;
+    attention_pass *const order[2] = {passes.forward ? forward_pass(step) : NULL, passes.backward ? backward : NULL};
+    int l2_bytes = 0;
+    void *flush = NULL;
     cudaEvent_t start = NULL, stop = NULL;
     float *samples = host_memory((size_t)repeat, sizeof *samples);
-    cudaError_t error = make_flush(&flush);
+    cudaError_t error = cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0);
+    size_t flush_bytes = 2 * (size_t)l2_bytes;
+    if (error == cudaSuccess) error = cudaMalloc(&flush, flush_bytes);
     if (error == cudaSuccess) error = cudaEventCreate(&start);
     if (error == cudaSuccess) error = cudaEventCreate(&stop);
     for (int i = -warmup; i < repeat && error == cudaSuccess; i++)
-        error = time_once(run, order, &flush, start, stop, &samples[i < 0 ? 0 : i]);
+        error = time_once(run, order, flush, flush_bytes, start, stop, &samples[i < 0 ? 0 : i]);
     if (error == cudaSuccess) {
         qsort(samples, (size_t)repeat, sizeof *samples, compare_floats);
         *timing =
@@ -62,7 +50,7 @@ cudaError_t time_passes(struct run *run, const struct step *step, struct passes 
     }
     if (start != NULL) cudaEventDestroy(start);
     if (stop != NULL) cudaEventDestroy(stop);
-    cudaFree(flush.buffer);
+    cudaFree(flush);
     free(samples);
     return error;
 }

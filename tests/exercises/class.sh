@@ -37,7 +37,7 @@ PY
 }
 
 mkdir "$work/task" "$class"
-build/sim/bin/exercise handout 05a "$work/task" || exit 1
+build/sim/bin/exercise starter 05a >"$work/task/starter.cu" || exit 1
 refused 2 05a --all "$class"
 refused 2 05a --csv "$csv"
 refused 2 05a --all "$class" --csv "$csv"
