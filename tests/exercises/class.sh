@@ -85,7 +85,10 @@ check 'a killed run leaves a whole CSV'
 cp "$csv" "$work/killed.csv"
 ls "$csv".reports/*.txt >"$work/before"
 touch -d '2001-01-01' "$csv".reports/*.txt
-setsid timeout -s INT 1 ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null
+setsid env --default-signal=INT ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null &
+for ((i = 0; i < 600; i++)); do cmp -s "$csv" "$work/killed.csv" || break; sleep 0.1; done
+kill -INT -- -"$!"
+wait "$!" 2>/dev/null
 [[ $(grep -c interrupted "$work/err") == 1 && $(grep -c . "$work/err") == 1 ]]
 check 'an interrupted run says so'
 grade --hidden 7
