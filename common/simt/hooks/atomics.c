@@ -63,7 +63,7 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
                      uint64_t compare) {
     bool is_wide = type == SIMT_LONG || type == SIMT_SIGNED_LONG || type == SIMT_DOUBLE;
     require_cell(address, is_wide ? 8 : 4, __builtin_return_address(0));
-    if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) fiber_give_way(); /* perhaps a lock */
+    if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) simt_give_way(); /* perhaps a lock */
     if (is_wide) {
         uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
         while (!__atomic_compare_exchange_n(cell, &old, update(operation, type, old, operand, compare), true, __ATOMIC_RELAXED,

@@ -182,7 +182,7 @@ void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, co
             is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                                  \
             return;                                                                                                            \
         if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                           \
-        if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                        \
+        if (marked) simt_give_way(); /* perhaps a flag that another thread will set */                                         \
         judge(self, pointer, bytes, kind, (marked) && !IS_CONFINED, __builtin_return_address(0));                              \
     }
 #define HOOKS(bytes)                                                                                                           \

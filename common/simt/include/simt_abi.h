@@ -13,7 +13,7 @@ struct uint3 {
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(const char *file, int line); /* the lanes that come to this line together */
 void simt_fence(void);                                 /* __threadfence() and __threadfence_block() */
-void simt_give_way(void);
+void simt_give_way(void);   /* let others run for a while: by a thread that may be waiting for one of them */
 long long simt_clock(void); /* nanoseconds of this CPU thread */
 void simt_trap(void);
 int simt_is_shared(const void *pointer);

@@ -58,7 +58,7 @@ void fiber_abandon(struct worker *worker) {
 }
 
 /* A thread that spins on a flag would keep its CPU thread for ever, and with it the threads that it waits for. */
-void fiber_give_way(void) {
+void simt_give_way(void) {
     enum { SPINS = 32 };
     if (simt_self != NULL && ++simt_worker->spins % SPINS == 0) fiber_wait(GAVE_WAY);
 }
@@ -114,6 +114,5 @@ struct worker *shared_worker_of(size_t *address) {
            : rank < simt_worker->launch->cluster ? simt_worker->cluster.peer
                                                  : NULL;
 }
-void simt_give_way(void) { fiber_give_way(); }
 
 long long simt_clock(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
