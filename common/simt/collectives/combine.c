@@ -23,23 +23,18 @@ static void shuffle(const struct simt_lanes *lanes) {
     }
 }
 
-static unsigned votes_of(const struct simt_lanes *lanes) {
-    unsigned votes = 0;
-    FOR_EACH_LANE (lane, lanes->present)
-        if (value_of(lanes, lane) != 0) votes |= 1u << lane;
-    return votes;
-}
-
-static void ballot(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes)); }
-static void any(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) != 0); }
-static void all(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) == lanes->present); }
-
 static unsigned lanes_with(const struct simt_lanes *lanes, uint64_t value) {
     unsigned same = 0;
     FOR_EACH_LANE (lane, lanes->present)
         if (value_of(lanes, lane) == value) same |= 1u << lane;
     return same;
 }
+
+static unsigned votes_of(const struct simt_lanes *lanes) { return lanes->present & ~lanes_with(lanes, 0); }
+
+static void ballot(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes)); }
+static void any(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) != 0); }
+static void all(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) == lanes->present); }
 
 static void match_any(const struct simt_lanes *lanes) {
     FOR_EACH_LANE (lane, lanes->present) give(lanes, lane, lanes_with(lanes, value_of(lanes, lane)));

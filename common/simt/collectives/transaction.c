@@ -56,16 +56,14 @@ void simt_transaction_init(size_t address, unsigned count) {
 }
 
 /* Rule 7. A proxy fence of the thread that has initialised them serves as well. */
-static void fence_inits(void) {
+void simt_fence_mbarrier_init(void) {
     struct async_work *work = async_work_of(simt_worker);
     for (unsigned i = 0; i < work->transaction_count; i++)
         if (work->transactions[i].initialised_by == simt_self) work->transactions[i].fenced = true;
 }
 
-void simt_fence_mbarrier_init(void) { fence_inits(); }
-
 void simt_fence_proxy(void) {
-    fence_inits();
+    simt_fence_mbarrier_init();
     async_fence(simt_worker, simt_self);
 }
 
