@@ -274,12 +274,12 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *blo
     template <typename T>                                                                                                      \
     static inline cudaError_t cudaMemcpyToSymbol##suffix(const T &symbol, const void *from, size_t bytes, size_t offset = 0,   \
                                                          cudaMemcpyKind kind = cudaMemcpyHostToDevice __VA_ARGS__) {           \
-        return simt_copy_to_symbol((void *)&symbol, sizeof symbol, from, bytes, offset, kind);                                 \
+        return simt_copy_symbol((const void *)&symbol, sizeof symbol, from, bytes, offset, kind, cudaMemcpyHostToDevice);      \
     }                                                                                                                          \
     template <typename T>                                                                                                      \
     static inline cudaError_t cudaMemcpyFromSymbol##suffix(void *to, const T &symbol, size_t bytes, size_t offset = 0,         \
                                                            cudaMemcpyKind kind = cudaMemcpyDeviceToHost __VA_ARGS__) {         \
-        return simt_copy_from_symbol(to, (const void *)&symbol, sizeof symbol, bytes, offset, kind);                           \
+        return simt_copy_symbol((const void *)&symbol, sizeof symbol, to, bytes, offset, kind, cudaMemcpyDeviceToHost);        \
     }
 SIMT_SYMBOL_COPIES()
 SIMT_SYMBOL_COPIES(Async, , cudaStream_t = 0)
