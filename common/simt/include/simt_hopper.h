@@ -82,25 +82,22 @@ static inline void setmaxnreg_inc_sync_aligned_u32(int registers) { simt_set_reg
 /* ---- copies of tensors: the box's coordinates, the innermost first ---- */
 #define SIMT_PTX_TENSOR(rank, parameters, ...)                                                                                 \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes(                     \
-        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier) {                                                \
+        size_t to, const void *map, SIMT_UNPACK parameters, size_t barrier) {                                                  \
         simt_tensor_load(to, map, rank, __VA_ARGS__, barrier, SIMT_TO_OWN_BLOCK);                                              \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(  \
-        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, unsigned short mask) {                           \
+        size_t to, const void *map, SIMT_UNPACK parameters, size_t barrier, unsigned short mask) {                             \
         simt_tensor_load(to, map, rank, __VA_ARGS__, barrier, mask);                                                           \
     }                                                                                                                          \
-    static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
+    static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_UNPACK parameters,   \
                                                                                     size_t from) {                             \
         simt_tensor_store(map, rank, __VA_ARGS__, from);                                                                       \
     }
-#define SIMT_PTX_LIST(...) __VA_ARGS__
 SIMT_PTX_TENSOR(1, (int a), a, 0, 0, 0, 0)
 SIMT_PTX_TENSOR(2, (int a, int b), a, b, 0, 0, 0)
 SIMT_PTX_TENSOR(3, (int a, int b, int c), a, b, c, 0, 0)
 SIMT_PTX_TENSOR(4, (int a, int b, int c, int d), a, b, c, d, 0)
 SIMT_PTX_TENSOR(5, (int a, int b, int c, int d, int e), a, b, c, d, e)
-#undef SIMT_PTX_TENSOR
-#undef SIMT_PTX_LIST
 
 /* ---- copies of bytes that lie one behind the other ---- */
 static inline void cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(size_t to, const void *from,
@@ -176,6 +173,3 @@ SIMT_PTX_WGMMA_8(136, 144, 152, 160)
 SIMT_PTX_WGMMA_8(168, 176, 184, 192)
 SIMT_PTX_WGMMA_8(200, 208, 216, 224)
 SIMT_PTX_WGMMA_8(232, 240, 248, 256)
-#undef SIMT_PTX_WGMMA
-#undef SIMT_PTX_WGMMA_2
-#undef SIMT_PTX_WGMMA_8

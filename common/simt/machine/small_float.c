@@ -23,7 +23,7 @@ static uint16_t round_to(double x, int fraction, int lowest, enum simt_rounding 
     int exponent = lowest;
     if (a > 0.0) frexp(a, &exponent), exponent--;
     if (exponent < lowest) exponent = lowest;
-    double units = ldexp(a, fraction - exponent); /* exact: a power of two */
+    double units = ldexp(a, fraction - exponent);                                   /* exact: a power of two */
     bool away = rounding != SIMT_TOWARD_ZERO && (rounding == SIMT_UP) == !negative; /* from 0, if not to nearest */
     double whole = rounding == SIMT_NEAREST ? nearbyint(units) : away ? ceil(units) : floor(units);
     /* Below 2^lowest the exponent field is 0, and a carry out of the fraction moves on to it by itself. */
