@@ -233,7 +233,5 @@ void simt_transaction_wait(size_t address, unsigned parity, const char *file, in
                wait.barrier->phases - wait.barrier->first_phase - is_over_now, 0, pc);
     if (!is_over_now) simt_wait_until(&over, &wait, file, line);
     async_acquire(simt_worker, simt_self, wait.barrier->over);
-    simt_self->waited.pc = pc;
-    simt_self->waited.barrier = transaction_number(wait.barrier);
-    simt_self->waited.parity = parity & 1;
+    simt_self->waited = (struct waited){pc, transaction_number(wait.barrier), parity & 1};
 }

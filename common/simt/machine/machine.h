@@ -93,7 +93,7 @@ struct thread {
     unsigned accumulator_count;
     bool wgmma_fenced; /* it has executed wgmma.fence */
     uint32_t acquired; /* the value that its last ld.acquire read */
-    struct {
+    struct waited {
         const void *pc; /* NULL: none */
         int barrier;
         unsigned parity;
@@ -225,7 +225,7 @@ struct worker_shadow {
     unsigned suspect_count, access_width;
     bool block_synchronises;  /* it has made an atomic or volatile access */
     _Atomic int *sector_lock; /* of the global cells that it updates at this moment, or NULL */
-    struct {                  /* the first read, since the last barrier, of a word that nobody had written by then */
+    struct unwritten {        /* the first read, since the last barrier, of a word that nobody had written by then */
         uintptr_t address;
         const void *pc;
         struct thread *thread; /* NULL: none */
