@@ -133,7 +133,7 @@ static void judge_descriptor(uint64_t descriptor, char name, const void *pc) {
 
 /* ---- the product ------------------------------------------------------------------------------------------------------------ */
 
-static void gather(const struct layout *l, uint32_t first, uint32_t count, bool negate, uint16_t (*elements)[DEPTH]) {
+static void gather(const struct layout *l, uint32_t first, uint32_t count, bool negate, uint32_t (*elements)[DEPTH]) {
     for (uint32_t i = 0; i < count; i += l->transposed ? 8 : 1)
         for (uint32_t k = 0; k < DEPTH; k += l->transposed ? 1 : 8) {
             uint16_t unit[8];
@@ -144,16 +144,20 @@ static void gather(const struct layout *l, uint32_t first, uint32_t count, bool 
 }
 
 static void compute(const struct product *p, unsigned warp) {
-    uint16_t A[ROWS][DEPTH], B[MOST_COLUMNS][DEPTH];
+    uint32_t A[ROWS][DEPTH], B[8][DEPTH];
+    float *C[WARP_SIZE];
     struct layout layout_A = decode(p->A, p->transpose_A), layout_B = decode(p->B, p->transpose_B);
-    gather(&layout_B, 0, (uint32_t)p->N, p->negate_B, B);
     if (!p->from_registers) gather(&layout_A, warp % WARPGROUP * ROWS, ROWS, p->negate_A, A);
     for (int lane = 0; p->from_registers && lane < WARP_SIZE; lane++)
         for (int e = 0; e < 8; e++) {
             int row = lane / 4 + e / 2 % 2 * 8, k = lane % 4 * 2 + e % 2 + e / 4 * 8;
             A[row][k] = (uint16_t)(p->A_registers[lane][e / 2] >> e % 2 * 16 ^ (p->negate_A ? 0x8000 : 0));
         }
-    mma_warp(p->bfloat16, A, B, p->N, p->add, p->C);
+    for (int n = 0; n < p->N; n += 8) {
+        gather(&layout_B, (uint32_t)n, 8, p->negate_B, B);
+        for (int lane = 0; lane < WARP_SIZE; lane++) C[lane] = p->C[lane] + n / 2;
+        mma_warp(p->bfloat16, A, B, p->add, C);
+    }
 }
 
 static void issue(const struct simt_lanes *lanes) {
