@@ -147,6 +147,10 @@ typedef enum cudaDriverEntryPointQueryResult {
 typedef enum {
     cudaLaunchAttributeIgnore, cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4
 } cudaLaunchAttributeID;
+enum {
+    cudaDeviceScheduleAuto, cudaDeviceScheduleSpin, cudaDeviceScheduleYield, cudaDeviceScheduleBlockingSync = 4,
+    cudaDeviceMapHost = 8, cudaDeviceLmemResizeToMax = 16
+};
 /* clang-format on */
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 struct cudaPointerAttributes {
@@ -168,12 +172,6 @@ enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming, cudaEven
 enum { cudaOccupancyDefault };
 enum { cudaEnableDefault, cudaEnableLegacyStream, cudaEnablePerThreadDefaultStream };
 enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
-#define cudaDeviceScheduleAuto 0x00
-#define cudaDeviceScheduleSpin 0x01
-#define cudaDeviceScheduleYield 0x02
-#define cudaDeviceScheduleBlockingSync 0x04
-#define cudaDeviceMapHost 0x08
-#define cudaDeviceLmemResizeToMax 0x10
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 #define CUDART_VERSION 12080

@@ -18,18 +18,19 @@ static inline void elect_sync(sink, bool &p, unsigned mask, SIMT_HERE) {
 
 /* ---- mbarriers ---- */
 static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count) { simt_transaction_init(barrier, count); }
-static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, SIMT_HERE) {
-    simt_transaction_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
-}
-static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, unsigned count, SIMT_HERE) {
-    simt_transaction_arrive(barrier, count, 0, "mbarrier.arrive", file, line);
-}
-static inline void mbarrier_arrive_expect_tx_shared__cta_b64(sink, size_t barrier, unsigned bytes, SIMT_HERE) {
-    simt_transaction_arrive(barrier, 1, bytes, "mbarrier.arrive.expect_tx", file, line);
-}
-static inline void mbarrier_expect_tx_relaxed_cta_shared__cta_b64(size_t barrier, unsigned bytes, SIMT_HERE) {
-    simt_transaction_arrive(barrier, 0, bytes, "mbarrier.expect_tx", file, line);
-}
+#define SIMT_PTX_ARRIVE(name, whose, parameters, count, bytes, what)                                                           \
+    static inline void name(SIMT_UNPACK parameters, SIMT_HERE) {                                                               \
+        simt_##whose##_arrive(barrier, count, bytes, what, file, line);                                                        \
+    }
+SIMT_PTX_ARRIVE(mbarrier_arrive_shared__cta_b64, transaction, (sink, size_t barrier), 1, 0, "mbarrier.arrive")
+SIMT_PTX_ARRIVE(mbarrier_arrive_shared__cta_b64, transaction, (sink, size_t barrier, unsigned count), count, 0,
+                "mbarrier.arrive")
+SIMT_PTX_ARRIVE(mbarrier_arrive_expect_tx_shared__cta_b64, transaction, (sink, size_t barrier, unsigned bytes), 1, bytes,
+                "mbarrier.arrive.expect_tx")
+SIMT_PTX_ARRIVE(mbarrier_expect_tx_relaxed_cta_shared__cta_b64, transaction, (size_t barrier, unsigned bytes), 0, bytes,
+                "mbarrier.expect_tx")
+SIMT_PTX_ARRIVE(mbarrier_arrive_shared__cluster_b64, remote, (sink, size_t barrier), 1, 0, "mbarrier.arrive")
+SIMT_PTX_ARRIVE(mbarrier_arrive_release_cluster_shared__cluster_b64, remote, (sink, size_t barrier), 1, 0, "mbarrier.arrive")
 static inline void mbarrier_try_wait_parity_shared__cta_b64(bool &p, size_t barrier, unsigned parity, SIMT_HERE) {
     simt_transaction_wait(barrier, parity, file, line);
     p = true;
@@ -54,12 +55,6 @@ SIMT_PTX_CLUSTER_BARRIER(, , )
 SIMT_PTX_CLUSTER_BARRIER(, , _aligned)
 SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, )
 SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, _aligned)
-static inline void mbarrier_arrive_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
-    simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
-}
-static inline void mbarrier_arrive_release_cluster_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
-    simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
-}
 #define SIMT_PTX_DISTRIBUTED(suffix, type)                                                                                     \
     template <typename D> static inline void ld_shared__cluster_##suffix(D &d, size_t p) {                                     \
         d = (D) * (const type *)simt_shared_pointer(p);                                                                        \
