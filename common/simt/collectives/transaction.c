@@ -4,7 +4,6 @@
  * land at once. An arrival lets the waiters know what its thread knows (async_shadow.h); the phase itself, that its copies
  * have landed. */
 #include "async_work.h"
-#include "mbarrier.h"
 
 #include "device_memory.h"
 #include "events.h"
