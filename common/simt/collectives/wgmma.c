@@ -15,7 +15,6 @@
  *                swizzle      start + 2 i / S leading + 2 i % S + k / 8 stride + k % 8 S
  *
  * before the swizzle exchanges units of 16 bytes. */
-#include "accumulators.h"
 #include "async_work.h"
 #include "collectives.h"
 #include "device_memory.h"

@@ -7,7 +7,6 @@
  */
 #include "hooks.h"
 
-#include "accumulators.h"
 #include "async_shadow.h"
 #include "device_memory.h"
 #include "meter.h"

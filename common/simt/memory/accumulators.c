@@ -1,10 +1,19 @@
 /* Rule 9: from its issue to the wait for its group nobody but the product may touch its accumulators, and after other
  * instructions have written them a wgmma.fence comes before the next product. Registers of A may be read meanwhile. */
-#include "accumulators.h"
+#include "async_shadow.h"
 
 #include "report.h"
 
 enum { MOST_RANGES = 64 };
+
+struct accumulator_range {
+    uintptr_t start;
+    size_t bytes;
+    bool is_A;                   /* the product only reads them */
+    bool pending;                /* a product is under way */
+    unsigned group;              /* of its warp */
+    const void *pc, *written_pc; /* of the product; of a store after the last wgmma.fence, or NULL */
+};
 
 void accumulators_fence(struct thread *thread) {
     thread->wgmma_fenced = true;
