@@ -205,7 +205,7 @@ enum tensor_traffic { TENSOR_LOAD, TENSOR_STORE, TENSOR_REDUCTION, TENSOR_TRAFFI
 struct worker_meter {
     bool on; /* the block is counted, watched or both: its requests are put together */
     bool counted, watched;
-    struct meter *counts; /* of the launch */
+    struct meter *counts; /* of the launch; NULL before the first */
     struct log *logs;     /* one for each thread */
 };
 

@@ -14,9 +14,6 @@ uint64_t meter_every;
 void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                             unsigned lanes, const struct access *access);
 
-struct meter *meter_create(void) {
-    return resize_or_die(NULL, sizeof(struct meter));
-}
 
 void simt_meter_start(unsigned every) {
     for (unsigned i = 0; i < simt_kernel_count; i++) {
@@ -354,11 +351,12 @@ void meter_launch_done(struct launch *launch) {
     memory_for_each(count_touched, &touched);
     for (int i = 0; i < launch->worker_count; i++)
         for (const struct worker *of = launch->workers[i]; of != NULL; of = of->second)
-            for (size_t word = 0; word < STACK_BYTES / 4; word++)
+            for (size_t word = 0; of->meter.counts != NULL && word < STACK_BYTES / 4; word++)
                 kernel->meter->registers[word] |= of->meter.counts->registers[word];
     for (int i = 0; i < launch->worker_count; i++)
         for (const struct worker *of = launch->workers[i]; of != NULL; of = of->second) {
             struct meter *counts = of->meter.counts;
+            if (counts == NULL) continue;
             merge(kernel->meter, counts);
             free(counts->events);
             memset(counts, 0, sizeof *counts);

@@ -12,7 +12,6 @@ extern const char *const space_names[MEMORY_SPACES], *const kind_names[ACCESS_KI
 
 /* What a program calls of it is declared in simulated.h. */
 extern uint64_t meter_every; /* of the blocks, one in so many is metered; 0: none */
-struct meter *meter_create(void);
 void meter_start_block(struct worker *worker); /* is it counted? */
 
 /* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */

@@ -4,7 +4,6 @@
 #include "collectives.h"
 #include "device_memory.h"
 #include "events.h"
-#include "meter.h"
 #include "report.h"
 
 #include <errno.h>
@@ -29,7 +28,6 @@ static struct worker *new_worker(int number) {
     struct worker *worker = resize_or_die(NULL, sizeof *worker);
     worker->number = number;
     worker->threads = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->threads);
-    worker->meter.counts = meter_create();
     if (shared_create(worker)) return worker;
     fputs("simulated device: no memory for shared memory\n", stderr);
     abort();
