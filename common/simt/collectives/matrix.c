@@ -46,32 +46,29 @@ static void from_rows(const struct simt_lanes *lanes) {
     }
 }
 
+/* As above, out of the registers. */
+static uint16_t element_of(const struct simt_lanes *lanes, int i, int row, int col) {
+    return (uint16_t)(((const struct matrices *)lanes->operand[4 * row + col / 2])->registers.r[i] >> 16 * (col % 2));
+}
+
 /* Into the 16 bytes that each lane will store. */
 static void to_rows(const struct simt_lanes *lanes) {
     if (!all_lanes_take_part(lanes)) return;
     const struct matrices *first = lanes->operand[0];
-    bool transposed = first->transposed;
-    for (int i = 0; i < first->count; i++)
-        for (int lane = 0; lane < WARP_SIZE; lane++) {
-            uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
-            for (int half = 0; half < 2; half++) {
-                int row = lane / 4, col = lane % 4 * 2 + half;
-                uint16_t *to = lanes->result[8 * i + (transposed ? col : row)];
-                to[transposed ? row : col] = (uint16_t)(pair >> 16 * half);
-            }
-        }
+    for (int e = 0; e < 64 * first->count; e++) {
+        int i = e / 64, row = e / 8 % 8, col = e % 8;
+        uint16_t *to = lanes->result[8 * i + row];
+        to[col] = first->transposed ? element_of(lanes, i, col, row) : element_of(lanes, i, row, col);
+    }
 }
 
 static void transpose(const struct simt_lanes *lanes) {
     if (!all_lanes_take_part(lanes)) return;
     for (int i = 0; i < 4; i++)
         for (int lane = 0; lane < WARP_SIZE; lane++) {
-            uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
-            for (int half = 0; half < 2; half++) {
-                int row = lane / 4, col = lane % 4 * 2 + half, to = 4 * col + row / 2;
-                uint16_t *halves = (uint16_t *)&((struct simt_registers *)lanes->result[to])->r[i];
-                halves[row % 2] = (uint16_t)(pair >> 16 * half);
-            }
+            int row = lane / 4, col = lane % 4 * 2;
+            uint32_t high = element_of(lanes, i, col + 1, row);
+            ((struct simt_registers *)lanes->result[lane])->r[i] = high << 16 | element_of(lanes, i, col, row);
         }
 }
 

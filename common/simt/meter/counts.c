@@ -14,7 +14,6 @@ uint64_t meter_every;
 void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                             unsigned lanes, const struct access *access);
 
-
 void simt_meter_start(unsigned every) {
     for (unsigned i = 0; i < simt_kernel_count; i++) {
         free(simt_kernels[i].meter->events);
