@@ -80,21 +80,19 @@ static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
     simt_meet(&simt_syncwarp, mask, nullptr, nullptr, file, line);
 }
 /* `from`: the lane to read, unless it is `outside` of what the instruction reaches; `by`: what the call names. */
-#define SIMT_SHUFFLE(suffix, type, from, outside)                                                                      \
-    template <typename T>                                                                                              \
-    static inline T __shfl##suffix##_sync(unsigned mask, T value, type by, int width = 32, SIMT_HERE) {                \
-        int lane = (int)simt_lane(), source = from;                                                                    \
-        if (outside) source = lane;                                                                                    \
-        return simt::from_bits<T>(                                                                                     \
-            simt_exchange(&simt_shfl##suffix, mask, simt::to_bits(value), source, file, line));                        \
+#define SIMT_SHUFFLE(suffix, type, from, outside)                                                                              \
+    template <typename T> static inline T __shfl##suffix##_sync(unsigned mask, T value, type by, int width = 32, SIMT_HERE) {  \
+        int lane = (int)simt_lane(), source = from;                                                                            \
+        if (outside) source = lane;                                                                                            \
+        return simt::from_bits<T>(simt_exchange(&simt_shfl##suffix, mask, simt::to_bits(value), source, file, line));          \
     }
 SIMT_SHUFFLE(, int, (lane & ~(width - 1)) + (by & (width - 1)), false)
 SIMT_SHUFFLE(_up, unsigned, lane - (int)by, source < (lane & ~(width - 1)))
 SIMT_SHUFFLE(_down, unsigned, lane + (int)by, source > (lane | (width - 1)))
 SIMT_SHUFFLE(_xor, int, lane ^ by, source > (lane | (width - 1)))
-#define SIMT_VOTE(name, type)                                                                                          \
-    static inline type __##name##_sync(unsigned mask, int predicate, SIMT_HERE) {                                      \
-        return (type)simt_exchange(&simt_##name, mask, predicate != 0, 0, file, line);                                 \
+#define SIMT_VOTE(name, type)                                                                                                  \
+    static inline type __##name##_sync(unsigned mask, int predicate, SIMT_HERE) {                                              \
+        return (type)simt_exchange(&simt_##name, mask, predicate != 0, 0, file, line);                                         \
     }
 SIMT_VOTE(ballot, unsigned)
 SIMT_VOTE(any, int)
@@ -107,9 +105,9 @@ template <typename T> static inline unsigned __match_all_sync(unsigned mask, T v
     *predicate = lanes != 0;
     return lanes;
 }
-#define SIMT_REDUCE(operation, type, collective)                                                                       \
-    static inline type __reduce_##operation##_sync(unsigned mask, type value, SIMT_HERE) {                             \
-        return (type)simt_exchange(&simt_reduce_##collective, mask, (unsigned)value, 0, file, line);                   \
+#define SIMT_REDUCE(operation, type, collective)                                                                               \
+    static inline type __reduce_##operation##_sync(unsigned mask, type value, SIMT_HERE) {                                     \
+        return (type)simt_exchange(&simt_reduce_##collective, mask, (unsigned)value, 0, file, line);                           \
     }
 SIMT_REDUCE(add, unsigned, add)
 SIMT_REDUCE(add, int, add)
@@ -139,17 +137,17 @@ template <typename T> struct identity { typedef T type; };
 template <typename T> using same = typename identity<T>::type;
 } // namespace simt
 
-#define SIMT_SCOPED(name)                                                                                              \
-    template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                       \
-        return name(address, values...);                                                                               \
-    }                                                                                                                  \
-    template <typename T, typename... V> static inline T name##_system(T *address, V... values) {                      \
-        return name(address, values...);                                                                               \
+#define SIMT_SCOPED(name)                                                                                                      \
+    template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                               \
+        return name(address, values...);                                                                                       \
+    }                                                                                                                          \
+    template <typename T, typename... V> static inline T name##_system(T *address, V... values) {                              \
+        return name(address, values...);                                                                                       \
     }
-#define SIMT_ATOMIC(name, operation)                                                                                   \
-    template <typename T> static inline T name(T *address, simt::same<T> operand) {                                    \
-        return simt::atomic<T>(operation, address, operand, T());                                                      \
-    }                                                                                                                  \
+#define SIMT_ATOMIC(name, operation)                                                                                           \
+    template <typename T> static inline T name(T *address, simt::same<T> operand) {                                            \
+        return simt::atomic<T>(operation, address, operand, T());                                                              \
+    }                                                                                                                          \
     SIMT_SCOPED(name)
 SIMT_ATOMIC(atomicAdd, SIMT_ADD)
 SIMT_ATOMIC(atomicMin, SIMT_MIN)
@@ -176,7 +174,7 @@ SIMT_SCOPED(atomicSub)
 SIMT_SCOPED(atomicCAS)
 
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
-#define SIMT_LOAD(name)                                                                                                \
+#define SIMT_LOAD(name)                                                                                                        \
     template <typename T> static inline T name(const T *address) { return *address; }
 template <typename T> static inline T __ldg(const T *address) {
     simt_check_constant(address, sizeof *address);
@@ -187,7 +185,7 @@ SIMT_LOAD(__ldca)
 SIMT_LOAD(__ldcs)
 SIMT_LOAD(__ldlu)
 SIMT_LOAD(__ldcv)
-#define SIMT_STORE(name)                                                                                               \
+#define SIMT_STORE(name)                                                                                                       \
     template <typename T> static inline void name(T *address, simt::same<T> value) { *address = value; }
 SIMT_STORE(__stcg)
 SIMT_STORE(__stcs)
@@ -229,9 +227,9 @@ static inline void copy_share(void *to, const void *from, size_t bytes, size_t r
 
 /* ---- host side ------------------------------------------------------------------------------------------------------ */
 /* The function of the API for a pointer of any type. */
-#define SIMT_TYPED_POINTER(name, function, parameters, ...)                                                            \
-    template <typename T> static inline cudaError_t name(T **pointer, SIMT_UNPACK parameters) {                        \
-        return function((void **)pointer, __VA_ARGS__);                                                                \
+#define SIMT_TYPED_POINTER(name, function, parameters, ...)                                                                    \
+    template <typename T> static inline cudaError_t name(T **pointer, SIMT_UNPACK parameters) {                                \
+        return function((void **)pointer, __VA_ARGS__);                                                                        \
     }
 #define SIMT_UNPACK(...) __VA_ARGS__
 SIMT_TYPED_POINTER(cudaMalloc, cudaMalloc, (size_t bytes), bytes)
@@ -241,14 +239,12 @@ SIMT_TYPED_POINTER(cudaMallocHost, cudaHostAlloc, (size_t bytes, unsigned flags 
 SIMT_TYPED_POINTER(cudaHostAlloc, cudaHostAlloc, (size_t bytes, unsigned flags), bytes, flags)
 SIMT_TYPED_POINTER(cudaHostGetDevicePointer, cudaHostGetDevicePointer, (void *host, unsigned flags), host, flags)
 SIMT_TYPED_POINTER(cudaMallocPitch, cudaMallocPitch, (size_t *pitch, size_t width, size_t height), pitch, width, height)
-static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
-    return cudaEventCreateWithFlags(event, flags);
-}
+static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) { return cudaEventCreateWithFlags(event, flags); }
 
 /* And for a kernel by its name. */
-#define SIMT_OF_KERNEL(name)                                                                                           \
-    template <typename... A, typename... V> static inline cudaError_t name(void (*kernel)(A...), V... values) {        \
-        return name((const void *)kernel, values...);                                                                  \
+#define SIMT_OF_KERNEL(name)                                                                                                   \
+    template <typename... A, typename... V> static inline cudaError_t name(void (*kernel)(A...), V... values) {                \
+        return name((const void *)kernel, values...);                                                                          \
     }
 SIMT_OF_KERNEL(cudaFuncSetAttribute)
 SIMT_OF_KERNEL(cudaFuncSetCacheConfig)
@@ -307,8 +303,7 @@ struct config {
     size_t dynamic_shared_bytes;
     bool cooperative = false;
     dim3 cluster = dim3(1, 1, 1);
-    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t stream = 0)
-        : grid(g), block(b), dynamic_shared_bytes(shared) {
+    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t stream = 0) : grid(g), block(b), dynamic_shared_bytes(shared) {
         simt_note_stream(stream);
     }
 };
@@ -355,13 +350,11 @@ template <typename T> struct passed {
     }
 };
 template <typename Pack, typename... P, size_t... I>
-__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, void (**)(P...),
-                                                                      std::index_sequence<I...>) {
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, void (**)(P...), std::index_sequence<I...>) {
     ((void (*)(typename passed<P>::type...))pack.body)(passed<P>().of(std::get<I>(pack.arguments))...);
 }
 template <typename Pack, typename Body, size_t... I>
-__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, Body *,
-                                                                      std::index_sequence<I...>) {
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, Body *, std::index_sequence<I...>) {
     pack.body(std::get<I>(pack.arguments)...); /* not accesses of the kernel's own */
 }
 template <size_t COUNT, typename Pack>
@@ -371,7 +364,8 @@ static inline void launch_pack(const config &shape, const void *kernel, const ch
     unsigned cluster[3] = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
     simt_launch_kernel(
         kernel, name, grid, block, cluster, shape.dynamic_shared_bytes, shape.cooperative,
-        [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
+        [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); },
+        &pack, sizeof pack);
 }
 template <typename... P> struct launcher {
     config shape;
@@ -419,8 +413,7 @@ template <typename Body, typename Address> struct deducing_launcher {
     }
 };
 template <typename Body, typename Address>
-static inline deducing_launcher<Body, Address> launch_deduced(config shape, const char *name, Body body,
-                                                              Address address) {
+static inline deducing_launcher<Body, Address> launch_deduced(config shape, const char *name, Body body, Address address) {
     return {shape, name, body, address};
 }
 
@@ -438,11 +431,11 @@ static inline cudaError_t launch_function(config shape, bool cooperative, void (
 } // namespace simt
 
 /* A launch as a function call; rewrite/launch.c has taken off a cast of the kernel to void *. */
-#define SIMT_LAUNCH_FUNCTION(name, cooperative)                                                                        \
-    template <typename... P>                                                                                           \
-    static inline cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,   \
-                                   cudaStream_t stream = 0) {                                                          \
-        return simt::launch_function(simt::config(grid, block, shared, stream), cooperative, kernel, arguments);       \
+#define SIMT_LAUNCH_FUNCTION(name, cooperative)                                                                                \
+    template <typename... P>                                                                                                   \
+    static inline cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,           \
+                                   cudaStream_t stream = 0) {                                                                  \
+        return simt::launch_function(simt::config(grid, block, shared, stream), cooperative, kernel, arguments);               \
     }
 SIMT_LAUNCH_FUNCTION(cudaLaunchKernel, false)
 SIMT_LAUNCH_FUNCTION(cudaLaunchCooperativeKernel, true)
