@@ -180,13 +180,11 @@ static bool size_is_refused(const struct launch *launch, const struct shared_lim
 }
 
 static bool cooperation_is_refused(const struct launch *launch) {
-    struct cudaDeviceProp properties;
-    int per_multiprocessor, device;
-    cudaGetDevice(&device);
-    cudaGetDeviceProperties(&properties, device);
+    int per_multiprocessor, multiprocessors;
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, launch->kernel, (int)launch->threads,
                                                   launch->dynamic_shared_bytes);
-    uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;
+    uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)multiprocessors;
     if (launch->blocks <= most) return false;
     return refuse(cudaErrorCooperativeLaunchTooLarge,
                   "cooperative launch of %s: %lu blocks, which must all run at once: at most %lu of this size do", launch->name,
