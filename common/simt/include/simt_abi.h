@@ -27,9 +27,9 @@ void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, 
 
 void simt_note_stream(const void *stream); /* work is enqueued there */
 int simt_launch_error(void);               /* a cudaError_t: of this host thread's last launch; the caller returns it */
-void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
-                        const unsigned cluster[3], size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments),
-                        void *arguments, size_t arguments_bytes);
+void simt_launch_kernel(const void *kernel, const char *name, struct uint3 grid, struct uint3 block, struct uint3 cluster,
+                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
+                        size_t arguments_bytes);
 
 void simt_launch_bounds(unsigned threads); /* at the head of a kernel: the launch is refused where a block has more */
 void simt_cluster_dims(unsigned x, unsigned y, unsigned z); /* also there: the launch begins again with clusters of this size */

@@ -359,11 +359,8 @@ __attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack
 }
 template <size_t COUNT, typename Pack>
 static inline void launch_pack(const config &shape, const void *kernel, const char *name, Pack &pack) {
-    unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
-    unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
-    unsigned cluster[3] = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
     simt_launch_kernel(
-        kernel, name, grid, block, cluster, shape.dynamic_shared_bytes, shape.cooperative,
+        kernel, name, shape.grid, shape.block, shape.cluster, shape.dynamic_shared_bytes, shape.cooperative,
         [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); },
         &pack, sizeof pack);
 }
