@@ -77,6 +77,6 @@ const struct simt_collective simt_shfl_xor = {"__shfl_xor_sync()", shuffle, 0};
 const struct simt_collective simt_ballot = {"__ballot_sync()", ballot, 0};
 const struct simt_collective simt_any = {"__any_sync()", any, 0};
 const struct simt_collective simt_all = {"__all_sync()", all, 0};
-const struct simt_collective simt_elect = {"elect.sync", elect, 1};
+const struct simt_collective simt_elect = {"elect.sync", elect, SIMT_ORDERS_NOTHING};
 const struct simt_collective simt_match_any = {"__match_any_sync()", match_any, 0};
 const struct simt_collective simt_match_all = {"__match_all_sync()", match_all, 0};

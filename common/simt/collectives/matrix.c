@@ -30,7 +30,6 @@ static void require_row(const void *row, enum access_kind kind, const char *name
 
 /* Element `col` of row `row` of matrix i lies in half col % 2 of register i of lane 4 row + col / 2. */
 static void from_rows(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     const struct matrices *first = lanes->operand[0];
     bool transposed = first->transposed;
     for (int i = 0; i < first->count; i++) {
@@ -53,7 +52,6 @@ static uint16_t element_of(const struct simt_lanes *lanes, int i, int row, int c
 
 /* Into the 16 bytes that each lane will store. */
 static void to_rows(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     const struct matrices *first = lanes->operand[0];
     for (int e = 0; e < 64 * first->count; e++) {
         int i = e / 64, row = e / 8 % 8, col = e % 8;
@@ -63,7 +61,6 @@ static void to_rows(const struct simt_lanes *lanes) {
 }
 
 static void transpose(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     for (int i = 0; i < 4; i++)
         for (int lane = 0; lane < WARP_SIZE; lane++) {
             int row = lane / 4, col = lane % 4 * 2;
@@ -75,9 +72,9 @@ static void transpose(const struct simt_lanes *lanes) {
 /* By their number of matrices, and whether they transpose. */
 #define FORMS(name, combine)                                                                                                   \
     static const struct simt_collective name[5][2] = {                                                                         \
-        [1] = {{#name ".x1", combine, 0}, {#name ".x1.trans", combine, 0}},                                                    \
-        [2] = {{#name ".x2", combine, 0}, {#name ".x2.trans", combine, 0}},                                                    \
-        [4] = {{#name ".x4", combine, 0}, {#name ".x4.trans", combine, 0}},                                                    \
+        [1] = {{#name ".x1", combine, SIMT_ALL_LANES}, {#name ".x1.trans", combine, SIMT_ALL_LANES}},                          \
+        [2] = {{#name ".x2", combine, SIMT_ALL_LANES}, {#name ".x2.trans", combine, SIMT_ALL_LANES}},                          \
+        [4] = {{#name ".x4", combine, SIMT_ALL_LANES}, {#name ".x4.trans", combine, SIMT_ALL_LANES}},                          \
     };
 FORMS(ldmatrix, from_rows)
 FORMS(stmatrix, to_rows)
@@ -107,7 +104,7 @@ void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, ui
 }
 
 struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line) {
-    static const struct simt_collective instruction = {"movmatrix", transpose, 1};
+    static const struct simt_collective instruction = {"movmatrix", transpose, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     struct matrices operand = {.registers = {{r0, r1, r2, r3}}};
     struct simt_registers result;
     collective_meet(&instruction, 0xffffffffu, &operand, &result, file, line, __builtin_return_address(0));
@@ -116,10 +113,8 @@ struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint
 
 /* ---- WMMA: its loads and stores are 4- and 8-byte accesses of the kernel's own (mma.h) ----------------------------------- */
 
-static void wmma(const struct simt_lanes *lanes) { all_lanes_take_part(lanes); }
-
-const struct simt_collective simt_wmma_load = {"load_matrix_sync()", wmma, 0};
-const struct simt_collective simt_wmma_store = {"store_matrix_sync()", wmma, 0};
+const struct simt_collective simt_wmma_load = {"load_matrix_sync()", NULL, SIMT_ALL_LANES};
+const struct simt_collective simt_wmma_store = {"store_matrix_sync()", NULL, SIMT_ALL_LANES};
 
 void simt_wmma_check(const void *matrix, size_t row_bytes) {
     const void *pc = __builtin_return_address(0);

@@ -149,7 +149,6 @@ void mma_warp(bool bfloat16, uint32_t A[M][K_MAX], uint32_t B[N][K_MAX], bool ad
 /* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. A register holds `per`
  * numbers: two of 16 bits, or one in TF32. */
 static inline __attribute__((always_inline)) void multiply_fragments(const struct simt_lanes *lanes, decoder *decode, int per) {
-    if (!all_lanes_take_part(lanes)) return;
     uint32_t A[M][K_MAX], B[N][K_MAX];
     float *C[WARP_SIZE];
     for (int lane = 0; lane < WARP_SIZE; lane++) {
@@ -168,9 +167,9 @@ static void mma_half(const struct simt_lanes *lanes) { multiply_fragments(lanes,
 static void mma_bfloat16(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_bfloat16, 2); }
 static void mma_tf32(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_tf32, 1); }
 
-const struct simt_collective simt_mma_half = {"mma.sync.m16n8k16.f16", mma_half, 1};
-const struct simt_collective simt_mma_bfloat16 = {"mma.sync.m16n8k16.bf16", mma_bfloat16, 1};
-const struct simt_collective simt_mma_tf32 = {"mma.sync.m16n8k8.tf32", mma_tf32, 1};
+const struct simt_collective simt_mma_half = {"mma.sync.m16n8k16.f16", mma_half, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
+const struct simt_collective simt_mma_bfloat16 = {"mma.sync.m16n8k16.bf16", mma_bfloat16, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
+const struct simt_collective simt_mma_tf32 = {"mma.sync.m16n8k8.tf32", mma_tf32, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
 
 struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
                             uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line) {

@@ -160,7 +160,6 @@ static void compute(const struct product *p, unsigned warp) {
 }
 
 static void issue(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     struct thread *first = lanes->first_lane;
     const struct operand *operand = lanes->operand[0];
     struct product product = *operand->product;
@@ -203,7 +202,7 @@ static void issue(const struct simt_lanes *lanes) {
 void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
                 const uint32_t *A_array, int from_registers, uint64_t B, int add, int scale_A, int scale_B, int transpose_A,
                 int transpose_B, const char *file, int line) {
-    static const struct simt_collective wgmma = {"wgmma.mma_async", issue, 1};
+    static const struct simt_collective wgmma = {"wgmma.mma_async", issue, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     const void *pc = __builtin_return_address(0);
     if (N < 8 || N > MOST_COLUMNS || N % 8 != 0 || (uintptr_t)C - simt_self->stack > STACK_BYTES - (size_t)N / 2 * sizeof *C)
         simt_fail(pc, cudaErrorIllegalAddress, "wgmma: its accumulators are no local variables: they must be registers");
@@ -238,19 +237,17 @@ void simt_wgmma_fence(void) {
 }
 
 static void commit(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     const struct thread *first = lanes->first_lane;
     products_of(first)->committed++;
     simt_worker->async.shadow->groups[first->linear / WARP_SIZE]++;
 }
 
 void simt_wgmma_commit(const char *file, int line) {
-    static const struct simt_collective instruction = {"wgmma.commit_group", commit, 1};
+    static const struct simt_collective instruction = {"wgmma.commit_group", commit, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     collective_meet(&instruction, 0xffffffffu, NULL, NULL, file, line, __builtin_return_address(0));
 }
 
 static void finish(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     struct thread *first = lanes->first_lane;
     unsigned warp = first->linear / WARP_SIZE, pending = *(const unsigned *)lanes->operand[0], kept = 0;
     struct warp_products *products = products_of(first);
@@ -269,7 +266,7 @@ static void finish(const struct simt_lanes *lanes) {
 }
 
 void simt_wgmma_wait(unsigned groups, const char *file, int line) {
-    static const struct simt_collective instruction = {"wgmma.wait_group", finish, 1};
+    static const struct simt_collective instruction = {"wgmma.wait_group", finish, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     const struct warp_products *products = products_of(simt_self);
     for (unsigned i = 0; i < products->count; i++) /* their function may have returned */
         confined_registers(products->list[i].C[simt_lane()], (size_t)products->list[i].N / 2 * sizeof(float),

@@ -61,10 +61,12 @@ struct simt_lanes {
     void *result[32]; /* of lanes that are not present: NULL, as the operand is */
     void *first_lane; /* the runtime's */
 };
+/* Flags: all 32 lanes must take part; accesses to memory of lanes that have met here are not ordered by that. */
+enum { SIMT_ALL_LANES = 1, SIMT_ORDERS_NOTHING = 2 };
 struct simt_collective {
     const char *name; /* "__shfl_sync()", for messages */
     void (*combine)(const struct simt_lanes *lanes);
-    int orders_nothing; /* accesses to memory of lanes that have met here are ordered, unless this is set */
+    int flags;
 };
 /* Both pointers may lead into the calling function's variables. A function of a kernel file that makes such variables needs
  * __attribute__((no_sanitize("thread"))), or the meter counts them as the thread's local memory. */
