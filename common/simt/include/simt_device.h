@@ -414,15 +414,12 @@ static inline deducing_launcher<Body, Address> launch_deduced(config shape, cons
     return {shape, name, body, address};
 }
 
-template <typename... P, size_t... I>
-static inline void launch_pointers(const launcher<P...> &with, void **arguments, std::index_sequence<I...>) {
-    with((*(std::remove_reference_t<P> *)arguments[I])...);
-}
 /* No source text names the kernel here: "<" has it looked up by its address. */
-template <typename... P>
-static inline cudaError_t launch_function(config shape, bool cooperative, void (*kernel)(P...), void **arguments) {
+template <typename... P, size_t... I>
+static inline cudaError_t launch_function(config shape, bool cooperative, void (*kernel)(P...), void **arguments,
+                                          std::index_sequence<I...>) {
     shape.cooperative = cooperative;
-    launch_pointers(launch(shape, "kernel<>", kernel), arguments, std::index_sequence_for<P...>());
+    launch(shape, "kernel<>", kernel)((*(std::remove_reference_t<P> *)arguments[I])...);
     return (cudaError_t)simt_launch_error();
 }
 } // namespace simt
@@ -432,7 +429,8 @@ static inline cudaError_t launch_function(config shape, bool cooperative, void (
     template <typename... P>                                                                                                   \
     static inline cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,           \
                                    cudaStream_t stream = 0) {                                                                  \
-        return simt::launch_function(simt::config(grid, block, shared, stream), cooperative, kernel, arguments);               \
+        return simt::launch_function(simt::config(grid, block, shared, stream), cooperative, kernel, arguments,                \
+                                     std::index_sequence_for<P...>());                                                         \
     }
 SIMT_LAUNCH_FUNCTION(cudaLaunchKernel, false)
 SIMT_LAUNCH_FUNCTION(cudaLaunchCooperativeKernel, true)
