@@ -74,6 +74,19 @@ template <typename T> static inline T from_bits(uint64_t bits) {
     __builtin_memcpy(&value, &bits, sizeof(T));
     return value;
 }
+
+template <typename T> struct atomic_type;
+template <> struct atomic_type<int> { static constexpr simt_atomic_type value = SIMT_INT; };
+template <> struct atomic_type<unsigned> { static constexpr simt_atomic_type value = SIMT_UNSIGNED; };
+template <> struct atomic_type<unsigned long long> { static constexpr simt_atomic_type value = SIMT_LONG; };
+template <> struct atomic_type<long long> { static constexpr simt_atomic_type value = SIMT_SIGNED_LONG; };
+template <> struct atomic_type<float> { static constexpr simt_atomic_type value = SIMT_FLOAT; };
+template <> struct atomic_type<double> { static constexpr simt_atomic_type value = SIMT_DOUBLE; };
+
+template <typename T> static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
+    return from_bits<T>(simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
+}
+template <typename T> using same = std::common_type_t<T>; /* from which no T is deduced */
 } // namespace simt
 
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
@@ -121,22 +134,6 @@ SIMT_REDUCE(xor, unsigned, xor)
 static inline unsigned __activemask(SIMT_HERE) { return simt_active_mask(file, line); }
 
 /* ---- atomics: on global and shared memory; each returns the value before -------------------------------------------- */
-namespace simt {
-template <typename T> struct atomic_type;
-template <> struct atomic_type<int> { static constexpr simt_atomic_type value = SIMT_INT; };
-template <> struct atomic_type<unsigned> { static constexpr simt_atomic_type value = SIMT_UNSIGNED; };
-template <> struct atomic_type<unsigned long long> { static constexpr simt_atomic_type value = SIMT_LONG; };
-template <> struct atomic_type<long long> { static constexpr simt_atomic_type value = SIMT_SIGNED_LONG; };
-template <> struct atomic_type<float> { static constexpr simt_atomic_type value = SIMT_FLOAT; };
-template <> struct atomic_type<double> { static constexpr simt_atomic_type value = SIMT_DOUBLE; };
-
-template <typename T> static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
-    return from_bits<T>(simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
-}
-template <typename T> struct identity { typedef T type; };
-template <typename T> using same = typename identity<T>::type;
-} // namespace simt
-
 #define SIMT_SCOPED(name)                                                                                                      \
     template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                               \
         return name(address, values...);                                                                                       \
@@ -208,22 +205,6 @@ static inline int __dp4a(char4 a, char4 b, int c) { return c + a.x * b.x + a.y *
 static inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
     return c + (unsigned)(a.x * b.x) + (unsigned)(a.y * b.y) + (unsigned)(a.z * b.z) + (unsigned)(a.w * b.w);
 }
-
-namespace simt {
-/* The piece of a copy that one thread of `threads` moves, in words as wide as all of it allows. */
-static inline void copy_share(void *to, const void *from, size_t bytes, size_t rank, size_t threads) {
-    uintptr_t all = (uintptr_t)to | (uintptr_t)from | bytes;
-    size_t width = all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
-    for (size_t i = rank * width; i < bytes; i += threads * width) {
-        char *here = (char *)to + i;
-        const char *there = (const char *)from + i;
-        if (width == 1 || !simt_is_shared(to))
-            for (size_t byte = 0; byte < width; byte++) here[byte] = there[byte];
-        else
-            simt_async_copy(here, there, width, 0);
-    }
-}
-} // namespace simt
 
 /* ---- host side ------------------------------------------------------------------------------------------------------ */
 /* The function of the API for a pointer of any type. */
@@ -332,6 +313,19 @@ template <typename To, typename From> static inline void *copy(To *to, From *fro
         *(any_unit *)((unsigned char *)to + i) = *(const any_unit *)((const unsigned char *)from + i);
     for (; i < bytes; i++) ((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
     return (void *)to;
+}
+/* The piece of a copy that one thread of `threads` moves, in words as wide as all of it allows. */
+static inline void copy_share(void *to, const void *from, size_t bytes, size_t rank, size_t threads) {
+    uintptr_t all = (uintptr_t)to | (uintptr_t)from | bytes;
+    size_t width = all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
+    for (size_t i = rank * width; i < bytes; i += threads * width) {
+        char *here = (char *)to + i;
+        const char *there = (const char *)from + i;
+        if (width == 1 || !simt_is_shared(to))
+            for (size_t byte = 0; byte < width; byte++) here[byte] = there[byte];
+        else
+            simt_async_copy(here, there, width, 0);
+    }
 }
 
 /* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), "kernel", kernel)(a, b): the arguments convert to the
