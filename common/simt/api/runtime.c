@@ -202,7 +202,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     return error;
 }
 
-static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
+    simt_note_stream(stream);
     ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
@@ -217,15 +218,7 @@ static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
     return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
-    simt_note_stream(NULL);
-    return set_memory(pointer, value, bytes);
-}
-
-cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
-    simt_note_stream(stream);
-    return set_memory(pointer, value, bytes);
-}
+cudaError_t cudaMemset(void *pointer, int value, size_t bytes) { return cudaMemsetAsync(pointer, value, bytes, NULL); }
 
 /* ---- streams and events: all work is done when its call returns ------------------------------------------------------- */
 
