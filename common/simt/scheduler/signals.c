@@ -7,7 +7,6 @@
 
 #include <execinfo.h>
 #include <signal.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 static const void *signal_pc(const ucontext_t *context) {
