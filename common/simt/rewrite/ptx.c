@@ -97,12 +97,8 @@ static void rewrite_operand(struct rewriter *r, const char *p, const char *end, 
                 rewrite_brace(r, p, operands);
             else
                 append(&r->output, ")", 1);
-        } else if (strchr("[]{}", *p) != NULL) {
-            append(&r->output, " ", 1);
-            p++;
-        } else if (*p == '|') { /* two results */
-            append(&r->output, ",", 1);
-            p++;
+        } else if (strchr("[]{}|", *p) != NULL) { /* | stands between two results */
+            append(&r->output, *p++ == '|' ? "," : " ", 1);
         } else if (*p == '%' && isdigit((unsigned char)p[1])) {
             char *past;
             long number = strtol(p + 1, &past, 10);
