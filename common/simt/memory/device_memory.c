@@ -15,12 +15,7 @@ static unsigned allocation_count, allocation_room;
 static size_t bytes_in_use;
 static int next_serial = 1;
 
-size_t memory_total(void) {
-    static size_t total;
-    if (total == 0) total = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    return total;
-}
-
+size_t memory_total(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
 size_t memory_in_use(void) { return bytes_in_use; }
 
 /* The number of allocations that start at or before the address. */
