@@ -7,6 +7,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -84,10 +85,7 @@ static void *worker_main(void *data) {
 
 static int wanted_workers(void) {
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS,
-                             processors < 1              ? 1
-                             : processors > MOST_WORKERS ? MOST_WORKERS
-                                                         : processors);
+    return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS, fmax(1, fmin(processors, MOST_WORKERS)));
 }
 
 /* So many that there are `count`. */
