@@ -92,10 +92,10 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
 
 /* ---- variables ------------------------------------------------------------------------------------------------------ */
 
-/* May `bytes` at `offset` of a variable be copied? `direction` is the one that fits, DeviceToDevice and Default apart. The
+/* `bytes` at `offset` of a variable, to it or from it: `direction` is the one that fits, DeviceToDevice and Default apart. The
  * variable's side is right then. The other side may be the host's or, with any of these directions, the device's, as on a card. */
-static cudaError_t judge_symbol(const void *symbol, size_t symbol_bytes, const void *other, size_t bytes, size_t offset,
-                                enum cudaMemcpyKind kind, enum cudaMemcpyKind direction) {
+cudaError_t simt_copy_symbol(const void *symbol, size_t symbol_bytes, const void *other, size_t bytes, size_t offset,
+                             enum cudaMemcpyKind kind, enum cudaMemcpyKind direction) {
     ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (kind != direction && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
@@ -105,17 +105,7 @@ static cudaError_t judge_symbol(const void *symbol, size_t symbol_bytes, const v
         return api_remember(cudaErrorInvalidSymbol);
     bool fits = kind != cudaMemcpyDeviceToDevice || device_may_access(memory_place((uintptr_t)other, 1).kind);
     if (!fits || offset > symbol_bytes || bytes > symbol_bytes - offset) return api_remember(cudaErrorInvalidValue);
-    return cudaSuccess;
-}
-
-cudaError_t simt_copy_to_symbol(void *symbol, size_t symbol_bytes, const void *from, size_t bytes, size_t offset,
-                                enum cudaMemcpyKind kind) {
-    cudaError_t error = judge_symbol(symbol, symbol_bytes, from, bytes, offset, kind, cudaMemcpyHostToDevice);
-    return error != cudaSuccess ? error : api_copy((char *)symbol + offset, from, bytes, cudaMemcpyDefault);
-}
-
-cudaError_t simt_copy_from_symbol(void *to, const void *symbol, size_t symbol_bytes, size_t bytes, size_t offset,
-                                  enum cudaMemcpyKind kind) {
-    cudaError_t error = judge_symbol(symbol, symbol_bytes, to, bytes, offset, kind, cudaMemcpyDeviceToHost);
-    return error != cudaSuccess ? error : api_copy(to, (const char *)symbol + offset, bytes, cudaMemcpyDefault);
+    void *here = (char *)symbol + offset, *there = (void *)other;
+    return direction == cudaMemcpyHostToDevice ? api_copy(here, there, bytes, cudaMemcpyDefault)
+                                               : api_copy(there, here, bytes, cudaMemcpyDefault);
 }

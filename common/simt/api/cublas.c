@@ -142,19 +142,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
     return status;
 }
 
-/* A vector is a matrix of one row. */
-#define BLAS(letter, type, TYPE, COMPUTE)                                                                                      \
-    cublasStatus_t cublas##letter##gemm(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda, const type *B,         \
-                                        int ldb, const type *beta, type *C, int ldc) {                                         \
-        return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, B, TYPE, ldb, beta, C, TYPE, ldc, COMPUTE,   \
-                            CUBLAS_GEMM_DEFAULT);                                                                              \
-    }                                                                                                                          \
-    cublasStatus_t cublas##letter##gemmStridedBatched(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda,          \
-                                                      long long strideA, const type *B, int ldb, long long strideB,            \
-                                                      const type *beta, type *C, int ldc, long long strideC, int batch) {      \
-        return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, strideA, B, TYPE, ldb,         \
-                                          strideB, beta, C, TYPE, ldc, strideC, batch, COMPUTE, CUBLAS_GEMM_DEFAULT);          \
-    }                                                                                                                          \
+#define BLAS(letter, type)                                                                                                     \
     cublasStatus_t cublas##letter##gemmBatched(SIMT_PRODUCT, int k, const type *alpha, const type *const A[], int lda,         \
                                                const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
                                                int batch) {                                                                    \
@@ -169,26 +157,6 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
             status = cublas##letter##gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);               \
         }                                                                                                                      \
         return status;                                                                                                         \
-    }                                                                                                                          \
-    cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha,       \
-                                        const type *A, int lda, const type *x, int incx, const type *beta, type *y,            \
-                                        int incy) {                                                                            \
-        return cublas##letter##gemm(handle, CUBLAS_OP_N, trans == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N, 1,                  \
-                                    trans == CUBLAS_OP_N ? m : n, trans == CUBLAS_OP_N ? n : m, alpha, x, incx, A, lda, beta,  \
-                                    y, incy);                                                                                  \
-    }                                                                                                                          \
-    cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x, int incx, type *y,     \
-                                        int incy) {                                                                            \
-        type one = 1;                                                                                                          \
-        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &one, y, incy, y, incy);           \
-    }                                                                                                                          \
-    cublasStatus_t cublas##letter##scal(cublasHandle_t handle, int n, const type *alpha, type *x, int incx) {                  \
-        type zero = 0;                                                                                                         \
-        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &zero, x, incx, x, incx);          \
-    }                                                                                                                          \
-    cublasStatus_t cublas##letter##copy(cublasHandle_t handle, int n, const type *x, int incx, type *y, int incy) {            \
-        type one = 1, zero = 0;                                                                                                \
-        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, &one, x, incx, &zero, x, incx, y, incy);           \
     }                                                                                                                          \
     cublasStatus_t cublas##letter##geam(SIMT_PRODUCT, const type *alpha, const type *A, int lda, const type *beta,             \
                                         const type *B, int ldb, type *C, int ldc) {                                            \
@@ -236,8 +204,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
         free(x);                                                                                                               \
         return CUBLAS_STATUS_SUCCESS;                                                                                          \
     }
-BLAS(S, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)
-BLAS(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+BLAS(S, float)
+BLAS(D, double)
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 

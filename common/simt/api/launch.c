@@ -112,17 +112,17 @@ void simt_cluster_dims(unsigned x, unsigned y, unsigned z) {
     fiber_abandon(simt_worker);
 }
 
-static bool cluster_is_refused(const struct launch *launch, const unsigned dims[3]) {
-    uint64_t size = (uint64_t)dims[0] * dims[1] * dims[2];
+static bool cluster_is_refused(const struct launch *launch, struct uint3 dims) {
+    uint64_t size = (uint64_t)dims.x * dims.y * dims.z;
     if (size == 1) return false;
-    if (size == 0 || launch->grid.x % dims[0] != 0 || launch->grid.y % dims[1] != 0 || launch->grid.z % dims[2] != 0)
+    if (size == 0 || launch->grid.x % dims.x != 0 || launch->grid.y % dims.y != 0 || launch->grid.z % dims.z != 0)
         return refuse(cudaErrorInvalidConfiguration,
                       "launch of %s: a grid of (%u,%u,%u) blocks is no multiple of clusters of (%u,%u,%u)", launch->name,
-                      XYZ(launch->grid), dims[0], dims[1], dims[2]);
-    if (size != 2 || dims[0] != 2 || launch->cooperative)
+                      XYZ(launch->grid), XYZ(dims));
+    if (size != 2 || dims.x != 2 || launch->cooperative)
         return refuse(cudaErrorNotSupported,
                       "launch of %s: clusters of (%u,%u,%u) blocks%s: the simulated device has those of (2,1,1)", launch->name,
-                      dims[0], dims[1], dims[2], launch->cooperative ? " in a cooperative launch" : "");
+                      XYZ(dims), launch->cooperative ? " in a cooperative launch" : "");
     if (launch->threads > MAX_BLOCK_THREADS / 2)
         return refuse(cudaErrorNotSupported,
                       "launch of %s: a cluster of blocks of %u threads: the simulated device has those of at most %d",
@@ -130,13 +130,12 @@ static bool cluster_is_refused(const struct launch *launch, const unsigned dims[
     return false;
 }
 
-static bool shape_is_refused(const char *name, const unsigned grid[3], const unsigned block[3]) {
+static bool shape_is_refused(const char *name, struct uint3 grid_size, struct uint3 block_size) {
+    const unsigned grid[3] = {XYZ(grid_size)}, block[3] = {XYZ(block_size)};
     const cudaError_t error = cudaErrorInvalidConfiguration;
     for (int i = 0; i < 3; i++) {
-        if (block[i] == 0)
-            return refuse(error, "launch of %s: a block of (%u,%u,%u) threads has none", name, block[0], block[1], block[2]);
-        if (grid[i] == 0)
-            return refuse(error, "launch of %s: a grid of (%u,%u,%u) blocks has none", name, grid[0], grid[1], grid[2]);
+        if (block[i] == 0) return refuse(error, "launch of %s: a block of (%u,%u,%u) threads has none", name, XYZ(block_size));
+        if (grid[i] == 0) return refuse(error, "launch of %s: a grid of (%u,%u,%u) blocks has none", name, XYZ(grid_size));
     }
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (threads > MAX_BLOCK_THREADS)
@@ -180,13 +179,11 @@ static bool size_is_refused(const struct launch *launch, const struct shared_lim
 }
 
 static bool cooperation_is_refused(const struct launch *launch) {
-    struct cudaDeviceProp properties;
-    int per_multiprocessor, device;
-    cudaGetDevice(&device);
-    cudaGetDeviceProperties(&properties, device);
+    int per_multiprocessor, multiprocessors;
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, launch->kernel, (int)launch->threads,
                                                   launch->dynamic_shared_bytes);
-    uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)properties.multiProcessorCount;
+    uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)multiprocessors;
     if (launch->blocks <= most) return false;
     return refuse(cudaErrorCooperativeLaunchTooLarge,
                   "cooperative launch of %s: %lu blocks, which must all run at once: at most %lu of this size do", launch->name,
@@ -216,24 +213,24 @@ static void run_launch(struct launch *launch) {
 }
 
 /* The launch's own, or those of the kernel where it has some. */
-static void run_with_clusters(struct launch *launch, const unsigned dims[3]) {
+static void run_with_clusters(struct launch *launch, struct uint3 dims) {
     if (cluster_is_refused(launch, dims)) return;
     struct launch first = *launch;
-    launch->cluster = dims[0];
-    launch->stride = dims[0] > 1 ? (launch->threads + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE : 0;
+    launch->cluster = dims.x;
+    launch->stride = dims.x > 1 ? (launch->threads + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE : 0;
     run_launch(launch);
     if (launch->wanted[0] == 0) return;
-    const unsigned wanted[3] = {launch->wanted[0], launch->wanted[1], launch->wanted[2]};
-    if (dims[0] * dims[1] * dims[2] != 1)
+    const struct uint3 wanted = {launch->wanted[0], launch->wanted[1], launch->wanted[2]};
+    if (dims.x * dims.y * dims.z != 1)
         refuse(cudaErrorInvalidConfiguration, "launch of %s with clusters of (%u,%u,%u): its __cluster_dims__ say (%u,%u,%u)",
-               launch->name, dims[0], dims[1], dims[2], wanted[0], wanted[1], wanted[2]);
+               launch->name, XYZ(dims), XYZ(wanted));
     else
         run_with_clusters(&first, wanted);
 }
 
-void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
-                        const unsigned cluster[3], size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments),
-                        void *arguments, size_t arguments_bytes) {
+void simt_launch_kernel(const void *kernel, const char *name, struct uint3 grid, struct uint3 block, struct uint3 cluster,
+                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
+                        size_t arguments_bytes) {
     if (simt_self != NULL)
         simt_fail(NULL, cudaErrorNotSupported,
                   "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism", name);
@@ -242,14 +239,14 @@ void simt_launch_kernel(const void *kernel, const char *name, const unsigned gri
     struct launch launch = {
         .name = name,
         .kernel = kernel,
-        .grid = {grid[0], grid[1], grid[2]},
-        .block = {block[0], block[1], block[2]},
-        .threads = block[0] * block[1] * block[2],
+        .grid = grid,
+        .block = block,
+        .threads = block.x * block.y * block.z,
         .dynamic_shared_bytes = dynamic_shared_bytes,
         .body = run,
         .arguments = arguments,
         .arguments_bytes = arguments_bytes,
-        .blocks = (uint64_t)grid[0] * grid[1] * grid[2],
+        .blocks = (uint64_t)grid.x * grid.y * grid.z,
         .after_failure = api_launch_failed,
         .cooperative = cooperative != 0,
     };

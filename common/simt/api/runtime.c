@@ -91,13 +91,11 @@ static unsigned long waits;
 
 unsigned long simt_waits(void) { return waits; }
 
-static cudaError_t wait_for_all(void) {
+cudaError_t cudaDeviceSynchronize(void) {
     waits++;
     host_waited();
     return simt_sticky_error();
 }
-
-cudaError_t cudaDeviceSynchronize(void) { return wait_for_all(); }
 
 cudaError_t cudaDeviceReset(void) {
     ONE_HOST_THREAD;
@@ -142,7 +140,7 @@ static cudaError_t release(void *pointer, bool page_locked) {
 }
 
 cudaError_t cudaFree(void *pointer) {
-    wait_for_all(); /* as on a card */
+    cudaDeviceSynchronize(); /* as on a card */
     return release(pointer, false);
 }
 cudaError_t cudaFreeHost(void *pointer) { return release(pointer, true); }
@@ -192,7 +190,7 @@ cudaError_t api_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKi
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     simt_note_stream(NULL);
-    wait_for_all();
+    cudaDeviceSynchronize();
     return api_copy(to, from, bytes, kind);
 }
 
@@ -204,7 +202,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     return error;
 }
 
-static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
+    simt_note_stream(stream);
     ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (api_call_is_to_fail()) return api_remember(cudaErrorInvalidValue);
@@ -219,15 +218,7 @@ static cudaError_t set_memory(void *pointer, int value, size_t bytes) {
     return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
-    simt_note_stream(NULL);
-    return set_memory(pointer, value, bytes);
-}
-
-cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
-    simt_note_stream(stream);
-    return set_memory(pointer, value, bytes);
-}
+cudaError_t cudaMemset(void *pointer, int value, size_t bytes) { return cudaMemsetAsync(pointer, value, bytes, NULL); }
 
 /* ---- streams and events: all work is done when its call returns ------------------------------------------------------- */
 
@@ -246,7 +237,7 @@ static cudaError_t destroyed(void *object) {
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return created(*stream = malloc(1)); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return destroyed(stream); }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for_all(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return cudaDeviceSynchronize(); }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return created(*event = calloc(1, sizeof **event)); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroyed(event); }
@@ -258,7 +249,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    cudaError_t error = wait_for_all();
+    cudaError_t error = cudaDeviceSynchronize();
     return event != NULL ? error : api_remember(cudaErrorInvalidResourceHandle);
 }
 

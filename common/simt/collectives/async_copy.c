@@ -44,12 +44,10 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     if ((uintptr_t)to_shared % bytes != 0 || (uintptr_t)from_global % bytes != 0)
         simt_fail(pc, cudaErrorMisalignedAddress,
                   "an asynchronous copy of %zu bytes between addresses that are not multiples of it", bytes);
-    if ((uintptr_t)to_shared - (uintptr_t)simt_worker->shared.start >= SHARED_BYTES_MAX)
-        simt_fail(pc, cudaErrorIllegalAddress, "an asynchronous copy to memory that is not shared");
+    if (!simt_is_shared(to_shared)) simt_fail(pc, cudaErrorIllegalAddress, "an asynchronous copy to memory that is not shared");
     if ((uintptr_t)from_global - simt_self->stack < STACK_BYTES)
         simt_fail(pc, cudaErrorIllegalAddress, "an asynchronous copy of a local variable: it reads global memory only");
-    if ((uintptr_t)from_global - (uintptr_t)simt_worker->shared.start <
-        SHARED_BYTES_MAX) { /* of memcpy_async(): a load and a store, on a card too */
+    if (simt_is_shared(from_global)) { /* of memcpy_async(): a load and a store, on a card too */
         if (zero_bytes < bytes) simt_check_access(from_global, bytes - zero_bytes, ACCESS_READ, false, pc);
         simt_check_access(to_shared, bytes, ACCESS_WRITE, false, pc);
         memmove(to_shared, from_global, bytes - zero_bytes);

@@ -110,7 +110,17 @@ void tile_written(const struct tensor_copy *copy);
 bool tile_has_rows(const uint32_t *row, uint32_t address, unsigned swizzle);
 void tile_judge(const uint32_t *row, const struct unit *unit, uint32_t origin, uint32_t along, uint32_t down);
 
-/* ---- mbarrier.c ---- */
+/* ---- mbarrier.c has those of cuda::barrier, transaction.c those that PTX names ---- */
+struct mbarrier {
+    uint64_t expected : 20, pending : 20, phase : 24;
+};
+enum { MOST_ARRIVALS = (1 << 20) - 1, PHASE_BITS = 24 };
+static inline bool mbarrier_is_over(const struct mbarrier *barrier, unsigned phase) {
+    return ((barrier->phase - phase) & ((1u << PHASE_BITS) - 1)) - 1 < 1u << (PHASE_BITS - 1);
+}
+/* The barrier, if it can be one; the access is judged. */
+struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const void *pc);
+void mbarrier_init(void *address, unsigned expected, const void *pc);
 #define ONE_INTERFACE "the simulated device follows one of the two interfaces for each mbarrier"
 static inline int transaction_number(const struct transaction *barrier) {
     return (int)(barrier - simt_worker->async.work->transactions);

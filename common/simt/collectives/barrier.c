@@ -22,28 +22,33 @@ static char *where(const struct thread *thread) {
     return words;
 }
 
+/* All that are left of the block have come to a barrier: at the same line, or as is tolerated. */
+static void release_all(struct worker *worker, const struct thread *last) {
+    FOR_EACH_THREAD (thread, worker) {
+        if (thread->state == DONE) continue;
+        if (!same_place(&thread->place, &last->place) && !tolerate_two_lines(&thread->place, &last->place))
+            simt_fail(NULL, cudaErrorLaunchFailure,
+                      "divergent barrier: this thread waits at %s while thread (%u,%u,%u) waits at %s; every thread of a block "
+                      "must reach the same barrier",
+                      where(last), XYZ(thread->index), where(thread));
+        thread->state = READY;
+        thread->votes = worker->barrier.votes;
+    }
+    worker->barrier.arrived = 0;
+    event_barrier(worker, last);
+}
+
 int simt_block_barrier(const char *name, int predicate, const char *file, int line) {
     struct worker *worker = simt_worker;
     struct thread *self = simt_self;
     come_to(name, file, line, __builtin_return_address(0));
     if (worker->barrier.arrived++ == 0) worker->barrier.votes = 0;
     worker->barrier.votes += predicate;
-    if (worker->barrier.arrived < worker->launch->threads) {
+    if (worker->barrier.arrived < worker->launch->threads)
         fiber_wait(AT_BARRIER);
-        return self->votes;
-    }
-    FOR_EACH_THREAD (other, worker) {
-        if (!same_place(&other->place, &self->place) && !tolerate_two_lines(&other->place, &self->place))
-            simt_fail(NULL, cudaErrorLaunchFailure,
-                      "divergent barrier: this thread waits at %s while thread (%u,%u,%u) waits at %s; every thread of a block "
-                      "must reach the same barrier",
-                      where(self), XYZ(other->index), where(other));
-        other->state = READY;
-        other->votes = worker->barrier.votes;
-    }
-    worker->barrier.arrived = 0;
-    event_barrier(worker, self);
-    return worker->barrier.votes;
+    else
+        release_all(worker, self);
+    return self->votes;
 }
 
 bool condition_holds(struct thread *thread) { return thread->condition->holds(thread->condition_data); }
@@ -72,14 +77,7 @@ static bool tolerate_returned(struct worker *worker) {
     if (!simt_warned(key))
         simt_warn(key, "%u threads wait at %s in %s:%d, and the others have returned from the kernel", worker->barrier.arrived,
                   PLACE(first->place));
-    FOR_EACH_THREAD (thread, worker) {
-        if (thread->state == DONE) continue;
-        if (!same_place(&thread->place, &first->place)) tolerate_two_lines(&thread->place, &first->place);
-        thread->state = READY;
-        thread->votes = worker->barrier.votes;
-    }
-    worker->barrier.arrived = 0;
-    event_barrier(worker, first);
+    release_all(worker, first);
     return true;
 }
 

@@ -10,8 +10,6 @@
 #include "hooks.h"
 #include "report.h"
 
-#include <inttypes.h>
-
 /* Accesses of a copy are no requests of a warp: the meter leaves them out. */
 static void judge_global(const struct tensor_copy *copy, uintptr_t global, uint64_t inside, enum access_kind kind) {
     if (inside == 0) return;
@@ -25,7 +23,7 @@ static void judge_global(const struct tensor_copy *copy, uintptr_t global, uint6
 
 static void require_place(const struct tensor_copy *copy, const char *what) {
     if (copy->offset < SHARED_BYTES_MAX && shared_contains(simt_worker, copy->offset, copy->bytes)) return;
-    simt_fail(copy->pc, cudaErrorIllegalAddress, "%s: %s of %" PRIu32 " bytes at %s goes past the end of its array", what,
+    simt_fail(copy->pc, cudaErrorIllegalAddress, "%s: %s of %u bytes at %s goes past the end of its array", what,
               copy->map.rank > 0 ? "a box" : "a copy", copy->bytes,
               describe_address((uintptr_t)simt_worker->shared.start + copy->offset).text);
 }
@@ -64,8 +62,7 @@ static struct tensor_copy copy_of_bytes(const char *what, uintptr_t global, size
     copy.map.swizzle = ANY_SWIZZLE;
     simt_self->last_pc = pc;
     if (bytes % UNIT != 0)
-        simt_fail(pc, cudaErrorMisalignedAddress, "%s of %" PRIu32 " bytes: their number must be a multiple of 16", what,
-                  bytes);
+        simt_fail(pc, cudaErrorMisalignedAddress, "%s of %u bytes: their number must be a multiple of 16", what, bytes);
     if (address % UNIT != 0 || global % UNIT != 0)
         simt_fail(pc, cudaErrorMisalignedAddress, "%s: its bytes begin at %#zx in %s memory: that must be a multiple of 16",
                   what, address % UNIT != 0 ? address : (size_t)global, address % UNIT != 0 ? "shared" : "global");

@@ -29,11 +29,15 @@ static void try_collective(struct warp *warp, struct thread *self) {
         lanes.operand[lane] = other->operand;
         lanes.result[lane] = other->result;
     }
-    if (self->collective->combine != NULL) self->collective->combine(&lanes);
+    if ((self->collective->flags & SIMT_ALL_LANES) != 0 && present != 0xffffffffu)
+        simt_refuse_lane(&lanes, (unsigned)__builtin_ctz(present),
+                         "takes part, but of its warp only the lanes %#010x do: all 32 lanes must", present);
+    else if (self->collective->combine != NULL)
+        self->collective->combine(&lanes);
     if (atomic_load_explicit(&simt_worker->launch->failed, memory_order_relaxed)) return;
     FOR_EACH_LANE (lane, present) first[lane].state = READY;
     warp->waiting &= ~present;
-    event_lanes_met(simt_worker, first, present, !self->collective->orders_nothing,
+    event_lanes_met(simt_worker, first, present, (self->collective->flags & SIMT_ORDERS_NOTHING) == 0,
                     is_wide_shuffle(self->collective, &lanes) ? 2 : 1);
 }
 
@@ -42,13 +46,6 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
     APPEND_ARGUMENTS(text, sizeof text, format);
     const struct thread *thread = (const struct thread *)lanes->first_lane + lane;
     simt_fail_at(thread, thread->last_pc, cudaErrorLaunchFailure, "%s: lane %u %s", thread->place.what, lane, text);
-}
-
-bool all_lanes_take_part(const struct simt_lanes *lanes) {
-    if (lanes->present == 0xffffffffu) return true;
-    simt_refuse_lane(lanes, (unsigned)__builtin_ctz(lanes->present),
-                     "takes part, but of its warp only the lanes %#010x do: all 32 lanes must", lanes->present);
-    return false;
 }
 
 void collective_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,

@@ -7,11 +7,9 @@
 /* simt_meet(); pc: where in the kernel. */
 void collective_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
                      const char *file, int line, const void *pc);
-/* For instructions that need all 32 lanes; false, and the launch fails, when some have returned or never existed. */
-bool all_lanes_take_part(const struct simt_lanes *lanes);
-/* C (16, columns) = A B, or with `add` C += A B. A (16, 16); B by its columns, of 16 each; C[lane] has four elements of each 8
- * columns, in the order of mma.sync. */
-void mma_warp(bool bfloat16, uint16_t A[16][16], uint16_t (*B)[16], int columns, bool add, float *const C[WARP_SIZE]);
+/* C (16, 8) = A B, or with `add` C += A B, in the lower 16 bits of each number of A and B. A (16, 16); B by its columns, of 16 each;
+ * C[lane] has four elements, in the order of mma.sync. */
+void mma_warp(bool bfloat16, uint32_t A[16][16], uint32_t B[8][16], bool add, float *const C[WARP_SIZE]);
 void collectives_start_block(struct worker *worker);
 /* All threads have returned: is what they began over? */
 void collectives_end_block(struct worker *worker);

@@ -23,23 +23,18 @@ static void shuffle(const struct simt_lanes *lanes) {
     }
 }
 
-static unsigned votes_of(const struct simt_lanes *lanes) {
-    unsigned votes = 0;
-    FOR_EACH_LANE (lane, lanes->present)
-        if (value_of(lanes, lane) != 0) votes |= 1u << lane;
-    return votes;
-}
-
-static void ballot(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes)); }
-static void any(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) != 0); }
-static void all(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) == lanes->present); }
-
 static unsigned lanes_with(const struct simt_lanes *lanes, uint64_t value) {
     unsigned same = 0;
     FOR_EACH_LANE (lane, lanes->present)
         if (value_of(lanes, lane) == value) same |= 1u << lane;
     return same;
 }
+
+static unsigned votes_of(const struct simt_lanes *lanes) { return lanes->present & ~lanes_with(lanes, 0); }
+
+static void ballot(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes)); }
+static void any(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) != 0); }
+static void all(const struct simt_lanes *lanes) { give_all(lanes, votes_of(lanes) == lanes->present); }
 
 static void match_any(const struct simt_lanes *lanes) {
     FOR_EACH_LANE (lane, lanes->present) give(lanes, lane, lanes_with(lanes, value_of(lanes, lane)));
@@ -82,6 +77,6 @@ const struct simt_collective simt_shfl_xor = {"__shfl_xor_sync()", shuffle, 0};
 const struct simt_collective simt_ballot = {"__ballot_sync()", ballot, 0};
 const struct simt_collective simt_any = {"__any_sync()", any, 0};
 const struct simt_collective simt_all = {"__all_sync()", all, 0};
-const struct simt_collective simt_elect = {"elect.sync", elect, 1};
+const struct simt_collective simt_elect = {"elect.sync", elect, SIMT_ORDERS_NOTHING};
 const struct simt_collective simt_match_any = {"__match_any_sync()", match_any, 0};
 const struct simt_collective simt_match_all = {"__match_all_sync()", match_all, 0};

@@ -30,7 +30,6 @@ static void require_row(const void *row, enum access_kind kind, const char *name
 
 /* Element `col` of row `row` of matrix i lies in half col % 2 of register i of lane 4 row + col / 2. */
 static void from_rows(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     const struct matrices *first = lanes->operand[0];
     bool transposed = first->transposed;
     for (int i = 0; i < first->count; i++) {
@@ -46,41 +45,36 @@ static void from_rows(const struct simt_lanes *lanes) {
     }
 }
 
+/* As above, out of the registers. */
+static uint16_t element_of(const struct simt_lanes *lanes, int i, int row, int col) {
+    return (uint16_t)(((const struct matrices *)lanes->operand[4 * row + col / 2])->registers.r[i] >> 16 * (col % 2));
+}
+
 /* Into the 16 bytes that each lane will store. */
 static void to_rows(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     const struct matrices *first = lanes->operand[0];
-    bool transposed = first->transposed;
-    for (int i = 0; i < first->count; i++)
-        for (int lane = 0; lane < WARP_SIZE; lane++) {
-            uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
-            for (int half = 0; half < 2; half++) {
-                int row = lane / 4, col = lane % 4 * 2 + half;
-                uint16_t *to = lanes->result[8 * i + (transposed ? col : row)];
-                to[transposed ? row : col] = (uint16_t)(pair >> 16 * half);
-            }
-        }
+    for (int e = 0; e < 64 * first->count; e++) {
+        int i = e / 64, row = e / 8 % 8, col = e % 8;
+        uint16_t *to = lanes->result[8 * i + row];
+        to[col] = first->transposed ? element_of(lanes, i, col, row) : element_of(lanes, i, row, col);
+    }
 }
 
 static void transpose(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     for (int i = 0; i < 4; i++)
         for (int lane = 0; lane < WARP_SIZE; lane++) {
-            uint32_t pair = ((const struct matrices *)lanes->operand[lane])->registers.r[i];
-            for (int half = 0; half < 2; half++) {
-                int row = lane / 4, col = lane % 4 * 2 + half, to = 4 * col + row / 2;
-                uint16_t *halves = (uint16_t *)&((struct simt_registers *)lanes->result[to])->r[i];
-                halves[row % 2] = (uint16_t)(pair >> 16 * half);
-            }
+            int row = lane / 4, col = lane % 4 * 2;
+            uint32_t high = element_of(lanes, i, col + 1, row);
+            ((struct simt_registers *)lanes->result[lane])->r[i] = high << 16 | element_of(lanes, i, col, row);
         }
 }
 
 /* By their number of matrices, and whether they transpose. */
 #define FORMS(name, combine)                                                                                                   \
     static const struct simt_collective name[5][2] = {                                                                         \
-        [1] = {{#name ".x1", combine, 0}, {#name ".x1.trans", combine, 0}},                                                    \
-        [2] = {{#name ".x2", combine, 0}, {#name ".x2.trans", combine, 0}},                                                    \
-        [4] = {{#name ".x4", combine, 0}, {#name ".x4.trans", combine, 0}},                                                    \
+        [1] = {{#name ".x1", combine, SIMT_ALL_LANES}, {#name ".x1.trans", combine, SIMT_ALL_LANES}},                          \
+        [2] = {{#name ".x2", combine, SIMT_ALL_LANES}, {#name ".x2.trans", combine, SIMT_ALL_LANES}},                          \
+        [4] = {{#name ".x4", combine, SIMT_ALL_LANES}, {#name ".x4.trans", combine, SIMT_ALL_LANES}},                          \
     };
 FORMS(ldmatrix, from_rows)
 FORMS(stmatrix, to_rows)
@@ -110,7 +104,7 @@ void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, ui
 }
 
 struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line) {
-    static const struct simt_collective instruction = {"movmatrix", transpose, 1};
+    static const struct simt_collective instruction = {"movmatrix", transpose, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     struct matrices operand = {.registers = {{r0, r1, r2, r3}}};
     struct simt_registers result;
     collective_meet(&instruction, 0xffffffffu, &operand, &result, file, line, __builtin_return_address(0));
@@ -119,10 +113,8 @@ struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint
 
 /* ---- WMMA: its loads and stores are 4- and 8-byte accesses of the kernel's own (mma.h) ----------------------------------- */
 
-static void wmma(const struct simt_lanes *lanes) { all_lanes_take_part(lanes); }
-
-const struct simt_collective simt_wmma_load = {"load_matrix_sync()", wmma, 0};
-const struct simt_collective simt_wmma_store = {"store_matrix_sync()", wmma, 0};
+const struct simt_collective simt_wmma_load = {"load_matrix_sync()", NULL, SIMT_ALL_LANES};
+const struct simt_collective simt_wmma_store = {"store_matrix_sync()", NULL, SIMT_ALL_LANES};
 
 void simt_wmma_check(const void *matrix, size_t row_bytes) {
     const void *pc = __builtin_return_address(0);

@@ -5,9 +5,9 @@
  * Who waits for a phase learns what those did before they arrived, and no more (async_shadow.h). Of barriers beyond
  * MOST_TRANSACTIONS the end of a phase counts as a barrier of the whole block, which misses races and accuses nobody.
  */
-#include "mbarrier.h"
-
 #include "async_work.h"
+
+#include "collectives.h"
 #include "device_memory.h"
 #include "events.h"
 #include "hooks.h"

@@ -108,94 +108,68 @@ static void take_out_special(struct operands *o, int depth, double found[M][N]) 
             if (!isfinite(o->C[i][n])) o->C[i][n] = 0.0;
 }
 
-static void multiply_special(struct operands *o, int depth, double found[M][N], float result[M][N]) {
-    if (o->special) take_out_special(o, depth, found);
-    multiply(o, depth, result);
-    for (int i = 0; o->special && i < M; i++)
-        for (int n = 0; n < N; n++)
-            if (!isfinite(found[i][n])) result[i][n] = isnan(found[i][n]) ? float_of(0x7fffffff) : (float)found[i][n];
-}
+/* How the numbers of a format are read, which stand in the lower bits. */
+typedef void decoder(uint32_t bits, double *value, int16_t *exponent, bool *special);
 
-static void multiply_and_give(const struct simt_lanes *lanes, struct operands *o, int depth) {
+/* C (16, 8) = A B, or with `add` C += A B: B by its columns, C as its lanes' fragments. */
+static inline __attribute__((always_inline)) void multiply_warp(decoder *decode, int depth, uint32_t A[M][K_MAX],
+                                                                uint32_t B[N][K_MAX], bool add, float *const C[WARP_SIZE]) {
+    struct operands o;
     float result[M][N];
     double found[M][N];
-    multiply_special(o, depth, found, result);
-    for (int lane = 0; lane < WARP_SIZE; lane++)
-        for (int e = 0; e < 4; e++) ((float *)lanes->result[lane])[e] = result[lane / 4 + e / 2 * 8][lane % 4 * 2 + e % 2];
-}
-
-static inline void decode_C(const struct fragments *fragments, int g, int t, struct operands *o) {
-    for (int e = 0; e < 4; e++) {
-        uint32_t bits;
-        memcpy(&bits, &fragments->C[e], sizeof bits);
-        int row = g + e / 2 * 8, col = 2 * t + e % 2;
-        decode_float(bits, &o->C[row][col], &o->C_exponent[row][col], &o->special);
-    }
-}
-
-/* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. A register holds `PER`
- * numbers: two of 16 bits, or one in TF32. */
-#define MMA(format, PER)                                                                                                       \
-    static void mma_##format(const struct simt_lanes *lanes) {                                                                 \
-        if (!all_lanes_take_part(lanes)) return;                                                                               \
-        struct operands o;                                                                                                     \
-        o.special = false;                                                                                                     \
-        for (int lane = 0; lane < WARP_SIZE; lane++) {                                                                         \
-            const struct fragments *f = lanes->operand[lane];                                                                  \
-            int g = lane / 4, t = lane % 4;                                                                                    \
-            decode_C(f, g, t, &o);                                                                                             \
-            for (int half = 0; half < PER; half++) {                                                                           \
-                for (int r = 0; r < 4; r++) {                                                                                  \
-                    int row = g + r % 2 * 8, k = PER * (t + r / 2 * 4) + half;                                                 \
-                    decode_##format(f->A[r] >> 16 * half, &o.A[row][k], &o.A_exponent[row][k], &o.special);                    \
-                }                                                                                                              \
-                for (int r = 0; r < 2; r++) {                                                                                  \
-                    int k = PER * (t + r * 4) + half;                                                                          \
-                    decode_##format(f->B[r] >> 16 * half, &o.B[k][g], &o.B_exponent[k][g], &o.special);                        \
-                }                                                                                                              \
-            }                                                                                                                  \
-        }                                                                                                                      \
-        multiply_and_give(lanes, &o, 8 * PER);                                                                                 \
-    }
-MMA(half, 2)
-MMA(bfloat16, 2)
-MMA(tf32, 1)
-
-/* ---- of wgmma: a warp's 16 rows ----------------------------------------------------------------------------------------- */
-
-static void decode_A(bool bfloat16, uint16_t A[M][K_MAX], struct operands *o) {
-    for (int i = 0; i < M; i++)
-        for (int k = 0; k < K_MAX; k++)
-            (bfloat16 ? decode_bfloat16 : decode_half)(A[i][k], &o->A[i][k], &o->A_exponent[i][k], &o->special);
-}
-
-void mma_warp(bool bfloat16, uint16_t A[M][K_MAX], uint16_t (*B)[K_MAX], int columns, bool add, float *const C[WARP_SIZE]) {
-    struct operands o;
     o.special = false;
-    decode_A(bfloat16, A, &o);
-    bool A_is_special = o.special;
-    for (int n = 0; n < columns; n += N) {
-        float result[M][N];
-        double found[M][N];
-        if (o.special) decode_A(bfloat16, A, &o); /* they have been taken out */
-        o.special = A_is_special;
-        for (int k = 0; k < K_MAX; k++)
-            for (int j = 0; j < N; j++)
-                (bfloat16 ? decode_bfloat16 : decode_half)(B[n + j][k], &o.B[k][j], &o.B_exponent[k][j], &o.special);
-        for (int lane = 0; lane < WARP_SIZE; lane++) {
-            struct fragments fragments = {0};
-            if (add) memcpy(fragments.C, C[lane] + n / 2, sizeof fragments.C);
-            decode_C(&fragments, lane / 4, lane % 4, &o);
-        }
-        multiply_special(&o, K_MAX, found, result);
-        for (int lane = 0; lane < WARP_SIZE; lane++)
-            for (int e = 0; e < 4; e++) C[lane][n / 2 + e] = result[lane / 4 + e / 2 * 8][lane % 4 * 2 + e % 2];
+    for (int k = 0; k < depth; k++) {
+        for (int i = 0; i < M; i++) decode(A[i][k], &o.A[i][k], &o.A_exponent[i][k], &o.special);
+        for (int n = 0; n < N; n++) decode(B[n][k], &o.B[k][n], &o.B_exponent[k][n], &o.special);
+    }
+    for (int e = 0; e < 4 * WARP_SIZE; e++) {
+        int row = e / 16 + e / 2 % 2 * 8, col = e / 4 % 4 * 2 + e % 2;
+        uint32_t bits = 0;
+        if (add) memcpy(&bits, &C[e / 4][e % 4], sizeof bits);
+        decode_float(bits, &o.C[row][col], &o.C_exponent[row][col], &o.special);
+    }
+    if (o.special) take_out_special(&o, depth, found);
+    multiply(&o, depth, result);
+    for (int e = 0; e < 4 * WARP_SIZE; e++) {
+        int row = e / 16 + e / 2 % 2 * 8, col = e / 4 % 4 * 2 + e % 2;
+        bool is_special = o.special && !isfinite(found[row][col]);
+        C[e / 4][e % 4] = !is_special              ? result[row][col]
+                          : isnan(found[row][col]) ? float_of(0x7fffffff)
+                                                   : (float)found[row][col];
     }
 }
 
-const struct simt_collective simt_mma_half = {"mma.sync.m16n8k16.f16", mma_half, 1};
-const struct simt_collective simt_mma_bfloat16 = {"mma.sync.m16n8k16.bf16", mma_bfloat16, 1};
-const struct simt_collective simt_mma_tf32 = {"mma.sync.m16n8k8.tf32", mma_tf32, 1};
+void mma_warp(bool bfloat16, uint32_t A[M][K_MAX], uint32_t B[N][K_MAX], bool add, float *const C[WARP_SIZE]) {
+    if (bfloat16)
+        multiply_warp(decode_bfloat16, K_MAX, A, B, add, C);
+    else
+        multiply_warp(decode_half, K_MAX, A, B, add, C);
+}
+
+/* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. A register holds `per`
+ * numbers: two of 16 bits, or one in TF32. */
+static inline __attribute__((always_inline)) void multiply_fragments(const struct simt_lanes *lanes, decoder *decode, int per) {
+    uint32_t A[M][K_MAX], B[N][K_MAX];
+    float *C[WARP_SIZE];
+    for (int lane = 0; lane < WARP_SIZE; lane++) {
+        const struct fragments *f = lanes->operand[lane];
+        int g = lane / 4, t = lane % 4;
+        C[lane] = memcpy(lanes->result[lane], f->C, sizeof f->C);
+        for (int half = 0; half < per; half++) {
+            for (int r = 0; r < 4; r++) A[g + r % 2 * 8][per * (t + r / 2 * 4) + half] = f->A[r] >> 16 * half;
+            for (int r = 0; r < 2; r++) B[g][per * (t + r * 4) + half] = f->B[r] >> 16 * half;
+        }
+    }
+    multiply_warp(decode, 8 * per, A, B, true, C);
+}
+
+static void mma_half(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_half, 2); }
+static void mma_bfloat16(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_bfloat16, 2); }
+static void mma_tf32(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_tf32, 1); }
+
+const struct simt_collective simt_mma_half = {"mma.sync.m16n8k16.f16", mma_half, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
+const struct simt_collective simt_mma_bfloat16 = {"mma.sync.m16n8k16.bf16", mma_bfloat16, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
+const struct simt_collective simt_mma_tf32 = {"mma.sync.m16n8k8.tf32", mma_tf32, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
 
 struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
                             uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line) {

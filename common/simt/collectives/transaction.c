@@ -4,13 +4,10 @@
  * land at once. An arrival lets the waiters know what its thread knows (async_shadow.h); the phase itself, that its copies
  * have landed. */
 #include "async_work.h"
-#include "mbarrier.h"
 
 #include "device_memory.h"
 #include "events.h"
 #include "report.h"
-
-#include <inttypes.h>
 
 enum { MOST_BYTES = (1 << 20) - 1 };
 
@@ -56,16 +53,14 @@ void simt_transaction_init(size_t address, unsigned count) {
 }
 
 /* Rule 7. A proxy fence of the thread that has initialised them serves as well. */
-static void fence_inits(void) {
+void simt_fence_mbarrier_init(void) {
     struct async_work *work = async_work_of(simt_worker);
     for (unsigned i = 0; i < work->transaction_count; i++)
         if (work->transactions[i].initialised_by == simt_self) work->transactions[i].fenced = true;
 }
 
-void simt_fence_mbarrier_init(void) { fence_inits(); }
-
 void simt_fence_proxy(void) {
-    fence_inits();
+    simt_fence_mbarrier_init();
     async_fence(simt_worker, simt_self);
 }
 
@@ -114,8 +109,8 @@ static void try_to_end(struct transaction *barrier) {
     int64_t under_way = bytes_under_way(barrier, &copy);
     if (under_way > barrier->bytes) {
         simt_fail_at(copy->issuer, copy->pc, cudaErrorLaunchFailure,
-                     "copies bring %" PRId64 " bytes to the phase of their mbarrier, but its threads have announced %" PRId64
-                     " only (expect_tx): the phase may end before all have landed",
+                     "copies bring %ld bytes to the phase of their mbarrier, but its threads have announced %ld only "
+                     "(expect_tx): the phase may end before all have landed",
                      under_way, barrier->bytes);
         return;
     }
@@ -136,8 +131,7 @@ void transaction_load(struct tensor_copy *copy) {
     barrier->bytes -= copy->bytes;
     if (barrier->bytes < 0 && word_of(barrier)->pending == 0)
         simt_fail(copy->pc, cudaErrorLaunchFailure,
-                  "this copy brings %" PRId64
-                  " bytes more to the phase of its mbarrier than its threads have announced (expect_tx)",
+                  "this copy brings %ld bytes more to the phase of its mbarrier than its threads have announced (expect_tx)",
                   -barrier->bytes);
     try_to_end(barrier);
 }
@@ -159,7 +153,7 @@ void transaction_arrive(size_t address, unsigned count, unsigned bytes, const ch
                   what, count, (unsigned)word->pending, (unsigned)word->expected);
     barrier->bytes += bytes;
     if (barrier->bytes > MOST_BYTES)
-        simt_fail(pc, cudaErrorLaunchFailure, "%s: %" PRId64 " bytes are announced to one phase: at most %d are possible", what,
+        simt_fail(pc, cudaErrorLaunchFailure, "%s: %ld bytes are announced to one phase: at most %d are possible", what,
                   barrier->bytes, MOST_BYTES);
     event_sync("mbarrier", count > 0 ? "arrive" : "expect", (unsigned)barrier->offset, barrier->phases - barrier->first_phase,
                bytes, pc);
@@ -185,13 +179,12 @@ static void judge_lateness(const struct transaction *barrier, unsigned parity, c
     bool is_next = (known & 1) == parity;
     if (over - known < (is_next ? 2 : 1)) return;
     char meant[40] = "the one before the first", effect[60] = "and the wait ends at once";
-    if (is_next || known > 0) snprintf(meant, sizeof meant, "phase %" PRIu32, is_next ? known : known - 1);
-    if ((over & 1) == parity) snprintf(effect, sizeof effect, "and it waits for phase %" PRIu32 " now", over);
+    if (is_next || known > 0) snprintf(meant, sizeof meant, "phase %u", is_next ? known : known - 1);
+    if ((over & 1) == parity) snprintf(effect, sizeof effect, "and it waits for phase %u now", over);
     simt_fail(pc, cudaErrorLaunchFailure,
-              "mbarrier.try_wait with parity %u comes too late to the mbarrier %s: this thread knows of %" PRIu32
-              " phases that are over, so it means %s; %" PRIu32
-              " are over, %s. The last to arrive was thread (%u,%u,%u) at %s: it must not go on to another phase before this "
-              "thread has waited",
+              "mbarrier.try_wait with parity %u comes too late to the mbarrier %s: this thread knows of %u phases that are "
+              "over, so it means %s; %u are over, %s. The last to arrive was thread (%u,%u,%u) at %s: it must not go on to "
+              "another phase before this thread has waited",
               parity, describe_address((uintptr_t)word_of(barrier)).text, known, meant, over, effect, XYZ(barrier->last->index),
               source_line(barrier->last_pc));
 }
@@ -220,7 +213,7 @@ static void describe(void *data, char *text, size_t room) {
     if (word->pending > 0)
         append_text(text, room, "%u of %u arrivals are missing", (unsigned)word->pending, (unsigned)word->expected);
     else
-        append_text(text, room, "%" PRId64 " bytes are missing that were announced and no copy brings", missing);
+        append_text(text, room, "%ld bytes are missing that were announced and no copy brings", missing);
 }
 
 /* Until the phase of this parity is over: the one that is not over yet, if it has it, else the one before. */
@@ -235,7 +228,5 @@ void simt_transaction_wait(size_t address, unsigned parity, const char *file, in
                wait.barrier->phases - wait.barrier->first_phase - is_over_now, 0, pc);
     if (!is_over_now) simt_wait_until(&over, &wait, file, line);
     async_acquire(simt_worker, simt_self, wait.barrier->over);
-    simt_self->waited.pc = pc;
-    simt_self->waited.barrier = transaction_number(wait.barrier);
-    simt_self->waited.parity = parity & 1;
+    simt_self->waited = (struct waited){pc, transaction_number(wait.barrier), parity & 1};
 }

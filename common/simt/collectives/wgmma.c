@@ -15,7 +15,6 @@
  *                swizzle      start + 2 i / S leading + 2 i % S + k / 8 stride + k % 8 S
  *
  * before the swizzle exchanges units of 16 bytes. */
-#include "accumulators.h"
 #include "async_work.h"
 #include "collectives.h"
 #include "device_memory.h"
@@ -133,7 +132,7 @@ static void judge_descriptor(uint64_t descriptor, char name, const void *pc) {
 
 /* ---- the product ------------------------------------------------------------------------------------------------------------ */
 
-static void gather(const struct layout *l, uint32_t first, uint32_t count, bool negate, uint16_t (*elements)[DEPTH]) {
+static void gather(const struct layout *l, uint32_t first, uint32_t count, bool negate, uint32_t (*elements)[DEPTH]) {
     for (uint32_t i = 0; i < count; i += l->transposed ? 8 : 1)
         for (uint32_t k = 0; k < DEPTH; k += l->transposed ? 1 : 8) {
             uint16_t unit[8];
@@ -144,20 +143,23 @@ static void gather(const struct layout *l, uint32_t first, uint32_t count, bool 
 }
 
 static void compute(const struct product *p, unsigned warp) {
-    uint16_t A[ROWS][DEPTH], B[MOST_COLUMNS][DEPTH];
+    uint32_t A[ROWS][DEPTH], B[8][DEPTH];
+    float *C[WARP_SIZE];
     struct layout layout_A = decode(p->A, p->transpose_A), layout_B = decode(p->B, p->transpose_B);
-    gather(&layout_B, 0, (uint32_t)p->N, p->negate_B, B);
     if (!p->from_registers) gather(&layout_A, warp % WARPGROUP * ROWS, ROWS, p->negate_A, A);
     for (int lane = 0; p->from_registers && lane < WARP_SIZE; lane++)
         for (int e = 0; e < 8; e++) {
             int row = lane / 4 + e / 2 % 2 * 8, k = lane % 4 * 2 + e % 2 + e / 4 * 8;
             A[row][k] = (uint16_t)(p->A_registers[lane][e / 2] >> e % 2 * 16 ^ (p->negate_A ? 0x8000 : 0));
         }
-    mma_warp(p->bfloat16, A, B, p->N, p->add, p->C);
+    for (int n = 0; n < p->N; n += 8) {
+        gather(&layout_B, (uint32_t)n, 8, p->negate_B, B);
+        for (int lane = 0; lane < WARP_SIZE; lane++) C[lane] = p->C[lane] + n / 2;
+        mma_warp(p->bfloat16, A, B, p->add, C);
+    }
 }
 
 static void issue(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     struct thread *first = lanes->first_lane;
     const struct operand *operand = lanes->operand[0];
     struct product product = *operand->product;
@@ -200,7 +202,7 @@ static void issue(const struct simt_lanes *lanes) {
 void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
                 const uint32_t *A_array, int from_registers, uint64_t B, int add, int scale_A, int scale_B, int transpose_A,
                 int transpose_B, const char *file, int line) {
-    static const struct simt_collective wgmma = {"wgmma.mma_async", issue, 1};
+    static const struct simt_collective wgmma = {"wgmma.mma_async", issue, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     const void *pc = __builtin_return_address(0);
     if (N < 8 || N > MOST_COLUMNS || N % 8 != 0 || (uintptr_t)C - simt_self->stack > STACK_BYTES - (size_t)N / 2 * sizeof *C)
         simt_fail(pc, cudaErrorIllegalAddress, "wgmma: its accumulators are no local variables: they must be registers");
@@ -235,19 +237,17 @@ void simt_wgmma_fence(void) {
 }
 
 static void commit(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     const struct thread *first = lanes->first_lane;
     products_of(first)->committed++;
     simt_worker->async.shadow->groups[first->linear / WARP_SIZE]++;
 }
 
 void simt_wgmma_commit(const char *file, int line) {
-    static const struct simt_collective instruction = {"wgmma.commit_group", commit, 1};
+    static const struct simt_collective instruction = {"wgmma.commit_group", commit, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     collective_meet(&instruction, 0xffffffffu, NULL, NULL, file, line, __builtin_return_address(0));
 }
 
 static void finish(const struct simt_lanes *lanes) {
-    if (!all_lanes_take_part(lanes)) return;
     struct thread *first = lanes->first_lane;
     unsigned warp = first->linear / WARP_SIZE, pending = *(const unsigned *)lanes->operand[0], kept = 0;
     struct warp_products *products = products_of(first);
@@ -266,7 +266,7 @@ static void finish(const struct simt_lanes *lanes) {
 }
 
 void simt_wgmma_wait(unsigned groups, const char *file, int line) {
-    static const struct simt_collective instruction = {"wgmma.wait_group", finish, 1};
+    static const struct simt_collective instruction = {"wgmma.wait_group", finish, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
     const struct warp_products *products = products_of(simt_self);
     for (unsigned i = 0; i < products->count; i++) /* their function may have returned */
         confined_registers(products->list[i].C[simt_lane()], (size_t)products->list[i].N / 2 * sizeof(float),

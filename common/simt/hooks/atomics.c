@@ -19,13 +19,12 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
     if (operation == SIMT_AND) return old & operand;
     if (operation == SIMT_OR) return old | operand;
     if (operation == SIMT_XOR) return old ^ operand;
-    bool take_new = false;
     switch (type) {
 #define OF_TYPE(type, sum, member)                                                                                             \
     case type:                                                                                                                 \
         r.sum = a.sum + b.sum;                                                                                                 \
-        take_new = operation == SIMT_MIN ? b.member < a.member : b.member > a.member;                                          \
-        break;
+        if (operation == SIMT_ADD) return r.bits;                                                                              \
+        return (operation == SIMT_MIN ? b.member < a.member : b.member > a.member) ? operand : old;
         OF_TYPE(SIMT_FLOAT, f, f)
         OF_TYPE(SIMT_DOUBLE, d, d)
         OF_TYPE(SIMT_INT, u, i)
@@ -33,8 +32,7 @@ static uint64_t update(enum simt_atomic_operation operation, enum simt_atomic_ty
         OF_TYPE(SIMT_LONG, bits, bits)
         OF_TYPE(SIMT_SIGNED_LONG, bits, l)
     }
-    if (operation == SIMT_ADD) return r.bits;
-    return take_new ? operand : old;
+    return old;
 }
 
 /* Of a card's memories two have atomic operations. On the thread's own stack one could reach a return address here, and from
@@ -63,7 +61,7 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
                      uint64_t compare) {
     bool is_wide = type == SIMT_LONG || type == SIMT_SIGNED_LONG || type == SIMT_DOUBLE;
     require_cell(address, is_wide ? 8 : 4, __builtin_return_address(0));
-    if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) fiber_give_way(); /* perhaps a lock */
+    if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) simt_give_way(); /* perhaps a lock */
     if (is_wide) {
         uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
         while (!__atomic_compare_exchange_n(cell, &old, update(operation, type, old, operand, compare), true, __ATOMIC_RELAXED,

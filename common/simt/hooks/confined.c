@@ -211,4 +211,6 @@ __attribute__((format(printf, 1, 2))) int simt_confined_printf(const char *forma
     va_end(arguments);
     return written;
 }
+#else
+void confined_registers(const void *registers, size_t bytes, const void *own) {}
 #endif

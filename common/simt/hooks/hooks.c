@@ -7,7 +7,6 @@
  */
 #include "hooks.h"
 
-#include "accumulators.h"
 #include "async_shadow.h"
 #include "device_memory.h"
 #include "meter.h"
@@ -94,14 +93,11 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
     size_t shared_offset = shared_offset_of(worker, address);
     const struct cell *cells;
     uint64_t stamp = self->stamp;
-    bool global = true, all_written = false;
-    enum memory_space space = SPACE_GLOBAL;
-    if (shared_offset < SHARED_BYTES_MAX) {
+    bool global = shared_offset >= SHARED_BYTES_MAX, all_written = false;
+    if (!global) {
         if (!shared_contains(worker, shared_offset, bytes) || worker->async.on) return false;
         stamp = stamp_in_shared(stamp, worker);
         cells = &worker->shared.cells[shared_offset / 4];
-        global = false;
-        space = SPACE_SHARED;
     } else {
         const struct site_memory *memory = &worker->hooks.sites[site_of(pc)];
         size_t offset = address - memory->start;
@@ -113,7 +109,7 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
         if (!shadow_read_is_settled(&cells[word], stamp, worker, self->clock, global, all_written)) return false;
     self->last_pc = pc;
     self->seen = address, self->seen_bytes = bytes;
-    if (worker->meter.on) meter_access(address, bytes, ACCESS_READ, space, pc);
+    if (worker->meter.on) meter_access(address, bytes, ACCESS_READ, global ? SPACE_GLOBAL : SPACE_SHARED, pc);
     return true;
 }
 
@@ -182,7 +178,7 @@ void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, co
             is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                                  \
             return;                                                                                                            \
         if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                           \
-        if (marked) fiber_give_way(); /* perhaps a flag that another thread will set */                                        \
+        if (marked) simt_give_way(); /* perhaps a flag that another thread will set */                                         \
         judge(self, pointer, bytes, kind, (marked) && !IS_CONFINED, __builtin_return_address(0));                              \
     }
 #define HOOKS(bytes)                                                                                                           \

@@ -14,13 +14,7 @@ void atomic_add_floats(float *address, const float *operand, size_t count);
 
 /* Confined code: the thread's registers that an instruction writes must lie in frames of its own functions, or the launch fails.
  * `own`: of the runtime's function that has been called, by __builtin_frame_address(0). */
-#ifdef __x86_64__
 void confined_registers(const void *registers, size_t bytes, const void *own);
-#else
-static inline void confined_registers(const void *registers, size_t bytes, const void *own) {
-    (void)registers, (void)bytes, (void)own;
-}
-#endif
 
 void __sanitizer_cov_trace_pc(void);
 

@@ -36,21 +36,16 @@ class coalesced_group {
         return left != 0 ? __builtin_ctz(left) : (int)simt_lane();
     }
     void sync(SIMT_HERE) const { __syncwarp(mask_, file, line); }
-    template <typename T> T shfl(T value, int rank, SIMT_HERE) const {
-        return __shfl_sync(mask_, value, lane_of((unsigned)rank % size()), 32, file, line);
+    /* `from`: the rank to read; the own one where the group has no such. */
+#define SIMT_GROUP_SHUFFLE(suffix, type, from)                                                                                 \
+    template <typename T> T shfl##suffix(T value, type by, SIMT_HERE) const {                                                  \
+        unsigned rank = thread_rank(), source = from;                                                                          \
+        return __shfl_sync(mask_, value, lane_of(source < size() ? source : rank), 32, file, line);                            \
     }
-    template <typename T> T shfl_up(T value, unsigned delta, SIMT_HERE) const {
-        unsigned rank = thread_rank();
-        return __shfl_sync(mask_, value, lane_of(rank >= delta ? rank - delta : rank), 32, file, line);
-    }
-    template <typename T> T shfl_down(T value, unsigned delta, SIMT_HERE) const {
-        unsigned rank = thread_rank();
-        return __shfl_sync(mask_, value, lane_of(rank + delta < size() ? rank + delta : rank), 32, file, line);
-    }
-    template <typename T> T shfl_xor(T value, unsigned lane_mask, SIMT_HERE) const {
-        unsigned rank = thread_rank() ^ lane_mask;
-        return __shfl_sync(mask_, value, lane_of(rank < size() ? rank : thread_rank()), 32, file, line);
-    }
+    SIMT_GROUP_SHUFFLE(, int, (unsigned)by % size())
+    SIMT_GROUP_SHUFFLE(_up, unsigned, rank - by)
+    SIMT_GROUP_SHUFFLE(_down, unsigned, rank + by)
+    SIMT_GROUP_SHUFFLE(_xor, unsigned, rank ^ by)
     int any(int predicate, SIMT_HERE) const { return __any_sync(mask_, predicate, file, line); }
     int all(int predicate, SIMT_HERE) const { return __all_sync(mask_, predicate, file, line); }
     unsigned ballot(int predicate, SIMT_HERE) const { return ranks(__ballot_sync(mask_, predicate, file, line)); }
@@ -92,18 +87,14 @@ template <unsigned SIZE, typename Parent> class thread_block_tile : public coale
         return (PARENT > 0 ? thread_block::thread_rank() % PARENT : thread_block::thread_rank()) / SIZE;
     }
     unsigned meta_group_size() const { return ((PARENT > 0 ? PARENT : thread_block::size()) + SIZE - 1) / SIZE; }
-    template <typename T> T shfl(T value, int rank, SIMT_HERE) const {
-        return __shfl_sync(mask_, value, rank, SIZE, file, line);
+#define SIMT_TILE_SHUFFLE(suffix, type)                                                                                        \
+    template <typename T> T shfl##suffix(T value, type by, SIMT_HERE) const {                                                  \
+        return __shfl##suffix##_sync(mask_, value, by, SIZE, file, line);                                                      \
     }
-    template <typename T> T shfl_up(T value, unsigned delta, SIMT_HERE) const {
-        return __shfl_up_sync(mask_, value, delta, SIZE, file, line);
-    }
-    template <typename T> T shfl_down(T value, unsigned delta, SIMT_HERE) const {
-        return __shfl_down_sync(mask_, value, delta, SIZE, file, line);
-    }
-    template <typename T> T shfl_xor(T value, unsigned lane_mask, SIMT_HERE) const {
-        return __shfl_xor_sync(mask_, value, (int)lane_mask, SIZE, file, line);
-    }
+    SIMT_TILE_SHUFFLE(, int)
+    SIMT_TILE_SHUFFLE(_up, unsigned)
+    SIMT_TILE_SHUFFLE(_down, unsigned)
+    SIMT_TILE_SHUFFLE(_xor, unsigned)
 };
 template <unsigned SIZE, typename Parent> static inline thread_block_tile<SIZE, Parent> tiled_partition(const Parent &) {
     return thread_block_tile<SIZE, Parent>();

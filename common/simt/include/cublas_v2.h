@@ -44,32 +44,6 @@ const char *cublasGetStatusName(cublasStatus_t status);
 
 /* The parameters with which functions of matrices begin. */
 #define SIMT_PRODUCT cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n
-#define SIMT_GEMM(letter, type)                                                                                                \
-    cublasStatus_t cublas##letter##gemm(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda, const type *B,         \
-                                        int ldb, const type *beta, type *C, int ldc);                                          \
-    cublasStatus_t cublas##letter##gemmStridedBatched(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda,          \
-                                                      long long strideA, const type *B, int ldb, long long strideB,            \
-                                                      const type *beta, type *C, int ldc, long long strideC, int batch);       \
-    cublasStatus_t cublas##letter##gemmBatched(SIMT_PRODUCT, int k, const type *alpha, const type *const A[], int lda,         \
-                                               const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
-                                               int batch);                                                                     \
-    cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha,       \
-                                        const type *A, int lda, const type *x, int incx, const type *beta, type *y, int incy); \
-    cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x, int incx, type *y,     \
-                                        int incy);                                                                             \
-    cublasStatus_t cublas##letter##scal(cublasHandle_t handle, int n, const type *alpha, type *x, int incx);                   \
-    cublasStatus_t cublas##letter##copy(cublasHandle_t handle, int n, const type *x, int incx, type *y, int incy);             \
-    cublasStatus_t cublas##letter##dot(cublasHandle_t handle, int n, const type *x, int incx, const type *y, int incy,         \
-                                       type *result);                                                                          \
-    cublasStatus_t cublas##letter##nrm2(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
-    cublasStatus_t cublas##letter##asum(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
-    cublasStatus_t cublasI##letter##amax(cublasHandle_t handle, int n, const type *x, int incx, int *result);                  \
-    cublasStatus_t cublas##letter##geam(SIMT_PRODUCT, const type *alpha, const type *A, int lda, const type *beta,             \
-                                        const type *B, int ldb, type *C, int ldc);
-#define cublasIsamax cublasISamax
-#define cublasIdamax cublasIDamax
-SIMT_GEMM(S, float)
-SIMT_GEMM(D, double)
 cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda, const void *B,
                             cudaDataType_t Btype, int ldb, const void *beta, void *C, cudaDataType_t Ctype, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
@@ -77,6 +51,54 @@ cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha
                                           long long strideA, const void *B, cudaDataType_t Btype, int ldb, long long strideB,
                                           const void *beta, void *C, cudaDataType_t Ctype, int ldc, long long strideC,
                                           int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+/* A vector is a matrix of one row. */
+#define SIMT_BLAS(letter, type, TYPE, COMPUTE)                                                                                 \
+    cublasStatus_t cublas##letter##geam(SIMT_PRODUCT, const type *alpha, const type *A, int lda, const type *beta,             \
+                                        const type *B, int ldb, type *C, int ldc);                                             \
+    cublasStatus_t cublas##letter##gemmBatched(SIMT_PRODUCT, int k, const type *alpha, const type *const A[], int lda,         \
+                                               const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
+                                               int batch);                                                                     \
+    cublasStatus_t cublas##letter##dot(cublasHandle_t handle, int n, const type *x, int incx, const type *y, int incy,         \
+                                       type *result);                                                                          \
+    cublasStatus_t cublas##letter##nrm2(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
+    cublasStatus_t cublas##letter##asum(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
+    cublasStatus_t cublasI##letter##amax(cublasHandle_t handle, int n, const type *x, int incx, int *result);                  \
+    static inline cublasStatus_t cublas##letter##gemm(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda,          \
+                                                      const type *B, int ldb, const type *beta, type *C, int ldc) {            \
+        return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, B, TYPE, ldb, beta, C, TYPE, ldc, COMPUTE,   \
+                            CUBLAS_GEMM_DEFAULT);                                                                              \
+    }                                                                                                                          \
+    static inline cublasStatus_t cublas##letter##gemmStridedBatched(                                                           \
+        SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda, long long strideA, const type *B, int ldb,             \
+        long long strideB, const type *beta, type *C, int ldc, long long strideC, int batch) {                                 \
+        return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, strideA, B, TYPE, ldb,         \
+                                          strideB, beta, C, TYPE, ldc, strideC, batch, COMPUTE, CUBLAS_GEMM_DEFAULT);          \
+    }                                                                                                                          \
+    static inline cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n,            \
+                                                      const type *alpha, const type *A, int lda, const type *x, int incx,      \
+                                                      const type *beta, type *y, int incy) {                                   \
+        return cublas##letter##gemm(handle, CUBLAS_OP_N, trans == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N, 1,                  \
+                                    trans == CUBLAS_OP_N ? m : n, trans == CUBLAS_OP_N ? n : m, alpha, x, incx, A, lda, beta,  \
+                                    y, incy);                                                                                  \
+    }                                                                                                                          \
+    static inline cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x,          \
+                                                      int incx, type *y, int incy) {                                           \
+        type one = 1;                                                                                                          \
+        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &one, y, incy, y, incy);           \
+    }                                                                                                                          \
+    static inline cublasStatus_t cublas##letter##scal(cublasHandle_t handle, int n, const type *alpha, type *x, int incx) {    \
+        type zero = 0;                                                                                                         \
+        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, alpha, x, incx, &zero, x, incx, x, incx);          \
+    }                                                                                                                          \
+    static inline cublasStatus_t cublas##letter##copy(cublasHandle_t handle, int n, const type *x, int incx, type *y,          \
+                                                      int incy) {                                                              \
+        type one = 1, zero = 0;                                                                                                \
+        return cublas##letter##geam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, &one, x, incx, &zero, x, incx, y, incy);           \
+    }
+#define cublasIsamax cublasISamax
+#define cublasIdamax cublasIDamax
+SIMT_BLAS(S, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+SIMT_BLAS(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
 cublasStatus_t cublasSetVector(int n, int bytes, const void *x, int incx, void *y, int incy);
 cublasStatus_t cublasGetVector(int n, int bytes, const void *x, int incx, void *y, int incy);
 cublasStatus_t cublasSetMatrix(int rows, int cols, int bytes, const void *A, int lda, void *B, int ldb);

@@ -147,6 +147,10 @@ typedef enum cudaDriverEntryPointQueryResult {
 typedef enum {
     cudaLaunchAttributeIgnore, cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4
 } cudaLaunchAttributeID;
+enum {
+    cudaDeviceScheduleAuto, cudaDeviceScheduleSpin, cudaDeviceScheduleYield, cudaDeviceScheduleBlockingSync = 4,
+    cudaDeviceMapHost = 8, cudaDeviceLmemResizeToMax = 16
+};
 /* clang-format on */
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 struct cudaPointerAttributes {
@@ -168,12 +172,6 @@ enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming, cudaEven
 enum { cudaOccupancyDefault };
 enum { cudaEnableDefault, cudaEnableLegacyStream, cudaEnablePerThreadDefaultStream };
 enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
-#define cudaDeviceScheduleAuto 0x00
-#define cudaDeviceScheduleSpin 0x01
-#define cudaDeviceScheduleYield 0x02
-#define cudaDeviceScheduleBlockingSync 0x04
-#define cudaDeviceMapHost 0x08
-#define cudaDeviceLmemResizeToMax 0x10
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 #define CUDART_VERSION 12080
@@ -264,10 +262,8 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device, cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, int device);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
-cudaError_t simt_copy_to_symbol(void *symbol, size_t symbol_bytes, const void *from, size_t bytes, size_t offset,
-                                enum cudaMemcpyKind kind);
-cudaError_t simt_copy_from_symbol(void *to, const void *symbol, size_t symbol_bytes, size_t bytes, size_t offset,
-                                  enum cudaMemcpyKind kind);
+cudaError_t simt_copy_symbol(const void *symbol, size_t symbol_bytes, const void *other, size_t bytes, size_t offset,
+                             enum cudaMemcpyKind kind, enum cudaMemcpyKind direction);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority);

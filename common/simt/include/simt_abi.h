@@ -13,7 +13,7 @@ struct uint3 {
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(const char *file, int line); /* the lanes that come to this line together */
 void simt_fence(void);                                 /* __threadfence() and __threadfence_block() */
-void simt_give_way(void);
+void simt_give_way(void);   /* let others run for a while: by a thread that may be waiting for one of them */
 long long simt_clock(void); /* nanoseconds of this CPU thread */
 void simt_trap(void);
 int simt_is_shared(const void *pointer);
@@ -27,9 +27,9 @@ void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, 
 
 void simt_note_stream(const void *stream); /* work is enqueued there */
 int simt_launch_error(void);               /* a cudaError_t: of this host thread's last launch; the caller returns it */
-void simt_launch_kernel(const void *kernel, const char *name, const unsigned grid[3], const unsigned block[3],
-                        const unsigned cluster[3], size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments),
-                        void *arguments, size_t arguments_bytes);
+void simt_launch_kernel(const void *kernel, const char *name, struct uint3 grid, struct uint3 block, struct uint3 cluster,
+                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
+                        size_t arguments_bytes);
 
 void simt_launch_bounds(unsigned threads); /* at the head of a kernel: the launch is refused where a block has more */
 void simt_cluster_dims(unsigned x, unsigned y, unsigned z); /* also there: the launch begins again with clusters of this size */
@@ -61,10 +61,12 @@ struct simt_lanes {
     void *result[32]; /* of lanes that are not present: NULL, as the operand is */
     void *first_lane; /* the runtime's */
 };
+/* Flags: all 32 lanes must take part; accesses to memory of lanes that have met here are not ordered by that. */
+enum { SIMT_ALL_LANES = 1, SIMT_ORDERS_NOTHING = 2 };
 struct simt_collective {
     const char *name; /* "__shfl_sync()", for messages */
     void (*combine)(const struct simt_lanes *lanes);
-    int orders_nothing; /* accesses to memory of lanes that have met here are ordered, unless this is set */
+    int flags;
 };
 /* Both pointers may lead into the calling function's variables. A function of a kernel file that makes such variables needs
  * __attribute__((no_sanitize("thread"))), or the meter counts them as the thread's local memory. */

@@ -131,22 +131,18 @@ static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_
 
 /* ---- copies --------------------------------------------------------------------------------------------------------- */
 
+template <thread_scope SCOPE> static inline void complete_at(barrier<SCOPE> &at) { simt_async_bind(&at); }
+template <thread_scope SCOPE> static inline void complete_at(pipeline<SCOPE> &) {}
+
 /* One thread copies all, or a group shares it. The copy is complete when the barrier's phase or the pipeline's stage is. */
-template <thread_scope SCOPE> static inline void memcpy_async(void *to, const void *from, size_t bytes, barrier<SCOPE> &at) {
+template <typename At> static inline void memcpy_async(void *to, const void *from, size_t bytes, At &at) {
     simt::copy_share(to, from, bytes, 0, 1);
-    simt_async_bind(&at);
+    complete_at(at);
 }
-template <typename Group, thread_scope SCOPE>
-static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes, barrier<SCOPE> &at) {
+template <typename Group, typename At>
+static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes, At &at) {
     simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
-    simt_async_bind(&at);
-}
-template <thread_scope SCOPE> static inline void memcpy_async(void *to, const void *from, size_t bytes, pipeline<SCOPE> &) {
-    simt::copy_share(to, from, bytes, 0, 1);
-}
-template <typename Group, thread_scope SCOPE>
-static inline void memcpy_async(const Group &group, void *to, const void *from, size_t bytes, pipeline<SCOPE> &) {
-    simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
+    complete_at(at);
 }
 
 } // namespace cuda

@@ -74,27 +74,38 @@ template <typename T> static inline T from_bits(uint64_t bits) {
     __builtin_memcpy(&value, &bits, sizeof(T));
     return value;
 }
+
+template <typename T> struct atomic_type;
+template <> struct atomic_type<int> { static constexpr simt_atomic_type value = SIMT_INT; };
+template <> struct atomic_type<unsigned> { static constexpr simt_atomic_type value = SIMT_UNSIGNED; };
+template <> struct atomic_type<unsigned long long> { static constexpr simt_atomic_type value = SIMT_LONG; };
+template <> struct atomic_type<long long> { static constexpr simt_atomic_type value = SIMT_SIGNED_LONG; };
+template <> struct atomic_type<float> { static constexpr simt_atomic_type value = SIMT_FLOAT; };
+template <> struct atomic_type<double> { static constexpr simt_atomic_type value = SIMT_DOUBLE; };
+
+template <typename T> static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
+    return from_bits<T>(simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
+}
+template <typename T> using same = std::common_type_t<T>; /* from which no T is deduced */
 } // namespace simt
 
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
     simt_meet(&simt_syncwarp, mask, nullptr, nullptr, file, line);
 }
 /* `from`: the lane to read, unless it is `outside` of what the instruction reaches; `by`: what the call names. */
-#define SIMT_SHUFFLE(suffix, type, from, outside)                                                                      \
-    template <typename T>                                                                                              \
-    static inline T __shfl##suffix##_sync(unsigned mask, T value, type by, int width = 32, SIMT_HERE) {                \
-        int lane = (int)simt_lane(), source = from;                                                                    \
-        if (outside) source = lane;                                                                                    \
-        return simt::from_bits<T>(                                                                                     \
-            simt_exchange(&simt_shfl##suffix, mask, simt::to_bits(value), source, file, line));                        \
+#define SIMT_SHUFFLE(suffix, type, from, outside)                                                                              \
+    template <typename T> static inline T __shfl##suffix##_sync(unsigned mask, T value, type by, int width = 32, SIMT_HERE) {  \
+        int lane = (int)simt_lane(), source = from;                                                                            \
+        if (outside) source = lane;                                                                                            \
+        return simt::from_bits<T>(simt_exchange(&simt_shfl##suffix, mask, simt::to_bits(value), source, file, line));          \
     }
 SIMT_SHUFFLE(, int, (lane & ~(width - 1)) + (by & (width - 1)), false)
 SIMT_SHUFFLE(_up, unsigned, lane - (int)by, source < (lane & ~(width - 1)))
 SIMT_SHUFFLE(_down, unsigned, lane + (int)by, source > (lane | (width - 1)))
 SIMT_SHUFFLE(_xor, int, lane ^ by, source > (lane | (width - 1)))
-#define SIMT_VOTE(name, type)                                                                                          \
-    static inline type __##name##_sync(unsigned mask, int predicate, SIMT_HERE) {                                      \
-        return (type)simt_exchange(&simt_##name, mask, predicate != 0, 0, file, line);                                 \
+#define SIMT_VOTE(name, type)                                                                                                  \
+    static inline type __##name##_sync(unsigned mask, int predicate, SIMT_HERE) {                                              \
+        return (type)simt_exchange(&simt_##name, mask, predicate != 0, 0, file, line);                                         \
     }
 SIMT_VOTE(ballot, unsigned)
 SIMT_VOTE(any, int)
@@ -107,9 +118,9 @@ template <typename T> static inline unsigned __match_all_sync(unsigned mask, T v
     *predicate = lanes != 0;
     return lanes;
 }
-#define SIMT_REDUCE(operation, type, collective)                                                                       \
-    static inline type __reduce_##operation##_sync(unsigned mask, type value, SIMT_HERE) {                             \
-        return (type)simt_exchange(&simt_reduce_##collective, mask, (unsigned)value, 0, file, line);                   \
+#define SIMT_REDUCE(operation, type, collective)                                                                               \
+    static inline type __reduce_##operation##_sync(unsigned mask, type value, SIMT_HERE) {                                     \
+        return (type)simt_exchange(&simt_reduce_##collective, mask, (unsigned)value, 0, file, line);                           \
     }
 SIMT_REDUCE(add, unsigned, add)
 SIMT_REDUCE(add, int, add)
@@ -123,33 +134,17 @@ SIMT_REDUCE(xor, unsigned, xor)
 static inline unsigned __activemask(SIMT_HERE) { return simt_active_mask(file, line); }
 
 /* ---- atomics: on global and shared memory; each returns the value before -------------------------------------------- */
-namespace simt {
-template <typename T> struct atomic_type;
-template <> struct atomic_type<int> { static constexpr simt_atomic_type value = SIMT_INT; };
-template <> struct atomic_type<unsigned> { static constexpr simt_atomic_type value = SIMT_UNSIGNED; };
-template <> struct atomic_type<unsigned long long> { static constexpr simt_atomic_type value = SIMT_LONG; };
-template <> struct atomic_type<long long> { static constexpr simt_atomic_type value = SIMT_SIGNED_LONG; };
-template <> struct atomic_type<float> { static constexpr simt_atomic_type value = SIMT_FLOAT; };
-template <> struct atomic_type<double> { static constexpr simt_atomic_type value = SIMT_DOUBLE; };
-
-template <typename T> static inline T atomic(simt_atomic_operation operation, T *address, T operand, T compare) {
-    return from_bits<T>(simt_atomic(operation, atomic_type<T>::value, address, to_bits(operand), to_bits(compare)));
-}
-template <typename T> struct identity { typedef T type; };
-template <typename T> using same = typename identity<T>::type;
-} // namespace simt
-
-#define SIMT_SCOPED(name)                                                                                              \
-    template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                       \
-        return name(address, values...);                                                                               \
-    }                                                                                                                  \
-    template <typename T, typename... V> static inline T name##_system(T *address, V... values) {                      \
-        return name(address, values...);                                                                               \
+#define SIMT_SCOPED(name)                                                                                                      \
+    template <typename T, typename... V> static inline T name##_block(T *address, V... values) {                               \
+        return name(address, values...);                                                                                       \
+    }                                                                                                                          \
+    template <typename T, typename... V> static inline T name##_system(T *address, V... values) {                              \
+        return name(address, values...);                                                                                       \
     }
-#define SIMT_ATOMIC(name, operation)                                                                                   \
-    template <typename T> static inline T name(T *address, simt::same<T> operand) {                                    \
-        return simt::atomic<T>(operation, address, operand, T());                                                      \
-    }                                                                                                                  \
+#define SIMT_ATOMIC(name, operation)                                                                                           \
+    template <typename T> static inline T name(T *address, simt::same<T> operand) {                                            \
+        return simt::atomic<T>(operation, address, operand, T());                                                              \
+    }                                                                                                                          \
     SIMT_SCOPED(name)
 SIMT_ATOMIC(atomicAdd, SIMT_ADD)
 SIMT_ATOMIC(atomicMin, SIMT_MIN)
@@ -176,7 +171,7 @@ SIMT_SCOPED(atomicSub)
 SIMT_SCOPED(atomicCAS)
 
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
-#define SIMT_LOAD(name)                                                                                                \
+#define SIMT_LOAD(name)                                                                                                        \
     template <typename T> static inline T name(const T *address) { return *address; }
 template <typename T> static inline T __ldg(const T *address) {
     simt_check_constant(address, sizeof *address);
@@ -187,7 +182,7 @@ SIMT_LOAD(__ldca)
 SIMT_LOAD(__ldcs)
 SIMT_LOAD(__ldlu)
 SIMT_LOAD(__ldcv)
-#define SIMT_STORE(name)                                                                                               \
+#define SIMT_STORE(name)                                                                                                       \
     template <typename T> static inline void name(T *address, simt::same<T> value) { *address = value; }
 SIMT_STORE(__stcg)
 SIMT_STORE(__stcs)
@@ -211,27 +206,11 @@ static inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
     return c + (unsigned)(a.x * b.x) + (unsigned)(a.y * b.y) + (unsigned)(a.z * b.z) + (unsigned)(a.w * b.w);
 }
 
-namespace simt {
-/* The piece of a copy that one thread of `threads` moves, in words as wide as all of it allows. */
-static inline void copy_share(void *to, const void *from, size_t bytes, size_t rank, size_t threads) {
-    uintptr_t all = (uintptr_t)to | (uintptr_t)from | bytes;
-    size_t width = all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
-    for (size_t i = rank * width; i < bytes; i += threads * width) {
-        char *here = (char *)to + i;
-        const char *there = (const char *)from + i;
-        if (width == 1 || !simt_is_shared(to))
-            for (size_t byte = 0; byte < width; byte++) here[byte] = there[byte];
-        else
-            simt_async_copy(here, there, width, 0);
-    }
-}
-} // namespace simt
-
 /* ---- host side ------------------------------------------------------------------------------------------------------ */
 /* The function of the API for a pointer of any type. */
-#define SIMT_TYPED_POINTER(name, function, parameters, ...)                                                            \
-    template <typename T> static inline cudaError_t name(T **pointer, SIMT_UNPACK parameters) {                        \
-        return function((void **)pointer, __VA_ARGS__);                                                                \
+#define SIMT_TYPED_POINTER(name, function, parameters, ...)                                                                    \
+    template <typename T> static inline cudaError_t name(T **pointer, SIMT_UNPACK parameters) {                                \
+        return function((void **)pointer, __VA_ARGS__);                                                                        \
     }
 #define SIMT_UNPACK(...) __VA_ARGS__
 SIMT_TYPED_POINTER(cudaMalloc, cudaMalloc, (size_t bytes), bytes)
@@ -241,14 +220,12 @@ SIMT_TYPED_POINTER(cudaMallocHost, cudaHostAlloc, (size_t bytes, unsigned flags 
 SIMT_TYPED_POINTER(cudaHostAlloc, cudaHostAlloc, (size_t bytes, unsigned flags), bytes, flags)
 SIMT_TYPED_POINTER(cudaHostGetDevicePointer, cudaHostGetDevicePointer, (void *host, unsigned flags), host, flags)
 SIMT_TYPED_POINTER(cudaMallocPitch, cudaMallocPitch, (size_t *pitch, size_t width, size_t height), pitch, width, height)
-static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
-    return cudaEventCreateWithFlags(event, flags);
-}
+static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) { return cudaEventCreateWithFlags(event, flags); }
 
 /* And for a kernel by its name. */
-#define SIMT_OF_KERNEL(name)                                                                                           \
-    template <typename... A, typename... V> static inline cudaError_t name(void (*kernel)(A...), V... values) {        \
-        return name((const void *)kernel, values...);                                                                  \
+#define SIMT_OF_KERNEL(name)                                                                                                   \
+    template <typename... A, typename... V> static inline cudaError_t name(void (*kernel)(A...), V... values) {                \
+        return name((const void *)kernel, values...);                                                                          \
     }
 SIMT_OF_KERNEL(cudaFuncSetAttribute)
 SIMT_OF_KERNEL(cudaFuncSetCacheConfig)
@@ -274,12 +251,12 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *blo
     template <typename T>                                                                                                      \
     static inline cudaError_t cudaMemcpyToSymbol##suffix(const T &symbol, const void *from, size_t bytes, size_t offset = 0,   \
                                                          cudaMemcpyKind kind = cudaMemcpyHostToDevice __VA_ARGS__) {           \
-        return simt_copy_to_symbol((void *)&symbol, sizeof symbol, from, bytes, offset, kind);                                 \
+        return simt_copy_symbol((const void *)&symbol, sizeof symbol, from, bytes, offset, kind, cudaMemcpyHostToDevice);      \
     }                                                                                                                          \
     template <typename T>                                                                                                      \
     static inline cudaError_t cudaMemcpyFromSymbol##suffix(void *to, const T &symbol, size_t bytes, size_t offset = 0,         \
                                                            cudaMemcpyKind kind = cudaMemcpyDeviceToHost __VA_ARGS__) {         \
-        return simt_copy_from_symbol(to, (const void *)&symbol, sizeof symbol, bytes, offset, kind);                           \
+        return simt_copy_symbol((const void *)&symbol, sizeof symbol, to, bytes, offset, kind, cudaMemcpyDeviceToHost);        \
     }
 SIMT_SYMBOL_COPIES()
 SIMT_SYMBOL_COPIES(Async, , cudaStream_t = 0)
@@ -307,8 +284,7 @@ struct config {
     size_t dynamic_shared_bytes;
     bool cooperative = false;
     dim3 cluster = dim3(1, 1, 1);
-    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t stream = 0)
-        : grid(g), block(b), dynamic_shared_bytes(shared) {
+    config(dim3 g, dim3 b, size_t shared = 0, cudaStream_t stream = 0) : grid(g), block(b), dynamic_shared_bytes(shared) {
         simt_note_stream(stream);
     }
 };
@@ -338,6 +314,19 @@ template <typename To, typename From> static inline void *copy(To *to, From *fro
     for (; i < bytes; i++) ((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
     return (void *)to;
 }
+/* The piece of a copy that one thread of `threads` moves, in words as wide as all of it allows. */
+static inline void copy_share(void *to, const void *from, size_t bytes, size_t rank, size_t threads) {
+    uintptr_t all = (uintptr_t)to | (uintptr_t)from | bytes;
+    size_t width = all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
+    for (size_t i = rank * width; i < bytes; i += threads * width) {
+        char *here = (char *)to + i;
+        const char *there = (const char *)from + i;
+        if (width == 1 || !simt_is_shared(to))
+            for (size_t byte = 0; byte < width; byte++) here[byte] = there[byte];
+        else
+            simt_async_copy(here, there, width, 0);
+    }
+}
 
 /* kernel<<<grid, block>>>(a, b) becomes launch(config(grid, block), "kernel", kernel)(a, b): the arguments convert to the
  * kernel's parameters once, on the host, as in an ordinary call. */
@@ -355,23 +344,19 @@ template <typename T> struct passed {
     }
 };
 template <typename Pack, typename... P, size_t... I>
-__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, void (**)(P...),
-                                                                      std::index_sequence<I...>) {
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, void (**)(P...), std::index_sequence<I...>) {
     ((void (*)(typename passed<P>::type...))pack.body)(passed<P>().of(std::get<I>(pack.arguments))...);
 }
 template <typename Pack, typename Body, size_t... I>
-__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, Body *,
-                                                                      std::index_sequence<I...>) {
+__attribute__((no_sanitize("thread"))) static inline void call_kernel(Pack &pack, Body *, std::index_sequence<I...>) {
     pack.body(std::get<I>(pack.arguments)...); /* not accesses of the kernel's own */
 }
 template <size_t COUNT, typename Pack>
 static inline void launch_pack(const config &shape, const void *kernel, const char *name, Pack &pack) {
-    unsigned grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
-    unsigned block[3] = {shape.block.x, shape.block.y, shape.block.z};
-    unsigned cluster[3] = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
     simt_launch_kernel(
-        kernel, name, grid, block, cluster, shape.dynamic_shared_bytes, shape.cooperative,
-        [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); }, &pack, sizeof pack);
+        kernel, name, shape.grid, shape.block, shape.cluster, shape.dynamic_shared_bytes, shape.cooperative,
+        [](void *data) { call_kernel(*(Pack *)data, (decltype(Pack::body) *)nullptr, std::make_index_sequence<COUNT>()); },
+        &pack, sizeof pack);
 }
 template <typename... P> struct launcher {
     config shape;
@@ -419,30 +404,27 @@ template <typename Body, typename Address> struct deducing_launcher {
     }
 };
 template <typename Body, typename Address>
-static inline deducing_launcher<Body, Address> launch_deduced(config shape, const char *name, Body body,
-                                                              Address address) {
+static inline deducing_launcher<Body, Address> launch_deduced(config shape, const char *name, Body body, Address address) {
     return {shape, name, body, address};
 }
 
-template <typename... P, size_t... I>
-static inline void launch_pointers(const launcher<P...> &with, void **arguments, std::index_sequence<I...>) {
-    with((*(std::remove_reference_t<P> *)arguments[I])...);
-}
 /* No source text names the kernel here: "<" has it looked up by its address. */
-template <typename... P>
-static inline cudaError_t launch_function(config shape, bool cooperative, void (*kernel)(P...), void **arguments) {
+template <typename... P, size_t... I>
+static inline cudaError_t launch_function(config shape, bool cooperative, void (*kernel)(P...), void **arguments,
+                                          std::index_sequence<I...>) {
     shape.cooperative = cooperative;
-    launch_pointers(launch(shape, "kernel<>", kernel), arguments, std::index_sequence_for<P...>());
+    launch(shape, "kernel<>", kernel)((*(std::remove_reference_t<P> *)arguments[I])...);
     return (cudaError_t)simt_launch_error();
 }
 } // namespace simt
 
 /* A launch as a function call; rewrite/launch.c has taken off a cast of the kernel to void *. */
-#define SIMT_LAUNCH_FUNCTION(name, cooperative)                                                                        \
-    template <typename... P>                                                                                           \
-    static inline cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,   \
-                                   cudaStream_t stream = 0) {                                                          \
-        return simt::launch_function(simt::config(grid, block, shared, stream), cooperative, kernel, arguments);       \
+#define SIMT_LAUNCH_FUNCTION(name, cooperative)                                                                                \
+    template <typename... P>                                                                                                   \
+    static inline cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,           \
+                                   cudaStream_t stream = 0) {                                                                  \
+        return simt::launch_function(simt::config(grid, block, shared, stream), cooperative, kernel, arguments,                \
+                                     std::index_sequence_for<P...>());                                                         \
     }
 SIMT_LAUNCH_FUNCTION(cudaLaunchKernel, false)
 SIMT_LAUNCH_FUNCTION(cudaLaunchCooperativeKernel, true)

@@ -18,18 +18,19 @@ static inline void elect_sync(sink, bool &p, unsigned mask, SIMT_HERE) {
 
 /* ---- mbarriers ---- */
 static inline void mbarrier_init_shared__cta_b64(size_t barrier, unsigned count) { simt_transaction_init(barrier, count); }
-static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, SIMT_HERE) {
-    simt_transaction_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
-}
-static inline void mbarrier_arrive_shared__cta_b64(sink, size_t barrier, unsigned count, SIMT_HERE) {
-    simt_transaction_arrive(barrier, count, 0, "mbarrier.arrive", file, line);
-}
-static inline void mbarrier_arrive_expect_tx_shared__cta_b64(sink, size_t barrier, unsigned bytes, SIMT_HERE) {
-    simt_transaction_arrive(barrier, 1, bytes, "mbarrier.arrive.expect_tx", file, line);
-}
-static inline void mbarrier_expect_tx_relaxed_cta_shared__cta_b64(size_t barrier, unsigned bytes, SIMT_HERE) {
-    simt_transaction_arrive(barrier, 0, bytes, "mbarrier.expect_tx", file, line);
-}
+#define SIMT_PTX_ARRIVE(name, whose, parameters, count, bytes, what)                                                           \
+    static inline void name(SIMT_UNPACK parameters, SIMT_HERE) {                                                               \
+        simt_##whose##_arrive(barrier, count, bytes, what, file, line);                                                        \
+    }
+SIMT_PTX_ARRIVE(mbarrier_arrive_shared__cta_b64, transaction, (sink, size_t barrier), 1, 0, "mbarrier.arrive")
+SIMT_PTX_ARRIVE(mbarrier_arrive_shared__cta_b64, transaction, (sink, size_t barrier, unsigned count), count, 0,
+                "mbarrier.arrive")
+SIMT_PTX_ARRIVE(mbarrier_arrive_expect_tx_shared__cta_b64, transaction, (sink, size_t barrier, unsigned bytes), 1, bytes,
+                "mbarrier.arrive.expect_tx")
+SIMT_PTX_ARRIVE(mbarrier_expect_tx_relaxed_cta_shared__cta_b64, transaction, (size_t barrier, unsigned bytes), 0, bytes,
+                "mbarrier.expect_tx")
+SIMT_PTX_ARRIVE(mbarrier_arrive_shared__cluster_b64, remote, (sink, size_t barrier), 1, 0, "mbarrier.arrive")
+SIMT_PTX_ARRIVE(mbarrier_arrive_release_cluster_shared__cluster_b64, remote, (sink, size_t barrier), 1, 0, "mbarrier.arrive")
 static inline void mbarrier_try_wait_parity_shared__cta_b64(bool &p, size_t barrier, unsigned parity, SIMT_HERE) {
     simt_transaction_wait(barrier, parity, file, line);
     p = true;
@@ -54,12 +55,6 @@ SIMT_PTX_CLUSTER_BARRIER(, , )
 SIMT_PTX_CLUSTER_BARRIER(, , _aligned)
 SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, )
 SIMT_PTX_CLUSTER_BARRIER(_release, _acquire, _aligned)
-static inline void mbarrier_arrive_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
-    simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
-}
-static inline void mbarrier_arrive_release_cluster_shared__cluster_b64(sink, size_t barrier, SIMT_HERE) {
-    simt_remote_arrive(barrier, 1, 0, "mbarrier.arrive", file, line);
-}
 #define SIMT_PTX_DISTRIBUTED(suffix, type)                                                                                     \
     template <typename D> static inline void ld_shared__cluster_##suffix(D &d, size_t p) {                                     \
         d = (D) * (const type *)simt_shared_pointer(p);                                                                        \
@@ -82,25 +77,22 @@ static inline void setmaxnreg_inc_sync_aligned_u32(int registers) { simt_set_reg
 /* ---- copies of tensors: the box's coordinates, the innermost first ---- */
 #define SIMT_PTX_TENSOR(rank, parameters, ...)                                                                                 \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes(                     \
-        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier) {                                                \
+        size_t to, const void *map, SIMT_UNPACK parameters, size_t barrier) {                                                  \
         simt_tensor_load(to, map, rank, __VA_ARGS__, barrier, SIMT_TO_OWN_BLOCK);                                              \
     }                                                                                                                          \
     static inline void cp_async_bulk_tensor_##rank##d_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(  \
-        size_t to, const void *map, SIMT_PTX_LIST parameters, size_t barrier, unsigned short mask) {                           \
+        size_t to, const void *map, SIMT_UNPACK parameters, size_t barrier, unsigned short mask) {                             \
         simt_tensor_load(to, map, rank, __VA_ARGS__, barrier, mask);                                                           \
     }                                                                                                                          \
-    static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_PTX_LIST parameters, \
+    static inline void cp_async_bulk_tensor_##rank##d_global_shared__cta_bulk_group(const void *map, SIMT_UNPACK parameters,   \
                                                                                     size_t from) {                             \
         simt_tensor_store(map, rank, __VA_ARGS__, from);                                                                       \
     }
-#define SIMT_PTX_LIST(...) __VA_ARGS__
 SIMT_PTX_TENSOR(1, (int a), a, 0, 0, 0, 0)
 SIMT_PTX_TENSOR(2, (int a, int b), a, b, 0, 0, 0)
 SIMT_PTX_TENSOR(3, (int a, int b, int c), a, b, c, 0, 0)
 SIMT_PTX_TENSOR(4, (int a, int b, int c, int d), a, b, c, d, 0)
 SIMT_PTX_TENSOR(5, (int a, int b, int c, int d, int e), a, b, c, d, e)
-#undef SIMT_PTX_TENSOR
-#undef SIMT_PTX_LIST
 
 /* ---- copies of bytes that lie one behind the other ---- */
 static inline void cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(size_t to, const void *from,
@@ -168,14 +160,8 @@ static inline void wgmma_wait_group_sync_aligned(int groups, SIMT_HERE) { simt_w
     }
 #define SIMT_PTX_WGMMA_2(N) SIMT_PTX_WGMMA(N, bf16, 1) SIMT_PTX_WGMMA(N, f16, 0)
 #define SIMT_PTX_WGMMA_8(a, b, c, d) SIMT_PTX_WGMMA_2(a) SIMT_PTX_WGMMA_2(b) SIMT_PTX_WGMMA_2(c) SIMT_PTX_WGMMA_2(d)
-SIMT_PTX_WGMMA_8(8, 16, 24, 32)
-SIMT_PTX_WGMMA_8(40, 48, 56, 64)
-SIMT_PTX_WGMMA_8(72, 80, 88, 96)
-SIMT_PTX_WGMMA_8(104, 112, 120, 128)
-SIMT_PTX_WGMMA_8(136, 144, 152, 160)
-SIMT_PTX_WGMMA_8(168, 176, 184, 192)
-SIMT_PTX_WGMMA_8(200, 208, 216, 224)
-SIMT_PTX_WGMMA_8(232, 240, 248, 256)
-#undef SIMT_PTX_WGMMA
-#undef SIMT_PTX_WGMMA_2
-#undef SIMT_PTX_WGMMA_8
+#define SIMT_PTX_WGMMA_16(a, b, c, d, e, f, g, h) SIMT_PTX_WGMMA_8(a, b, c, d) SIMT_PTX_WGMMA_8(e, f, g, h)
+SIMT_PTX_WGMMA_16(8, 16, 24, 32, 40, 48, 56, 64)
+SIMT_PTX_WGMMA_16(72, 80, 88, 96, 104, 112, 120, 128)
+SIMT_PTX_WGMMA_16(136, 144, 152, 160, 168, 176, 184, 192)
+SIMT_PTX_WGMMA_16(200, 208, 216, 224, 232, 240, 248, 256)

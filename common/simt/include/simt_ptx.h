@@ -51,12 +51,9 @@ template <typename D> static inline void popc_b32(D &d, unsigned a) { d = (D)__p
 template <typename D> static inline void clz_b32(D &d, unsigned a) { d = (D)__clz((int)a); }
 template <typename D> static inline void brev_b32(D &d, unsigned a) { d = (D)__brev(a); }
 template <typename D> static inline void prmt_b32(D &d, unsigned a, unsigned b, unsigned selector) {
-    unsigned result = 0;
-    uint64_t bytes = (uint64_t)b << 32 | a;
-    for (int i = 0; i < 4; i++) {
-        unsigned one = selector >> 4 * i & 15, byte = (unsigned)(bytes >> 8 * (one & 7)) & 255;
-        result |= ((one & 8) != 0 ? ((byte & 128) != 0 ? 255u : 0u) : byte) << 8 * i; /* 8: its sign in all bits */
-    }
+    unsigned result = __byte_perm(a, b, selector);
+    for (int i = 0; i < 32; i += 8) /* 8: the byte's sign in all its bits */
+        if ((selector >> i / 2 & 8) != 0) result = (result & ~(255u << i)) | ((result >> i & 128) != 0 ? 255u << i : 0);
     d = (D)result;
 }
 template <typename D> static inline void lop3_b32(D &d, unsigned a, unsigned b, unsigned c, unsigned table) {

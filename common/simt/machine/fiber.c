@@ -22,18 +22,9 @@ static void fiber_main(struct transfer from) {
 }
 
 /* What a switch does not keep: there a lane could leave a value for the next one, as in a shuffle that nobody counts. */
-static void forget_registers(void) {
+static __attribute__((noipa, zero_call_used_regs("all"))) void forget_registers(void) {
 #ifdef __x86_64__
-    __asm__ volatile("pxor %%xmm0, %%xmm0\n\tpxor %%xmm1, %%xmm1\n\tpxor %%xmm2, %%xmm2\n\tpxor %%xmm3, %%xmm3\n\t"
-                     "pxor %%xmm4, %%xmm4\n\tpxor %%xmm5, %%xmm5\n\tpxor %%xmm6, %%xmm6\n\tpxor %%xmm7, %%xmm7\n\t"
-                     "pxor %%xmm8, %%xmm8\n\tpxor %%xmm9, %%xmm9\n\tpxor %%xmm10, %%xmm10\n\tpxor %%xmm11, %%xmm11\n\t"
-                     "pxor %%xmm12, %%xmm12\n\tpxor %%xmm13, %%xmm13\n\tpxor %%xmm14, %%xmm14\n\tpxor %%xmm15, %%xmm15\n\t"
-                     "xorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\txorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\t"
-                     "xorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d\n\tfninit"
-                     :
-                     :
-                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-                       "xmm12", "xmm13", "xmm14", "xmm15", "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory");
+    __asm__ volatile("fninit"); /* the flags of x87, too */
 #endif
 }
 
@@ -67,7 +58,7 @@ void fiber_abandon(struct worker *worker) {
 }
 
 /* A thread that spins on a flag would keep its CPU thread for ever, and with it the threads that it waits for. */
-void fiber_give_way(void) {
+void simt_give_way(void) {
     enum { SPINS = 32 };
     if (simt_self != NULL && ++simt_worker->spins % SPINS == 0) fiber_wait(GAVE_WAY);
 }
@@ -123,6 +114,5 @@ struct worker *shared_worker_of(size_t *address) {
            : rank < simt_worker->launch->cluster ? simt_worker->cluster.peer
                                                  : NULL;
 }
-void simt_give_way(void) { fiber_give_way(); }
 
 long long simt_clock(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }

@@ -11,7 +11,6 @@
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <time.h>
 
 enum {
@@ -94,7 +93,7 @@ struct thread {
     unsigned accumulator_count;
     bool wgmma_fenced; /* it has executed wgmma.fence */
     uint32_t acquired; /* the value that its last ld.acquire read */
-    struct {
+    struct waited {
         const void *pc; /* NULL: none */
         int barrier;
         unsigned parity;
@@ -127,12 +126,7 @@ static inline struct uint3 index_in(struct uint3 size, uint64_t number) {
 }
 
 static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
+    return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
 /* FOR_EACH_LANE(lane, mask) STATEMENT */
@@ -211,7 +205,7 @@ enum tensor_traffic { TENSOR_LOAD, TENSOR_STORE, TENSOR_REDUCTION, TENSOR_TRAFFI
 struct worker_meter {
     bool on; /* the block is counted, watched or both: its requests are put together */
     bool counted, watched;
-    struct meter *counts; /* of the launch */
+    struct meter *counts; /* of the launch; NULL before the first */
     struct log *logs;     /* one for each thread */
 };
 
@@ -231,7 +225,7 @@ struct worker_shadow {
     unsigned suspect_count, access_width;
     bool block_synchronises;  /* it has made an atomic or volatile access */
     _Atomic int *sector_lock; /* of the global cells that it updates at this moment, or NULL */
-    struct {                  /* the first read, since the last barrier, of a word that nobody had written by then */
+    struct unwritten {        /* the first read, since the last barrier, of a word that nobody had written by then */
         uintptr_t address;
         const void *pc;
         struct thread *thread; /* NULL: none */
@@ -393,7 +387,5 @@ void fiber_resume(struct worker *worker, struct thread *thread);
 void fiber_wait(enum thread_state state);
 /* Back to the scheduler for good: the launch has failed. Nothing happens when the scheduler itself calls it. */
 void fiber_abandon(struct worker *worker);
-/* Let others run for a while: called now and then by a thread that may be waiting for one of them. */
-void fiber_give_way(void);
 /* Stacks are made as blocks need them, each above a page that stops an overflow; false when there is no memory. */
 bool fiber_ensure_stacks(struct worker *worker, unsigned count);

@@ -20,23 +20,16 @@ static uint16_t round_to(double x, int fraction, int lowest, enum simt_rounding 
     bool negative = signbit(x) != 0;
     uint16_t sign = negative ? 0x8000 : 0;
     double a = fabs(x);
-    if (a > 1e300)
-        return rounding == SIMT_NEAREST || isinf(a) || (rounding == SIMT_UP) == !negative ? sign | infinity
-                                                                                          : sign | (infinity - 1);
     int exponent = lowest;
     if (a > 0.0) frexp(a, &exponent), exponent--;
     if (exponent < lowest) exponent = lowest;
-    double units = ldexp(a, fraction - exponent); /* exact: a power of two */
-    double whole = rounding == SIMT_NEAREST             ? nearbyint(units)
-                   : rounding == SIMT_TOWARD_ZERO       ? floor(units)
-                   : (rounding == SIMT_UP) == !negative ? ceil(units)
-                                                        : floor(units);
+    double units = ldexp(a, fraction - exponent);                                   /* exact: a power of two */
+    bool away = rounding != SIMT_TOWARD_ZERO && (rounding == SIMT_UP) == !negative; /* from 0, if not to nearest */
+    double whole = rounding == SIMT_NEAREST ? nearbyint(units) : away ? ceil(units) : floor(units);
     /* Below 2^lowest the exponent field is 0, and a carry out of the fraction moves on to it by itself. */
     double bits = whole + ldexp(exponent - lowest, fraction);
     if (bits < infinity) return sign | (uint16_t)bits;
-    bool to_infinity =
-        isinf(x) || rounding == SIMT_NEAREST || (rounding != SIMT_TOWARD_ZERO && (rounding == SIMT_UP) == !negative);
-    return sign | (to_infinity ? infinity : (uint16_t)(infinity - 1));
+    return sign | (isinf(x) || rounding == SIMT_NEAREST || away ? infinity : (uint16_t)(infinity - 1));
 }
 
 uint16_t simt_half_from_double(double x, enum simt_rounding rounding) { return round_to(x, 10, -14, rounding); }

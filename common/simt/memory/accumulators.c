@@ -1,10 +1,19 @@
 /* Rule 9: from its issue to the wait for its group nobody but the product may touch its accumulators, and after other
  * instructions have written them a wgmma.fence comes before the next product. Registers of A may be read meanwhile. */
-#include "accumulators.h"
+#include "async_shadow.h"
 
 #include "report.h"
 
 enum { MOST_RANGES = 64 };
+
+struct accumulator_range {
+    uintptr_t start;
+    size_t bytes;
+    bool is_A;                   /* the product only reads them */
+    bool pending;                /* a product is under way */
+    unsigned group;              /* of its warp */
+    const void *pc, *written_pc; /* of the product; of a store after the last wgmma.fence, or NULL */
+};
 
 void accumulators_fence(struct thread *thread) {
     thread->wgmma_fenced = true;
@@ -25,12 +34,6 @@ static void refuse_overlap(struct thread *thread, const struct accumulator_range
                  source_line(range->pc));
 }
 
-static bool make_room(struct thread *thread) {
-    for (unsigned i = thread->accumulator_count; thread->accumulator_count == MOST_RANGES && i-- > 0;)
-        if (!thread->accumulators[i].pending) remove_range(thread, i);
-    return thread->accumulator_count < MOST_RANGES;
-}
-
 /* The range of these registers. NULL: there is no room. */
 static struct accumulator_range *range_of(struct thread *thread, uintptr_t start, size_t bytes, bool is_A, const void *pc) {
     for (unsigned i = thread->accumulator_count; i-- > 0;) {
@@ -42,7 +45,9 @@ static struct accumulator_range *range_of(struct thread *thread, uintptr_t start
         remove_range(thread, i);
     }
     if (thread->accumulators == NULL) thread->accumulators = resize_or_die(NULL, MOST_RANGES * sizeof *thread->accumulators);
-    if (!make_room(thread)) return NULL;
+    for (unsigned i = thread->accumulator_count; thread->accumulator_count == MOST_RANGES && i-- > 0;)
+        if (!thread->accumulators[i].pending) remove_range(thread, i);
+    if (thread->accumulator_count == MOST_RANGES) return NULL;
     struct accumulator_range *range = &thread->accumulators[thread->accumulator_count++];
     *range = (struct accumulator_range){.start = start, .bytes = bytes, .is_A = is_A};
     return range;

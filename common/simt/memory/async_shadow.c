@@ -291,9 +291,8 @@ void async_landed(struct worker *worker, const struct thread *issuer, size_t off
     for (size_t at = offset; at < offset + bytes; at += UNIT) worker->async.shadow->writes[at / UNIT].pending = false;
     for (size_t word = offset / 4; word < (offset + bytes) / 4; word++) {
         struct cell *cell = &worker->shared.cells[word], *own = byte_cells(worker->shared.cells, SHARED_BYTES_MAX, word);
-        for (int i = 0; i < 5; i++) {
-            struct cell *landed = i == 4 ? cell : &own[i];
-            if (i < 4 && !cell->split) continue;
+        for (int i = 0; i < (cell->split ? 5 : 1); i++) {
+            struct cell *landed = i == 0 ? cell : &own[i - 1];
             landed->write = stamp_in_shared(issuer->stamp, worker);
             landed->write_clock = 0; /* async_judge() knows who may access it */
         }

@@ -101,3 +101,13 @@ void async_judge_read(const uint32_t *row, size_t offset, unsigned reader, unsig
 /* They are written, from now on until phase `phase` of the barrier. */
 void async_judge_write(const uint32_t *row, size_t offset, unsigned barrier, uint32_t phase, unsigned swizzle, const void *pc);
 void async_landed(struct worker *worker, const struct thread *issuer, size_t offset, size_t bytes);
+
+/* ---- accumulators.c: the registers that wgmma accumulates in are local arrays of a thread here, which the product writes when it is
+ * waited for. So are those that it reads A from, four at a time, where they lie in a local array. ---- */
+/* By wgmma.fence, by a product, and when `groups` groups of the warp are done. */
+void accumulators_fence(struct thread *thread);
+void accumulators_issue(struct thread *thread, const void *start, size_t bytes, unsigned group, const void *pc);
+void registers_of_A_issue(struct thread *thread, const void *start, unsigned group, const void *pc);
+void accumulators_done(struct thread *thread, unsigned groups);
+/* An access of the running thread to its own stack. True: to registers of wgmma, which are no local memory. */
+bool accumulators_judge(uintptr_t address, size_t bytes, enum access_kind kind, const void *pc);

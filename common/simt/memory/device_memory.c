@@ -15,12 +15,7 @@ static unsigned allocation_count, allocation_room;
 static size_t bytes_in_use;
 static int next_serial = 1;
 
-size_t memory_total(void) {
-    static size_t total;
-    if (total == 0) total = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    return total;
-}
-
+size_t memory_total(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
 size_t memory_in_use(void) { return bytes_in_use; }
 
 /* The number of allocations that start at or before the address. */
@@ -121,23 +116,16 @@ void memory_free_all(void) {
     while (allocation_count > 0) memory_free((void *)allocations[allocation_count - 1].start);
 }
 
-/* Whole words: the byte beside the last one counts as written, too. */
-static void note_written(struct cell *cells, size_t offset, size_t bytes) {
-    for (size_t i = offset / 4; i <= (offset + bytes - 1) / 4; i++) {
-        if (cells[i].write == 0) cells[i].write = WRITTEN_BY_HOST;
-        cells[i].split = 0;
-    }
-}
-
-/* Called by the host between kernels. */
+/* Called by the host between kernels. Whole words: the byte beside the last one counts as written, too. */
 void memory_written_by_host(const void *pointer, size_t bytes) {
     struct allocation *found = (struct allocation *)memory_find((uintptr_t)pointer);
     if (found == NULL || found->all_written) return;
-    if ((uintptr_t)pointer == found->start && bytes == found->bytes) {
-        found->all_written = true;
-        return;
+    size_t offset = (uintptr_t)pointer - found->start;
+    found->all_written = bytes == found->bytes;
+    for (size_t i = offset / 4; i <= (offset + bytes - 1) / 4 && !found->all_written; i++) {
+        if (found->cells[i].write == 0) found->cells[i].write = WRITTEN_BY_HOST;
+        found->cells[i].split = 0;
     }
-    note_written(found->cells, (uintptr_t)pointer - found->start, bytes);
 }
 
 void memory_copied(const void *to, const void *from, size_t bytes) {

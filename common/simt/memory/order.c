@@ -93,15 +93,11 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
         madvise(worker->shared.cells, cells_bytes(SHARED_BYTES_MAX), MADV_DONTNEED);
         worker->shadow.shared_owner = 0;
     }
-    worker->shadow.shared_owner++;
-    worker->shadow.owner = owner_of(worker, number);
-    worker->shadow.barrier_site_count = 0;
-    worker->shadow.last_barrier = -1;
-    worker->shadow.block_synchronises = false;
-    worker->shadow.unwritten.thread = NULL;
-    worker->shadow.suspect_count = 0;
+    worker->shadow = (struct worker_shadow){.owner = owner_of(worker, number),
+                                            .shared_owner = worker->shadow.shared_owner + 1,
+                                            .last_barrier = -1,
+                                            .access_width = 4};
     worker->async.on = false;
-    worker->shadow.access_width = 4;
     set_stamps(worker);
     reset_clocks(worker);
 }

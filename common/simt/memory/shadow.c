@@ -319,16 +319,11 @@ void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t addre
 /* An asynchronous copy into this shared memory begins or ends. */
 void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending) {
     for (size_t word = shared_offset / 4; word < (shared_offset + bytes) / 4; word++) {
-        struct cell *cell = &worker->shared.cells[word], *bytes_of = NULL;
-        if (cell->split) bytes_of = byte_cells(worker->shared.cells, SHARED_BYTES_MAX, word);
-        for (int i = 0; i < (bytes_of != NULL ? 4 : 1); i++) {
-            struct cell *own = bytes_of != NULL ? &bytes_of[i] : cell;
-            if (pending) {
-                own->write |= WRITE_PENDING;
-            } else {
-                own->write = stamp_in_shared(simt_self->stamp, worker);
-                own->write_clock = simt_self->clock;
-            }
+        struct cell *cell = &worker->shared.cells[word], *end = cell + 1;
+        if (cell->split) cell = byte_cells(worker->shared.cells, SHARED_BYTES_MAX, word), end = cell + 4;
+        for (; cell < end; cell++) {
+            cell->write = pending ? cell->write | WRITE_PENDING : stamp_in_shared(simt_self->stamp, worker);
+            if (!pending) cell->write_clock = simt_self->clock;
         }
     }
 }

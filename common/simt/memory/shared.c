@@ -6,18 +6,14 @@
 #include <sys/mman.h>
 
 size_t shared_most(void) {
+    static const char *const sizes[] = {"227", "163", "99", "64"};
     static size_t most;
-    if (most != 0) return most;
     const char *text = getenv("SIMT_SHARED_KIB");
-    static const char *const sizes[] = {"64", "99", "163", "227"};
-    for (int i = 0; text != NULL && i < 4; i++)
-        if (strcmp(text, sizes[i]) == 0) most = strtoul(text, NULL, 10) << 10;
-    if (text == NULL) most = SHARED_BYTES_MAX;
-    if (most == 0) {
-        fprintf(stderr, "simulated device: SIMT_SHARED_KIB is \"%s\": it must be 64, 99, 163 or 227\n", text);
-        exit(2);
-    }
-    return most;
+    for (int i = 0; most == 0 && i < 4; i++)
+        if (text == NULL || strcmp(text, sizes[i]) == 0) most = strtoul(sizes[i], NULL, 10) << 10;
+    if (most != 0) return most;
+    fprintf(stderr, "simulated device: SIMT_SHARED_KIB is \"%s\": it must be 64, 99, 163 or 227\n", text);
+    exit(2);
 }
 
 bool shared_create(struct worker *worker) {

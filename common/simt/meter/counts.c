@@ -14,10 +14,6 @@ uint64_t meter_every;
 void (*meter_watch_request)(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,
                             unsigned lanes, const struct access *access);
 
-struct meter *meter_create(void) {
-    return resize_or_die(NULL, sizeof(struct meter));
-}
-
 void simt_meter_start(unsigned every) {
     for (unsigned i = 0; i < simt_kernel_count; i++) {
         free(simt_kernels[i].meter->events);
@@ -35,28 +31,25 @@ void simt_meter_stop(void) {
 
 /* ---- one request ------------------------------------------------------------------------------------------------------- */
 
-/* A set of numbers that is emptied by counting its generation up. */
-struct small_set {
+/* The numbers of one count, which differ; emptied by counting the generation up. */
+static _Thread_local struct {
     uint64_t keys[256];
     uint32_t generations[256], generation;
-};
+} set;
 
-static void empty_set(struct small_set *set) { set->generation++; }
-
-static bool add_to_set(struct small_set *set, uint64_t key) {
+static bool add_to_set(uint64_t key) {
     unsigned place = (unsigned)(key * 0x9e3779b97f4a7c15u >> 56);
-    while (set->generations[place] == set->generation) {
-        if (set->keys[place] == key) return false;
+    while (set.generations[place] == set.generation) {
+        if (set.keys[place] == key) return false;
         place = (place + 1) & 255;
     }
-    set->generations[place] = set->generation;
-    set->keys[place] = key;
+    set.generations[place] = set.generation;
+    set.keys[place] = key;
     return true;
 }
 
 /* Where addresses rise with the lanes, as they nearly always do, a sector is new when it differs from the last one. */
 static unsigned count_sectors(const uintptr_t *addresses, unsigned lanes, unsigned bytes) {
-    static _Thread_local struct small_set set;
     unsigned sectors = 0;
     uintptr_t last = 0;
     bool rising = true;
@@ -70,11 +63,11 @@ static unsigned count_sectors(const uintptr_t *addresses, unsigned lanes, unsign
     }
     if (rising) return sectors;
     sectors = 0;
-    empty_set(&set);
+    set.generation++;
     FOR_EACH_LANE (lane, lanes) {
         uintptr_t address = addresses[lane];
         for (uintptr_t sector = address / SECTOR; sector <= (address + bytes - 1) / SECTOR; sector++)
-            sectors += add_to_set(&set, sector);
+            sectors += add_to_set(sector);
     }
     return sectors;
 }
@@ -85,12 +78,11 @@ static unsigned count_sectors(const uintptr_t *addresses, unsigned lanes, unsign
  * L1, and count as loads do. Found from an H100's and an H200's counters of chapters 06 and 09. */
 static unsigned count_copied_sectors(const uintptr_t *addresses, const uint32_t *destinations, unsigned lanes, unsigned bytes) {
     enum { LINE = 128 };
-    static _Thread_local struct small_set set;
     unsigned filled = 0, sectors = count_sectors(addresses, lanes, bytes);
     if (bytes < 16) return sectors;
-    empty_set(&set);
+    set.generation++;
     FOR_EACH_LANE (lane, lanes)
-        filled += add_to_set(&set, addresses[lane] / LINE * (SHARED_BYTES_MAX / SECTOR) + destinations[lane] / SECTOR);
+        filled += add_to_set(addresses[lane] / LINE * (SHARED_BYTES_MAX / SECTOR) + destinations[lane] / SECTOR);
     return filled > sectors ? filled : sectors;
 }
 
@@ -103,7 +95,6 @@ static bool pairs_agree(const uintptr_t *addresses, unsigned lanes, unsigned bit
 
 /* Wavefronts of the lanes of one group: the most different words that one bank must give. */
 static unsigned group_wavefronts(const uintptr_t *addresses, unsigned lanes, unsigned bytes) {
-    static _Thread_local struct small_set set;
     if (lanes == 0) return 0;
     /* Addresses that rise by at most 128 bytes in all, without gaps that repeat a bank: one turn. */
     uintptr_t lowest = addresses[__builtin_ctz(lanes)], highest = lowest, last = lowest;
@@ -116,11 +107,11 @@ static unsigned group_wavefronts(const uintptr_t *addresses, unsigned lanes, uns
     if (rising && highest + bytes - lowest <= BANKS * 4) return 1;
 
     unsigned in_bank[BANKS] = {0}, most = 0;
-    empty_set(&set);
+    set.generation++;
     FOR_EACH_LANE (lane, lanes) {
         uintptr_t address = addresses[lane];
         for (uintptr_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-            if (!add_to_set(&set, word)) continue;
+            if (!add_to_set(word)) continue;
             unsigned depth = ++in_bank[word % BANKS];
             if (depth > most) most = depth;
         }
@@ -359,11 +350,12 @@ void meter_launch_done(struct launch *launch) {
     memory_for_each(count_touched, &touched);
     for (int i = 0; i < launch->worker_count; i++)
         for (const struct worker *of = launch->workers[i]; of != NULL; of = of->second)
-            for (size_t word = 0; word < STACK_BYTES / 4; word++)
+            for (size_t word = 0; of->meter.counts != NULL && word < STACK_BYTES / 4; word++)
                 kernel->meter->registers[word] |= of->meter.counts->registers[word];
     for (int i = 0; i < launch->worker_count; i++)
         for (const struct worker *of = launch->workers[i]; of != NULL; of = of->second) {
             struct meter *counts = of->meter.counts;
+            if (counts == NULL) continue;
             merge(kernel->meter, counts);
             free(counts->events);
             memset(counts, 0, sizeof *counts);

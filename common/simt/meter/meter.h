@@ -11,8 +11,7 @@ enum memory_space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, MEMORY_SPACES };
 extern const char *const space_names[MEMORY_SPACES], *const kind_names[ACCESS_KINDS]; /* "global", "load" */
 
 /* What a program calls of it is declared in simulated.h. */
-extern uint64_t meter_every; /* of the blocks, one in so many is metered; 0: none */
-struct meter *meter_create(void);
+extern uint64_t meter_every;                   /* of the blocks, one in so many is metered; 0: none */
 void meter_start_block(struct worker *worker); /* is it counted? */
 
 /* One access of one lane, as the meter keeps it until the rest of the warp has come as far. */

@@ -16,8 +16,9 @@ static struct log *log_of(const struct thread *thread) { return &simt_worker->me
 void meter_start_block(struct worker *worker) {
     worker->meter.counted = meter_every > 0 && worker->block_number % meter_every == 0;
     worker->meter.on = worker->meter.counted || worker->meter.watched;
-    if (worker->meter.counted) meter_end_block(worker->meter.counts);
     if (!worker->meter.on) return;
+    if (worker->meter.counts == NULL) worker->meter.counts = resize_or_die(NULL, sizeof *worker->meter.counts);
+    if (worker->meter.counted) meter_end_block(worker->meter.counts);
     if (worker->meter.logs == NULL) worker->meter.logs = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->meter.logs);
     for (unsigned i = 0; i < worker->launch->threads; i++) worker->meter.logs[i].start = worker->meter.logs[i].length = 0;
 }

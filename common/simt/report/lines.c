@@ -114,15 +114,16 @@ static bool find_calls(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files,
 }
 
 /* Of a line of a header: alone; behind it the one that calls it from another file and, where that is a header, too, the
- * kernel's; only the kernel's. */
-enum call { ALONE, WITH_CALL, KERNEL_ONLY };
+ * kernel's; only the kernel's. Or the path of a file of the simulated device's own; or the function that the address is of. */
+enum wanted { ALONE, WITH_CALL, KERNEL_ONLY, RUNTIME, FUNCTION };
 
 /* The innermost source line in the kernel's own source: the line of the address, or of a call that was inlined there. */
-static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum call wanted) {
+static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum wanted wanted) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
     if (line == NULL || dwarf_lineno(line, &number) != 0) return NULL;
     const char *path = dwarf_linesrc(line, NULL, NULL);
+    if (wanted == RUNTIME) return path != NULL && is_runtime_source(path) ? copy_text(path) : NULL;
     char *own = line_of_kernel(path, number), text[900] = "";
     Dwarf_Files *files;
     if ((own != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return own;
@@ -141,46 +142,58 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum call wanted) {
     return *text != '\0' ? copy_text(text) : NULL;
 }
 
+extern char *__cxa_demangle(const char *mangled, char *text, size_t *room, int *status); /* the C++ library's */
+
+/* "void fa2_forward<64>(float const*, ...)" is how a template's instance is called; a plain function has no "void". */
+static char *find_function(Dwarf_Addr address) {
+    Dwfl_Module *module = dwfl_addrmodule(program(), address);
+    const char *symbol = module != NULL ? dwfl_module_addrname(module, address) : NULL;
+    char *name = symbol != NULL ? __cxa_demangle(symbol, NULL, NULL, NULL) : NULL;
+    if (name == NULL) return NULL;
+    name[strcspn(name, "(")] = '\0';
+    char *bare = copy_text(strncmp(name, "void ", 5) == 0 ? name + 5 : name);
+    free(name);
+    return bare;
+}
+
 struct query {
     const void *pc;
-    char *line;
-    bool of_runtime;
-    enum call wanted;
+    enum wanted wanted;
+    char *text;
 };
 
 /* A return address belongs to the call before it. */
 static void *answer(void *data) {
     struct query *query = data;
     pthread_mutex_lock(&lock);
-    if (query->pc != NULL && program() != NULL) {
+    if (query->wanted == FUNCTION && program() != NULL) {
+        query->text = find_function((Dwarf_Addr)(uintptr_t)query->pc);
+    } else if (query->pc != NULL && program() != NULL) {
         Dwarf_Addr bias, address = (Dwarf_Addr)(uintptr_t)query->pc - 1;
         Dwarf_Die *unit = dwfl_addrdie(program(), address, &bias);
-        Dwarf_Line *line = unit != NULL ? dwarf_getsrc_die(unit, address - bias) : NULL;
-        const char *path = line != NULL ? dwarf_linesrc(line, NULL, NULL) : NULL;
-        query->of_runtime = path != NULL && is_runtime_source(path);
-        if (unit != NULL) query->line = find_line(unit, address - bias, query->wanted);
+        if (unit != NULL) query->text = find_line(unit, address - bias, query->wanted);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
 /* libdw needs more stack than a fiber or a signal handler has: a thread of its own. */
-static struct query ask(const void *pc, enum call wanted) {
-    struct query query = {pc, NULL, false, wanted};
+static char *ask(const void *pc, enum wanted wanted) {
+    struct query query = {pc, wanted, NULL};
     pthread_t thread;
     if (pthread_create(&thread, NULL, answer, &query) == 0) pthread_join(thread, NULL);
-    return query;
+    return query.text;
 }
 
 bool is_runtime_code(const void *pc) {
-    struct query query = ask(pc, ALONE);
-    free(query.line);
-    return query.of_runtime;
+    char *path = ask(pc, RUNTIME);
+    free(path);
+    return path != NULL;
 }
 
-static char *line_of(const void *pc, enum call wanted) {
-    struct query query = ask(pc, wanted);
-    return query.line != NULL ? query.line : copy_text(unknown);
+static char *line_of(const void *pc, enum wanted wanted) {
+    char *text = ask(pc, wanted);
+    return text != NULL ? text : copy_text(unknown);
 }
 
 char *source_line(const void *pc) { return line_of(pc, WITH_CALL); }
@@ -199,35 +212,8 @@ char *calling_line(void) {
     return copy_text(unknown);
 }
 
-extern char *__cxa_demangle(const char *mangled, char *text, size_t *room, int *status); /* the C++ library's */
-
-struct name_query {
-    const struct launch *launch;
-    char *text;
-    size_t room;
-};
-
-/* "void fa2_forward<64>(float const*, ...)" is how a template's instance is called; a plain function has no "void". */
-static void *answer_name(void *data) {
-    struct name_query *query = data;
-    pthread_mutex_lock(&lock);
-    Dwarf_Addr address = (Dwarf_Addr)(uintptr_t)query->launch->kernel;
-    Dwfl_Module *module = program() != NULL ? dwfl_addrmodule(program(), address) : NULL;
-    const char *symbol = module != NULL ? dwfl_module_addrname(module, address) : NULL;
-    char *name = symbol != NULL ? __cxa_demangle(symbol, NULL, NULL, NULL) : NULL;
-    if (name != NULL) {
-        name[strcspn(name, "(")] = '\0';
-        snprintf(query->text, query->room, "%s", strncmp(name, "void ", 5) == 0 ? name + 5 : name);
-    }
-    free(name);
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
-
 void kernel_name(const struct launch *launch, char *text, size_t room) {
-    snprintf(text, room, "%s", launch->name);
-    struct name_query query = {launch, text, room};
-    pthread_t thread;
-    if (strchr(launch->name, '<') != NULL && pthread_create(&thread, NULL, answer_name, &query) == 0)
-        pthread_join(thread, NULL);
+    char *name = strchr(launch->name, '<') != NULL ? ask(launch->kernel, FUNCTION) : NULL;
+    snprintf(text, room, "%s", name != NULL ? name : launch->name);
+    free(name);
 }

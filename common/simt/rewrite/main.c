@@ -93,25 +93,19 @@ static const struct token *rewrite_host(struct rewriter *r, const struct token *
     return leave_out(r, token);
 }
 
-/* Leave out an attribute of a kernel, and keep what stands in its parentheses, or the first argument only. */
-static const struct token *take_arguments(struct rewriter *r, const struct token *token, bool first_only, struct text *taken) {
+/* Leave out an attribute of a kernel, and keep what stands in its parentheses; of __launch_bounds__ the first argument only. */
+static const struct token *rewrite_attribute(struct rewriter *r, const struct token *token) {
     const struct token *past = skip_attribute(&r->source, token), *open = skip_markers(token + 1);
+    bool of_cluster = is(token, "__cluster_dims__");
+    if (past == token && of_cluster) die(&r->source, "__cluster_dims__ without (");
     if (past == token) return leave_out(r, token);
-    const struct token *comma = first_only ? find_outside_brackets(&r->source, open + 1, ",") : NULL;
-    *taken = (struct text){0};
-    append_line(taken, open->end, (comma != NULL && comma < past ? comma : past - 1)->text);
+    const struct token *comma = of_cluster ? NULL : find_outside_brackets(&r->source, open + 1, ",");
+    struct text taken = {0};
+    append_line(&taken, open->end, (comma != NULL && comma < past ? comma : past - 1)->text);
+    *(of_cluster ? &r->cluster : &r->bounds) = taken;
     catch_up(r, token, past - 1);
     leave_out(r, token);
     return past;
-}
-
-static const struct token *rewrite_bounds(struct rewriter *r, const struct token *token) {
-    return take_arguments(r, token, true, &r->bounds);
-}
-
-static const struct token *rewrite_cluster(struct rewriter *r, const struct token *token) {
-    if (!is(skip_markers(token + 1), "(")) die(&r->source, "__cluster_dims__ without (");
-    return take_arguments(r, token, false, &r->cluster);
 }
 
 /* NULL in a launch's arguments, whose type is an integer's. */
@@ -130,8 +124,8 @@ static const struct {
     rewriting *rewrite;
 } words[] = {
     /* clang-format off */
-    {"__global__", rewrite_global}, {"__shared__", rewrite_shared}, {"__launch_bounds__", rewrite_bounds},
-    {"__cluster_dims__", rewrite_cluster},
+    {"__global__", rewrite_global}, {"__shared__", rewrite_shared},
+    {"__launch_bounds__", rewrite_attribute}, {"__cluster_dims__", rewrite_attribute},
     {"__device__", rewrite_device}, {"__constant__", rewrite_device}, {"__managed__", rewrite_device},
     {"__host__", rewrite_host}, {"__noinline__", rewrite_noinline}, {"__null", rewrite_null},
     {"asm", rewrite_asm}, {"__asm", rewrite_asm}, {"__asm__", rewrite_asm},

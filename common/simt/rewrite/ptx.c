@@ -97,12 +97,8 @@ static void rewrite_operand(struct rewriter *r, const char *p, const char *end, 
                 rewrite_brace(r, p, operands);
             else
                 append(&r->output, ")", 1);
-        } else if (strchr("[]{}", *p) != NULL) {
-            append(&r->output, " ", 1);
-            p++;
-        } else if (*p == '|') { /* two results */
-            append(&r->output, ",", 1);
-            p++;
+        } else if (strchr("[]{}|", *p) != NULL) { /* | stands between two results */
+            append(&r->output, *p++ == '|' ? "," : " ", 1);
         } else if (*p == '%' && isdigit((unsigned char)p[1])) {
             char *past;
             long number = strtol(p + 1, &past, 10);
@@ -313,9 +309,8 @@ static const struct token *wrapper_name(const struct source *source, const struc
 /* The next NAME(...) or NAME<...>(...), from `t` on, and its ); the END where there is none. */
 static struct token *find_use(const struct source *source, struct token *t, const struct token *name, struct token **end) {
     struct angles ignored;
-    size_t length = (size_t)(name->end - name->text);
     for (; t->kind != END; t++) {
-        if ((size_t)(t->end - t->text) != length || memcmp(t->text, name->text, length) != 0) continue;
+        if (!is_same_word(t, name)) continue;
         const struct token *open = is(t + 1, "<") ? skip_angles(source, t + 1, &ignored) : t + 1;
         if (open == NULL || !is(open, "(")) continue;
         *end = t + (skip_brackets(source, open) - 1 - t);

@@ -174,15 +174,13 @@ static void rewrite_declarators(struct rewriter *r, const char *type, const char
         struct declarator d = read_declarator(&r->source, type, t, stop);
         d.attributes = attributes;
         if (!is_extern) check_extents(r, t, stop);
-        struct text declaration = {0};
+        struct text declaration = {0}, *to = at_file_scope ? &declaration : &r->output;
         if (is_extern)
-            append_dynamic(&declaration, &r->source, &d);
+            append_dynamic(to, &r->source, &d);
         else
-            append_static(&declaration, &d, at_file_scope);
+            append_static(to, &d, at_file_scope);
         if (at_file_scope && !is_extern) append_format(&r->output, "struct simt_site_%s {};", d.name);
-        if (!at_file_scope) {
-            append(&r->output, declaration.data, declaration.length);
-        } else {
+        if (at_file_scope) {
             r->file_shared = resize(r->file_shared, (r->file_shared_count + 1) * sizeof *r->file_shared);
             r->file_shared[r->file_shared_count++] = (struct shared_variable){d.name, declaration.data};
         }

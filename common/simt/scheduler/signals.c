@@ -7,7 +7,6 @@
 
 #include <execinfo.h>
 #include <signal.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 static const void *signal_pc(const ucontext_t *context) {
@@ -23,19 +22,15 @@ static void host_line(const void *pc, char *text, size_t room) {
     enum { FRAMES = 64 };
     void *frames[FRAMES];
     int count = backtrace(frames, FRAMES), known = 0, next = 0;
-    while (next < count && frames[next] != pc) next++;
-    const void *place = (const char *)pc + 1;
-    snprintf(text, room, "an unknown line");
-    while (known < 2) {
-        char *line = source_line(place);
-        if (source_line_is_known(line) && known++ == 0)
-            snprintf(text, room, "%s", line);
-        else if (source_line_is_known(line))
-            append_text(text, room, ", called from %s", line);
+    while (next + 1 < count && frames[next] != pc) next++;
+    frames[next] = (char *)pc + 1; /* as if it were a call's */
+    text[0] = '\0';
+    for (; next < count && known < 2; next++) {
+        char *line = source_line(frames[next]);
+        if (source_line_is_known(line)) append_text(text, room, "%s%s", known++ > 0 ? ", called from " : "", line);
         free(line);
-        if (++next >= count) return;
-        place = frames[next];
     }
+    if (known == 0) append_text(text, room, "an unknown line");
 }
 
 static _Noreturn void end_at_fault(void) {

@@ -4,10 +4,10 @@
 #include "collectives.h"
 #include "device_memory.h"
 #include "events.h"
-#include "meter.h"
 #include "report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -29,7 +29,6 @@ static struct worker *new_worker(int number) {
     struct worker *worker = resize_or_die(NULL, sizeof *worker);
     worker->number = number;
     worker->threads = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->threads);
-    worker->meter.counts = meter_create();
     if (shared_create(worker)) return worker;
     fputs("simulated device: no memory for shared memory\n", stderr);
     abort();
@@ -86,10 +85,7 @@ static void *worker_main(void *data) {
 
 static int wanted_workers(void) {
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS,
-                             processors < 1              ? 1
-                             : processors > MOST_WORKERS ? MOST_WORKERS
-                                                         : processors);
+    return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS, fmax(1, fmin(processors, MOST_WORKERS)));
 }
 
 /* So many that there are `count`. */

@@ -1,6 +1,5 @@
 #pragma once
-#include "../cooperative_groups.h"
-#include "details/functional.h"
+#include "reduce.h"
 
 namespace cooperative_groups {
 template <typename Group, typename T, typename F>
