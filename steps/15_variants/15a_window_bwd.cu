@@ -1,7 +1,8 @@
 // 15a_window_bwd: a block visits only the queries that attend to its keys.
 //
 // Idea      Under a sliding window a key is attended by neighbouring queries only. A block of keys begins at the first query of
-//           its first key and ends at the last query of its last key; only tiles on the window's two edges are masked.
+//           its first key and ends at the last query of its last key; only tiles on the window's two edges are masked. A block
+//           has few tiles: the second one's copy starts with the first one's, and the shortest blocks start last.
 // Costs     Two bounds per row of a masked tile, where the causal mask has one.
 // Limiter   A window of few tiles: the tiles on its edges are computed whole, and mostly masked.
 // Measured  README.md beside this file has the numbers.
@@ -32,8 +33,8 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int my_key = warp * C::KEYS;
     int q_row = warp / (C::D / C::Q_COLS) * C::Q_ROWS, q_col = warp % (C::D / C::Q_COLS) * C::Q_COLS;
-    size_t head = blockIdx.y;
-    int key0 = blockIdx.x * Bc;
+    size_t head = p.windowed ? blockIdx.x : blockIdx.y;
+    int key0 = (p.windowed ? blockIdx.y : blockIdx.x) * Bc;
     Q += head * p.N_q * p.d, dO += head * p.N_q * p.d, K += head * p.N_kv * p.d, V += head * p.N_kv * p.d;
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
@@ -155,8 +156,8 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     int s_row = warp / (Bc / C::S_KEYS) * C::S_ROWS, s_key = warp % (Bc / C::S_KEYS) * C::S_KEYS;
     int k_key = warp / (C::D / C::K_COLS) * C::K_KEYS, k_col = warp % (C::D / C::K_COLS) * C::K_COLS;
     int q_row = warp / (C::D / C::Q_COLS) * C::Q_ROWS, q_col = warp % (C::D / C::Q_COLS) * C::Q_COLS;
-    size_t head = blockIdx.y;
-    int key0 = blockIdx.x * Bc;
+    size_t head = p.windowed ? blockIdx.x : blockIdx.y;
+    int key0 = (p.windowed ? blockIdx.y : blockIdx.x) * Bc;
     Q += head * p.N_q * p.d, dO += head * p.N_q * p.d, K += head * p.N_kv * p.d, V += head * p.N_kv * p.d;
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
@@ -185,7 +186,9 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     copy_rows<Bc, C::D, C::THREADS>(K_smem, K, key0, p.N_kv, p.d);
     copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, p.N_kv, p.d);
     if (first_row < end_row) start_rows(first_row, 0); // other rows attend to none of these keys
-    __pipeline_wait_prior(0);
+    if (first_row + Br < end_row) start_rows(first_row + Br, 1); // early: the first tile has no products to hide this copy
+    else __pipeline_commit(); // an empty group in its place
+    __pipeline_wait_prior(1); // the first tile has arrived
     loaded.arrive();
     int tile = 0, stage = 0, last_stage = 0;
     for (int row0 = first_row; row0 < end_row; row0 += Br, tile++) {
@@ -199,7 +202,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         multiply<false, C::D, false, C::D, C::D>(S, Q_tile, s_row, K_smem, s_key);
         multiply<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
         if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS that this tile overwrites
-        if (row0 + Br < end_row) start_rows(row0 + Br, next_stage);
+        if (tile > 0 && row0 + Br < end_row) start_rows(row0 + Br, next_stage);
         // The keys that all rows attend to: from the first key of the last row on, up to the last key of the first row.
         bool masked = key0 < first_key(p, of, row0 + Br - 1) || key0 + Bc > end_key(p, of, row0);
 #pragma unroll
@@ -259,6 +262,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
     dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads), key_blocks(ceil_div(p->N_kv, C::Bc), heads);
+    if (p->windowed) key_blocks = dim3(heads, key_blocks.x); // the shortest blocks, at the end of each head, start last
     cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
                                padded, *p);
     if (error == cudaSuccess)

@@ -90,7 +90,8 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
     if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false, p.starts = NULL;
     int sequence = MORE & PLACES ? blockIdx.x / blocks_of_one(p) : 0;
-    int key0 = (MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
+    bool heads_first = MORE & PLACES && p.windowed && !p.starts; // as in 15a: the shortest blocks start last
+    int key0 = (heads_first ? blockIdx.y : MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
     if (MORE & PLACES && key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
     extern __shared__ uint4 smem[];
@@ -101,7 +102,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int my_key = warp * C::KEYS;
     int q_row = warp / (C::D / C::Q_COLS) * C::Q_ROWS, q_col = warp % (C::D / C::Q_COLS) * C::Q_COLS;
-    size_t head_kv = blockIdx.y, head0 = head_kv * group; // the first of the group
+    size_t head_kv = heads_first ? blockIdx.x : blockIdx.y, head0 = head_kv * group; // the first of the group
     size_t q_first = (head0 * p.N_q + of.first) * p.d, k_first = (head_kv * p.N_kv + of.first) * p.d;
     size_t own = head0 * padded + padded_first(p, of); // in L2, D and dQ_sum
     Q += q_first, dO += q_first, K += k_first, V += k_first, dK += k_first, dV += k_first;
@@ -252,7 +253,8 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
     if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false, p.starts = NULL;
     int sequence = MORE & PLACES ? blockIdx.x / blocks_of_one(p) : 0;
-    int key0 = (MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
+    bool heads_first = MORE & PLACES && p.windowed && !p.starts; // as in 15a: the shortest blocks start last
+    int key0 = (heads_first ? blockIdx.y : MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
     if (MORE & PLACES && key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
@@ -269,7 +271,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     int s_row = warp / (Bc / C::S_KEYS) * C::S_ROWS, s_key = warp % (Bc / C::S_KEYS) * C::S_KEYS;
     int k_key = warp / (C::D / C::K_COLS) * C::K_KEYS, k_col = warp % (C::D / C::K_COLS) * C::K_COLS;
     int q_row = warp / (C::D / C::Q_COLS) * C::Q_ROWS, q_col = warp % (C::D / C::Q_COLS) * C::Q_COLS;
-    size_t head_kv = blockIdx.y, head0 = head_kv * group; // the first of the group
+    size_t head_kv = heads_first ? blockIdx.x : blockIdx.y, head0 = head_kv * group; // the first of the group
     size_t q_first = (head0 * p.N_q + of.first) * p.d, k_first = (head_kv * p.N_kv + of.first) * p.d;
     size_t own = head0 * padded + padded_first(p, of); // in L2, D and dQ_sum
     Q += q_first, dO += q_first, K += k_first, V += k_first, dK += k_first, dV += k_first;
@@ -411,6 +413,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
     dim3 threads(C::D / 8, 2048 / C::D), blocks(most_rows / threads.y * sequences, heads);
     dim3 key_blocks(ceil_div(most_keys, C::Bc) * sequences, heads_kv);
+    if (p->windowed && !p->starts) key_blocks = dim3(heads_kv, key_blocks.x);
     int entries = rotary_bytes(*p) / sizeof *table;
     cudaError_t error = p->rotary ? launch(fill_rotary_table, ceil_div(entries, 256), 256, 0, stream, table, *p) : cudaSuccess;
     if (error == cudaSuccess)
