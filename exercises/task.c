@@ -147,7 +147,7 @@ static void make_texts(struct task *task, const cJSON *json, const cJSON *varian
     task->solution = rewritten(task, json, "holes", kernel, answer);
 }
 
-/* Rot13: in a handout nobody reads a hint by accident. */
+/* Decode rot13: a handout has its hints in it, so that no student reads one by accident. */
 static char *rot13(const char *text) {
     char *turned = strdup(text);
     for (char *c = turned; *c != '\0'; c++)
