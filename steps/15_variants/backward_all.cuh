@@ -11,6 +11,7 @@
 #include "packed.cuh"
 #include "rotary_bwd.cuh"
 #include "scores.cuh"
+#include "store.cuh"
 #include "variants.cuh"
 
 namespace bwd {
@@ -132,6 +133,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     int first_row = first_query(p, of, key0) / Br * Br, end_row = MORE & PLACES ? end_query(p, of, min(key0 + Bc, of.N_kv) - 1) : of.N_q;
     copy_rotated<Bc, C::D, C::THREADS>(K_smem, K, key0, of.N_kv, table, p);
     copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, of.N_kv, p.d);
+    __pipeline_commit();
     if (first_row < end_row) start_rows(0, first_row, 0); // other rows attend to none of these keys
     int stage = 0, last_row = -1;
     // Head h of the group and its rows from row0 on; after its last tile the next head's first one.
@@ -234,7 +236,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
         last_row = h * padded + row0, h = next_h, row0 = next_row;
     }
     __pipeline_wait_prior(0); // no query attends to these keys: the copies of K and V are under way
-    __syncthreads();          // the last dS is complete
+    __syncthreads();          // the last dS is complete, and no thread still reads V
     if (last_row >= 0) finish_dQ(last_row, dS_smem + (stage ^ 1) * Br * Bc);
     store_fragments(dV, dV_reg, kept_factor, key0 + my_key, 0, of.N_kv, p.d);
     store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, my_key, 0, key0, of.N_kv, table, p);
@@ -264,8 +266,6 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     float *L2_smem = (float *)(dS_smem + 2 * Br * Bc), *D_smem = L2_smem + 3 * Br; // (3, Br)
     __mbarrier_t *barriers = (__mbarrier_t *)(D_smem + 3 * Br);
     split_barrier loaded{barriers}, stored{barriers + 1}, read{barriers + 2};
-    if (threadIdx.x < 3) __mbarrier_init(barriers + threadIdx.x, C::WARPS);
-    __syncthreads(); // the barriers are ready
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     // The first row and column of this warp in S and dP, in dV and dK, and in dQ.
     int s_row = warp / (Bc / C::S_KEYS) * C::S_ROWS, s_key = warp % (Bc / C::S_KEYS) * C::S_KEYS;
@@ -304,7 +304,10 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     int first_row = first_query(p, of, key0) / Br * Br, end_row = MORE & PLACES ? end_query(p, of, min(key0 + Bc, of.N_kv) - 1) : of.N_q;
     copy_rotated<Bc, C::D, C::THREADS>(K_smem, K, key0, of.N_kv, table, p);
     copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, of.N_kv, p.d);
+    __pipeline_commit();
     if (first_row < end_row) start_rows(0, first_row, 0); // other rows attend to none of these keys
+    if (threadIdx.x < 3) __mbarrier_init(barriers + threadIdx.x, C::WARPS); // while the copies are under way
+    __syncthreads();                                                        // the barriers are ready
     __pipeline_wait_prior(0);
     loaded.arrive();
     int tile = 0, stage = 0, last_stage = 0, last_row = 0;
@@ -343,8 +346,12 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
             for (int half = 0; half < 2; half++) {
                 int row = s_row + 16 * i + 8 * half + g;
                 float row_L2 = L2_tile[row], row_D = D_tile[row];
-                int first = masked ? first_key(p, of, row0 + row) - key0 : 0;
-                int end = masked ? end_key(p, of, row0 + row) - key0 : Bc;
+                static_assert(C::S_KEYS <= 32);
+                uint32_t attends = ~0u; // bit n: whether the row attends to key s_key + 2 t + n of the tile
+                if (masked) {
+                    int key = key0 + s_key + 2 * t, from = first_key(p, of, row0 + row) - key, end = end_key(p, of, row0 + row) - key;
+                    attends = end <= 0 || from >= 32 ? 0 : ~0u << max(from, 0) & ~0u >> (32 - min(end, 32));
+                }
 #pragma unroll
                 for (int j = 0; j < C::S_KEYS / 8; j++) {
                     float *s = &S[i][j][2 * half], *dp = &dP[i][j][2 * half], less0 = row_L2, less1 = row_L2;
@@ -359,10 +366,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
                         less0 += slope * fabsf(ahead), less1 += slope * fabsf(ahead + 1.0f);
                     }
                     float P0 = exp2_approx(s[0] * factor - less0), P1 = exp2_approx(s[1] * factor - less1);
-                    if (masked) {
-                        P0 = key >= first && key < end ? P0 : 0.0f;
-                        P1 = key + 1 >= first && key + 1 < end ? P1 : 0.0f;
-                    }
+                    if (masked) P0 = attends >> 8 * j & 1 ? P0 : 0.0f, P1 = attends >> (8 * j + 1) & 1 ? P1 : 0.0f;
                     int at = place<Bc>(row, key);
                     *(uint32_t *)(P_tile + at) = MORE & DROPS ? pack<T>(keep0 ? P0 : 0.0f, keep1 ? P1 : 0.0f) : pack<T>(P0, P1);
                     *(uint32_t *)(dS_tile + at) = pack<T>(P0 * dp[0], P1 * dp[1]);
@@ -383,8 +387,10 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         stored.wait(tile - 1);
         add_products(last_row, last_stage, P_smem + last, dS_smem + last);
     }
-    store_fragments(dV, dV_reg, kept_factor, key0 + k_key, k_col, of.N_kv, p.d);
-    store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, k_key, k_col, key0, of.N_kv, table, p);
+    __syncthreads(); // no warp still reads V
+    store_pieces<C::D>(dV, V_smem, dV_reg, kept_factor, k_key, k_col, key0, of.N_kv, p.d);
+    if (!p.rotary) store_pieces<C::D>(dK, V_smem, dK_reg, p.scale, k_key, k_col, key0, of.N_kv, p.d);
+    else store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, k_key, k_col, key0, of.N_kv, table, p);
 }
 
 // ---- on the host -------------------------------------------------------------------------------------------------------
