@@ -244,7 +244,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         stored.wait(tile - 1);
         add_products(first_row + (tile - 1) * Br, last_stage, P_smem + last, dS_smem + last);
     }
-    __syncthreads(); // no warp still reads V
+    __syncthreads(); // no copy of V is under way where no query attends to these keys, and no warp still reads V
     store_pieces<C::D>(dV, V_smem, dV_reg, 1.0f, k_key, k_col, key0, p.N_kv, p.d);
     store_pieces<C::D>(dK, V_smem, dK_reg, p.scale, k_key, k_col, key0, p.N_kv, p.d);
 }

@@ -387,7 +387,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         stored.wait(tile - 1);
         add_products(last_row, last_stage, P_smem + last, dS_smem + last);
     }
-    __syncthreads(); // no warp still reads V
+    __syncthreads(); // no copy of V is under way where no query attends to these keys, and no warp still reads V
     store_pieces<C::D>(dV, V_smem, dV_reg, kept_factor, k_key, k_col, key0, of.N_kv, p.d);
     if (!p.rotary) store_pieces<C::D>(dK, V_smem, dK_reg, p.scale, k_key, k_col, key0, of.N_kv, p.d);
     else store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, k_key, k_col, key0, of.N_kv, table, p);

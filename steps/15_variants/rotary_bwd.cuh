@@ -31,9 +31,7 @@ __device__ __forceinline__ void store_turned_back(T *matrix, float *tile, const 
                                                   const problem &p) {
     if (!p.rotary) return store_fragments(matrix, C, factor, key0 + row, col, rows, p.d);
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-    __pipeline_commit(); // where no query attends to these keys, copies of K and V are under way
-    __pipeline_wait_prior(0);
-    __syncthreads(); // no warp still reads what lay in this memory, and nothing is still copied to it
+    __syncthreads(); // no warp still reads what lay in this memory
 #pragma unroll
     for (int i = 0; i < MT; i++)
 #pragma unroll

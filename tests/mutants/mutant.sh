@@ -41,6 +41,7 @@ problems=(
     "--pass both --heads 2 --seq 270 --seq-kv 130 --dim 128 --rotary halved"
     "--pass bwd --heads 2 --seq 130 --seq-kv 270 --dim 72 --causal"
     "--pass both --heads 4 --heads-kv 2 --seq 150 --seq-kv 187 --dim 64 --causal --rotary interleaved"
+    "--pass bwd --seq 1 --seq-kv 300 --dim 128 --window 3,0" # keys that no query attends to
 )
 
 source_of() { # STEP, or the number that its name begins with; [MUTANT]: 15a_fwd_NAME is of 15a's file for the forward pass
