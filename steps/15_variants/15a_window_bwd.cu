@@ -1,18 +1,16 @@
 // 15a_window_bwd: a block visits only the queries that attend to its keys.
 //
-// Idea      Under a sliding window a key is attended by neighbouring queries only. A block of keys begins at the first query of
-//           its first key and ends at the last query of its last key; only tiles on the window's two edges are masked. A block
-//           has few tiles: the second one's copy starts with the first one's, and the shortest blocks start last.
+// Idea      Under a sliding window a key is attended by neighbouring queries only. A block of keys visits the tiles from the first
+//           query of its first key to the last query of its last key, and masks those on the two edges. It has few tiles: the
+//           second one's copy starts early, the shortest blocks start last, and dK and dV are stored in pieces of 16 bytes.
 // Costs     Two bounds per row of a masked tile, where the causal mask has one.
 // Limiter   A window of few tiles: the tiles on its edges are computed whole, and mostly masked.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
-
 #include "backward.cuh"
 #include "rows.cuh"
-#include "store.cuh"
-#include "variants.cuh"
+#include "window_bwd.cuh"
 using namespace bwd;
 
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
@@ -128,7 +126,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
         if (row0 > first_row) finish_dQ(row0 - Br, dS_smem + (stage ^ 1) * Br * Bc);
     }
     __pipeline_wait_prior(0); // no query attends to these keys: the copies of K and V are under way
-    __syncthreads();          // the last dS is complete, and no thread still reads V
+    __syncthreads();          // the last dS is complete
     if (first_row < end_row) finish_dQ((end_row - 1) / Br * Br, dS_smem + (stage ^ 1) * Br * Bc);
     store_pieces<C::D>(dV, V_smem, dV_reg, 1.0f, my_key, 0, key0, p.N_kv, p.d);
     store_pieces<C::D>(dK, V_smem, dK_reg, p.scale, my_key, 0, key0, p.N_kv, p.d);
@@ -214,12 +212,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
             for (int half = 0; half < 2; half++) {
                 int row = s_row + 16 * i + 8 * half + g;
                 float row_L2 = L2_tile[row], row_D = D_tile[row];
-                static_assert(C::S_KEYS <= 32);
-                uint32_t attends = ~0u; // bit n: whether the row attends to key s_key + 2 t + n of the tile
-                if (masked) {
-                    int key = key0 + s_key + 2 * t, from = first_key(p, of, row0 + row) - key, end = end_key(p, of, row0 + row) - key;
-                    attends = end <= 0 || from >= 32 ? 0 : ~0u << max(from, 0) & ~0u >> (32 - min(end, 32));
-                }
+                uint32_t attends = masked ? keys_of<C::S_KEYS>(p, of, row0 + row, key0 + s_key + 2 * t) : ~0u;
 #pragma unroll
                 for (int j = 0; j < C::S_KEYS / 8; j++) {
                     const float *s = &S[i][j][2 * half], *dp = &dP[i][j][2 * half];

@@ -11,8 +11,8 @@
 #include "packed.cuh"
 #include "rotary_bwd.cuh"
 #include "scores.cuh"
-#include "store.cuh"
 #include "variants.cuh"
+#include "window_bwd.cuh"
 
 namespace bwd {
 
@@ -236,7 +236,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
         last_row = h * padded + row0, h = next_h, row0 = next_row;
     }
     __pipeline_wait_prior(0); // no query attends to these keys: the copies of K and V are under way
-    __syncthreads();          // the last dS is complete, and no thread still reads V
+    __syncthreads();          // the last dS is complete
     if (last_row >= 0) finish_dQ(last_row, dS_smem + (stage ^ 1) * Br * Bc);
     store_fragments(dV, dV_reg, kept_factor, key0 + my_key, 0, of.N_kv, p.d);
     store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, my_key, 0, key0, of.N_kv, table, p);
@@ -346,12 +346,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
             for (int half = 0; half < 2; half++) {
                 int row = s_row + 16 * i + 8 * half + g;
                 float row_L2 = L2_tile[row], row_D = D_tile[row];
-                static_assert(C::S_KEYS <= 32);
-                uint32_t attends = ~0u; // bit n: whether the row attends to key s_key + 2 t + n of the tile
-                if (masked) {
-                    int key = key0 + s_key + 2 * t, from = first_key(p, of, row0 + row) - key, end = end_key(p, of, row0 + row) - key;
-                    attends = end <= 0 || from >= 32 ? 0 : ~0u << max(from, 0) & ~0u >> (32 - min(end, 32));
-                }
+                uint32_t attends = masked ? keys_of<C::S_KEYS>(p, of, row0 + row, key0 + s_key + 2 * t) : ~0u;
 #pragma unroll
                 for (int j = 0; j < C::S_KEYS / 8; j++) {
                     float *s = &S[i][j][2 * half], *dp = &dP[i][j][2 * half], less0 = row_L2, less1 = row_L2;

@@ -11,7 +11,7 @@
 #include "packed.cuh"
 #include "rotary_bwd.cuh"
 #include "scores.cuh"
-#include "store.cuh"
+#include "window_bwd.cuh"
 
 #include "backward_all.cuh"
 #include "forward_all.cuh"

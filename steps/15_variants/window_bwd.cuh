@@ -1,10 +1,18 @@
-// dK and dV to global memory, in a block that visits few tiles.
-#ifndef STORE_CUH
-#define STORE_CUH
+// Windows in the backward pass: the mask of a row, and the end of a block that visits few tiles.
+#ifndef WINDOW_BWD_CUH
+#define WINDOW_BWD_CUH
 
 #include "backward.cuh"
+#include "variants.cuh"
 
 namespace bwd {
+
+// Bit n: whether the row attends to key `key` + n, for n < KEYS.
+template <int KEYS> __device__ __forceinline__ uint32_t keys_of(const problem &p, const rows_of &of, int row, int key) {
+    static_assert(KEYS <= 32, "a word has 32 bits");
+    int first = first_key(p, of, row) - key, end = end_key(p, of, row) - key;
+    return end <= 0 || first >= 32 ? 0 : ~0u << max(first, 0) & ~0u >> (32 - min(end, 32));
+}
 
 // As store_fragments(), in pieces of 16 bytes: a lane has 4 bytes of a row in a fragment. The fragments of one warp begin at (row, col)
 // of the block's tile (ROWS, D), whose rows are those from `first` on. They pass through that part of `tile`, which no other warp uses.
