@@ -63,7 +63,8 @@ DECODED = [options(1, 8, 1, 128, "--heads-kv 2 --seq-kv 1000"), options(2, 6, 5,
            options(4, 16, 2, 64, "--heads-kv 8 --seq-kv 130"),
            options(3, 8, 2, 128, "--heads-kv 2 --seq-kv 2000 --page-size 16 --lengths 2000,0,65"),
            options(1, 4, 4, 64, "--heads-kv 2 --seq-kv 300 --page-size 64 --lengths 200 --causal")]
-ONE_SPLIT = [DECODED[i] for i in (3, 4, 6)]  # at the others the number of splits depends on the number of multiprocessors
+# On both devices: at the last four, the number of splits depends on the number of multiprocessors, which is the H100's and the H200's.
+SPLITS = [DECODED[i] for i in (3, 4, 6)] + [f"SIMT_MULTIPROCESSORS=132 {DECODED[i]}" for i in (0, 1, 2, 5)]
 # Of steps that have variants of attention, each one in both passes and both tilings; a step refuses those that it lacks.
 VARIED = [f"--heads 4 --dim {d} {variant} --pass {pass_}" for pass_ in ("fwd", "bwd") for d in (64, 128) for variant in (
     "--seq 200 --window 40,10", "--seq 200 --softcap 20 --alibi", "--seq 200 --heads-kv 2", "--lengths 130,0,65,5",
@@ -72,7 +73,7 @@ VARIED = [f"--heads 4 --dim {d} {variant} --pass {pass_}" for pass_ in ("fwd", "
 METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
                    *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),
                    *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic")),
-                   *DECODED, *VARIED]
+                   *DECODED, *SPLITS[3:], *VARIED]
 # Of rungs as well: all counts, without the lines, and the work, which depends on the compiler a little.
 # The last widths of tilings, causal and not, for much and for little shared memory.
 WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1, 1, 97, 64), options(1, 1, 97, 64, "--causal"),
@@ -212,7 +213,7 @@ def counters(card, jobs):
     wide += [(step, COUNTED[0] + " --deterministic") for step in chapters]
     wide += [(step, size) for step in all_rungs for size in LONG]
     narrow = [(step, size) for step in dict.fromkeys(chapters + all_rungs)
-              for size in (TRUTH if step in chapters else TRUTH[:2]) + (ONE_SPLIT + VARIED if step >= "14" else [])]
+              for size in (TRUTH if step in chapters else TRUTH[:2]) + (SPLITS + VARIED if step >= "14" else [])]
     file = card.new_file("counters", "counters")
     count_all(narrow, jobs, file)
     for step, size in wide:
@@ -248,7 +249,8 @@ def count_all(pairs, jobs, file, more={}, programs=BIN):
 
 def count(step, size, metrics, programs=BIN):
     """Nsight Compute's counters of each kernel of a step, in the order of launch; [] when it refuses the size."""
-    program, metrics = [programs / step, *size.split(), "--no-time", "--no-check"], [*metrics, *(HOPPER if step >= "12" else [])]
+    words = [word for word in size.split() if not word.startswith("SIMT_")] # the simulated device's alone
+    program, metrics = [programs / step, *words, "--no-time", "--no-check"], [*metrics, *(HOPPER if step >= "12" else [])]
     with tempfile.NamedTemporaryFile("r") as json_line:
         kernels = profile_program([*program, "--json", json_line.name], metrics, [])
         line = json_line.read()

@@ -332,10 +332,13 @@ int main() {
     cudaPointerGetAttributes(&of[0], a);
     cudaPointerGetAttributes(&of[1], b);
     cudaMemcpy(&host, b, 4, cudaMemcpyDeviceToHost);
-    printf(" %d %d %d\n", of[0].device, of[1].device, host);
+    int multiprocessors;
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 1);
+    printf(" %d %d %d %d\n", of[0].device, of[1].device, host, multiprocessors);
 }
 EOF
-check 'two devices' 0 '1 1 0 704 0 705 0 0 1 8' env SIMT_DEVICES=2 "$nvcc" --run peers.cu
+check 'two devices' 0 '1 1 0 704 0 705 0 0 1 8 132' env SIMT_DEVICES=2 SIMT_MULTIPROCESSORS=132 "$nvcc" --run peers.cu
+check 'no multiprocessor' 2 'SIMT_MULTIPROCESSORS is "0": it must be' env SIMT_DEVICES=2 SIMT_MULTIPROCESSORS=0 "$nvcc" --run peers.cu
 
 mkdir -p toolkit/thrust
 echo '#error "the toolkit'"'"'s own"' >toolkit/cuda_runtime.h

@@ -64,7 +64,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .memoryBusWidth = 5120,
         .asyncEngineCount = 1,
         .cooperativeLaunch = 1,
-        .multiProcessorCount = 8, /* on every machine: what a program does with it is compared */
+        .multiProcessorCount = (int)simt_setting("SIMT_MULTIPROCESSORS", 1, 1024, 8), /* the same on every machine */
         .major = 9,
         .minor = 0,
         .l2CacheSize = 1 << 20,
