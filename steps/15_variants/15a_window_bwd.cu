@@ -1,10 +1,10 @@
 // 15a_window_bwd: a block visits only the queries that attend to its keys.
 //
 // Idea      Under a sliding window a key is attended by neighbouring queries only. A block of keys visits the tiles from the first
-//           query of its first key to the last query of its last key, and masks those on the two edges. It has few tiles: the
-//           second one's copy starts early, the shortest blocks start last, and dK and dV are stored in pieces of 16 bytes.
+//           query of its first key to the last query of its last key, and masks those on the two edges. It has few tiles: dK
+//           and dV are stored in pieces of 16 bytes, the last keys' blocks start last; at d 128 the second copy starts early.
 // Costs     Two bounds per row of a masked tile, where the causal mask has one.
-// Limiter   A window of few tiles: the tiles on its edges are computed whole, and mostly masked.
+// Limiter   A window of few tiles: the tiles on its edges are computed whole, and half masked.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -204,7 +204,6 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         multiply<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
         if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS that this tile overwrites
         if (tile > 0 && row0 + Br < end_row) start_rows(row0 + Br, next_stage);
-        // The keys that all rows attend to: from the first key of the last row on, up to the last key of the first row.
         bool masked = key0 < first_key(p, of, row0 + Br - 1) || key0 + Bc > end_key(p, of, row0);
 #pragma unroll
         for (int i = 0; i < C::S_ROWS / 16; i++)
@@ -260,7 +259,7 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
     dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads), key_blocks(ceil_div(p->N_kv, C::Bc), heads);
-    if (p->windowed) key_blocks = dim3(heads, key_blocks.x); // the shortest blocks, at the end of each head, start last
+    if (p->windowed) key_blocks = dim3(heads, key_blocks.x); // the blocks of the last keys start last
     cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
                                padded, *p);
     if (error == cudaSuccess)
@@ -294,4 +293,5 @@ extern "C" const step step_15a_window_bwd = {
     .d_multiple = 8,
     .variants = WINDOW,
     .compute_capability = 80,
+    .refuses = too_many_tiles,
 };

@@ -91,7 +91,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
     if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false, p.starts = NULL;
     int sequence = MORE & PLACES ? blockIdx.x / blocks_of_one(p) : 0;
-    bool heads_first = MORE & PLACES && p.windowed && !p.starts; // as in 15a: the shortest blocks start last
+    bool heads_first = MORE & PLACES && p.windowed && !p.starts; // as in 15a
     int key0 = (heads_first ? blockIdx.y : MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
     if (MORE & PLACES && key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
@@ -255,7 +255,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     rows_of of = MORE & PLACES ? own_sequence(p) : rows_of{0, p.N_q, p.N_kv};
     if constexpr (!(MORE & PLACES)) group = 1, p.rotary = problem::NOT_ROTARY, p.windowed = false, p.starts = NULL;
     int sequence = MORE & PLACES ? blockIdx.x / blocks_of_one(p) : 0;
-    bool heads_first = MORE & PLACES && p.windowed && !p.starts; // as in 15a: the shortest blocks start last
+    bool heads_first = MORE & PLACES && p.windowed && !p.starts; // as in 15a
     int key0 = (heads_first ? blockIdx.y : MORE & PLACES ? own_block(p) : blockIdx.x) * C::Bc;
     if (MORE & PLACES && key0 >= of.N_kv) return; // another sequence is longer
     constexpr int Br = C::Br, Bc = C::Bc;

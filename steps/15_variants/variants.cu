@@ -31,4 +31,5 @@ extern "C" const step step_15_variants = {
     .grouped_heads = true,
     .variants = WINDOW | SOFTCAP | ALIBI | DROPOUT | ROTARY | PACKED,
     .compute_capability = 80,
+    .refuses = bwd::too_many_tiles,
 };

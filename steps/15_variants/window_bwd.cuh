@@ -1,4 +1,4 @@
-// Windows in the backward pass: the mask of a row, and the end of a block that visits few tiles.
+// Windows in the backward pass: the order of the blocks, the mask of a row, and the end of a block that visits few tiles.
 #ifndef WINDOW_BWD_CUH
 #define WINDOW_BWD_CUH
 
@@ -6,6 +6,11 @@
 #include "variants.cuh"
 
 namespace bwd {
+
+// Under a window the heads are the grid's x and the tiles of at least 64 keys its y: so the blocks of the last keys start last.
+inline const char *too_many_tiles(const problem *p) {
+    return p->windowed && !p->starts && p->N_kv > 65535 * 64 ? "a window over more than 4194240 keys is not supported" : nullptr;
+}
 
 // Bit n: whether the row attends to key `key` + n, for n < KEYS.
 template <int KEYS> __device__ __forceinline__ uint32_t keys_of(const problem &p, const rows_of &of, int row, int key) {
