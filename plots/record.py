@@ -249,7 +249,7 @@ def count_all(pairs, jobs, file, more={}, programs=BIN):
 
 def count(step, size, metrics, programs=BIN):
     """Nsight Compute's counters of each kernel of a step, in the order of launch; [] when it refuses the size."""
-    words = [word for word in size.split() if not word.startswith("SIMT_")] # the simulated device's alone
+    words = [word for word in size.split() if not word.startswith("SIMT_")]  # the simulated device's alone
     program, metrics = [programs / step, *words, "--no-time", "--no-check"], [*metrics, *(HOPPER if step >= "12" else [])]
     with tempfile.NamedTemporaryFile("r") as json_line:
         kernels = profile_program([*program, "--json", json_line.name], metrics, [])

@@ -142,6 +142,7 @@ Test(cli, steps_state_what_they_do) {
                    {"01_naive", "--lengths 5,3", "packed sequences (lengths without pages) are not supported by this step"},
                    {"15_variants", "--lengths 5,,3", "--lengths: '5,,3' is not a list of whole numbers"},
                    {"14_decode", "--alibi --seq 1", "ALiBi is not supported by this step"},
+                   {"15_variants", "--window 0,0 --seq 1 --seq-kv 4194241", "a window over more than 4194240 keys is not supported"},
                    {"14_decode", "--seq 1 --page-size 24", "it must be 16, 32, 64, 128 or 256"},
                    {"15_variants", "--page-size 64", "pages are not supported by this step"},
                    {"96_multiple_of_16", "--dim 32 --pass bwd", "backward"},
