@@ -7,18 +7,39 @@
  * are noted, so that the table of functions tells of which kind its kernel is. */
 #include "rewrite.h"
 
-struct function *find_function(const struct rewriter *r, const struct token *name) {
-    for (size_t i = r->function_count; i-- > 0;)
-        if (is_same_word(r->functions[i].name, name)) return &r->functions[i];
-    return NULL;
+size_t nearness(const struct rewriter *r, const char *path) {
+    const char *here = r->scopes[r->depth].path;
+    size_t length = strlen(path);
+    return strncmp(path, here, length) == 0 && (here[length] == '\0' || here[length] == ':') ? 1 + length : 0;
+}
+
+/* What a launch here means by the name: of NAMESPACE::name, that of such a namespace; otherwise the nearest. Where that does not
+ * tell (using namespace), all of the name count as overloads. */
+static struct function launched(const struct rewriter *r, const struct token *name) {
+    struct function found = {0};
+    size_t best = 0;
+    bool is_qualified = is(name - 1, ":") && name[-3].kind == WORD;
+    for (struct function *f = r->functions; f < r->functions + r->function_count; f++) {
+        if (!is_same_word(f->name, name)) continue;
+        const char *last = strrchr(f->path, ':');
+        size_t rank = !is_qualified ? nearness(r, f->path) : last != NULL && is(name - 3, last + 1);
+        bool is_other = found.name != NULL && rank == best;
+        if (found.name == NULL || rank > best) found = *f, best = rank;
+        found.is_overloaded |= is_other;
+    }
+    return found;
 }
 
 static struct function *note_parameters(struct rewriter *r, const struct token *parenthesis) {
-    struct function *function = find_function(r, parenthesis - 1);
-    if (function == NULL) {
+    struct function *function = r->functions;
+    const char *path = r->scopes[r->depth].path;
+    while (function < r->functions + r->function_count &&
+           !(is_same_word(function->name, parenthesis - 1) && strcmp(function->path, path) == 0))
+        function++;
+    if (function == r->functions + r->function_count) {
         r->functions = resize(r->functions, (r->function_count + 1) * sizeof *r->functions);
         function = &r->functions[r->function_count++];
-        *function = (struct function){.name = parenthesis - 1, .commas = -1};
+        *function = (struct function){.name = parenthesis - 1, .path = path, .commas = -1};
     }
     const struct token *end = skip_brackets(&r->source, parenthesis);
     int commas = is(skip_markers(parenthesis + 1), ")") ? -2 : 0;
@@ -48,6 +69,7 @@ void note_function(struct rewriter *r, const struct token *token, const struct t
             function->bodies += has_body;
             function->is_variadic |= is_variadic;
             note_space(r, function, token);
+            if (r->is_kernel) check_parameters(r, token, has_body ? end : NULL);
             if (template.arguments > 0) {
                 function->is_template = true;
                 function->needed = template.arguments - template.defaults;
@@ -105,9 +127,9 @@ static bool is_deduced(const struct rewriter *r, const struct token *start, cons
     const struct token *name_end = start; /* without template arguments */
     while (name_end < end && !is(name_end, "<")) name_end++;
     if (name_end < end) skip_angles(&r->source, name_end, &spelt);
-    const struct function *known = find_function(r, name_end - 1);
-    return known != NULL && (known->is_overloaded || known->bodies > 1 || known->is_variadic || known->has_defaults ||
-                             (known->is_template && spelt.arguments < known->needed));
+    struct function known = launched(r, name_end - 1);
+    return known.is_overloaded || known.bodies > 1 || known.is_variadic || known.has_defaults ||
+           (known.is_template && spelt.arguments < known.needed);
 }
 
 static void write_launch(struct text *output, const char *shape, const char *kernel, bool deduced) {
@@ -132,7 +154,7 @@ const struct token *rewrite_launch(struct rewriter *r, const struct token *token
     const struct token *start = kernel_start(token);
     struct text kernel = take_back(r, start->start);
     if (kernel.length == 0) die(source, "<<< without a kernel before it");
-    if (start + 1 == token) note_use(r, start, true);
+    if (start + 1 == token) note_use(r, start, LAUNCH);
     const struct token *closing = shape_closing(source, open + 1, &last);
     if (closing == NULL) die(source, "<<< without >>>");
     struct text shape = {0};

@@ -4,7 +4,9 @@
  *
  *     __launch_bounds__(128) k() {       ->  k() { simt_launch_bounds(128);
  *     __cluster_dims__(2, 1, 1) k() {    ->  k() { simt::cluster_dims(2, 1, 1);
+ *     k(const __grid_constant__ T x) {   ->  k(const T x) { simt_grid_constant(&x, sizeof x);
  *     cudaFree(p);                       ->  simt::ignored("cudaFree") = cudaFree(p);
+ *     cudaMalloc(&p, n)                  ->  cudaMalloc((simt_name_variable("p"), &p), n)
  *
  * Invariant: before each token, the output holds all that comes of the tokens before it. Text of system headers (flag 3 of a
  * line marker) stays as it is, and so do all line numbers. */
@@ -57,28 +59,77 @@ static const struct token *write_instead(struct rewriter *r, const struct token 
 static const struct token *leave_out(struct rewriter *r, const struct token *token) { return write_instead(r, token, " "); }
 
 /* Parts of paths that a program includes but the simulated device has not; this machine's own CUDA toolkit may have them. */
-static const char *const refused_headers[] = {
-    "/thrust/", "/cub/",   "/nv/target", "/cuda/std/",         "/cutlass/", "/cute/",
-    "/cudnn",   "/curand", "/cufft",     "/cusparse",          "/cusolver", "/nvrtc",
-    "/npp",     "/nccl",   "/nvml",      "/cuda_gl_interop.h", "/torch/",   "/texture_"};
+static const char *const refused_headers[] = {"/thrust/",  "/cub/",     "/nv/target", "/cuda/std/", "/cutlass/",
+                                              "/cute/",    "/cudnn",    "/curand",    "/cufft",     "/cusparse",
+                                              "/cusolver", "/nvrtc",    "/npp",       "/nccl",      "/cuda_gl_interop.h",
+                                              "/torch/",   "/texture_", "/surface_",  "/crt/"};
 
-/* Flags 1 and 3 of a marker: a system header begins. A program's own header may have such a name. */
-static void refuse_header(const struct rewriter *r, const struct token *marker) {
+/* Flags 1 and 3 of a marker: a system header begins. A program's own header may have such a name, and the simulated device, whose
+ * cuda_runtime.h comes first, such headers: a cuda*.h from elsewhere is a toolkit's. */
+static void refuse_header(struct rewriter *r, const struct token *marker) {
     const char *name = marker->text + strcspn(marker->text, "\"\n");
-    const char *end = *name == '"' ? name + 1 + strcspn(name + 1, "\"\n") : name;
+    name += *name == '"';
+    const char *end = name + strcspn(name, "\"\n"), *file = end;
     if (strncmp(end, "\" 1", 3) != 0 || strncmp(end + 3, " 3", 2) != 0) return;
-    for (size_t i = 0; i < sizeof refused_headers / sizeof *refused_headers; i++) {
-        const char *found = memmem(name, (size_t)(end - name), refused_headers[i], strlen(refused_headers[i]));
-        if (found == NULL) continue;
-        die(&r->source, "#include <%.*s>: the simulated device does not have it", (int)(end - found - 1), found + 1);
+    while (file > name && file[-1] != '/') file--;
+    if (r->own_folder == NULL && strncmp(file, "cuda_runtime.h", strlen("cuda_runtime.h")) == 0)
+        r->own_folder = name, r->own_headers = (size_t)(file - name);
+    if (r->own_folder != NULL && strncmp(name, r->own_folder, r->own_headers) == 0) return;
+    const char *found = strncmp(file, "cuda", 4) == 0 && file > name ? file - 1 : NULL;
+    for (size_t i = 0; i < sizeof refused_headers / sizeof *refused_headers && found == NULL; i++)
+        found = memmem(name, (size_t)(end - name), refused_headers[i], strlen(refused_headers[i]));
+    if (found == NULL) return;
+    die(&r->source, "#include <%.*s>: the simulated device does not have it", (int)(end - found - 1), found + 1);
+}
+
+/* With underscores around it or not. */
+static bool begins_with_one_of(const char *text, const char *const *list) {
+    text += strspn(text, " _");
+    for (; *list != NULL; list++)
+        if (strncmp(text, *list, strlen(*list)) == 0 && !is_word(text[strlen(*list) + strspn(text + strlen(*list), "_")]))
+            return true;
+    return false;
+}
+
+static bool opens_bracket(const struct token *token) { /* [ or <: */
+    return is(token, "[") || (is(token, "<") && is(token + 1, ":") && touches(token + 1));
+}
+
+/* Of strangers' text, after all macros: what would have g++ leave out a detector's calls, or choose other instructions or names,
+ * is refused. */
+static void check_submission(const struct rewriter *r, const struct token *token) {
+    static const char *const pragmas[] = {"unroll", "nounroll", "simt", "once", "GCC diagnostic", "GCC unroll", NULL};
+    static const char *const attributes[] = {
+        "aligned",  "unused",      "maybe_unused", "nodiscard", "always_inline",     "noinline",
+        "noreturn", "fallthrough", "likely",       "unlikely",  "deprecated",        "flatten",
+        "pure",     "const",       "using",        "gnu",       "no_unique_address", NULL};
+    if (token->kind == DIRECTIVE && !begins_with_one_of(token->text + strlen("#pragma"), pragmas))
+        die(&r->source, "%.*s: of the pragmas, use unroll and nounroll", (int)(token->end - token->text), token->text);
+    if (is(token, "asm") || is(token, "__asm") || is(token, "__asm__") || is(token, "_Pragma"))
+        die(&r->source, "%.*s is no part of any task", (int)(token->end - token->text), token->text);
+    bool is_old = is(token, "__attribute__") || is(token, "__attribute");
+    const struct token *open = skip_markers(token + 1 + is(token, "<")), *name = NULL, *end = NULL;
+    if (!is_old && opens_bracket(token) && opens_bracket(open)) {
+        if (is(token, "<") || is(open, "<")) die(&r->source, "attributes stand in [[ and ]]");
+        end = skip_brackets(&r->source, token);
+    } else if (is_old) {
+        end = skip_brackets(&r->source, open);
+    }
+    for (const struct token *t = open + 1; t < end; t++) {
+        if (t->kind == WORD && !begins_with_one_of(t->text, attributes))
+            die(&r->source, "attribute %.*s is not allowed here", (int)(t->end - t->text), t->text);
+        if (is(t, "(") && name != NULL) t = skip_brackets(&r->source, t) - 1; /* of an attribute: aligned(16) */
+        if (t->kind != LINE_MARKER) name = t->kind == WORD ? t : NULL;
     }
 }
 
 static const struct token *rewrite_directive(struct rewriter *r, const struct token *token) {
-    copy_token(r, token);
-    if (strncmp(token->text, "#pragma simt ", 13) != 0) return token + 1;
-    r->device_only = token->text[13] == 'd';
-    return r->declaration = token + 1; /* no declaration begins before it */
+    bool is_own = strncmp(token->text, "#pragma simt ", 13) == 0;
+    bool unchecked = memmem(token->text, (size_t)(token->end - token->text), "unchecked", 9) != NULL; /* for tests: task.c */
+    if (is_own) r->device_only = token->text[13] == 'd';
+    r->is_submission |= is_own && r->device_only && !unchecked;
+    if (is_own || skip_markers(r->declaration) == token) r->declaration = token + 1; /* none begins before it */
+    return copy_token(r, token);
 }
 
 /* All that a kernel calls becomes part of it, as with nvcc. g++ puts no hook before the store of a struct that a function
@@ -93,19 +144,44 @@ static const struct token *rewrite_host(struct rewriter *r, const struct token *
     return leave_out(r, token);
 }
 
-/* Leave out an attribute of a kernel, and keep what stands in its parentheses; of __launch_bounds__ the first argument only. */
+/* Leave out an attribute of a kernel, and keep what stands in its parentheses. */
 static const struct token *rewrite_attribute(struct rewriter *r, const struct token *token) {
     const struct token *past = skip_attribute(&r->source, token), *open = skip_markers(token + 1);
     bool of_cluster = is(token, "__cluster_dims__");
     if (past == token && of_cluster) die(&r->source, "__cluster_dims__ without (");
     if (past == token) return leave_out(r, token);
-    const struct token *comma = of_cluster ? NULL : find_outside_brackets(&r->source, open + 1, ",");
     struct text taken = {0};
-    append_line(&taken, open->end, (comma != NULL && comma < past ? comma : past - 1)->text);
+    append_line(&taken, open->end, past[-1].text);
     *(of_cluster ? &r->cluster : &r->bounds) = taken;
     catch_up(r, token, past - 1);
     leave_out(r, token);
     return past;
+}
+
+/* The parameter's name stands before the comma, or the parenthesis, that comes next. */
+static const struct token *rewrite_grid_constant(struct rewriter *r, const struct token *token) {
+    const struct token *end = find_outside_brackets(&r->source, token + 1, ",)");
+    struct angles ignored;
+    for (const struct token *t = token + 1; end != NULL && t < end; t++) /* of template arguments no comma is meant */
+        if (is(t, "<") && (t = skip_angles(&r->source, t, &ignored)) != NULL && t > end)
+            end = find_outside_brackets(&r->source, t, ",)");
+        else if (t == NULL)
+            break;
+    if (end != NULL && end[-1].kind == WORD) {
+        int length = (int)(end[-1].end - end[-1].text);
+        append_format(&r->constants, " simt_grid_constant(&%.*s, sizeof %.*s);", length, end[-1].text, length, end[-1].text);
+    }
+    return leave_out(r, token);
+}
+
+/* A warpSize of the program's own hides the built-in one from its declaration on. */
+static const struct token *rewrite_warp_size(struct rewriter *r, const struct token *token) {
+    bool is_declared =
+        r->scopes[r->depth].kind == NAMESPACE && r->parentheses == 0 && token[-1].kind == WORD && is_one_of(token + 1, "=;{");
+    r->has_own_warp_size |= is_declared;
+    bool is_member = is(token - 1, ".") || is(token - 1, "->");
+    if (!r->has_own_warp_size || is_member) return copy_token(r, token);
+    return write_instead(r, token, "simt_own_warpSize");
 }
 
 /* NULL in a launch's arguments, whose type is an integer's. */
@@ -119,6 +195,45 @@ static const struct token *rewrite_noinline(struct rewriter *r, const struct tok
     return in_attribute ? copy_token(r, token) : leave_out(r, token);
 }
 
+/* static const T x = T(1); in the template of a class: nvcc takes it for any T, as g++ does constexpr. */
+static const struct token *rewrite_const(struct rewriter *r, const struct token *token) {
+    const struct token *end = token;
+    if (r->scopes[r->depth].kind != CLASS || !r->scopes[r->depth].is_template || r->parentheses > 0)
+        return copy_token(r, token);
+    while (end->kind == WORD || is(end, ":") || is(end, "<") || is(end, ">")) end = skip_markers(end + 1);
+    bool is_member = is(end, "=") && names_word(r->declaration, end, "static") && !names_word(r->declaration, end, "inline") &&
+                     !names_word(r->declaration, end, "constexpr");
+    return is_member ? write_instead(r, token, "constexpr") : copy_token(r, token);
+}
+
+/* A variable of a device function that lives as long as the program is the device's. */
+static const struct token *rewrite_static(struct rewriter *r, const struct token *token) {
+    const struct token *next = skip_markers(token + 1);
+    bool is_constant = is(next, "const") || is(next, "constexpr") || is(next, "inline");
+    if (r->scopes[r->depth].is_device && token == skip_markers(r->declaration) && !is_constant &&
+        strncmp(next->text, "__", 2) != 0)
+        append_format(&r->output, "__attribute__((section(\"simt_device\"))) ");
+    return copy_token(r, token);
+}
+
+/* What a message will call the memory. The tokens of the first argument are still to come. */
+static const struct token *rewrite_allocation(struct rewriter *r, const struct token *token) {
+    const struct token *open = skip_markers(token + 1), *comma = find_outside_brackets(&r->source, open + 1, ",");
+    struct token *address = (struct token *)open;
+    while (comma != NULL && address < comma && !is(address, "&")) address++;
+    note_call(r, token);
+    if (is(open, "(") && comma != NULL && address < comma && !is(address + 1, "&")) {
+        struct token *end = (struct token *)find_outside_brackets(&r->source, address + 1, ",)");
+        struct text name = {0}, before = {0};
+        append_line(&name, address->end, end->text);
+        if (strpbrk(name.data, "\"\\") == NULL) {
+            append_format(&before, "(simt_name_variable(\"%s\"), ", name.data);
+            address->before = before.data, end->before = ")";
+        }
+    }
+    return copy_token(r, token);
+}
+
 static const struct {
     const char *word;
     rewriting *rewrite;
@@ -126,10 +241,14 @@ static const struct {
     /* clang-format off */
     {"__global__", rewrite_global}, {"__shared__", rewrite_shared},
     {"__launch_bounds__", rewrite_attribute}, {"__cluster_dims__", rewrite_attribute},
+    {"__grid_constant__", rewrite_grid_constant}, {"warpSize", rewrite_warp_size},
     {"__device__", rewrite_device}, {"__constant__", rewrite_device}, {"__managed__", rewrite_device},
-    {"__host__", rewrite_host}, {"__noinline__", rewrite_noinline}, {"__null", rewrite_null},
+    {"__host__", rewrite_host}, {"__noinline__", rewrite_noinline}, {"__null", rewrite_null}, {"const", rewrite_const},
+    {"static", rewrite_static},
     {"asm", rewrite_asm}, {"__asm", rewrite_asm}, {"__asm__", rewrite_asm},
     {"cudaLaunchKernel", rewrite_launch_call}, {"cudaLaunchCooperativeKernel", rewrite_launch_call},
+    {"cudaMalloc", rewrite_allocation}, {"cudaMallocManaged", rewrite_allocation}, {"cudaMallocHost", rewrite_allocation},
+    {"cudaHostAlloc", rewrite_allocation}, {"cudaMallocAsync", rewrite_allocation}, {"cudaMallocPitch", rewrite_allocation}, {"cudaMallocFromPoolAsync", rewrite_allocation},
     /* clang-format on */
 };
 
@@ -183,18 +302,40 @@ static const struct token *begin_after(struct rewriter *r, const struct token *t
     return r->declaration = token + 1;
 }
 
+/* Of namespace a::b { in a scope of this path; extern "C" { has no name. */
+static const char *path_opened(const struct rewriter *r, const struct token *brace, const char *outer) {
+    const struct token *t = r->declaration;
+    while (t < brace && !is(t, "namespace")) t++;
+    if (t == brace) return outer;
+    struct text path = {0};
+    append_format(&path, "%s::", outer);
+    for (t++; t < brace; t++)
+        if (t->kind == WORD || is(t, ":")) append(&path, t->text, (size_t)(t->end - t->text));
+    return path.data;
+}
+
 static const struct token *open_scope(struct rewriter *r, const struct token *brace) {
     if (r->depth + 1 == DEEPEST) die(&r->source, "braces nested too deep");
     enum scope_kind kind = scope_opened(r, brace);
     if (kind == FUNCTION) note_function(r, r->declaration, brace, true);
     if (r->is_device && kind == FUNCTION && declare_file_shared(r, brace)) kind = SHARED_FUNCTION;
     bool is_function = kind == FUNCTION || kind == SHARED_FUNCTION;
-    bool is_device = r->scopes[r->depth].is_device || (is_function && r->is_device && !r->is_host);
-    r->scopes[++r->depth] = (struct scope){kind, r->parentheses, is_device};
+    const struct scope *outer = &r->scopes[r->depth];
+    struct scope scope = {.kind = kind, .parentheses = r->parentheses, .path = outer->path};
+    scope.is_device = outer->is_device || (is_function && r->is_device && !r->is_host);
+    scope.is_marked = outer->is_marked || (is_function && r->is_device);
+    scope.is_template = names_word(r->declaration, brace, "template");
+    /* Templates may never become functions, and a lambda may be the device's. */
+    bool begins =
+        is_function && outer->kind == NAMESPACE && !scope.is_template && !names_word(r->declaration, brace, "constexpr");
+    scope.is_host = (outer->is_host || begins) && !r->is_device && !r->device_only;
+    if (kind == NAMESPACE) scope.path = path_opened(r, brace, outer->path);
+    r->scopes[++r->depth] = scope;
     copy_token(r, brace);
     if (r->bounds.data != NULL && is_function) append_format(&r->output, " simt_launch_bounds(%s);", r->bounds.data);
     if (r->cluster.data != NULL && is_function) append_format(&r->output, " simt::cluster_dims(%s);", r->cluster.data);
-    r->bounds = r->cluster = (struct text){0};
+    if (r->constants.data != NULL && is_function) append(&r->output, r->constants.data, r->constants.length);
+    r->bounds = r->cluster = r->constants = (struct text){0};
     begin_after(r, brace);
     r->parentheses = 0;
     return brace + 1;
@@ -213,7 +354,7 @@ static const struct token *end_statement(struct rewriter *r, const struct token 
     if (r->parentheses > 0) return semicolon + 1; /* of a for */
     enum scope_kind scope = r->scopes[r->depth].kind;
     if (scope == NAMESPACE || scope == CLASS) note_function(r, r->declaration, semicolon, false);
-    r->bounds = (struct text){0};
+    r->bounds = r->cluster = r->constants = (struct text){0};
     return begin_after(r, semicolon);
 }
 
@@ -223,6 +364,7 @@ static const struct token *rewrite_symbol(struct rewriter *r, const struct token
     if (is(token, "{")) return open_scope(r, token);
     if (is(token, "}")) return close_scope(r, token);
     if (is(token, ";")) return end_statement(r, token);
+    if (is(token, "[")) check_array(r, token);
     r->parentheses += is(token, "(");
     r->parentheses -= is(token, ")") && r->parentheses > 0;
     return copy_token(r, token);
@@ -230,6 +372,7 @@ static const struct token *rewrite_symbol(struct rewriter *r, const struct token
 
 static const struct token *rewrite_token(struct rewriter *r, const struct token *token) {
     bool is_marker = token->kind == LINE_MARKER;
+    if (r->is_submission && !is_marker) check_submission(r, token);
     if (is_marker && !token->is_system) refuse_header(r, token);
     if (token->is_system && !is_marker && token >= r->arguments_end) { /* in a launch, the expansion of NULL */
         if (r->parentheses == 0) r->declaration = token + 1;
@@ -267,6 +410,7 @@ static const char *read_file(const char *path) {
 }
 
 int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--instructions") == 0) return list_ptx_instructions(), 0;
     if (argc != 3) {
         fprintf(stderr, "usage: %s INPUT.ii OUTPUT.ii\n", argv[0]);
         return 2;
@@ -274,8 +418,8 @@ int main(int argc, char **argv) {
     static struct rewriter r;
     r.source = tokenise(read_file(argv[1]));
     r.declaration = r.arguments_end = r.source.tokens;
+    r.scopes[0].path = "";
     append(&r.output, "", 0);
-    note_ptx_names(&r);
     note_wrappers(&r);
     rewrite(&r);
     check_uses(&r);

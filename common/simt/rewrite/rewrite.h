@@ -45,6 +45,7 @@ struct source {
 /* A function, as its declarations tell. */
 struct function {
     const struct token *name;
+    const char *path;  /* of its namespace */
     int needed;        /* template parameters without a default */
     int bodies;        /* definitions: more than one are overloads */
     int commas;        /* between its parameters */
@@ -54,21 +55,25 @@ struct function {
     enum { HOST = 1, DEVICE = 2, KERNEL = 4, ANYWHERE = 8 } spaces;
 };
 
-/* A call in device code, or a launch. */
+/* A call, or a launch. */
 struct use {
     const struct token *name;
-    bool is_launch;
+    enum { LAUNCH, FROM_DEVICE, FROM_HOST } how;
 };
 
 /* A __shared__ variable declared outside of any function. */
 struct shared_variable {
-    const char *name, *declaration; /* as it becomes at the head of a function */
+    const char *name, *path, *declaration; /* as it becomes at the head of a function */
 };
 
 struct scope {
     enum scope_kind { NAMESPACE, CLASS, FUNCTION, SHARED_FUNCTION, OTHER } kind;
     int parentheses; /* open where its brace opened */
     bool is_device;  /* in a function that runs on the device only */
+    bool is_marked;  /* or there as well */
+    bool is_host;    /* in a function that can only run on the host */
+    bool is_template;
+    const char *path; /* of the namespace that it is or lies in: ::a::b */
 };
 enum { DEEPEST = 1000 };
 
@@ -77,18 +82,22 @@ struct rewriter {
     struct text output;
     struct function *functions;
     struct shared_variable *file_shared;
-    const struct token **ptx_names;
     struct use *uses;
-    size_t function_count, file_shared_count, ptx_name_count, use_count;
+    size_t function_count, file_shared_count, use_count;
     unsigned type_number; /* of the next struct without a name in shared memory */
     struct scope scopes[DEEPEST];
     int depth, parentheses;
     const struct token *declaration;   /* where the current declaration or statement starts */
     const struct token *arguments_end; /* of the launch that was rewritten last */
-    struct text bounds, cluster; /* the first argument of __launch_bounds__ in this declaration, all of __cluster_dims__ */
-    bool is_device;              /* this declaration is a kernel's or a device function's */
-    bool is_kernel, is_host;     /* it says __global__; it says __host__ */
-    bool device_only;            /* between #pragma simt device_only and host_too */
+    struct text bounds, cluster;       /* the arguments of __launch_bounds__ and __cluster_dims__ in this declaration */
+    struct text constants;             /* of its parameters that are __grid_constant__: a call each */
+    bool has_own_warp_size;            /* the program has declared a warpSize */
+    size_t own_headers;                /* the length of the folder's path in which the simulated device's headers lie */
+    const char *own_folder;
+    bool is_device;          /* this declaration is a kernel's or a device function's */
+    bool is_kernel, is_host; /* it says __global__; it says __host__ */
+    bool device_only;        /* between #pragma simt device_only and host_too */
+    bool is_submission;      /* from the first of these on: strangers' text, whatever its pragmas say */
 };
 
 /* ---- tokens.c ---- */
@@ -130,15 +139,19 @@ const struct token *copy_token(struct rewriter *r, const struct token *token);
 
 /* ---- spaces.c ---- */
 void note_space(struct rewriter *r, struct function *function, const struct token *parenthesis);
-void note_use(struct rewriter *r, const struct token *name, bool is_launch);
+void note_use(struct rewriter *r, const struct token *name, int how);
 void note_call(struct rewriter *r, const struct token *name);
 void check_uses(struct rewriter *r);
+void check_parameters(struct rewriter *r, const struct token *parenthesis, const struct token *body);
 
 /* ---- launch.c, shared.c, ptx.c: write a construct in place of the token, and return the first token that is left ---- */
 typedef const struct token *rewriting(struct rewriter *r, const struct token *token);
 rewriting rewrite_launch, rewrite_launch_call, rewrite_shared, rewrite_device, rewrite_asm;
-struct function *find_function(const struct rewriter *r, const struct token *name);
+/* How near a thing of the namespace `path` is to what the current scope means by its name; 0: it is not visible from here. */
+size_t nearness(const struct rewriter *r, const char *path);
 void note_function(struct rewriter *r, const struct token *token, const struct token *end, bool has_body);
 bool declare_file_shared(struct rewriter *r, const struct token *brace);
-void note_ptx_names(struct rewriter *r);
+/* At the [ of what may be the declaration of an array. */
+void check_array(const struct rewriter *r, const struct token *bracket);
+void list_ptx_instructions(void); /* on standard output */
 void note_wrappers(struct rewriter *r);

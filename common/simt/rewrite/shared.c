@@ -66,12 +66,31 @@ static const struct token *first_variable(const struct token *from, const struct
     return NULL;
 }
 
-/* A card's compiler lays shared memory out before the kernel runs. */
-static void check_extents(const struct rewriter *r, const struct token *declarator, const struct token *end) {
+/* The first name in the extents of the declarator whose value is known only when the kernel runs. */
+static const struct token *variable_extent(const struct rewriter *r, const struct token *declarator, const struct token *end) {
     while (declarator < end && !is(declarator, "[")) declarator++;
     int depth = r->depth;
     while (depth > 0 && r->scopes[depth].kind != FUNCTION && r->scopes[depth].kind != SHARED_FUNCTION) depth--;
-    const struct token *t = depth > 0 ? first_variable(declarator, end, r->depth - depth + 1) : NULL;
+    return depth > 0 ? first_variable(declarator, end, r->depth - depth + 1) : NULL;
+}
+
+void check_array(const struct rewriter *r, const struct token *bracket) {
+    static const char *const other[] = {"return", "else", "do", "throw", "new", "delete", "case", "goto"};
+    const struct token *type = bracket - 2;
+    if (!r->scopes[r->depth].is_marked || r->parentheses > 0 || bracket[-1].kind != WORD || type->kind != WORD) return;
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (is(type, other[i]) || is(type + 1, other[i])) return;
+    const struct token *end = bracket;
+    while (is(end, "[")) end = skip_brackets(&r->source, end);
+    const struct token *t = variable_extent(r, bracket, end);
+    if (t != NULL)
+        die(&r->source, "the size of an array in device code must be a constant, and %.*s is known only when the kernel runs",
+            (int)(t->end - t->text), t->text);
+}
+
+/* A card's compiler lays shared memory out before the kernel runs. */
+static void check_extents(const struct rewriter *r, const struct token *declarator, const struct token *end) {
+    const struct token *t = variable_extent(r, declarator, end);
     if (t != NULL)
         die(&r->source,
             "the size of a __shared__ array must be a constant, and %.*s is known only when the kernel runs: write a number, "
@@ -182,7 +201,8 @@ static void rewrite_declarators(struct rewriter *r, const char *type, const char
         if (at_file_scope && !is_extern) append_format(&r->output, "struct simt_site_%s {};", d.name);
         if (at_file_scope) {
             r->file_shared = resize(r->file_shared, (r->file_shared_count + 1) * sizeof *r->file_shared);
-            r->file_shared[r->file_shared_count++] = (struct shared_variable){d.name, declaration.data};
+            r->file_shared[r->file_shared_count++] =
+                (struct shared_variable){d.name, r->scopes[r->depth].path, declaration.data};
         }
         t = stop + 1;
     }
@@ -215,6 +235,13 @@ const struct token *rewrite_shared(struct rewriter *r, const struct token *token
     return end + 1;
 }
 
+/* Does another namespace's variable of this name come first here? */
+static bool has_nearer(const struct rewriter *r, const struct shared_variable *variable) {
+    for (const struct shared_variable *v = r->file_shared; v < r->file_shared + r->file_shared_count; v++)
+        if (strcmp(v->name, variable->name) == 0 && nearness(r, v->path) > nearness(r, variable->path)) return true;
+    return false;
+}
+
 /* At the { of a device function: declare the file's __shared__ variables that its body names; false when there is none. */
 bool declare_file_shared(struct rewriter *r, const struct token *brace) {
     if (r->file_shared_count == 0) return false;
@@ -223,6 +250,7 @@ bool declare_file_shared(struct rewriter *r, const struct token *brace) {
     for (size_t i = 0; i < r->file_shared_count; i++) {
         const struct shared_variable *variable = &r->file_shared[i];
         if (!names_word(brace, end, variable->name) || names_word(r->declaration, brace, variable->name)) continue;
+        if (has_nearer(r, variable)) continue;
         append_format(&r->output, "%s%s", between, variable->declaration);
         between = " ";
     }

@@ -1,5 +1,5 @@
-/* Where functions run. As nvcc does, this refuses a kernel that returns a value, a call of the host's function in device code,
- * and the launch of what is no kernel.
+/* Where functions run. As nvcc does, this refuses a kernel that returns a value or takes what it cannot use, a call of the host's
+ * function in device code and of the device's function on the host, a call of a kernel, and the launch of what is no kernel.
  *
  * Invariant: only what can mean nothing else is refused. Calls and launches are judged at the end, when all declarations are
  * noted; a name that has another meaning anywhere (an overload, a variable, a member, a template, a function of a system
@@ -32,24 +32,51 @@ void note_space(struct rewriter *r, struct function *function, const struct toke
         die(&r->source, "a __global__ function returns nothing: write void as its type, and store results through a pointer");
     }
     bool anywhere = may_run_anywhere(r, parenthesis);
-    function->spaces |= r->is_kernel ? KERNEL : r->is_device ? DEVICE : anywhere ? ANYWHERE : HOST;
+    unsigned of_device = r->is_host ? DEVICE | HOST : DEVICE;
+    function->spaces |= r->is_kernel ? KERNEL : r->is_device ? of_device : anywhere ? ANYWHERE : HOST;
     function->declarations += ends_type(parenthesis - 2);
 }
 
-void note_use(struct rewriter *r, const struct token *name, bool is_launch) {
-    r->uses = resize(r->uses, (r->use_count + 1) * sizeof *r->uses);
-    r->uses[r->use_count++] = (struct use){name, is_launch};
+/* Of a kernel: an rvalue reference, and in its body a parameter that is a container of the standard library. */
+void check_parameters(struct rewriter *r, const struct token *parenthesis, const struct token *body) {
+    static const char *const containers[] = {"vector", "string", "map", "set", "list", "deque", "function", NULL};
+    const struct token *end = skip_brackets(&r->source, parenthesis), *container = NULL;
+    for (const struct token *t = parenthesis + 1; t < end; t++) {
+        if (is(t, "&") && is(t + 1, "&") && touches(t + 1)) {
+            r->source.at = t;
+            die(&r->source, "a __global__ function takes no rvalue reference: write the type without &&");
+        }
+        if (is_one_word_of(t, containers) && (is(t + 1, "<") || is(t - 1, ":"))) container = t;
+        if (container == NULL || t->kind != WORD || !is_one_of(t + 1, ",)")) continue;
+        if (body != NULL && names_word(body, skip_brackets(&r->source, body), strndup(t->text, (size_t)(t->end - t->text)))) {
+            r->source.at = t;
+            die(&r->source,
+                "device code uses %.*s, a std::%.*s, whose elements and functions are the host's: pass a pointer to device "
+                "memory",
+                (int)(t->end - t->text), t->text, (int)(container->end - container->text), container->text);
+        }
+        container = NULL;
+    }
 }
 
-/* f( in a device function, where it declares nothing and is not only asked for its type. */
+void note_use(struct rewriter *r, const struct token *name, int how) {
+    r->uses = resize(r->uses, (r->use_count + 1) * sizeof *r->uses);
+    r->uses[r->use_count++] = (struct use){name, how};
+}
+
+/* f( in a function, where it declares nothing and is not only asked for its type. */
 void note_call(struct rewriter *r, const struct token *name) {
-    if (!r->scopes[r->depth].is_device || !is(skip_markers(name + 1), "(")) return;
+    const struct scope *scope = &r->scopes[r->depth];
+    if (!(scope->is_device || scope->is_host) || !is(skip_markers(name + 1), "(")) return;
+    if (scope->is_host && (is_one_of(name - 1, ".:") || is(name - 1, "->") || r->is_device)) return;
     if (names_word(r->declaration, name, "sizeof") || names_word(r->declaration, name, "decltype")) return;
-    if (!ends_type(name - 1)) note_use(r, name, false);
+    if (!ends_type(name - 1)) note_use(r, name, scope->is_device ? FROM_DEVICE : FROM_HOST);
 }
 
 static bool has_other_meaning(const struct rewriter *r, const struct function *function) {
-    int declarations = 0;
+    int declarations = 0, noted = 0;
+    for (const struct function *f = r->functions; f < r->functions + r->function_count; f++)
+        noted += is_same_word(f->name, function->name) ? f->declarations : 0;
     for (const struct token *t = r->source.tokens; t->kind != END; t++) {
         if (!is_same_word(t, function->name)) continue;
         bool is_function = is(t + 1, "("), is_declared = ends_type(t - 1);
@@ -58,20 +85,31 @@ static bool has_other_meaning(const struct rewriter *r, const struct function *f
         declarations += is_function && is_declared;
         if (!is_function && !is(t + 1, "<") && (is_declared || is_one_of(t - 1, "*&>["))) return true;
     }
-    return declarations > function->declarations;
+    return declarations > noted;
 }
 
 void check_uses(struct rewriter *r) {
+    static const unsigned refused[] = {[LAUNCH] = HOST | DEVICE, [FROM_DEVICE] = HOST | KERNEL, [FROM_HOST] = DEVICE | KERNEL};
     for (const struct use *use = r->uses; use < r->uses + r->use_count; use++) {
-        const struct function *function = find_function(r, use->name);
-        unsigned refused = use->is_launch ? HOST | DEVICE : HOST;
-        if (function == NULL || function->bodies == 0 || (function->spaces & ~refused) != 0) continue;
-        if (has_other_meaning(r, function)) continue;
+        const struct function *function = NULL;
+        unsigned spaces = 0;
+        for (const struct function *f = r->functions; f < r->functions + r->function_count; f++) {
+            if (!is_same_word(f->name, use->name)) continue;
+            spaces |= f->spaces;
+            if (f->bodies > 0) function = f;
+        }
+        if (function == NULL || (spaces & ~refused[use->how]) != 0 || has_other_meaning(r, function)) continue;
         r->source.at = use->name;
+        int length = (int)(function->name->end - function->name->text);
+        const char *name = function->name->text;
+        if (use->how != LAUNCH && (spaces & KERNEL) != 0)
+            die(&r->source, "%.*s is a kernel, which is launched: write %.*s<<<blocks, threads>>>(...)", length, name, length,
+                name);
         die(&r->source,
-            use->is_launch ? "%.*s is no kernel, and only kernels are launched: write __global__ before it, at %s:%d"
-                           : "device code calls %.*s(), a function of the host: write __device__ before it, at %s:%d",
-            (int)(function->name->end - function->name->text), function->name->text, function->name->file,
-            function->name->line);
+            use->how == LAUNCH ? "%.*s is no kernel, and only kernels are launched: write __global__ before it, at %s:%d"
+            : use->how == FROM_DEVICE
+                ? "device code calls %.*s(), a function of the host: write __device__ before it, at %s:%d"
+                : "the host calls %.*s(), a function of the device: write __host__ before it, too, at %s:%d",
+            length, name, function->name->file, function->name->line);
     }
 }

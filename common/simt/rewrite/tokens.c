@@ -107,7 +107,9 @@ static void read_line_marker(const struct token *marker, struct token *place) {
     const char *name = number_end + strspn(number_end, " \""), *flags = name + strcspn(name, "\"\n");
     place->file = strndup(name, (size_t)(flags - name));
     if (place->file == NULL) errx(1, "out of memory");
-    place->is_system = memmem(flags, (size_t)(marker->end - flags), " 3", 2) != NULL;
+    const char *suffix = strrchr(place->file, '.'); /* the device's own .cuh are written as programs are */
+    place->is_system =
+        memmem(flags, (size_t)(marker->end - flags), " 3", 2) != NULL && (suffix == NULL || strcmp(suffix, ".cuh") != 0);
 }
 
 struct source tokenise(const char *begin) {
