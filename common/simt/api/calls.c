@@ -3,14 +3,26 @@
 #include "api.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 static pthread_mutex_t host_threads = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
+static _Thread_local unsigned depth; /* how often this thread has locked it */
+
 /* A kernel that calls the API must not wait for the host thread that launched it. */
-int api_enter(void) { return simt_self == NULL && pthread_mutex_lock(&host_threads) == 0; }
-int api_try_to_enter(void) { return pthread_mutex_trylock(&host_threads) == 0; }
+int api_enter(void) { return simt_self == NULL && pthread_mutex_lock(&host_threads) == 0 && ++depth > 0; }
+int api_try_to_enter(void) { return pthread_mutex_trylock(&host_threads) == 0 && ++depth > 0; }
 void api_leave(int *entered) {
-    if (*entered) pthread_mutex_unlock(&host_threads);
+    if (!*entered) return;
+    depth--;
+    pthread_mutex_unlock(&host_threads);
+}
+
+void api_let_others(void) {
+    unsigned times = depth;
+    for (unsigned i = 0; i < times; i++) pthread_mutex_unlock(&host_threads);
+    usleep(1000);
+    for (unsigned i = 0; i < times; i++) pthread_mutex_lock(&host_threads);
 }
 
 /* The error of the host thread's last call that failed without harm, as cudaGetLastError() tells it. */
@@ -40,10 +52,11 @@ bool api_tell_ignored(void) {
 void simt_ignored_error(int error, const char *call, const char *file, int line) {
     ONE_HOST_THREAD;
     if (error == cudaSuccess || (cudaError_t)error == simt_sticky_error()) return; /* the latter is told already */
+    call = TEXT_OF_KERNEL(call);
     if (strcmp(call, "cudaGetLastError") == 0 || strcmp(call, "cudaPeekAtLastError") == 0) return;
     api_tell_ignored();
     ignored.error = (cudaError_t)error;
-    ignored.call = call, ignored.file = file, ignored.line = line;
+    ignored.call = call, ignored.file = TEXT_OF_KERNEL(file), ignored.line = line;
 }
 
 cudaError_t cudaPeekAtLastError(void) { return simt_sticky_error() != cudaSuccess ? simt_sticky_error() : last_error; }

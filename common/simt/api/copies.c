@@ -18,12 +18,6 @@ cudaError_t cudaHostGetDevicePointer(void **pointer, void *host, unsigned flags)
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) { return api_remember(cudaErrorNotSupported); }
 cudaError_t cudaHostUnregister(void *pointer) { return api_remember(cudaErrorHostMemoryNotRegistered); }
 
-cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
-    if (api_call_is_to_fail()) return api_remember(cudaErrorMemoryAllocation);
-    return cudaMalloc(pointer, bytes);
-}
-cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) { return cudaFree(pointer); }
-
 static cudaError_t need_managed(const void *pointer, size_t bytes) {
     ONE_HOST_THREAD;
     struct memory_place place = memory_place((uintptr_t)pointer, bytes);
@@ -62,28 +56,41 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
 
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                          enum cudaMemcpyKind kind) {
+    simt_note_stream(NULL);
     if (width > to_pitch || width > from_pitch) return api_remember(cudaErrorInvalidPitchValue);
-    cudaError_t error = simt_sticky_error();
-    for (size_t row = 0; row < height && error == cudaSuccess; row++)
-        error = cudaMemcpy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, kind);
-    return error;
+    api_counts_wait();
+    return api_copy(&(struct copy){to, to_pitch, from, from_pitch, width, height, kind}, NULL, true);
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                               enum cudaMemcpyKind kind, cudaStream_t stream) {
-    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+    simt_note_stream(stream);
+    if (width > to_pitch || width > from_pitch) return api_remember(cudaErrorInvalidPitchValue);
+    return api_copy(&(struct copy){to, to_pitch, from, from_pitch, width, height, kind}, stream, false);
 }
 
 cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height) {
     if (width > pitch) return api_remember(cudaErrorInvalidPitchValue);
-    cudaError_t error = simt_sticky_error();
-    for (size_t row = 0; row < height && error == cudaSuccess; row++)
-        error = cudaMemset((char *)pointer + row * pitch, value, width);
-    return error;
+    return api_set(pointer, pitch, value, width, height, NULL, true);
+}
+
+/* Told: it lies on another device than the call says. */
+static bool lies_elsewhere(const char *side, const void *pointer, int device) {
+    struct memory_place place = memory_place((uintptr_t)pointer, 1);
+    if (place.kind != DEVICE || place.allocation->device == device) return false;
+    char text[900], *line = calling_line();
+    snprintf(text, sizeof text, "%s: copy between devices: the %s, %s, lies on device %d, and the call says device %d", line,
+             side, describe_address((uintptr_t)pointer).text, place.allocation->device, device);
+    free(line);
+    simt_report(cudaErrorInvalidValue, text);
+    return true;
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream) {
+    ONE_HOST_THREAD;
     if (!api_is_device(to_device) || !api_is_device(from_device)) return api_remember(cudaErrorInvalidDevice);
+    if (lies_elsewhere("target", to, to_device) || lies_elsewhere("source", from, from_device))
+        return api_remember(cudaErrorInvalidValue);
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
@@ -95,7 +102,7 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
 /* `bytes` at `offset` of a variable, to it or from it: `direction` is the one that fits, DeviceToDevice and Default apart. The
  * variable's side is right then. The other side may be the host's or, with any of these directions, the device's, as on a card. */
 cudaError_t simt_copy_symbol(const void *symbol, size_t symbol_bytes, const void *other, size_t bytes, size_t offset,
-                             enum cudaMemcpyKind kind, enum cudaMemcpyKind direction) {
+                             enum cudaMemcpyKind kind, enum cudaMemcpyKind direction, cudaStream_t stream, int waits) {
     ONE_HOST_THREAD;
     if (simt_sticky_error() != cudaSuccess) return simt_sticky_error();
     if (kind != direction && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
@@ -106,6 +113,6 @@ cudaError_t simt_copy_symbol(const void *symbol, size_t symbol_bytes, const void
     bool fits = kind != cudaMemcpyDeviceToDevice || device_may_access(memory_place((uintptr_t)other, 1).kind);
     if (!fits || offset > symbol_bytes || bytes > symbol_bytes - offset) return api_remember(cudaErrorInvalidValue);
     void *here = (char *)symbol + offset, *there = (void *)other;
-    return direction == cudaMemcpyHostToDevice ? api_copy(here, there, bytes, cudaMemcpyDefault)
-                                               : api_copy(there, here, bytes, cudaMemcpyDefault);
+    void *to = direction == cudaMemcpyHostToDevice ? here : there, *from = to == here ? there : here;
+    return api_copy(&(struct copy){to, bytes, from, bytes, bytes, 1, cudaMemcpyDefault}, stream, waits != 0);
 }

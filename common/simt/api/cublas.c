@@ -1,5 +1,5 @@
 /* The small cuBLAS of include/cublas_v2.h: matrices come to the host's memory, BLAS computes, results go back. So pointers
- * are checked by cudaMemcpy(), and what a kernel never wrote counts as the numbers that it holds. */
+ * are checked by cudaMemcpy2D(), and what a kernel never wrote counts as the numbers that it holds. */
 #include "api.h"
 #include "cublas_v2.h"
 
@@ -64,6 +64,7 @@ static double load(const void *from, cudaDataType_t type, size_t i) {
 static cublasStatus_t copy(const void *from, int from_ld, void *to, int to_ld, int rows, int cols, int bytes,
                            enum cudaMemcpyKind kind) {
     size_t size = (size_t)bytes;
+    cudaDeviceSynchronize(); /* whichever stream the handle has: what this library does in streams is not followed */
     cudaError_t error =
         cudaMemcpy2D(to, (size_t)to_ld * size, from, (size_t)from_ld * size, (size_t)rows * size, (size_t)cols, kind);
     return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
@@ -106,13 +107,13 @@ cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *
     double a = load(alpha, scalar_type, 0), b = load(beta, scalar_type, 0);
     void *wide_a = fetch_wide(A, a_rows, transa == CUBLAS_OP_N ? k : m, lda, Atype);
     void *wide_b = fetch_wide(B, b_rows, transb == CUBLAS_OP_N ? n : k, ldb, Btype);
-    void *wide_c = fetch_wide(C, m, n, ldc, Ctype);
+    size_t count = (size_t)m * (size_t)n;
+    void *wide_c =
+        b != 0.0 ? fetch_wide(C, m, n, ldc, Ctype) : calloc(count + 1, is_double ? 8 : 4); /* with 0 it is not read */
     cublasStatus_t status = CUBLAS_STATUS_MAPPING_ERROR;
     if (wide_a != NULL && wide_b != NULL && wide_c != NULL) {
         const char *ta = transa == CUBLAS_OP_N ? "N" : "T", *tb = transb == CUBLAS_OP_N ? "N" : "T";
         int wide_lda = a_rows > 0 ? a_rows : 1, wide_ldb = b_rows > 0 ? b_rows : 1, wide_ldc = m > 0 ? m : 1;
-        size_t count = (size_t)m * (size_t)n;
-        if (b == 0.0) memset(wide_c, 0, count * (is_double ? 8 : 4)); /* NaN there must not matter */
         float af = (float)a, bf = (float)b;
         if (is_double)
             dgemm_(ta, tb, &m, &n, &k, &a, wide_a, &wide_lda, wide_b, &wide_ldb, &b, wide_c, &wide_ldc);

@@ -6,29 +6,31 @@
 #include "hooks.h"
 
 bool host_is_watched;
-static uint64_t first_order;         /* of the launches since the last wait; 0: there was none */
-static const unsigned char *copy_to; /* the last asynchronous copy to page-locked memory since then */
-static size_t copy_bytes;
-
-static bool is_since(uint64_t stamp) { return first_order != 0 && stamp_launch(stamp) >= first_order; }
+static _Thread_local const struct operation *inside; /* that this function of the host's is, which a stream runs */
 
 static void judge_access(const void *pointer, size_t bytes, enum access_kind kind, const void *pc) {
     uintptr_t address = (uintptr_t)pointer;
     const struct allocation *memory = memory_find(address);
     if (memory == NULL || memory->kind == DEVICE || address + bytes > memory->start + memory->bytes) return;
-    const struct cell *cell = &memory->cells[(address - memory->start) / 4];
-    if (cell->split) cell = byte_cells(memory->cells, memory->bytes, (address - memory->start) / 4) + address % 4;
-    bool copied = address - (uintptr_t)copy_to < copy_bytes, written = is_since(cell->write);
-    bool read = kind == ACCESS_WRITE && is_since(cell->read);
-    if (!copied && !written && !read) return;
-    char *line = source_line(pc), *other = source_line(absolute_pc(written ? cell->write_pc : cell->read_pc));
-    simt_warn_of_host(pc, "%s: the host %s %s, and nothing has waited for the %s%s: %s first", line,
-                      kind == ACCESS_WRITE ? "writes" : "reads", describe_address(address).text,
-                      copied    ? "asynchronous copy into it"
-                      : written ? "kernel that writes it at "
-                                : "kernel that reads it at ",
-                      copied ? "" : other, copied ? "cudaStreamSynchronize()" : "cudaDeviceSynchronize()");
-    free(line), free(other);
+    struct meeting meeting;
+    bool writes = kind == ACCESS_WRITE;
+    if (streams_host_meets(address, bytes, writes, &meeting)) {
+        const struct operation *other = meeting.other;
+        char what[600], of_stream[400], *line = source_line(pc), *other_line = source_line(absolute_pc(meeting.pc));
+        streams_name(other, of_stream, sizeof of_stream);
+        const char *verb = meeting.wrote ? "writes" : "reads";
+        if (other->first_order != 0)
+            snprintf(what, sizeof what, "kernel that %s it at %s", verb, other_line);
+        else if (strcmp(other->what, "host function") == 0)
+            snprintf(what, sizeof what, "host function that %s it", verb);
+        else
+            snprintf(what, sizeof what, "asynchronous %s %s it", other->what, meeting.wrote ? "into" : "out of");
+        simt_warn_of_host(pc, "%s: the host %s %s, and nothing has waited for the %s%s: %s first", line,
+                          writes ? "writes" : "reads", describe_address(address).text, what, of_stream,
+                          other->first_order != 0 ? "cudaDeviceSynchronize()" : "cudaStreamSynchronize()");
+        free(line), free(other_line);
+    }
+    if (streams_inside != NULL) streams_host_did(inside, address, bytes, writes);
 }
 
 /* A host thread that would have to wait for another's launch goes on: that kernel may be waiting for it. */
@@ -37,22 +39,14 @@ static void look_at_access(const void *pointer, size_t bytes, enum access_kind k
     if (entered) judge_access(pointer, bytes, kind, pc);
 }
 
-void host_launched(uint64_t order) {
-    if (!host_is_watched) return;
-    if (first_order == 0 || order < first_order) first_order = order; /* less: the orders have begun anew */
-    host_access = look_at_access;
+void host_watch(void) {
+    host_access = host_is_watched && (streams_inside != NULL || streams_are_busy()) ? look_at_access : NULL;
 }
 
-void host_copies_later(const void *to, size_t bytes) {
-    if (!host_is_watched) return;
-    copy_to = to;
-    copy_bytes = bytes;
-    host_access = look_at_access;
-}
-
-void host_waited(void) {
-    host_access = NULL;
-    first_order = copy_bytes = 0;
+void host_goes_inside(cudaStream_t of, const struct operation *operation) {
+    streams_inside = of;
+    inside = operation;
+    host_watch();
 }
 
 void host_copies_unwritten(const void *from, size_t bytes) {

@@ -1,8 +1,11 @@
 /* Launches: is the shape one that a card would take, and in which order do the blocks run? */
 #include "api.h"
 
+#include "hooks.h"
 #include "scheduler.h"
 #include "shadow.h"
+
+#include <dlfcn.h>
 
 static unsigned shuffle_seed;
 static uint64_t launches, launches_before_seed;
@@ -54,7 +57,10 @@ static struct shared_limit *find_limit(const void *kernel) {
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
     ONE_HOST_THREAD;
     if (kernel == NULL) return api_remember(cudaErrorInvalidDeviceFunction);
-    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return simt_sticky_error();
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout ||
+        attribute == cudaFuncAttributeNonPortableClusterSizeAllowed ||
+        attribute == cudaFuncAttributeClusterSchedulingPolicyPreference)
+        return simt_sticky_error();
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || (size_t)value > shared_most())
         return api_remember(cudaErrorInvalidValue);
     struct shared_limit *limit = find_limit(kernel);
@@ -93,18 +99,33 @@ static bool __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, cons
 }
 
 /* Every thread comes here first, and to the next function, so that no thread of the launch has done anything. */
-void simt_launch_bounds(unsigned threads) {
+void simt_launch_bounds(unsigned threads, unsigned blocks, unsigned cluster) {
+    (void)cluster;
     struct launch *launch = simt_worker->launch;
+    if (blocks != 0) atomic_store_explicit(&launch->resident, blocks, memory_order_relaxed);
     if (launch->threads <= threads) return;
     launch->bounds = threads;
     launch->failed = true;
     fiber_abandon(simt_worker);
 }
 
+void simt_grid_constant(const void *parameter, size_t bytes) {
+    enum { ROOM = sizeof((struct launch *)0)->grid_constants / sizeof(struct grid_constant) };
+    struct launch *launch = simt_worker->launch;
+    const struct grid_constant own = {stack_offset(simt_self, (uintptr_t)parameter), bytes};
+    unsigned count = atomic_load(&launch->grid_constant_count);
+    for (unsigned i = 0; i < count && i < ROOM; i++)
+        if (launch->grid_constants[i].offset == own.offset) return;
+    unsigned i = atomic_fetch_add(&launch->grid_constant_count, 1);
+    if (i < ROOM) launch->grid_constants[i] = own;
+}
+
 /* The launch begins again, with clusters. */
 void simt_cluster_dims(unsigned x, unsigned y, unsigned z) {
     struct launch *launch = simt_worker->launch;
     if (launch->cluster == x * y * z) return; /* launch.c knows no other than along x */
+    if (IS_CONFINED)                          /* it need not be at the head: what has run by then would not be counted */
+        simt_fail(NULL, cudaErrorNotSupported, "__cluster_dims__: no task's kernel chooses its clusters");
     atomic_store(&launch->wanted[1], y);
     atomic_store(&launch->wanted[2], z);
     atomic_store(&launch->wanted[0], x);
@@ -119,15 +140,26 @@ static bool cluster_is_refused(const struct launch *launch, struct uint3 dims) {
         return refuse(cudaErrorInvalidConfiguration,
                       "launch of %s: a grid of (%u,%u,%u) blocks is no multiple of clusters of (%u,%u,%u)", launch->name,
                       XYZ(launch->grid), XYZ(dims));
-    if (size != 2 || dims.x != 2 || launch->cooperative)
+    if (size > MAX_CLUSTER || dims.x != size || launch->cooperative)
         return refuse(cudaErrorNotSupported,
-                      "launch of %s: clusters of (%u,%u,%u) blocks%s: the simulated device has those of (2,1,1)", launch->name,
-                      XYZ(dims), launch->cooperative ? " in a cooperative launch" : "");
-    if (launch->threads > MAX_BLOCK_THREADS / 2)
+                      "launch of %s: clusters of (%u,%u,%u) blocks%s: the simulated device has those of (2,1,1) to (%d,1,1)",
+                      launch->name, XYZ(dims), launch->cooperative ? " in a cooperative launch" : "", MAX_CLUSTER);
+    if ((launch->threads + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE * size > MAX_BLOCK_THREADS)
         return refuse(cudaErrorNotSupported,
-                      "launch of %s: a cluster of blocks of %u threads: the simulated device has those of at most %d",
-                      launch->name, launch->threads, MAX_BLOCK_THREADS / 2);
+                      "launch of %s: a cluster of %lu blocks of %u threads: the simulated device has clusters of at most %d",
+                      launch->name, size, launch->threads, MAX_BLOCK_THREADS);
     return false;
+}
+
+/* Addresses of code and variables are those of one program or library. */
+static bool is_refused_elsewhere(const char *name, const void *code) {
+    Dl_info own, other;
+    if (dladdr(__ehdr_start, &own) == 0 || dladdr(code, &other) == 0 || own.dli_fbase == other.dli_fbase) return false;
+    return refuse(
+        cudaErrorNotSupported,
+        "launch of %s: its code is in %s, and the simulated device runs in %s: link all kernels into one shared library, "
+        "or into the program",
+        name, other.dli_fname, own.dli_fname);
 }
 
 static bool shape_is_refused(const char *name, struct uint3 grid_size, struct uint3 block_size) {
@@ -178,12 +210,17 @@ static bool size_is_refused(const struct launch *launch, const struct shared_lim
     return false;
 }
 
-static bool cooperation_is_refused(const struct launch *launch) {
+/* So many blocks of its size run at once on this device's multiprocessors, as far as threads and dynamic shared memory say. */
+static uint64_t blocks_at_once(const struct launch *launch) {
     int per_multiprocessor, multiprocessors;
     cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, launch->kernel, (int)launch->threads,
                                                   launch->dynamic_shared_bytes);
-    uint64_t most = (uint64_t)per_multiprocessor * (uint64_t)multiprocessors;
+    return (uint64_t)per_multiprocessor * (uint64_t)multiprocessors;
+}
+
+static bool cooperation_is_refused(const struct launch *launch) {
+    uint64_t most = blocks_at_once(launch);
     if (launch->blocks <= most) return false;
     return refuse(cudaErrorCooperativeLaunchTooLarge,
                   "cooperative launch of %s: %lu blocks, which must all run at once: at most %lu of this size do", launch->name,
@@ -201,12 +238,18 @@ static void run_launch(struct launch *launch) {
     launch->end_block = first_of_part(launch->blocks / launch->cluster, api_part + 1);
     launch->number = ++launches;
     choose_order(launch);
+    /* Programs have the multiprocessors of their card written in: only where this device's are told does their number bind. In
+     * another order than that of a card blocks may wait for such as begin later. */
+    uint64_t most = getenv("SIMT_MULTIPROCESSORS") != NULL && launch->seed == 0 ? blocks_at_once(launch) / launch->cluster : 0;
+    launch->most_resident = most < UINT32_MAX ? (unsigned)most : 0;
     shadow_next_order(launch);
-    host_launched(launch->order);
+    streams_launch(launch->stream, launch);
+    host_watch();
     if (launch->next_block == launch->end_block) return; /* none is of this part */
     memory_open_all();
     simt_run(launch);
     memory_close_all();
+    streams_launched(launch);
     if (launch->bounds > 0)
         refuse(cudaErrorInvalidValue, "launch of %s: %u threads per block, its __launch_bounds__ allow %u", launch->name,
                launch->threads, launch->bounds);
@@ -229,13 +272,17 @@ static void run_with_clusters(struct launch *launch, struct uint3 dims) {
 }
 
 void simt_launch_kernel(const void *kernel, const char *name, struct uint3 grid, struct uint3 block, struct uint3 cluster,
-                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
-                        size_t arguments_bytes) {
+                        size_t dynamic_shared_bytes, int cooperative, const void *in_stream, void (*run)(void *arguments),
+                        void *arguments, size_t arguments_bytes) {
     if (simt_self != NULL)
         simt_fail(NULL, cudaErrorNotSupported,
                   "kernel %s is launched from a kernel: the simulated device has no dynamic parallelism", name);
     ONE_HOST_THREAD;
-    if (launches_are_off() || shape_is_refused(name, grid, block)) return;
+    name = TEXT_OF_KERNEL(name);
+    confined_launch((uintptr_t)run, arguments, arguments_bytes, __builtin_frame_address(0));
+    simt_note_stream(in_stream);
+    if (launches_are_off() || is_refused_elsewhere(name, (const void *)(uintptr_t)run) || shape_is_refused(name, grid, block))
+        return;
     struct launch launch = {
         .name = name,
         .kernel = kernel,
@@ -247,10 +294,24 @@ void simt_launch_kernel(const void *kernel, const char *name, struct uint3 grid,
         .arguments = arguments,
         .arguments_bytes = arguments_bytes,
         .blocks = (uint64_t)grid.x * grid.y * grid.z,
+        .stream = api_stream_for_work((cudaStream_t)in_stream),
         .after_failure = api_launch_failed,
         .cooperative = cooperative != 0,
     };
     const struct shared_limit *limit = find_limit(kernel);
+    if (launch.stream == NULL && (launch_error = simt_sticky_error()) != cudaSuccess) return;
+    if (launch.stream == NULL) {
+        refuse(cudaErrorInvalidResourceHandle, "launch of %s: its stream is none, or has been destroyed", name);
+        return;
+    }
+    if (launch.stream->device != api_device) {
+        char stream[400];
+        streams_name_own(launch.stream, stream, sizeof stream);
+        refuse(cudaErrorInvalidResourceHandle, "launch of %s in %s, while device %d is current: cudaSetDevice(%d) first", name,
+               stream, api_device, launch.stream->device);
+        return;
+    }
+    api_run_late_before(launch.stream);
     if (size_is_refused(&launch, limit) || api_parts == 0) return;
     if (launch.cooperative && cooperation_is_refused(&launch)) return;
     launch.static_limit = static_limit(limit, dynamic_shared_bytes);

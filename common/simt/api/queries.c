@@ -1,39 +1,11 @@
-/* Calls that sample programs make and that need nothing of the other files' variables: streams with flags, callbacks, limits,
- * peers, attributes of kernels, occupancy. Work is done when its call returns, so waiting has nothing to wait for. */
+/* Calls that sample programs make and that need nothing of the other files' variables: limits, peers, attributes of kernels,
+ * occupancy. */
 #include "api.h"
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) { return cudaStreamCreate(stream); }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-    return cudaStreamCreate(stream);
-}
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     *least = *greatest = 0;
     return simt_sticky_error();
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-    return event != NULL ? simt_sticky_error() : api_remember(cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    host_waited();
-    return simt_sticky_error();
-}
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned flags) {
-    host_waited(); /* the function comes after what the stream has done */
-    callback(stream, simt_sticky_error(), data);
-    return simt_sticky_error();
-}
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
-    host_waited();
-    if (simt_sticky_error() == cudaSuccess) function(data);
-    return simt_sticky_error();
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) { return cudaEventCreate(event); }
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-    host_waited();
-    return cudaStreamWaitEvent(NULL, event, 0);
-}
-
-cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
 cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
 cudaError_t cudaProfilerStart(void) { return simt_sticky_error(); }
 cudaError_t cudaProfilerStop(void) { return simt_sticky_error(); }
@@ -55,9 +27,6 @@ cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     return simt_sticky_error();
 }
 
-/* All devices share one memory, so that access to a peer changes nothing; what is enabled is noted all the same. */
-static uint64_t peers[64]; /* of each device, a bit for each */
-
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     if (!api_is_device(device) || !api_is_device(peer)) return api_remember(cudaErrorInvalidDevice);
     *can = device != peer;
@@ -70,8 +39,8 @@ static cudaError_t change_peer(int peer, bool enabled, cudaError_t otherwise) {
     cudaGetDevice(&device);
     if (!api_is_device(peer)) return api_remember(cudaErrorInvalidDevice);
     if (device == peer && !enabled) return api_remember(cudaErrorPeerAccessUnsupported);
-    if ((peers[device] >> peer & 1) != enabled) return api_remember(otherwise);
-    peers[device] ^= (uint64_t)1 << peer;
+    if ((streams_reach[device] >> peer & 1) != enabled) return api_remember(otherwise);
+    streams_reach[device] ^= (uint64_t)1 << peer;
     return simt_sticky_error();
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
@@ -110,5 +79,30 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
     int by_shared = (int)(properties.sharedMemPerMultiprocessor / (shared + properties.reservedSharedMemPerBlock));
     *blocks = threads > MAX_BLOCK_THREADS ? 0 : by_threads < by_shared ? by_threads : by_shared;
     if (*blocks > properties.maxBlocksPerMultiProcessor) *blocks = properties.maxBlocksPerMultiProcessor;
+    return simt_sticky_error();
+}
+
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel, const cudaLaunchConfig_t *config) {
+    unsigned threads = config->blockDim.x * config->blockDim.y * config->blockDim.z;
+    if (kernel == NULL || threads < 1) return api_remember(cudaErrorInvalidValue);
+    for (*size = MAX_CLUSTER; *size > 1 && *size * ((threads + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE) > MAX_BLOCK_THREADS;)
+        *size /= 2;
+    return simt_sticky_error();
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel, const cudaLaunchConfig_t *config) {
+    unsigned size = 1;
+    int blocks, multiprocessors;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttributeValue *value = &config->attrs[i].val;
+        if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
+            size = value->clusterDim.x * value->clusterDim.y * value->clusterDim.z;
+    }
+    if (size == 0) return api_remember(cudaErrorInvalidValue);
+    cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, kernel, (int)(config->blockDim.x * config->blockDim.y * config->blockDim.z), config->dynamicSmemBytes);
+    if (error != cudaSuccess) return error;
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    *clusters = blocks * multiprocessors / (int)size;
     return simt_sticky_error();
 }

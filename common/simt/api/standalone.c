@@ -56,6 +56,7 @@ static void start_trace(const char *name, const char *blocks) {
 
 /* The last thing before the program ends: whatever status it chose, a fault is told. */
 static void at_exit(void) {
+    if (api_no_more_calls != NULL) api_no_more_calls();
     if (meter != NULL) print_meter();
     if (trace != NULL) finish_trace();
     simt_list_warnings();
@@ -88,6 +89,7 @@ static __attribute__((constructor)) void start(void) {
     signal(SIGABRT, on_abort);
     int devices;
     cudaGetDeviceCount(&devices); /* a wrong SIMT_DEVICES ends the program */
+    api_is_late();                /* so does a wrong SIMT_STREAMS */
     simt_shuffle_blocks(number_from("SIMT_SHUFFLE_SEED"));
     host_is_watched = true;
     memory_poison = 0x7b;

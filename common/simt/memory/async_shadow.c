@@ -49,7 +49,7 @@ static void prepare(struct worker *worker) {
         worker->async.shadow = shadow;
     }
     unsigned threads = launch->threads, numbers = launch->stride != 0 ? launch->cluster * launch->stride : threads;
-    unsigned width = 2 * numbers + launch->cluster * (MOST_TRANSACTIONS + MOST_READERS) + MOST_ACQUIRERS;
+    unsigned width = 2 * numbers + launch->cluster * (MOST_TRANSACTIONS + MOST_READERS + ROUNDS) + MOST_ACQUIRERS;
     if (threads != shadow->threads || width != shadow->width) {
         free(shadow->rows);
         shadow->rows = resize_or_die(NULL, ((size_t)threads + 1) * width * sizeof *shadow->rows);
@@ -60,6 +60,7 @@ static void prepare(struct worker *worker) {
     memset(shadow->writes, 0, sizeof shadow->writes);
     memset(shadow->last, 0, sizeof shadow->last);
     shadow->store_readers = 0;
+    if (launch->cluster > 1) memset(shadow->remotes, 0, sizeof shadow->remotes);
     start_acquirers(shadow);
     for (unsigned r = 0; r < MOST_READERS; r++) shadow->groups[r]++; /* what an earlier block has left open is over */
 }
@@ -68,7 +69,7 @@ void async_start(struct worker *worker) {
     if (worker->async.on) return;
     FOR_EACH_BLOCK (of, worker) prepare(of);
     FOR_EACH_BLOCK (of, worker) start_rows(of);
-    FOR_EACH_BLOCK (of, worker) of->async.on = true;
+    FOR_EACH_BLOCK (of, worker) of->async.on = true, shadow_next_settled(of);
 }
 
 /* A guess that accuses nobody: what came before is known and fenced. */

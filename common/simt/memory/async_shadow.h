@@ -1,7 +1,7 @@
 /* What threads know of one another, exactly, and who accesses shared memory asynchronously. Hopper's copies and products run
  * beside the threads, in the async proxy: an order between two threads is not enough for them.
  *
- * Each thread has a row of clocks, in which a thread of the other block of its cluster has columns, too. What it knows grows where it waits: at a barrier of any kind, or where its warp meets.
+ * Each thread has a row of clocks, in which a thread of another block of its cluster has columns, too. What it knows grows where it waits: at a barrier of any kind, or where its warp meets.
  *
  *     known[u]    it knows what thread u did before this clock
  *     fenced[u]   and that a fence.proxy.async came between: of these the async proxy sees the stores
@@ -9,6 +9,7 @@
  *     reads[r]    it knows that so many groups of reader r are done with shared memory. Readers are the warps of wgmma, and
  *                 from WARP_READERS on the threads that store tensors or bytes
  *     acquired[a] it knows of so many acquisitions of acquirer a, a thread that reads semaphores (block_order.h)
+ *     rounds[n]   it knows that so many rounds of named barrier n of its block are over
  *
  * The rows are in use in blocks that execute an instruction of Hopper, from the first of them on. They order ordinary accesses,
  * too, in place of the clocks of shadow.c. */
@@ -16,7 +17,7 @@
 
 #include "shadow.h"
 
-enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, MOST_ACQUIRERS = 16, ACQUIRED_BUCKETS = 32 };
+enum { MOST_TRANSACTIONS = 64, MOST_READERS = 64, WARP_READERS = 32, MOST_ACQUIRERS = 16, ACQUIRED_BUCKETS = 32, ROUNDS = 16 };
 enum { UNIT = 16, UNITS = SHARED_BYTES_MAX / UNIT };
 
 /* What reads shared memory asynchronously. */
@@ -41,6 +42,11 @@ struct async_shadow {
     struct async_read {
         uint32_t group, pc : 29, what : 3;
     } reads[UNITS][MOST_READERS];
+    struct
+        remote { /* of each thread of the cluster, by its number: its latest access to the shared memory of this block, or NULL */
+        const void *pc;
+        uint32_t clock;
+    } remotes[MAX_BLOCK_THREADS];
     unsigned acquirer_count;
     struct acquirer {
         unsigned thread, listed, room;
@@ -79,7 +85,11 @@ static inline unsigned acquired_column(const struct async_shadow *shadow, unsign
     return 2 * shadow->numbers + shadow->ranks * (MOST_TRANSACTIONS + MOST_READERS) + acquirer;
 }
 
-void async_start(struct worker *worker);  /* by an instruction of Hopper, or for a cluster; for both its blocks */
+static inline unsigned rounds_column(const struct async_shadow *shadow, unsigned barrier) {
+    return acquired_column(shadow, MOST_ACQUIRERS) + shadow->rank * ROUNDS + barrier;
+}
+
+void async_start(struct worker *worker);  /* by an instruction of Hopper, or for a cluster; for all its blocks */
 void async_forget(struct worker *worker); /* all orders have aged */
 /* A thread lets others know, through `row`; who waits there, learns. What the thread does next is not known by that. */
 void async_release(struct worker *worker, struct thread *thread, uint32_t *row);

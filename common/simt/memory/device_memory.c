@@ -1,9 +1,10 @@
-/* Device memory: every allocation is its own mapping with an inaccessible page on either side, and starts out as poison. */
+/* Device memory: every allocation is its own mapping between inaccessible pages, and starts out as poison. */
 #include "device_memory.h"
 
 #include "report.h"
 #include "stamp.h"
 
+#include <execinfo.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@ static struct allocation *allocations;
 static unsigned allocation_count, allocation_room;
 static size_t bytes_in_use;
 static int next_serial = 1;
+
+static _Thread_local const char *next_variable;
+void simt_name_variable(const char *name) { next_variable = TEXT_OF_KERNEL(name); }
 
 size_t memory_total(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
 size_t memory_in_use(void) { return bytes_in_use; }
@@ -42,46 +46,53 @@ const struct allocation *memory_find(uintptr_t address) {
 }
 
 static void *allocate(size_t bytes, bool reserved, enum memory_kind kind, int device) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * page;
+    enum { HUGE_PAGE = 2 << 20 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), guard = bytes < HUGE_PAGE ? page : HUGE_PAGE;
+    size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * guard;
     unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
     /* Pages of cells that no kernel touches take no memory. */
     size_t cell_bytes = cells_bytes(bytes);
     struct cell *cells = MAP_FAILED;
-    if (mprotect(mapping + page, mapping_bytes - 2 * page, PROT_READ | PROT_WRITE) == 0)
+    if (mprotect(mapping + guard, mapping_bytes - 2 * guard, PROT_READ | PROT_WRITE) == 0)
         cells = mmap(NULL, cell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (cells == MAP_FAILED) {
         munmap(mapping, mapping_bytes);
         return NULL;
     }
-    if (!reserved) memset(mapping + page, memory_poison, mapping_bytes - 2 * page);
-    if (kind == DEVICE) mprotect(mapping + page, mapping_bytes - 2 * page, PROT_NONE);
+    if (!reserved) { /* to open and to close memory for a launch takes a moment for each page */
+        madvise(mapping + guard, mapping_bytes - 2 * guard, MADV_HUGEPAGE);
+        memset(mapping + guard, memory_poison, mapping_bytes - 2 * guard);
+    }
+    if (kind == DEVICE) mprotect(mapping + guard, mapping_bytes - 2 * guard, PROT_NONE);
 
     allocations = grow_or_die(allocations, allocation_count, &allocation_room, sizeof *allocations);
     size_t at = count_up_to((uintptr_t)mapping);
     memmove(allocations + at + 1, allocations + at, (allocation_count - at) * sizeof *allocations);
     allocations[at] = (struct allocation){.kind = kind,
                                           .device = device,
-                                          .start = (uintptr_t)(mapping + page),
+                                          .start = (uintptr_t)(mapping + guard),
                                           .bytes = bytes,
                                           .mapping = mapping,
                                           .mapping_bytes = mapping_bytes,
                                           .serial = next_serial++,
+                                          .variable = next_variable,
                                           .reserved = reserved,
                                           .all_written = reserved || kind != DEVICE,
                                           .cells = cells,
                                           .cell_bytes = cell_bytes};
+    backtrace(allocations[at].callers, sizeof allocations->callers / sizeof *allocations->callers - 1);
+    next_variable = NULL;
     allocation_count++;
     if (!reserved) bytes_in_use += bytes;
-    return mapping + page;
+    return mapping + guard;
 }
 
 void *memory_allocate(size_t bytes, enum memory_kind kind, int device) {
     return bytes <= memory_total() - bytes_in_use ? allocate(bytes, false, kind, device) : NULL;
 }
 
-void *memory_reserve(size_t bytes) { return allocate(bytes, true, DEVICE, 0); }
+void *memory_reserve(size_t bytes, int device) { return allocate(bytes, true, DEVICE, device); }
 
 static void set_rights(const struct allocation *allocation, int rights) {
     if (allocation == NULL || allocation->kind != DEVICE) return;
@@ -107,6 +118,8 @@ bool memory_free(void *pointer) {
     if (!found->reserved) bytes_in_use -= found->bytes;
     munmap(found->mapping, found->mapping_bytes);
     munmap(found->cells, found->cell_bytes);
+    for (struct displaced *of = found->displaced, *next; of != NULL; of = next) next = of->next, munmap(of, of->bytes);
+    free(found->origin);
     memmove(allocations + at, allocations + at + 1, (allocation_count - at - 1) * sizeof *allocations);
     allocation_count--;
     return true;

@@ -7,6 +7,17 @@
  * finite and positive in all floating types, so that `fabs(got - wanted) > bound` holds for it, for its root and for its logarithm. */
 extern unsigned char memory_poison;
 
+/* What one stream's launches did to memory before another stream's took their place in its cells, though nothing orders the two:
+ * for each cell, the last of them (streams.c). */
+struct displaced {
+    struct displaced *next;
+    size_t bytes, count;
+    unsigned slot;
+    struct displaced_cell {
+        uint32_t read_order, read_pc, write_order, write_pc; /* an order of 0: none */
+    } cells[];
+};
+
 /* What memory an address lies in. LITERAL: what the program never changes, which host and kernels may read. */
 enum memory_kind { HOST, LITERAL, VARIABLE, CONSTANT, MANAGED, PAGE_LOCKED, DEVICE, SHARED, LOCAL };
 static inline bool host_may_access(enum memory_kind kind) { return kind <= LITERAL || kind == MANAGED || kind == PAGE_LOCKED; }
@@ -19,14 +30,17 @@ struct allocation {
     size_t bytes;
     void *mapping; /* with its guard pages */
     size_t mapping_bytes;
-    int serial; /* counts cudaMalloc calls: what a message calls the allocation by, unless it has a name */
-    const char *name;
-    size_t element_bytes; /* where it has a name */
-    bool read_only;       /* an input: no kernel may write it */
-    bool reserved;        /* holds zeros where nobody has touched it */
-    bool all_written;     /* the host has filled it as a whole, or may do so at any time */
+    int serial; /* counts cudaMalloc calls: what a message calls the allocation by where nothing else is known */
+    const char *variable, *name; /* which the call stores the pointer to, or NULL; what the harness calls it, or NULL */
+    void *callers[12];           /* of the allocation, the simulated device's functions first; NULL ends them */
+    _Atomic(char *) origin;      /* " (cudaMalloc, hist.cu:18)", once a message has needed it */
+    size_t element_bytes;        /* where it has a name */
+    bool read_only;              /* an input: no kernel may write it */
+    bool reserved;               /* holds zeros where nobody has touched it */
+    bool all_written;            /* the host has filled it as a whole, or may do so at any time */
     struct cell *cells;
     size_t cell_bytes;
+    struct displaced *_Atomic displaced;
     size_t pitch, row_bytes; /* of cudaMallocPitch(), else 0: the end of each row is padding */
 };
 
@@ -42,7 +56,7 @@ bool memory_is_private(uintptr_t address);
 
 void *memory_allocate(size_t bytes, enum memory_kind kind, int device); /* poison; NULL when there is not enough */
 void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes);
-void *memory_reserve(size_t bytes); /* NULL when the address space is too small; zeros that take up no room */
+void *memory_reserve(size_t bytes, int device); /* NULL when the address space is too small; zeros that take up no room */
 bool memory_free(void *pointer);
 void memory_written_by_host(const void *pointer, size_t bytes);
 void memory_copied(const void *to, const void *from, size_t bytes); /* written where the source is */
@@ -83,7 +97,7 @@ void distributed_end(struct worker *worker); /* all threads of the block have re
 
 /* "tile[3][5]", "O[17]": a byte of memory, as messages and pictures name it. */
 struct words {
-    char text[200];
+    char text[400];
 };
 struct words describe_address(uintptr_t address);
 /* Where the same access was before, or 0. */

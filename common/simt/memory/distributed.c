@@ -1,8 +1,8 @@
-/* Distributed shared memory: a block of a cluster accesses the shared memory of the other one.
+/* Distributed shared memory: a block of a cluster accesses the shared memory of another one.
  *
  * Rule 18. Before its first such access a thread must have learnt that the other block has begun, and a block may end only when one of
  * its threads has learnt of all such accesses to its memory: a barrier of the cluster does both. Learnt is what the rows of
- * async_shadow.h say, so that a fault is found in whatever order the two blocks run. */
+ * async_shadow.h say, so that a fault is found in whatever order the blocks run. */
 #include "device_memory.h"
 
 #include "async_shadow.h"
@@ -21,7 +21,8 @@ static void report_end(const struct worker *ended, const struct thread *user, co
 void distributed_use(const struct worker *of, bool remembered, const void *pc) {
     struct thread *self = simt_self;
     if (of == self->home) return;
-    bool begun = self->remote_pc != NULL;
+    struct remote *own = &of->async.shadow->remotes[self->number];
+    bool begun = own->pc != NULL;
     for (unsigned t = 0; t < of->launch->threads && !begun; t++) begun = row_of(self)[of->threads[t].number] > 0;
     if (!begun)
         simt_fail(pc, cudaErrorLaunchFailure,
@@ -29,16 +30,16 @@ void distributed_use(const struct worker *of, bool remembered, const void *pc) {
                   "at the barrier of the cluster (barrier.cluster, cluster.sync()) first",
                   XYZ(of->block_index));
     if (of->alive == 0) report_end(of, self, pc);
-    if (remembered) self->remote_pc = pc, self->remote_clock = self->clock;
+    if (remembered) *own = (struct remote){pc, self->clock};
 }
 
 void distributed_end(struct worker *worker) {
-    const struct worker *peer = worker->cluster.peer;
     const struct async_shadow *shadow = worker->async.shadow;
     async_join_all(worker);
-    FOR_EACH_THREAD (other, peer) {
-        if (other->remote_pc == NULL || other->remote_clock < shadow->scratch[other->number]) continue;
-        report_end(worker, other, other->remote_pc);
+    for (unsigned number = 0; number < shadow->numbers; number++) {
+        const struct remote *access = &shadow->remotes[number];
+        if (access->pc == NULL || access->clock < shadow->scratch[number]) continue;
+        report_end(worker, thread_numbered(number), access->pc);
         return;
     }
 }

@@ -13,6 +13,35 @@
 #include "block_order.h"
 #include "report.h"
 
+/* Of the block that runs. */
+struct shadow_notes {
+    int last_barrier; /* of barrier_sites, or -1 */
+    unsigned barrier_site_count;
+    struct barrier_site { /* the places of its barriers, and how often it has passed each */
+        const void *pc;
+        struct place place;
+        unsigned passed;
+    } barrier_sites[16];
+    struct suspect { /* races that a card may tolerate, and stores that may be another value than the one before */
+        uintptr_t address;
+        uint32_t before, other_pc;
+        unsigned width;
+        const void *pc;
+        uint64_t stamp;
+        struct thread *thread;
+        struct cell *cell;
+        bool races, reads, other_reads, atomic; /* it; it reads; the other access does; all stores so far were atomic */
+        bool updates;                           /* both threads read and write it, as += does */
+        bool compares;                          /* it is tolerated only where it stores what was there before */
+        uint64_t mixed;                         /* else, where no race is known: the flags of the write stamp */
+    } suspects[16], doubt; /* the first race that is a fault unless something shows it to be tolerated; no thread: none */
+    struct other_line {    /* where another one of several readers has read, one for each of some cells */
+        const struct cell *cell;
+        uint64_t owner; /* of the stamp */
+        uint32_t pc;
+    } other_lines[64];
+};
+
 /* Does the running thread know that lane `lane` of its own warp did what it did at `clock`? */
 static inline bool ordered_in_warp(const struct warp *warp, unsigned lane, uint32_t clock, unsigned self_lane) {
     return clock < warp->known_to_all[lane] || (warp->has_partial && clock < warp->known[self_lane][lane]);
@@ -53,15 +82,18 @@ static inline bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t se
 
 /* Where another one of several readers of the cell may be noted. */
 static inline struct other_line *other_line_of(const struct cell *cell) {
-    size_t count = sizeof simt_worker->shadow.other_lines / sizeof *simt_worker->shadow.other_lines;
-    return &simt_worker->shadow.other_lines[(uintptr_t)cell / sizeof *cell % count];
+    size_t count = sizeof simt_worker->shadow.notes->other_lines / sizeof *simt_worker->shadow.notes->other_lines;
+    return &simt_worker->shadow.notes->other_lines[(uintptr_t)cell / sizeof *cell % count];
 }
 
 /* ---- race.c ---- */
 
+/* May both threads of a race update the word, as += does? Then all have read it by one instruction: several, or the one that has
+ * written it. That a writer is among them its line must say. Asked before the access is noted. */
+bool both_update(const struct cell *cell, enum access_kind kind, const void *pc) __attribute__((cold));
 /* `kind` is the access of `self`. Ends the launch; holds no lock then. */
 void report_race(const struct thread *self, uintptr_t address, enum access_kind kind, const void *pc, uint64_t stamp,
-                 uint32_t other_pc, bool other_wrote) __attribute__((cold));
+                 uint32_t other_pc, bool other_wrote, bool updates) __attribute__((cold));
 /* Of the reader that a message about a race with the running thread speaks of; 0: not known. */
 uint32_t line_of_reader(const struct cell *cell, uint64_t self_stamp);
 char *line_or(uint32_t pc, const char *unknown); /* the source line, or `unknown` where pc is 0; to be freed */

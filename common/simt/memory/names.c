@@ -59,10 +59,60 @@ static const struct allocation *most_likely(uintptr_t address, uintptr_t before,
     return above->start - address <= address - (below->start + below->bytes) ? above : below;
 }
 
-static const char *name_of(const struct allocation *allocation, char serial[40]) {
-    if (allocation->name != NULL) return allocation->name;
-    snprintf(serial, 40, "device allocation %d", allocation->serial);
-    return serial;
+struct origin {
+    const struct allocation *of;
+    size_t at;      /* of its callers: the call in the program's source */
+    bool is_shared; /* by other callers of the function there */
+};
+static void compare_callers(const struct allocation *other, void *data) {
+    struct origin *origin = data;
+    void *const *own = origin->of->callers + origin->at, *const *others = other->callers + origin->at;
+    origin->is_shared |= own[0] == others[0] && own[1] != others[1];
+}
+
+/* Of the call in the program's source, where debug information has it. Where a function allocates for several callers, its
+ * caller's place as well. */
+static char *find_origin(const struct allocation *allocation) {
+    static const char *const calls[] = {
+        [DEVICE] = "cudaMalloc", [MANAGED] = "cudaMallocManaged", [PAGE_LOCKED] = "cudaMallocHost"};
+    void *const *callers = allocation->callers;
+    struct origin origin = {allocation, 0, false};
+    char *line = source_line_alone(callers[0]), *text = NULL;
+    while (!source_line_is_known(line) && callers[origin.at + 1] != NULL && is_runtime_code(callers[origin.at]))
+        free(line), line = source_line_alone(callers[++origin.at]);
+    char *caller = source_line_alone(callers[origin.at + 1]);
+    if (source_line_is_known(caller)) memory_for_each(compare_callers, &origin);
+    if (!source_line_is_known(line))
+        text = strdup("");
+    else if (asprintf(&text, " (%s, %s%s%s)", calls[allocation->kind], line, origin.is_shared ? ", called at " : "",
+                      origin.is_shared ? caller : "") < 0)
+        abort();
+    free(line), free(caller);
+    return text;
+}
+
+/* "O" as the harness calls it, else "bins" and " (cudaMalloc, hist.cu:18)", as far as these are known. */
+struct label {
+    char name[80];
+    const char *origin;
+};
+static struct label label_of(const struct allocation *allocation) {
+    struct label label = {.origin = ""};
+    if (allocation->name == NULL) {
+        char *none = NULL, *origin = allocation->origin;
+        if (origin == NULL) {
+            origin = find_origin(allocation);
+            if (!atomic_compare_exchange_strong(&((struct allocation *)allocation)->origin, &none, origin))
+                free(origin), origin = none;
+        }
+        label.origin = origin;
+    }
+    const char *name = allocation->name != NULL ? allocation->name : allocation->variable;
+    if (name != NULL || *label.origin != '\0')
+        snprintf(label.name, sizeof label.name, "%s", name != NULL ? name : "device allocation");
+    else
+        snprintf(label.name, sizeof label.name, "device allocation %d", allocation->serial);
+    return label;
 }
 
 /* The unit in which a message counts: what the allocation was named with; without a name the width of the latest access, where
@@ -77,10 +127,10 @@ static size_t unit_of(const struct allocation *allocation, uintptr_t address) {
  * nearer. */
 static void describe_overrun(uintptr_t address, const struct allocation *above, char *text, size_t room) {
     const struct allocation *below = memory_nearest(address);
-    char serial[40];
     if (below == NULL || address - (below->start + below->bytes) > 4 * (above->start - address)) return;
-    append_text(text, room, "%zu bytes past the end of %s, which has %zu bytes, or ", address - (below->start + below->bytes),
-                name_of(below, serial), below->bytes);
+    struct label label = label_of(below);
+    append_text(text, room, "%zu bytes past the end of %s%s, which has %zu bytes, or ", address - (below->start + below->bytes),
+                label.name, label.origin, below->bytes);
 }
 
 /* An index of 32 bits leads no further from an array than 2^31 elements of 8 bytes. */
@@ -89,11 +139,13 @@ static void describe_far(uintptr_t address, char *text, size_t room) {
     const struct allocation *found = memory_nearest(address);
     bool is_past = found != NULL && address - found->start < reach;
     if (!is_past) found = memory_nearest(address + reach);
-    char serial[40], index[200] = "";
-    if (is_past || (found != NULL && found->start > address))
-        snprintf(index, sizeof index, "%zu bytes %s the start of %.80s: an index that %s, ",
-                 is_past ? address - found->start : found->start - address, is_past ? "past" : "before", name_of(found, serial),
-                 is_past ? "overflowed" : "is negative or overflowed");
+    char index[400] = "";
+    if (is_past || (found != NULL && found->start > address)) {
+        struct label label = label_of(found);
+        snprintf(index, sizeof index, "%zu bytes %s the start of %s%.200s: an index that %s, ",
+                 is_past ? address - found->start : found->start - address, is_past ? "past" : "before", label.name,
+                 label.origin, is_past ? "overflowed" : "is negative or overflowed");
+    }
     append_text(text, room, "address %#lx, which is no device memory (%sa host pointer, or memory already freed?)", address,
                 index);
 }
@@ -101,21 +153,22 @@ static void describe_far(uintptr_t address, char *text, size_t room) {
 static void describe_global(uintptr_t address, uintptr_t before, char *text, size_t room) {
     const size_t page = 4096;
     const struct allocation *found = most_likely(address, before, page);
-    char serial[40], unit_words[60];
-    const char *name = found != NULL ? name_of(found, serial) : "";
+    char unit_words[60];
+    struct label label = found != NULL ? label_of(found) : (struct label){.origin = ""};
     size_t unit = found != NULL ? unit_of(found, address) : 1;
     snprintf(unit_words, sizeof unit_words, "counted in %zu-byte elements", unit);
     text[0] = '\0';
     if (found != NULL && found->start > address && (before == 0 || memory_find(before) != found))
         describe_overrun(address, found, text, room);
     if (found != NULL && found->start > address)
-        append_text(text, room, "%zu bytes before the start of %s, which has %zu bytes: element -%zu, %s",
-                    found->start - address, name, found->bytes, (found->start - address - 1) / unit + 1, unit_words);
+        append_text(text, room, "%zu bytes before the start of %s%s, which has %zu bytes: element -%zu, %s",
+                    found->start - address, label.name, label.origin, found->bytes, (found->start - address - 1) / unit + 1,
+                    unit_words);
     else if (found != NULL && address - found->start < found->bytes)
-        append_text(text, room, "%s[%zu], %s", name, (address - found->start) / unit, unit_words);
+        append_text(text, room, "%s[%zu]%s, %s", label.name, (address - found->start) / unit, label.origin, unit_words);
     else if (found != NULL && address - found->start < found->mapping_bytes)
-        append_text(text, room, "byte %zu of %s, which has %zu bytes: element %zu, %s", address - found->start, name,
-                    found->bytes, (address - found->start) / unit, unit_words);
+        append_text(text, room, "byte %zu of %s%s, which has %zu bytes: element %zu, %s", address - found->start, label.name,
+                    label.origin, found->bytes, (address - found->start) / unit, unit_words);
     else if (address < page)
         append_text(text, room, "address %#lx: a null pointer", address);
     else

@@ -1,7 +1,8 @@
 /* When an access was: the launches' order, and a block's own time, which barriers and collectives advance. judge.h compares. */
-#include "async_shadow.h"
 #include "device_memory.h"
+#include "judge.h"
 #include "sector_lock.h"
+#include "streams.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -13,8 +14,7 @@ struct sector_lock sector_locks[SECTOR_LOCKS];
 /* Call `age` for the cells of all global memory, for the split words' bytes too. */
 struct aging {
     void (*age)(struct cell *cell, const struct aging *aging);
-    const struct launch *launch; /* at a barrier of the grid, its own launch */
-    uint64_t stamp;              /* of the block that ages */
+    uint64_t stamp; /* of the block that ages */
 };
 
 static void age_allocation(const struct allocation *memory, void *data) {
@@ -28,24 +28,25 @@ static void age_allocation(const struct allocation *memory, void *data) {
     }
 }
 
-/* Launches become "long ago", but for the running one, which becomes number 1. */
+/* Launches become "long ago", but for those that the host has not waited for: they, and the running one, begin at number 1. */
 static void age_launches_of(struct cell *cell, const struct aging *aging) {
-    const uint64_t below = (1ull << STAMP_LAUNCH_SHIFT) - 1, first = 1ull << STAMP_LAUNCH_SHIFT;
-    bool write_stays = aging->launch != NULL && stamp_is_of(cell->write, aging->launch);
-    bool read_stays = aging->launch != NULL && stamp_is_of(cell->read, aging->launch);
-    if (cell->write != 0) cell->write = write_stays ? first | (cell->write & below) : WRITTEN_BY_HOST;
-    cell->read = read_stays ? first | (cell->read & below) : 0;
+    (void)aging;
+    const uint64_t below = (1ull << STAMP_LAUNCH_SHIFT) - 1;
+    uint64_t write = streams_renumbered(stamp_launch(cell->write)), read = streams_renumbered(stamp_launch(cell->read));
+    if (cell->write != 0) cell->write = write != 0 ? write << STAMP_LAUNCH_SHIFT | (cell->write & below) : WRITTEN_BY_HOST;
+    cell->read = read != 0 ? read << STAMP_LAUNCH_SHIFT | (cell->read & below) : 0;
 }
 
 void shadow_next_order(struct launch *launch) {
-    static uint64_t last;
+    static uint64_t last, settled;
     bool runs = launch->order != 0;
     if (last == STAMP_LAUNCH_MAX) {
-        memory_for_each(age_allocation, &(struct aging){age_launches_of, runs ? launch : NULL, 0});
-        last = runs;
-        launch->first_order = 1;
+        streams_keep(STAMP_LAUNCH_MAX / 2);
+        memory_for_each(age_allocation, &(struct aging){age_launches_of, 0});
+        last = streams_renumber(runs ? launch : NULL);
     }
     launch->order = ++last;
+    launch->settled = ++settled;
     if (!runs) launch->first_order = last;
 }
 
@@ -57,6 +58,7 @@ static void age_clocks_of(struct cell *cell, const struct aging *aging) {
 
 static void reset_clocks(struct worker *worker) {
     worker->shadow.barrier_clock = 1;
+    shadow_next_settled(worker);
     FOR_EACH_THREAD (thread, worker) thread->clock = 1;
     for (unsigned w = 0; w * WARP_SIZE < worker->launch->threads; w++) {
         struct warp *warp = &worker->warps[w];
@@ -67,7 +69,7 @@ static void reset_clocks(struct worker *worker) {
 }
 
 static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
-    struct aging aging = {age_clocks_of, NULL, stamp_make(worker->shadow.owner, 0)};
+    struct aging aging = {age_clocks_of, stamp_make(worker->shadow.owner, 0)};
     memory_for_each(age_allocation, &aging);
     FOR_EACH_BLOCK (of, worker) {
         aging.stamp = stamp_make(of->shadow.shared_owner, 0);
@@ -80,6 +82,8 @@ static __attribute__((noinline, cold)) void age_block(struct worker *worker) {
 /* ---- the block's own time -------------------------------------------------------------------------------------------------- */
 
 static void set_stamps(struct worker *worker) {
+    /* Where streams are to be judged, each access that adds to a cell is. */
+    worker->shadow.settled_global = worker->launch->contested ? NEVER_SETTLED : worker->launch->settled;
     FOR_EACH_THREAD (thread, worker) thread->stamp = stamp_make(worker->shadow.owner, thread->number);
 }
 
@@ -93,10 +97,14 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
         madvise(worker->shared.cells, cells_bytes(SHARED_BYTES_MAX), MADV_DONTNEED);
         worker->shadow.shared_owner = 0;
     }
+    struct shadow_notes *notes = worker->shadow.notes;
+    if (notes == NULL) notes = resize_or_die(NULL, sizeof *notes);
+    *notes = (struct shadow_notes){.last_barrier = -1};
     worker->shadow = (struct worker_shadow){.owner = owner_of(worker, number),
                                             .shared_owner = worker->shadow.shared_owner + 1,
-                                            .last_barrier = -1,
-                                            .access_width = 4};
+                                            .last_settled = worker->shadow.last_settled,
+                                            .access_width = 4,
+                                            .notes = notes};
     worker->async.on = false;
     set_stamps(worker);
     reset_clocks(worker);
@@ -104,14 +112,14 @@ void shadow_start_block(struct worker *worker, uint64_t number) {
 
 /* Counts beyond the table are lost: messages then say less. */
 static void count_barrier(struct worker *worker, const struct thread *last) {
-    enum { ROOM = sizeof worker->shadow.barrier_sites / sizeof *worker->shadow.barrier_sites };
+    struct shadow_notes *notes = worker->shadow.notes;
+    enum { ROOM = sizeof notes->barrier_sites / sizeof *notes->barrier_sites };
     unsigned i = 0;
-    while (i < worker->shadow.barrier_site_count && worker->shadow.barrier_sites[i].pc != last->last_pc) i++;
-    if (i == worker->shadow.barrier_site_count && i < ROOM)
-        worker->shadow.barrier_sites[worker->shadow.barrier_site_count++] =
-            (struct barrier_site){last->last_pc, last->place, 0};
-    worker->shadow.last_barrier = i < ROOM ? (int)i : -1;
-    if (i < ROOM) worker->shadow.barrier_sites[i].passed++;
+    while (i < notes->barrier_site_count && notes->barrier_sites[i].pc != last->last_pc) i++;
+    if (i == notes->barrier_site_count && i < ROOM)
+        notes->barrier_sites[notes->barrier_site_count++] = (struct barrier_site){last->last_pc, last->place, 0};
+    notes->last_barrier = i < ROOM ? (int)i : -1;
+    if (i < ROOM) notes->barrier_sites[i].passed++;
 }
 
 void shadow_barrier(struct worker *worker, const struct thread *last) {
@@ -126,6 +134,7 @@ void shadow_barrier(struct worker *worker, const struct thread *last) {
         return;
     }
     worker->shadow.barrier_clock = latest + 1;
+    shadow_next_settled(worker);
     FOR_EACH_THREAD (thread, worker) thread->clock = worker->shadow.barrier_clock;
 }
 

@@ -24,13 +24,17 @@ static void add_section(enum memory_kind kind, uintptr_t start, uintptr_t stop) 
 /* Tables that the compiler made of constants may be read as well; other variables of the host may not. */
 static int add_literals(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size, (void)data;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
+    bool is_own = false; /* the program, or the library that holds the kernels; others are not theirs */
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        is_own |=
+            info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == (uintptr_t)__ehdr_start;
+    for (int i = 0; is_own && i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + segment->p_vaddr;
         if ((segment->p_type == PT_LOAD && (segment->p_flags & PF_W) == 0) || segment->p_type == PT_GNU_RELRO)
             add_section(LITERAL, start, start + segment->p_memsz);
     }
-    return 1; /* the first entry is the program; its libraries are not the kernel's */
+    return is_own;
 }
 
 static void find_sections(void) {

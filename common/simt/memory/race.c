@@ -15,8 +15,8 @@ static const char *verb(enum access_kind kind) {
  * is of an earlier round of a loop than the other. Says so in `text`; false: it is not so. */
 static bool explain_rounds(const void *pc, const void *other_pc, char *text, size_t room) {
     const struct worker *worker = simt_worker;
-    if (worker->shadow.last_barrier < 0) return false;
-    const struct barrier_site *barrier = &worker->shadow.barrier_sites[worker->shadow.last_barrier];
+    if (worker->shadow.notes->last_barrier < 0) return false;
+    const struct barrier_site *barrier = &worker->shadow.notes->barrier_sites[worker->shadow.notes->last_barrier];
     uintptr_t low = (uintptr_t)pc, high = (uintptr_t)other_pc, between = (uintptr_t)barrier->pc;
     bool this_is_later = low < high;
     if (!this_is_later) low = (uintptr_t)other_pc, high = (uintptr_t)pc;
@@ -29,9 +29,9 @@ static bool explain_rounds(const void *pc, const void *other_pc, char *text, siz
     return true;
 }
 
-static bool was_passed(const struct worker_shadow *shadow, const void *barrier) {
-    for (unsigned i = 0; i < shadow->barrier_site_count; i++)
-        if (shadow->barrier_sites[i].pc == barrier) return true;
+static bool was_passed(const struct shadow_notes *notes, const void *barrier) {
+    for (unsigned i = 0; i < notes->barrier_site_count; i++)
+        if (notes->barrier_sites[i].pc == barrier) return true;
     return false;
 }
 
@@ -47,7 +47,7 @@ static bool explain_branch(const struct thread *self, const void *pc, const stru
         uintptr_t between = (uintptr_t)waiting->last_pc;
         if (waiting->state != AT_BARRIER || low >= between || between >= high) continue;
         bool waits_too = further->state == AT_BARRIER && further->last_pc == waiting->last_pc;
-        if (waits_too || was_passed(&worker->shadow, waiting->last_pc)) continue;
+        if (waits_too || was_passed(worker->shadow.notes, waiting->last_pc)) continue;
         snprintf(text, room,
                  "the %s in line %d stands between the two lines, but thread (%u,%u,%u) has left it out: is it in a branch "
                  "that only some threads take? All threads of a block must reach it",
@@ -89,9 +89,15 @@ uint32_t line_of_reader(const struct cell *cell, uint64_t self_stamp) {
     return other->cell == cell && other->owner == stamp_owner(cell->read) ? other->pc : 0;
 }
 
+bool both_update(const struct cell *cell, enum access_kind kind, const void *pc) {
+    bool several = (cell->read & STAMP_FLAGS) != 0 && !cell->read_elsewhere;
+    if (!only_reads(kind)) return kind == ACCESS_WRITE && several;
+    return cell->read_pc == relative_pc(pc) && (several || ((cell->read ^ cell->write) & ~STAMP_FLAGS) == 0);
+}
+
 void report_race(const struct thread *self, uintptr_t address, enum access_kind kind, const void *pc, uint64_t stamp,
-                 uint32_t other_pc, bool other_wrote) {
-    char who[120], text[400];
+                 uint32_t other_pc, bool other_wrote, bool updates) {
+    char who[120], text[800];
     unlock_sector(simt_worker);
     bool shared = shared_offset_of(simt_worker, address) < SHARED_BYTES_MAX;
     bool same_block = stamp_owner(stamp) == (shared ? simt_worker->shadow.shared_owner : simt_worker->shadow.owner);
@@ -117,15 +123,23 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
     }
     char *line = source_line(pc), *other_line = line_or(other_pc, "");
     bool both_write = other_wrote && kind == ACCESS_WRITE;
-    bool known = same_block && other_pc != 0 && !simt_worker->async.on, explained = false;
-    if (known) explained = explain_rounds(pc, absolute_pc(other_pc), text, sizeof text);
+    bool same_line = strcmp(line, other_line) == 0;
+    enum update update =
+        updates && same_line && (same_block || !launch->has_semaphores) ? source_update(line, text, sizeof text) : NO_UPDATE;
+    bool known = same_block && other_pc != 0 && !simt_worker->async.on, explained = update == UPDATE;
+    if (known && !explained) explained = explain_rounds(pc, absolute_pc(other_pc), text, sizeof text);
     if (known && !explained && stamp_thread(stamp) != self->number)
         explained = explain_branch(self, pc, thread_numbered(stamp_thread(stamp)), absolute_pc(other_pc), text, sizeof text);
     const char *cause = explained ? text
                         : same_cluster
                             ? "a barrier of the cluster is missing between the two, or an arrival of one thread at an "
                               "mbarrier for whose phase the other one waits"
-                            : cause_of(same_block, same_warp, strcmp(line, other_line) == 0, both_write);
+                            : cause_of(same_block, same_warp, same_line, both_write);
+    if (update == UPDATE_UNKNOWN && !explained) {
+        snprintf(text, sizeof text,
+                 "if this line updates the element, as += does, use an atomic operation (atomicAdd); if not: %s", cause);
+        cause = text;
+    }
     const char *other_verb = other_wrote ? "wrote" : simt_strict || shared ? "read" : "accessed"; /* keep_writer() */
     simt_fail_at(
         self, NULL, cudaErrorLaunchFailure, "race on %s: this thread %s it at %s; %s %s it%s%s, and nothing orders the two: %s",

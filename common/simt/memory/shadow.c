@@ -8,7 +8,7 @@
  *     same block, a barrier between   ordered: the earlier access's clock is below the last barrier's clock
  *     same warp, a collective between ordered: by vector clocks of the warp's lanes
  *     other blocks of one launch      never ordered
- *     other launches                  ordered
+ *     other launches                  ordered, or of other streams: streams.c
  *
  * stamp.h says what a stamp holds. Beside it stands the thread's clock: a collective of its warp advances it, and a barrier sets
  * all clocks of the block to one that is above all of them. The stamp keeps one reader and flags for "others too", as HiRace
@@ -27,6 +27,7 @@
 
 #include "device_memory.h"
 #include "sector_lock.h"
+#include "streams.h"
 
 /* Where a test lets another worker meet a cell that is not whole (tests/simulated/paused_shadow.c). */
 #ifndef SIMT_PAUSE
@@ -159,7 +160,8 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
             marked && (write & WRITE_MARKED) != 0 && !((write & WRITE_VOLATILE) != 0 && volatile_lanes(write, stamp, shared));
         if (!meant && unordered(write, cell->write_clock, stamp)) {
             if (!suspect_read(cell, address, stamp, shared, pc)) {
-                report_race(simt_self, address, ACCESS_READ, pc, write, cell->write_pc, true);
+                report_race(simt_self, address, ACCESS_READ, pc, write, cell->write_pc, true,
+                            both_update(cell, ACCESS_READ, pc));
                 return;
             }
             marked = false; /* to be noted */
@@ -200,7 +202,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
         bool both_marked = marked && (write & WRITE_MARKED) != 0;
         if (!both_marked && unordered(write, cell->write_clock, stamp)) {
             if (!suspect_write(cell, address, stamp, marked, shared, false, pc)) {
-                report_race(simt_self, address, kind, pc, write, cell->write_pc, true);
+                report_race(simt_self, address, kind, pc, write, cell->write_pc, true, both_update(cell, kind, pc));
                 return;
             }
             races_with_write = true;
@@ -215,7 +217,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
                                              unordered(read, cell->read_clock, stamp)
                                        : readers_unordered(read, cell->read_clock, stamp);
         if (races_with_read && !suspect_write(cell, address, stamp, marked, shared, true, pc)) {
-            report_race(simt_self, address, kind, pc, read, line_of_reader(cell, stamp), false);
+            report_race(simt_self, address, kind, pc, read, line_of_reader(cell, stamp), false, both_update(cell, kind, pc));
             return;
         }
     }
@@ -237,6 +239,7 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
 static inline __attribute__((always_inline)) void on_access(struct cell *cell, uintptr_t address, uint64_t stamp,
                                                             enum access_kind kind, bool marked, bool shared, bool all_written,
                                                             const void *pc) {
+    if (!shared && __builtin_expect(simt_worker->launch->contested, 0)) streams_judge(cell, address, kind, marked, pc);
     if (only_reads(kind)) {
         on_read(cell, address, stamp, marked, shared, all_written, pc);
         return;
@@ -261,7 +264,7 @@ static __attribute__((noinline)) void split(struct cell *word, struct cell own[4
 static __attribute__((noinline)) void on_bytes(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes,
                                                uint64_t stamp, enum access_kind kind, bool marked, const void *pc) {
     struct cell *word = &memory->cells[offset / 4], *own = byte_cells(memory->cells, memory->bytes, offset / 4);
-    if (!word->split) split(word, own);
+    if (!word->split) unsettle(memory->settled, offset), split(word, own);
     simt_worker->shadow.access_width = 1;
     for (size_t i = 0; i < bytes; i++)
         on_access(&own[offset % 4 + i], address + i, stamp, kind, marked, memory->shared, memory->all_written, pc);
@@ -298,19 +301,43 @@ static inline bool bytes_are_settled(const struct shadowed *memory, size_t offse
     return true;
 }
 
+/* Is each word of the sector settled for whoever reads, as the one is that has just been read? From the last one on: readers
+ * come from the first one on. */
+static inline void settle_sector(const struct shadowed *memory, size_t offset, uint64_t stamp) {
+    const struct worker *worker = simt_worker;
+    size_t sector = offset / SETTLED_BYTES;
+    const struct cell *first = &memory->cells[sector * SETTLED_BYTES / 4], *cell = first + SETTLED_BYTES / 4;
+    const uint64_t several = memory->shared ? READ_BY_WARPS : READ_BY_BLOCKS;
+    if ((memory->cells[offset / 4].read & several) == 0 || (sector + 1) * SETTLED_BYTES > memory->bytes) return;
+    while (cell-- > first)
+        if ((cell->read & several) == 0 ||
+            !shadow_read_is_settled(cell, stamp, worker, simt_self->clock, !memory->shared, memory->all_written))
+            return;
+    uint64_t number = memory->shared ? worker->shadow.settled_shared : worker->shadow.settled_global;
+    if (number != NEVER_SETTLED) __atomic_store_n(&memory->settled[sector], number, __ATOMIC_RELAXED);
+}
+
 void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
                    bool marked, const void *pc) {
     struct worker *worker = simt_worker;
     uint64_t stamp = simt_self->stamp;
+    bool reads = only_reads(kind) && !marked && (offset | bytes) % 4 == 0;
+    uint64_t number = memory->shared ? worker->shadow.settled_shared : worker->shadow.settled_global;
+    if (reads && offset % SETTLED_BYTES + bytes <= SETTLED_BYTES && sector_is_settled(memory->settled, offset, number)) return;
     if (memory->shared) {
-        on_words(memory, offset, address, bytes, stamp_in_shared(stamp, worker), kind, marked, pc);
+        stamp = stamp_in_shared(stamp, worker);
+        if (!only_reads(kind)) unsettle(memory->settled, offset), unsettle(memory->settled, offset + bytes - 1);
+        on_words(memory, offset, address, bytes, stamp, kind, marked, pc);
+        if (reads) settle_sector(memory, offset, stamp);
         return;
     }
     if (kind == ACCESS_READ && !marked && bytes_are_settled(memory, offset, bytes, stamp)) return;
     while (bytes > 0) {
         size_t in_sector = LOCKED_SECTOR - address % LOCKED_SECTOR < bytes ? LOCKED_SECTOR - address % LOCKED_SECTOR : bytes;
         lock_sector(worker, address);
+        if (!only_reads(kind)) unsettle(memory->settled, offset);
         on_words(memory, offset, address, in_sector, stamp, kind, marked, pc);
+        if (reads) settle_sector(memory, offset, stamp);
         unlock_sector(worker);
         offset += in_sector, address += in_sector, bytes -= in_sector;
     }

@@ -34,12 +34,44 @@ static inline bool shadow_read_is_settled(const struct cell *cell, uint64_t stam
     if ((read & READ_BY_WARPS) != 0 && same_owner(read, stamp) && cell->read_clock >= worker->shadow.barrier_clock) return true;
     return read == stamp && cell->read_clock == clock;
 }
-/* An access to `bytes` bytes that begin `offset` bytes into some memory with these cells. */
+/* Another lane of the warp has read a word of shared memory in this line, since the warp last met: shadow.c would note this
+ * one in its place, and that there are several. True: that is done. (One element for all lanes is what many loops read.) */
+static inline bool shadow_read_of_next_lane(struct cell *cell, uint64_t stamp, const struct worker *worker,
+                                            const struct thread *self, uint32_t line) {
+    uint64_t write = cell->write, read = cell->read;
+    if (!same_owner(write, stamp) || cell->write_clock >= worker->shadow.barrier_clock || (write & WRITE_PENDING) != 0)
+        return false;
+    if (((read ^ stamp) >> STAMP_FLAG_BITS) / WARP_SIZE != 0 || (read & STAMP_FLAGS & ~(uint64_t)READ_BY_LANES) != 0)
+        return false;
+    if (cell->read_clock != self->clock || cell->read_pc != line || cell->read_elsewhere) return false;
+    if (worker->warps[self->linear / WARP_SIZE].has_partial) return false;
+    cell->read = stamp | READ_BY_LANES;
+    return true;
+}
+/* An access to `bytes` bytes that begin `offset` bytes into some memory with these cells.
+ *
+ * settled: a number for each sector of 32 bytes. It is the worker's own (shadow.settled_global, settled_shared) where all words
+ * of the sector lie in the memory and are settled for whoever reads: by readers of several blocks, or in shared memory of
+ * several warps. So a read needs no look at its cells. The worker's number changes with all that settled reads depend on, the
+ * order of the launch or the block's last barrier; a write and the split of a word take the sector's away. */
 struct shadowed {
     struct cell *cells;
     size_t bytes;
     bool shared, all_written;
+    uint64_t *settled;
 };
+static inline bool sector_is_settled(const uint64_t *settled, size_t offset, uint64_t number) {
+    return __atomic_load_n(&settled[offset / SETTLED_BYTES], __ATOMIC_RELAXED) == number;
+}
+static inline void unsettle(uint64_t *settled, size_t offset) {
+    uint64_t *number = &settled[offset / SETTLED_BYTES]; /* a page that nobody has touched stays so */
+    if (__atomic_load_n(number, __ATOMIC_RELAXED) != 0) __atomic_store_n(number, 0, __ATOMIC_RELAXED);
+}
+static const uint64_t NEVER_SETTLED = UINT64_MAX; /* of a worker: no sector is */
+/* In shared memory. */
+static inline void shadow_next_settled(struct worker *worker) {
+    worker->shadow.settled_shared = worker->async.on ? NEVER_SETTLED : ++worker->shadow.last_settled;
+}
 void shadow_access(const struct shadowed *memory, size_t offset, uintptr_t address, size_t bytes, enum access_kind kind,
                    bool marked, const void *pc);
 /* By the host before a launch, and by the last block to come to a barrier of the grid: what follows is ordered after. */
@@ -49,6 +81,7 @@ void shadow_barrier(struct worker *worker, const struct thread *last); /* `last`
 void shadow_grid_barrier(struct worker *worker);                       /* launch->order has changed */
 void shadow_report_unwritten(struct worker *worker);
 void shadow_settle_suspects(struct worker *worker); /* before anything else is stored */
+void shadow_settle_doubt(struct worker *worker);    /* its block has ended */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);
 void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending);
 /* A store or reduction of the async proxy to global memory, judged as its issuer's write, is under way from now on, or lands. */

@@ -21,6 +21,7 @@ bool shared_create(struct worker *worker) {
     worker->shared.start = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     worker->shared.cells =
         mmap(NULL, cells_bytes(SHARED_BYTES_MAX), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    worker->shared.settled = settled_sectors(worker->shared.cells, SHARED_BYTES_MAX);
     worker->shared.dirty = SHARED_BYTES_MAX; /* the first block, too, finds poison */
     return worker->shared.start != MAP_FAILED && worker->shared.cells != MAP_FAILED;
 }
@@ -47,10 +48,16 @@ void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, 
         if (worker->shared.arrays[i].extents == extents) return worker->shared.start + worker->shared.arrays[i].offset;
         static_bytes += worker->shared.arrays[i].bytes;
     }
+    name = TEXT_OF_KERNEL(name), file = TEXT_OF_KERNEL(file);
+    if (bytes > SHARED_BYTES_MAX || (alignment & (alignment - 1)) != 0 || alignment > SHARED_BYTES_MAX ||
+        TEXT_OF_KERNEL((const char *)extents) != (const char *)extents)
+        simt_fail(NULL, cudaErrorLaunchFailure, "%s:%d: a shared array of %zu bytes, at a multiple of %zu: there is none", file,
+                  line, bytes, alignment);
     static_bytes += bytes;
     if (alignment < GAP) alignment = GAP;
     size_t offset = (worker->shared.used + GAP + alignment - 1) / alignment * alignment;
-    if (static_bytes > worker->launch->static_limit || worker->shared.array_count == MAX_STATIC_ARRAYS)
+    if (static_bytes > worker->launch->static_limit || offset + bytes > SHARED_BYTES_MAX ||
+        worker->shared.array_count == MAX_STATIC_ARRAYS)
         simt_fail(NULL, cudaErrorLaunchFailure,
                   "%s:%d: the __shared__ array %s brings the block to %zu bytes of static shared memory in %d arrays, and "
                   "%zu bytes with the dynamic part: at most %zu bytes and %d arrays may be declared beside it (%d bytes are "
@@ -63,10 +70,10 @@ void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, 
     worker->shared.arrays[worker->shared.array_count++] =
         (struct static_array){extents, name, offset, bytes, element_bytes > 0 ? element_bytes : 1};
     worker->shared.used = offset + bytes;
-    if (worker->cluster.peer != NULL) { /* in a cluster an array lies at one place in all blocks */
-        struct worker_shared *other = &worker->cluster.peer->shared;
-        other->arrays[other->array_count++] = worker->shared.arrays[worker->shared.array_count - 1];
-        other->used = worker->shared.used;
+    FOR_EACH_BLOCK (of, worker) { /* in a cluster an array lies at one place in all blocks */
+        if (of == worker) continue;
+        of->shared.arrays[of->shared.array_count++] = worker->shared.arrays[worker->shared.array_count - 1];
+        of->shared.used = worker->shared.used;
     }
     return worker->shared.start + offset;
 }

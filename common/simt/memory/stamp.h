@@ -80,8 +80,12 @@ struct cell {
 };
 
 /* The cells of some memory: one for each of its words, and behind them four for each. Those of words that are never split
- * lie in pages that are never touched. */
-static inline size_t cells_bytes(size_t bytes) { return (bytes + 3) / 4 * 5 * sizeof(struct cell); }
+ * lie in pages that are never touched. Behind all of them lies one number for each sector (shadow.h, settled). */
+enum { SETTLED_BYTES = 32 };
+static inline size_t cells_bytes(size_t bytes) {
+    return (bytes + 3) / 4 * 5 * sizeof(struct cell) + bytes / SETTLED_BYTES * sizeof(uint64_t) + sizeof(uint64_t);
+}
+static inline uint64_t *settled_sectors(struct cell *cells, size_t bytes) { return (uint64_t *)(cells + (bytes + 3) / 4 * 5); }
 static inline struct cell *byte_cells(struct cell *cells, size_t bytes, size_t word) {
     return cells + (bytes + 3) / 4 + 4 * word;
 }

@@ -6,6 +6,10 @@
  * races inside of it. Whoever took part in a tolerated race stays known, as a reader: a later store that breaks the rule
  * races with it again, and then is a fault.
  *
+ * A plain store of one value is still read before or after, as the order has it. That is meant only where the read is a test
+ * after which its thread may store this value itself (a label, a flag): a line that some thread has read by, before it stored to
+ * the word. Where no thread has done that by the end of the block, it is a fault.
+ *
  * A hook comes before its store. So a suspect keeps what the word held, and is settled before anything else is stored: at the
  * next access that is judged, at a barrier and at the end of the block. */
 #include "judge.h"
@@ -42,11 +46,32 @@ static void await_store(uint64_t stamp, uintptr_t address) {
     }
 }
 
+/* Lines of reads after which the same thread has stored to the word, wherever in the program. */
+enum { TESTS = 256 };
+static _Atomic uint32_t tests[TESTS];
+
+static void note_test(uint32_t line) {
+    for (unsigned i = 0; i < TESTS; i++) {
+        _Atomic uint32_t *place = &tests[(line + i) % TESTS];
+        uint32_t none = 0;
+        if (atomic_compare_exchange_strong(place, &none, line) || none == line) return;
+    }
+}
+
+static bool is_test(uint32_t line) {
+    for (unsigned i = 0; i < TESTS; i++) {
+        uint32_t there = atomic_load(&tests[(line + i) % TESTS]);
+        if (there == 0 || there == line) return there != 0;
+    }
+    return true; /* perhaps: there was no room */
+}
+
 /* NULL: there is no room. */
 static struct suspect *add_suspect(struct cell *cell, uintptr_t address, const void *pc) {
     struct worker *worker = simt_worker;
-    if (worker->shadow.suspect_count == sizeof worker->shadow.suspects / sizeof *worker->shadow.suspects) return NULL;
-    struct suspect *suspect = &worker->shadow.suspects[worker->shadow.suspect_count++];
+    if (worker->shadow.suspect_count == sizeof worker->shadow.notes->suspects / sizeof *worker->shadow.notes->suspects)
+        return NULL;
+    struct suspect *suspect = &worker->shadow.notes->suspects[worker->shadow.suspect_count++];
     *suspect =
         (struct suspect){.address = address, .width = worker->shadow.access_width, .pc = pc, .thread = simt_self, .cell = cell};
     suspect->atomic = (cell->write & WRITE_MARKED) != 0;
@@ -67,10 +92,19 @@ bool suspect_read(struct cell *cell, uintptr_t address, uint64_t stamp, bool sha
     if (simt_strict || shared || is_mixed(cell, stamp, false)) return false;
     struct suspect *suspect = add_suspect(cell, address, pc);
     if (suspect == NULL) return true; /* no room: 16 races of this access are noted already */
+    if (((cell->read ^ cell->write) & ~STAMP_FLAGS) == 0) note_test(cell->read_pc);
     suspect->races = suspect->reads = true;
+    suspect->updates = both_update(cell, ACCESS_READ, pc);
     suspect->stamp = cell->write;
     suspect->other_pc = cell->write_pc;
     return true;
+}
+
+/* Has the running thread, which is about to store to the word, read it by the line that the cell names? It is the reader that the
+ * cell names, or one of several by that line: the word was its latest access. */
+static bool has_tested(const struct cell *cell, uint64_t stamp) {
+    bool several = (cell->read & STAMP_FLAGS) != 0 && !cell->read_elsewhere;
+    return (cell->read & ~STAMP_FLAGS) == stamp || (several && simt_self->tested);
 }
 
 /* In shared memory only two stores of one value are tolerated. */
@@ -85,10 +119,13 @@ bool suspect_write(struct cell *cell, uintptr_t address, uint64_t stamp, bool ma
         bool of_blocks = (cell->read & READ_BY_BLOCKS) != 0 || !same_owner(cell->read, stamp);
         if (is_mixed(cell, stamp, of_blocks)) return false;
     }
+    if (!with_read) note_test(cell->write_pc); /* the earlier writer will be known as a reader of this line */
+    if (with_read && has_tested(cell, stamp)) note_test(cell->read_pc);
     struct suspect *suspect = add_suspect(cell, address, pc);
     if (written && !marked && !add_comparison(suspect)) return false;
     if (suspect == NULL) return true;
     suspect->races = true;
+    suspect->updates = both_update(cell, ACCESS_WRITE, pc);
     suspect->other_reads = with_read;
     suspect->stamp = with_read ? cell->read : write;
     suspect->other_pc = with_read ? line_of_reader(cell, stamp) : cell->write_pc;
@@ -121,7 +158,7 @@ static bool note_mixed(const struct suspect *suspect) {
     if (same_launch(cell->write, stamp)) cell->write |= suspect->mixed;
     if (races)
         report_race(suspect->thread, suspect->address, ACCESS_WRITE, suspect->pc, cell->read, line_of_reader(cell, stamp),
-                    false);
+                    false, false);
     unlock_sector(simt_worker);
     return races;
 }
@@ -129,12 +166,17 @@ static bool note_mixed(const struct suspect *suspect) {
 static void tell_tolerated(const struct suspect *suspect) {
     struct words what = describe_address(suspect->address);
     char *line = source_line(suspect->pc), *other_line = line_or(suspect->other_pc, "another line");
+    char why[400];
+    if (!suspect->updates || strcmp(line, other_line) != 0 || source_update(line, why, sizeof why) != UPDATE)
+        snprintf(
+            why, sizeof why,
+            "a card may give the right result, because all stores to it so far %s: the reader finds the word as it was before "
+            "or after a store",
+            suspect->atomic ? "are atomic" : "store one value");
     if (suspect->reads || suspect->other_reads)
         simt_warn(suspect->pc,
-                  "race on %s: a thread reads it at %s, another one stores to it at %s, and nothing orders the two; a card may "
-                  "give the right result, because %s: the reader finds the word as it was before or after a store",
-                  what.text, suspect->reads ? line : other_line, suspect->reads ? other_line : line,
-                  suspect->atomic ? "all stores to it so far are atomic" : "all stores to it so far store one value");
+                  "race on %s: a thread reads it at %s, another one stores to it at %s, and nothing orders the two; %s",
+                  what.text, suspect->reads ? line : other_line, suspect->reads ? other_line : line, why);
     else
         simt_warn(suspect->pc,
                   "race on %s: several threads store the same value to it, at %s and at %s, and nothing orders them", what.text,
@@ -142,20 +184,45 @@ static void tell_tolerated(const struct suspect *suspect) {
     free(line), free(other_line);
 }
 
+static void report(const struct suspect *suspect) {
+    report_race(suspect->thread, suspect->address, suspect->reads ? ACCESS_READ : ACCESS_WRITE, suspect->pc, suspect->stamp,
+                suspect->other_pc, !suspect->other_reads, suspect->updates);
+}
+
+/* Is it a read that nothing shows to be a test so far? */
+static bool is_doubtful(const struct suspect *suspect) {
+    uint32_t line = suspect->reads ? relative_pc(suspect->pc) : suspect->other_pc;
+    return !suspect->atomic && (suspect->reads || suspect->other_reads) && line != 0 && !is_test(line);
+}
+
+void shadow_settle_doubt(struct worker *worker) {
+    struct suspect *doubt = &worker->shadow.notes->doubt;
+    if (doubt->thread == NULL) return;
+    if (is_doubtful(doubt))
+        report(doubt);
+    else if (!simt_warned(doubt->pc))
+        tell_tolerated(doubt);
+    doubt->thread = NULL;
+}
+
 void shadow_settle_suspects(struct worker *worker) {
     unsigned count = worker->shadow.suspect_count;
     worker->shadow.suspect_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct suspect *suspect = &worker->shadow.suspects[i];
+        const struct suspect *suspect = &worker->shadow.notes->suspects[i];
         uint32_t now = 0;
         memcpy(&now, (const void *)suspect->address, suspect->width);
         if (suspect->compares && now != suspect->before) {
             if (!suspect->races && !note_mixed(suspect)) continue;
-            if (suspect->races)
-                report_race(suspect->thread, suspect->address, ACCESS_WRITE, suspect->pc, suspect->stamp, suspect->other_pc,
-                            !suspect->other_reads);
+            if (suspect->races) report(suspect);
             break;
         }
-        if (suspect->races && !simt_warned(suspect->pc)) tell_tolerated(suspect);
+        if (!suspect->races) continue;
+        struct suspect *doubt = &worker->shadow.notes->doubt;
+        if (!is_doubtful(suspect)) {
+            if (!simt_warned(suspect->pc)) tell_tolerated(suspect);
+        } else if (doubt->thread == NULL || !is_doubtful(doubt)) {
+            *doubt = *suspect;
+        }
     }
 }
