@@ -1,0 +1,3 @@
+#pragma once
+#include "block/block_exchange.cuh"
+#include "device/device_scan.cuh"
