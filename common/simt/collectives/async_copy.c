@@ -14,9 +14,10 @@ struct async_copy {
     unsigned char *to;
     size_t bytes;
     unsigned char data[16];
-    const void *mbarrier; /* with whose phase it arrives; NULL: with its group */
-    unsigned number;      /* of that phase; of the thread's group, from 0 */
-    uint64_t accesses;    /* of the thread before it, under the meter */
+    unsigned group;       /* of the thread's groups, from 0 */
+    const void *mbarrier; /* with whose phase it arrives, too; NULL: none */
+    unsigned phase;
+    uint64_t accesses; /* of the thread before it, under the meter */
 };
 
 /* Of one thread, oldest first. */
@@ -56,7 +57,7 @@ void simt_async_copy(void *to_shared, const void *from_global, size_t bytes, siz
     }
     struct async_copy *copy = &APPEND(copies->list, copies->count, copies->room);
     *copy = (struct async_copy){
-        .to = to_shared, .bytes = bytes, .number = copies->committed_groups, .accesses = simt_self->accesses};
+        .to = to_shared, .bytes = bytes, .group = copies->committed_groups, .accesses = simt_self->accesses};
     event_copy_issued(simt_worker, from_global, to_shared, bytes, zero_bytes, pc);
     memcpy(copy->data, from_global, bytes - zero_bytes);
     memset(to_shared, memory_poison, bytes);
@@ -68,12 +69,15 @@ void simt_async_commit(void) {
 }
 
 /* The thread's copies that come with phase `number` of the mbarrier, or in groups before `number` where that is NULL. */
+static bool lands(const struct async_copy *copy, const void *mbarrier, unsigned number) {
+    return mbarrier == NULL ? copy->group < number : copy->mbarrier == mbarrier && copy->phase == number;
+}
 static void land(const struct thread *thread, const void *mbarrier, unsigned number) {
     struct async_copies *copies = thread->copies;
     unsigned kept = 0;
     for (unsigned i = 0; i < copies->count; i++) {
         struct async_copy copy = copies->list[i];
-        if (copy.mbarrier != mbarrier || (mbarrier != NULL ? copy.number != number : copy.number >= number)) {
+        if (!lands(&copy, mbarrier, number)) {
             copies->list[kept++] = copy;
             continue;
         }
@@ -90,13 +94,12 @@ static int groups_arrive(void *data) {
     return true;
 }
 
+/* All that the thread has issued before, whether committed to a group or not: cp.async.mbarrier.arrive in the PTX manual. */
 void async_copies_bind(const void *mbarrier, unsigned phase) {
     struct async_copies *copies = copies_of(simt_self);
-    for (unsigned i = copies->count; i > 0; i--) {
-        struct async_copy *copy = &copies->list[i - 1];
-        if (copy->mbarrier != NULL || copy->number < copies->committed_groups) break;
-        copy->mbarrier = mbarrier;
-        copy->number = phase;
+    for (unsigned i = copies->count; i > 0 && copies->list[i - 1].mbarrier == NULL; i--) {
+        copies->list[i - 1].mbarrier = mbarrier;
+        copies->list[i - 1].phase = phase;
     }
 }
 

@@ -35,7 +35,7 @@ enum { MOST_TILES = 64 };
 /* 16 bytes of a matrix that a product reads. */
 struct unit {
     uint32_t address;
-    unsigned swizzle;
+    unsigned swizzle, pair; /* pair: its numbers in 16 bits */
     char matrix;
     uint32_t of_row, of_column; /* its first element */
     const void *pc;
@@ -57,7 +57,8 @@ struct transaction {
     uint32_t *arriving, *over; /* rows: what those that arrive in this phase know; what whoever waits for one learns */
 };
 
-/* One of the barriers 0 to 15. */
+/* One of the barriers 0 to 15, or of a tile of several warps: of size 512 the numbers 18 and 19, of 256 20 to 23 and so on. */
+enum { NAMED = 16, NAMED_AND_TILES = 48 };
 struct named_barrier {
     int threads, arrived;
     uint64_t round;
@@ -77,8 +78,9 @@ struct async_work {
     unsigned transaction_count;
     struct tile tiles[MOST_TILES];
     unsigned tile_count;
-    struct named_barrier named[16];
-    uint32_t *cluster_row, *cluster_over; /* of the barrier of the cluster, in the work of its first block */
+    struct named_barrier named[NAMED_AND_TILES];
+    uint64_t tile_values[2][MAX_BLOCK_THREADS]; /* of a round, and of the one before */
+    uint32_t *cluster_row, *cluster_over;       /* of the barrier of the cluster, in the work of its first block */
     struct tensor_copy *loads, *stores;
     unsigned load_count, load_room, store_count, store_room;
     struct store_thread store_threads[MOST_READERS - WARP_READERS];
@@ -89,11 +91,18 @@ struct async_work {
         unsigned count;
     } registers[MAX_BLOCK_THREADS / WARP_SIZE];
     struct warp_products *products; /* of each warp: wgmma.c */
+    bool binds_copies;              /* by cp.async.mbarrier.arrive */
+    const void *fenced_maps[16];    /* the last tensor maps of global memory that the block `fenced_by` has fenced */
+    unsigned fenced_count;
+    uint64_t fenced_by;
 };
 
 /* By each instruction of Hopper: what the block has under way, empty at its first one. */
 struct async_work *async_work_of(struct worker *worker);
 extern bool async_is_early(void); /* SIMT_ASYNC=early: copies and products happen at once, not at the last moment */
+
+/* ---- barrier.c: a thread comes to one of the barriers 0 to 15; its place is noted ---- */
+void named_judge_round(int id, const struct thread *thread);
 
 /* ---- tensor_copy.c ---- */
 /* Call visit(shared offset, global address, bytes inside of the tensor) for each 16 bytes of the box. */

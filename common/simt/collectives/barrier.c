@@ -1,4 +1,5 @@
 /* The block's barrier, waiting until a condition holds, and the words for a block in which nobody can go on. */
+#include "async_work.h"
 #include "collectives.h"
 
 #include "events.h"
@@ -22,6 +23,31 @@ static char *where(const struct thread *thread) {
     return words;
 }
 
+/* Rule 20. Whoever comes to a named barrier must know that the round before is over: in another order it may count for that one. */
+void named_judge_round(int id, const struct thread *thread) {
+    const struct named_barrier *barrier = &thread->home->async.work->named[id];
+    if (barrier->round == 0 || row_of(thread)[rounds_column(thread->home->async.shadow, (unsigned)id)] >= barrier->round)
+        return;
+    if (thread->home->shadow.block_synchronises && atomic_load(&thread->home->launch->fenced)) return; /* by flags, perhaps */
+    simt_fail_at(
+        thread, NULL, cudaErrorLaunchFailure,
+        "%s:%d: %s at barrier %d, of which this thread does not know that the round before is over: that one is of %d "
+        "threads, %s in %s:%d among them, and in another order this thread counts for it. Let them meet in between, or "
+        "take another number",
+        thread->place.file, thread->place.line, thread->place.what, id, barrier->threads, PLACE(barrier->first));
+}
+
+/* bar.sync of some threads at barrier 0, which __syncthreads() is of all. */
+static void judge_barrier_zero(const struct worker *worker, const struct thread *self) {
+    const struct named_barrier *zero = &worker->async.work->named[0];
+    if (zero->arrived > 0)
+        simt_fail_at(self, NULL, cudaErrorLaunchFailure,
+                     "%s:%d: %s is barrier 0 of %u threads, at which %s in %s:%d expects %d: take another number there",
+                     self->place.file, self->place.line, self->place.what, worker->launch->threads, PLACE(zero->first),
+                     zero->threads);
+    named_judge_round(0, self);
+}
+
 /* All that are left of the block have come to a barrier: at the same line, or as is tolerated. */
 static void release_all(struct worker *worker, const struct thread *last) {
     FOR_EACH_THREAD (thread, worker) {
@@ -42,6 +68,7 @@ int simt_block_barrier(const char *name, int predicate, const char *file, int li
     struct worker *worker = simt_worker;
     struct thread *self = simt_self;
     come_to(name, file, line, __builtin_return_address(0));
+    if (worker->async.on) judge_barrier_zero(worker, self);
     if (worker->barrier.arrived++ == 0) worker->barrier.votes = 0;
     worker->barrier.votes += predicate;
     if (worker->barrier.arrived < worker->launch->threads)
@@ -56,7 +83,7 @@ bool condition_holds(struct thread *thread) { return thread->condition->holds(th
 void simt_wait_until(const struct simt_condition *condition, void *data, const char *file, int line) {
     if (condition->holds(data)) return;
     struct thread *self = simt_self;
-    self->place = (struct place){condition->name, file, line};
+    self->place = place_in_kernel(condition->name, file, line);
     self->condition = condition;
     self->condition_data = data;
     simt_furthest = 0;
@@ -117,7 +144,9 @@ static bool explain_conditions(struct worker *const blocks[], unsigned count, co
 }
 
 bool explain_deadlock(struct worker *const blocks[], unsigned count, const char *elsewhere) {
-    struct worker *worker = blocks[blocks[0]->alive > 0 ? 0 : count - 1];
+    unsigned first = 0;
+    while (first + 1 < count && blocks[first]->alive == 0) first++;
+    struct worker *worker = blocks[first];
     enter_block(worker);
     if (tolerate_returned(worker) || explain_conditions(blocks, count, elsewhere)) return !atomic_load(&worker->launch->failed);
     enter_block(worker);

@@ -28,6 +28,27 @@ static void require_place(const struct tensor_copy *copy, const char *what) {
               describe_address((uintptr_t)simt_worker->shared.start + copy->offset).text);
 }
 
+/* Of more maps than are kept, none is accused. */
+enum { MOST_FENCED = sizeof((struct async_work *)0)->fenced_maps / sizeof(void *) };
+static bool is_fenced(const void *map) {
+    const struct async_work *work = simt_worker->async.work;
+    if (work->fenced_by != simt_worker->shadow.shared_owner) return false;
+    for (unsigned i = 0; i < work->fenced_count && i < MOST_FENCED; i++)
+        if (work->fenced_maps[i] == map) return true;
+    return work->fenced_count > MOST_FENCED;
+}
+
+/* Of a tensor map on the thread's stack: is it a parameter in a card's constant memory? */
+static bool is_grid_constant(const void *map) {
+    const struct launch *launch = simt_worker->launch;
+    size_t offset = stack_offset(simt_self, (uintptr_t)map),
+           room = sizeof launch->grid_constants / sizeof *launch->grid_constants;
+    unsigned count = atomic_load(&launch->grid_constant_count);
+    for (unsigned i = 0; i < count && i < room; i++)
+        if (offset - launch->grid_constants[i].offset < launch->grid_constants[i].bytes) return true;
+    return count > room;
+}
+
 static struct tensor_copy check(const char *what, const void *map_pointer, int rank, const int at[MOST_DIMENSIONS],
                                 size_t address, const void *pc) {
     struct tensor_copy copy = {.issuer = simt_self, .pc = pc, .offset = address};
@@ -38,6 +59,17 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
         simt_fail(pc, cudaErrorIllegalInstruction, "%s: its tensor map is none that cuTensorMapEncodeTiled() has made%s", what,
                   (uintptr_t)map_pointer % TENSOR_MAP_ALIGNMENT != 0 ? ": its address is not a multiple of 64"
                                                                      : ", or it is not in memory yet");
+    if ((uintptr_t)map_pointer - simt_self->stack < STACK_BYTES && !is_grid_constant(map_pointer))
+        simt_fail(pc, cudaErrorIllegalInstruction,
+                  "%s: its tensor map lies in local memory, where the TMA finds nothing: a card copies a parameter there whose "
+                  "address is taken, unless it is const __grid_constant__",
+                  what);
+    enum memory_kind kind = memory_place((uintptr_t)map_pointer, sizeof copy.map).kind;
+    if ((kind == DEVICE || kind == MANAGED || kind == VARIABLE) && !is_fenced(map_pointer))
+        simt_fail(pc, cudaErrorIllegalInstruction,
+                  "%s: its tensor map lies in global memory, and no thread of the block has executed "
+                  "fence.proxy.tensormap::generic.acquire for it: make the map a __grid_constant__ parameter, or fence it",
+                  what);
     if (copy.map.rank != rank)
         simt_fail(pc, cudaErrorIllegalInstruction, "%s has %d coordinates, but its tensor map %d dimensions", what, rank,
                   copy.map.rank);
@@ -53,6 +85,13 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
                   "%s: the box in shared memory begins at %#zx: it must begin at a multiple of 128", what, address);
     require_place(&copy, what);
     return copy;
+}
+
+void simt_fence_tensor_map(const void *map) {
+    struct async_work *work = async_work_of(simt_worker);
+    if (work->fenced_by != simt_worker->shadow.shared_owner) work->fenced_count = 0;
+    work->fenced_by = simt_worker->shadow.shared_owner;
+    if (!is_fenced(map)) work->fenced_maps[work->fenced_count++ % MOST_FENCED] = map;
 }
 
 /* Of bytes in a row. */
@@ -79,7 +118,7 @@ static void issue_load(const struct tensor_copy *copy, size_t offset, uintptr_t 
     judge_global(copy, global, inside, ACCESS_COPY);
     async_judge_write(simt_worker->async.shadow->scratch, offset, (unsigned)copy->barrier, barrier->phases + 1,
                       copy->map.swizzle, copy->pc);
-    struct shadowed shared = {simt_worker->shared.cells, SHARED_BYTES_MAX, true, false};
+    struct shadowed shared = {simt_worker->shared.cells, SHARED_BYTES_MAX, true, false, simt_worker->shared.settled};
     shadow_access(&shared, offset, (uintptr_t)simt_worker->shared.start + offset, UNIT, ACCESS_WRITE, false, copy->pc);
     shadow_pending(simt_worker, offset, UNIT, true);
     memset(simt_worker->shared.start + offset, memory_poison, UNIT);
@@ -119,7 +158,7 @@ void simt_tensor_load(size_t to, const void *map, int rank, int at0, int at1, in
                   own->launch->cluster);
     for (unsigned of = 0; of < own->launch->cluster; of++) {
         if ((mask >> of & 1) == 0) continue;
-        cluster_act_in(of == own->cluster.rank ? own : own->cluster.peer, false, pc);
+        cluster_act_in(worker_of_rank(own, of), false, pc);
         require_place(&copy, "cp.async.bulk.tensor");
         load(&copy, "cp.async.bulk.tensor", barrier_address);
         simt_worker = own;
@@ -134,16 +173,21 @@ void simt_bulk_load(size_t to, const void *from, unsigned bytes, size_t barrier_
 
 /* ---- stores ---------------------------------------------------------------------------------------------------------------- */
 
-static struct store_thread *store_thread_of(struct async_work *work, const void *pc) {
+static struct store_thread *find_store_thread(struct async_work *work) {
     unsigned i = 0;
     while (i < work->store_thread_count && work->store_threads[i].thread != simt_self) i++;
+    return i < work->store_thread_count ? &work->store_threads[i] : NULL;
+}
+
+static struct store_thread *store_thread_of(struct async_work *work, const void *pc) {
+    struct store_thread *thread = find_store_thread(work);
+    unsigned i = work->store_thread_count;
+    if (thread != NULL) return thread;
     if (i == MOST_READERS - WARP_READERS)
         simt_fail(pc, cudaErrorNotSupported, "the simulated device has at most %d threads of a block that store tensors",
                   MOST_READERS - WARP_READERS);
-    if (i == work->store_thread_count) {
-        work->store_threads[work->store_thread_count++] = (struct store_thread){simt_self, 0};
-        simt_worker->async.shadow->store_readers = work->store_thread_count;
-    }
+    work->store_threads[work->store_thread_count++] = (struct store_thread){simt_self, 0};
+    simt_worker->async.shadow->store_readers = work->store_thread_count;
     return &work->store_threads[i];
 }
 
@@ -197,7 +241,8 @@ void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds) {
 
 void simt_bulk_commit(void) {
     struct async_work *work = async_work_of(simt_worker);
-    struct store_thread *thread = store_thread_of(work, __builtin_return_address(0));
+    struct store_thread *thread = find_store_thread(work);
+    if (thread == NULL) return; /* an empty group */
     thread->committed++;
     simt_worker->async.shadow->groups[WARP_READERS + (thread - work->store_threads)]++;
 }
@@ -227,7 +272,8 @@ static void land_stores(struct async_work *work, const struct thread *issuer, un
 void simt_bulk_wait(unsigned groups, int read_only) {
     struct async_work *work = async_work_of(simt_worker);
     const void *pc = __builtin_return_address(0);
-    struct store_thread *thread = store_thread_of(work, pc);
+    struct store_thread *thread = find_store_thread(work);
+    if (thread == NULL) return; /* it has stored nothing */
     unsigned reader = WARP_READERS + (unsigned)(thread - work->store_threads);
     unsigned pending = groups < thread->committed ? groups : thread->committed, done = thread->committed - pending;
     event_sync("bulk", read_only ? "wait until read" : "wait", 0, done, 0, pc);
@@ -259,5 +305,5 @@ void collectives_end_block(struct worker *worker) {
     end_copies(worker);
     wgmma_end_block(worker);
     registers_end_block(worker);
-    if (worker->cluster.peer != NULL) distributed_end(worker);
+    if (worker->cluster.next != NULL) distributed_end(worker);
 }

@@ -1,6 +1,6 @@
-/* Clusters of two blocks (PTX ISA, sections "barrier.cluster", "mapa" and "mbarrier.arrive"). Both blocks run on one CPU thread, each
- * with a worker of its own, and are judged as one block of twice as many threads with two shared memories. What a thread does to
- * the other block's memory and barriers it does in that block's place: simt_worker is the other worker for so long. */
+/* Clusters of blocks (PTX ISA, sections "barrier.cluster", "mapa" and "mbarrier.arrive"). The blocks run on one CPU thread, each
+ * with a worker of its own, and are judged as one block of all their threads with several shared memories. What a thread does to
+ * another block's memory and barriers it does in that block's place: simt_worker is the other worker for so long. */
 #include "async_work.h"
 #include "collectives.h"
 
@@ -58,7 +58,7 @@ void simt_remote_arrive(size_t address, unsigned count, unsigned bytes, const ch
 /* ---- the barrier of a cluster ------------------------------------------------------------------------------------------------ */
 
 static struct async_work *rows_of(const struct worker *worker) {
-    return worker->cluster.rank == 0 ? worker->async.work : worker->cluster.peer->async.work;
+    return worker_of_rank((struct worker *)(uintptr_t)worker, 0)->async.work;
 }
 
 /* All threads of the cluster that have not returned have arrived. */
@@ -80,12 +80,12 @@ static int is_over(void *data) {
 }
 
 static void describe(void *data, char *text, size_t room) {
-    const struct worker *own = ((const struct thread *)data)->home, *peer = own->cluster.peer;
+    struct worker *own = ((const struct thread *)data)->home;
     snprintf(text, room, "for the barrier of the cluster, to which %u of the block's %u threads have come",
              own->cluster.arrived, own->alive);
-    if (peer != NULL)
-        append_text(text, room, ", and of block (%u,%u,%u) %u of %u", XYZ(peer->block_index), peer->cluster.arrived,
-                    peer->alive);
+    FOR_EACH_BLOCK (of, own)
+        if (of != own)
+            append_text(text, room, ", and of block (%u,%u,%u) %u of %u", XYZ(of->block_index), of->cluster.arrived, of->alive);
 }
 
 void simt_cluster_arrive(const char *file, int line) {
@@ -96,8 +96,8 @@ void simt_cluster_arrive(const char *file, int line) {
         simt_fail(
             NULL, cudaErrorLaunchFailure,
             "%s:%d: barrier.cluster.arrive: this thread has arrived already, at %s:%d, and must wait before it arrives again",
-            file, line, self->cluster_place.file, self->cluster_place.line);
-    self->place = self->cluster_place = (struct place){"barrier.cluster.arrive", file, line};
+            TEXT_OF_KERNEL(file), line, self->cluster_place.file, self->cluster_place.line);
+    self->place = self->cluster_place = place_in_kernel("barrier.cluster.arrive", file, line);
     self->at_cluster = true;
     self->cluster_round = simt_worker->cluster.round;
     async_release(simt_worker, self, rows_of(simt_worker)->cluster_row);
@@ -112,8 +112,8 @@ void simt_cluster_wait(const char *file, int line) {
     self->last_pc = __builtin_return_address(0);
     if (!self->at_cluster)
         simt_fail(NULL, cudaErrorLaunchFailure,
-                  "%s:%d: barrier.cluster.wait: this thread has not arrived: barrier.cluster.arrive must come first", file,
-                  line);
+                  "%s:%d: barrier.cluster.wait: this thread has not arrived: barrier.cluster.arrive must come first",
+                  TEXT_OF_KERNEL(file), line);
     event_sync("cluster", "wait", 0, (unsigned)self->cluster_round, 0, self->last_pc);
     simt_wait_until(&over, self, file, line);
     self->at_cluster = false;

@@ -11,7 +11,7 @@ static struct thread *first_lane_of(struct thread *thread) { return thread - thr
 
 /* A card moves 8 bytes by two shuffles. 4 bytes or fewer arrive here with zeros above them. */
 static bool is_wide_shuffle(const struct simt_collective *collective, const struct simt_lanes *lanes) {
-    if (collective->combine != simt_shfl.combine) return false;
+    if (collective->combine != collective_exchanges[simt_shfl].combine) return false;
     uint64_t any = 0;
     FOR_EACH_LANE (lane, lanes->present) any |= ((const struct simt_value *)lanes->operand[lane])->value;
     return any >> 32 != 0;
@@ -67,16 +67,28 @@ void collective_meet(const struct simt_collective *collective, unsigned mask, co
     if (self->state == AT_COLLECTIVE) fiber_wait(AT_COLLECTIVE);
 }
 
-void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result, const char *file,
-               int line) {
-    collective_meet(collective, mask, operand, result, file, line, __builtin_return_address(0));
+const struct simt_collective *collective_numbered(const struct simt_collective *collectives, unsigned count, unsigned number,
+                                                  const void *pc) {
+    if (number >= count) simt_fail(pc, cudaErrorIllegalInstruction, "number %u is no exchange between lanes", number);
+    return &collectives[number];
 }
 
-uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane, const char *file,
-                       int line) {
+void simt_meet(enum simt_meeting why, unsigned mask, const char *file, int line) {
+    static const struct simt_collective meetings[SIMT_MEETINGS] = {
+        [simt_syncwarp] = {"__syncwarp()", NULL, 0},
+        [simt_wmma_load] = {"load_matrix_sync()", NULL, SIMT_ALL_LANES},
+        [simt_wmma_store] = {"store_matrix_sync()", NULL, SIMT_ALL_LANES},
+    };
+    const void *pc = __builtin_return_address(0);
+    collective_meet(collective_numbered(meetings, SIMT_MEETINGS, why, pc), mask, NULL, NULL, file, line, pc);
+}
+
+uint64_t simt_exchange(enum simt_exchanged how, unsigned mask, uint64_t value, int lane, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
     struct simt_value operand = {value, lane};
     uint64_t result = 0;
-    collective_meet(collective, mask, &operand, &result, file, line, __builtin_return_address(0));
+    collective_meet(collective_numbered(collective_exchanges, SIMT_EXCHANGED, how, pc), mask, &operand, &result, file, line,
+                    pc);
     return result;
 }
 
@@ -125,5 +137,5 @@ void collectives_thread_done(struct worker *worker, struct thread *thread) {
     struct thread *first = first_lane_of(thread);
     FOR_EACH_LANE (lane, warp->waiting)
         if (first[lane].state == AT_COLLECTIVE) try_collective(warp, first + lane);
-    if (worker->cluster.peer != NULL || worker->cluster.arrived > 0) cluster_thread_done(worker, thread);
+    if (worker->cluster.next != NULL || worker->cluster.arrived > 0) cluster_thread_done(worker, thread);
 }

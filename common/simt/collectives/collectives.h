@@ -4,19 +4,55 @@
 
 #include "machine.h"
 
-/* simt_meet(); pc: where in the kernel. */
+/* A shuffle, a vote or an mma.sync is a name and a function that combines. Every lane of `mask` comes with its operand and with
+ * room for its result; when all of them that have not returned from the kernel are at the same source line, combine() is called
+ * once. NULL: the lanes only meet. */
+struct simt_lanes {
+    unsigned mask, present; /* mask: the lanes that the call names; present: the lanes among them that reached the call */
+    const void *operand[WARP_SIZE];
+    void *result[WARP_SIZE]; /* of lanes that are not present: NULL, as the operand is */
+    void *first_lane;
+};
+/* Flags: all 32 lanes must take part; accesses to memory of lanes that have met here are not ordered by that. */
+enum { SIMT_ALL_LANES = 1, SIMT_ORDERS_NOTHING = 2 };
+struct simt_collective {
+    const char *name; /* "__shfl_sync()", for messages */
+    void (*combine)(const struct simt_lanes *lanes);
+    int flags;
+};
+/* What simt_exchange() and simt_meet() mean by their numbers. */
+struct simt_value { /* the operand of an exchange; its result has 8 bytes */
+    uint64_t value;
+    int lane;
+};
+extern const struct simt_collective collective_exchanges[SIMT_EXCHANGED];
+/* collectives[number] of so many: what a kernel has numbered otherwise is a fault. */
+const struct simt_collective *collective_numbered(const struct simt_collective *collectives, unsigned count, unsigned number,
+                                                  const void *pc);
+/* By combine(), which must return after it: the launch fails with "FILE:LINE: NAME: lane N ..." and this text. */
+void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* pc: where in the kernel. Operand and result are this side's: no pointer of a kernel's. */
 void collective_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
                      const char *file, int line, const void *pc);
-/* C (16, 8) = A B, or with `add` C += A B, in the lower 16 bits of each number of A and B. A (16, 16); B by its columns, of 16 each;
- * C[lane] has four elements, in the order of mma.sync. */
-void mma_warp(bool bfloat16, uint32_t A[16][16], uint32_t B[8][16], bool add, float *const C[WARP_SIZE]);
+/* C (16, 8) = A B, or with `add` C += A B, in the lower 16 or 8 bits of each number of A and B. A (16, 16), or (16, 32) of 8-bit
+ * numbers; B by its columns; C[lane] has four elements, in the order of mma.sync. */
+void mma_warp(enum simt_wgmma_types types, uint32_t A[16][32], uint32_t B[8][32], bool add, float *const C[WARP_SIZE]);
+/* Waiting until a condition holds: cp.async groups, mbarriers. The caller has set the thread's last_pc. */
+struct simt_condition {
+    const char *name;                                      /* "__pipeline_wait_prior()", for messages */
+    int (*holds)(void *data);                              /* also called while the thread waits, from outside of it */
+    void (*describe)(void *data, char *text, size_t room); /* what is missing, in words; may be NULL */
+};
+void simt_wait_until(const struct simt_condition *condition, void *data, const char *file, int line);
 void collectives_start_block(struct worker *worker);
 /* All threads have returned: is what they began over? */
 void collectives_end_block(struct worker *worker);
 /* The thread has returned from the kernel: lanes of its warp may now have all that they wait for. */
 void collectives_thread_done(struct worker *worker, struct thread *thread);
 /* Called by that one: the thread counts no more at the barrier of its cluster. */
-void cluster_start(struct worker *worker); /* both its blocks have */
+void cluster_start(struct worker *worker); /* all its blocks have */
 void cluster_thread_done(struct worker *worker, const struct thread *thread);
 /* No lane of the warp that begins with thread `first` can go on: if some ask which lanes are active, those at one line go on, and
  * the answer is true. */
@@ -42,11 +78,11 @@ void grid_block_done(struct worker *worker);
 
 /* The running thread comes to where it waits for others, if only for a moment. Lanes that wait together go on together. */
 static inline void come_to(const char *what, const char *file, int line, const void *pc) {
-    simt_self->place = (struct place){what, file, line};
+    simt_self->place = place_in_kernel(what, file, line);
     simt_self->last_pc = pc;
-    simt_furthest = 0;
+    if (simt_worker->meter.on) simt_furthest = 0; /* nobody else asks */
 }
 
 static inline bool same_place(const struct place *a, const struct place *b) {
-    return a->line == b->line && a->what == b->what && __builtin_strcmp(a->file, b->file) == 0;
+    return a->line == b->line && a->what == b->what && (a->file == b->file || __builtin_strcmp(a->file, b->file) == 0);
 }

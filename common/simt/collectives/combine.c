@@ -1,5 +1,5 @@
 /* What shuffles, votes, matches and reductions make of the operands of a warp's lanes (struct simt_value each). */
-#include "machine.h"
+#include "collectives.h"
 
 static uint64_t value_of(const struct simt_lanes *lanes, unsigned lane) {
     return ((const struct simt_value *)lanes->operand[lane])->value;
@@ -46,7 +46,7 @@ static void match_all(const struct simt_lanes *lanes) {
 }
 
 /* Two's complement adds signed numbers as unsigned ones. */
-#define REDUCTION(name, words, type, expression)                                                                               \
+#define REDUCTION(name, type, expression)                                                                                      \
     static void reduce_##name(const struct simt_lanes *lanes) {                                                                \
         bool first = true;                                                                                                     \
         type a = 0;                                                                                                            \
@@ -56,27 +56,35 @@ static void match_all(const struct simt_lanes *lanes) {
             first = false;                                                                                                     \
         }                                                                                                                      \
         give_all(lanes, (uint32_t)a);                                                                                          \
-    }                                                                                                                          \
-    const struct simt_collective simt_reduce_##name = {words, reduce_##name, 0};
-REDUCTION(add, "__reduce_add_sync()", uint32_t, a + b)
-REDUCTION(min, "__reduce_min_sync()", uint32_t, b < a ? b : a)
-REDUCTION(max, "__reduce_max_sync()", uint32_t, b > a ? b : a)
-REDUCTION(min_signed, "__reduce_min_sync()", int32_t, b < a ? b : a)
-REDUCTION(max_signed, "__reduce_max_sync()", int32_t, b > a ? b : a)
-REDUCTION(and, "__reduce_and_sync()", uint32_t, a &b)
-REDUCTION(or, "__reduce_or_sync()", uint32_t, a | b)
-REDUCTION(xor, "__reduce_xor_sync()", uint32_t, a ^ b)
+    }
+REDUCTION(add, uint32_t, a + b)
+REDUCTION(min, uint32_t, b < a ? b : a)
+REDUCTION(max, uint32_t, b > a ? b : a)
+REDUCTION(min_signed, int32_t, b < a ? b : a)
+REDUCTION(max_signed, int32_t, b > a ? b : a)
+REDUCTION(and, uint32_t, a &b)
+REDUCTION(or, uint32_t, a | b)
+REDUCTION(xor, uint32_t, a ^ b)
 
 static void elect(const struct simt_lanes *lanes) { give_all(lanes, (uint64_t)__builtin_ctz(lanes->present)); }
 
-const struct simt_collective simt_syncwarp = {"__syncwarp()", NULL, 0};
-const struct simt_collective simt_shfl = {"__shfl_sync()", shuffle, 0};
-const struct simt_collective simt_shfl_up = {"__shfl_up_sync()", shuffle, 0};
-const struct simt_collective simt_shfl_down = {"__shfl_down_sync()", shuffle, 0};
-const struct simt_collective simt_shfl_xor = {"__shfl_xor_sync()", shuffle, 0};
-const struct simt_collective simt_ballot = {"__ballot_sync()", ballot, 0};
-const struct simt_collective simt_any = {"__any_sync()", any, 0};
-const struct simt_collective simt_all = {"__all_sync()", all, 0};
-const struct simt_collective simt_elect = {"elect.sync", elect, SIMT_ORDERS_NOTHING};
-const struct simt_collective simt_match_any = {"__match_any_sync()", match_any, 0};
-const struct simt_collective simt_match_all = {"__match_all_sync()", match_all, 0};
+const struct simt_collective collective_exchanges[SIMT_EXCHANGED] = {
+    [simt_shfl] = {"__shfl_sync()", shuffle, 0},
+    [simt_shfl_up] = {"__shfl_up_sync()", shuffle, 0},
+    [simt_shfl_down] = {"__shfl_down_sync()", shuffle, 0},
+    [simt_shfl_xor] = {"__shfl_xor_sync()", shuffle, 0},
+    [simt_ballot] = {"__ballot_sync()", ballot, 0},
+    [simt_any] = {"__any_sync()", any, 0},
+    [simt_all] = {"__all_sync()", all, 0},
+    [simt_elect] = {"elect.sync", elect, SIMT_ORDERS_NOTHING},
+    [simt_match_any] = {"__match_any_sync()", match_any, 0},
+    [simt_match_all] = {"__match_all_sync()", match_all, 0},
+    [simt_reduce_add] = {"__reduce_add_sync()", reduce_add, 0},
+    [simt_reduce_min] = {"__reduce_min_sync()", reduce_min, 0},
+    [simt_reduce_max] = {"__reduce_max_sync()", reduce_max, 0},
+    [simt_reduce_min_signed] = {"__reduce_min_sync()", reduce_min_signed, 0},
+    [simt_reduce_max_signed] = {"__reduce_max_sync()", reduce_max_signed, 0},
+    [simt_reduce_and] = {"__reduce_and_sync()", reduce_and, 0},
+    [simt_reduce_or] = {"__reduce_or_sync()", reduce_or, 0},
+    [simt_reduce_xor] = {"__reduce_xor_sync()", reduce_xor, 0},
+};

@@ -79,9 +79,17 @@ static void transpose(const struct simt_lanes *lanes) {
 FORMS(ldmatrix, from_rows)
 FORMS(stmatrix, to_rows)
 
+static const struct simt_collective *form_of(const struct simt_collective forms[5][2], const char *name, int matrices,
+                                             int transposed, const void *pc) {
+    if ((matrices != 1 && matrices != 2 && matrices != 4) || (transposed & ~1) != 0)
+        simt_fail(pc, cudaErrorIllegalInstruction, "%s of %d matrices, transposed %d: there is none", name, matrices,
+                  transposed);
+    return &forms[matrices][transposed];
+}
+
 struct simt_registers simt_ldmatrix(size_t address, int matrices, int transposed, const char *file, int line) {
-    const struct simt_collective *instruction = &ldmatrix[matrices][transposed];
     const void *pc = __builtin_return_address(0);
+    const struct simt_collective *instruction = form_of(ldmatrix, "ldmatrix", matrices, transposed, pc);
     void *row = simt_shared_pointer(address);
     struct matrices operand = {.count = matrices, .transposed = transposed, .row = row};
     struct simt_registers result = {{0}};
@@ -92,8 +100,8 @@ struct simt_registers simt_ldmatrix(size_t address, int matrices, int transposed
 
 void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
                    const char *file, int line) {
-    const struct simt_collective *instruction = &stmatrix[matrices][transposed];
     const void *pc = __builtin_return_address(0);
+    const struct simt_collective *instruction = form_of(stmatrix, "stmatrix", matrices, transposed, pc);
     struct matrices operand = {.count = matrices, .transposed = transposed, .registers = {{r0, r1, r2, r3}}};
     uint16_t elements[8];
     void *row = simt_shared_pointer(address);
@@ -112,9 +120,6 @@ struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint
 }
 
 /* ---- WMMA: its loads and stores are 4- and 8-byte accesses of the kernel's own (mma.h) ----------------------------------- */
-
-const struct simt_collective simt_wmma_load = {"load_matrix_sync()", NULL, SIMT_ALL_LANES};
-const struct simt_collective simt_wmma_store = {"store_matrix_sync()", NULL, SIMT_ALL_LANES};
 
 void simt_wmma_check(const void *matrix, size_t row_bytes) {
     const void *pc = __builtin_return_address(0);

@@ -84,7 +84,7 @@ static void end_phase(struct mbarrier *barrier, struct transaction *order) {
 unsigned simt_mbarrier_arrive(void *address, unsigned count, int drop, const char *what, const char *file, int line) {
     const void *pc = __builtin_return_address(0);
     struct mbarrier *barrier = mbarrier_check(address, ACCESS_ATOMIC, what, pc);
-    simt_self->place = (struct place){what, file, line};
+    simt_self->place = place_in_kernel(what, file, line);
     simt_self->last_pc = pc;
     if (count == 0 || count > barrier->pending)
         simt_fail(pc, cudaErrorLaunchFailure,

@@ -21,28 +21,32 @@ static int is_over(void *data) {
 
 static void describe(void *data, char *text, size_t room) {
     const struct round *round = data;
-    snprintf(text, room, "for barrier %d, to which %d of %d threads have come", round->id, round->barrier->arrived,
+    const char *of = round->id < NAMED ? "barrier" : "the tile of several warps, number";
+    snprintf(text, room, "for %s %d, to which %d of %d threads have come", of, round->id % NAMED, round->barrier->arrived,
              round->barrier->threads);
 }
 
 static void check(const struct named_barrier *barrier, const char *what, int id, int threads, const void *pc) {
-    if (id < 0 || id > 15) simt_fail(pc, cudaErrorLaunchFailure, "%s: there are the barriers 0 to 15, and no %d", what, id);
-    if (threads <= 0 || threads % WARP_SIZE != 0 || (unsigned)threads > simt_worker->launch->threads)
+    const struct worker *worker = simt_worker;
+    if (id < 0 || id >= NAMED) simt_fail(pc, cudaErrorLaunchFailure, "%s: there are the barriers 0 to 15, and no %d", what, id);
+    if (threads <= 0 || threads % WARP_SIZE != 0 || (unsigned)threads > worker->launch->threads)
         simt_fail(pc, cudaErrorLaunchFailure, "%s: %d threads: it must be a multiple of 32, and at most the %u of the block",
-                  what, threads, simt_worker->launch->threads);
+                  what, threads, worker->launch->threads);
     if (barrier->arrived > 0 && barrier->threads != threads)
         simt_fail(pc, cudaErrorLaunchFailure, "%s of %d threads at barrier %d, at which %s in %s:%d expects %d", what, threads,
                   id, PLACE(barrier->first), barrier->threads);
+    if (id == 0 && worker->barrier.arrived > 0)
+        simt_fail(pc, cudaErrorLaunchFailure,
+                  "%s of %d threads at barrier 0, to which %u of the block's %u have come: it is that "
+                  "of __syncthreads()",
+                  what, threads, worker->barrier.arrived, worker->launch->threads);
+    named_judge_round(id, simt_self);
 }
 
-void simt_named_barrier(int id, int threads, int waits, const char *file, int line) {
-    static const struct simt_condition over = {"bar.sync", is_over, describe};
-    const void *pc = __builtin_return_address(0);
-    struct async_work *work = async_work_of(simt_worker);
-    struct named_barrier *barrier = &work->named[id & 15];
-    const char *what = waits ? over.name : "bar.arrive";
-    check(barrier, what, id, threads, pc);
-    come_to(what, file, line, pc);
+static void come(int id, int threads, bool waits, const void *pc, const char *file, int line) {
+    static const struct simt_condition over = {"bar.sync", is_over, describe}, tile = {"sync() of a tile", is_over, describe};
+    struct async_work *work = simt_worker->async.work;
+    struct named_barrier *barrier = &work->named[id];
     if (barrier->arrived == 0) barrier->first = simt_self->place;
     barrier->threads = threads;
     event_sync("named", waits ? "wait" : "arrive", (unsigned)id, (unsigned)barrier->round, 0, pc);
@@ -52,10 +56,48 @@ void simt_named_barrier(int id, int threads, int waits, const char *file, int li
         memcpy(barrier->over, barrier->row, work->width * sizeof *barrier->over);
         barrier->arrived = 0;
         event_phase_ended(simt_worker, simt_self, "named", (unsigned)id, (unsigned)barrier->round++, pc);
+        if (id < NAMED) barrier->over[rounds_column(simt_worker->async.shadow, (unsigned)id)] = (uint32_t)barrier->round;
     }
     if (!waits) return;
-    simt_wait_until(&over, &round, file, line);
+    simt_wait_until(id < NAMED ? &over : &tile, &round, file, line);
     async_acquire(simt_worker, simt_self, barrier->over);
+}
+
+void simt_named_barrier(int id, int threads, int waits, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    const char *what = waits ? "bar.sync" : "bar.arrive";
+    if (id == 0 && waits && (unsigned)threads == simt_worker->launch->threads) { /* it is __syncthreads() */
+        simt_block_barrier("bar.sync 0", 0, file, line);
+        return;
+    }
+    come_to(what, file, line, pc);
+    check(&async_work_of(simt_worker)->named[id & (NAMED - 1)], what, id, threads, pc);
+    come(id, threads, waits != 0, pc, file, line);
+}
+
+/* The values of the running thread's tile in a round, or in the one before. */
+static uint64_t *tile_values(unsigned size, unsigned round, const void *pc) {
+    if (size < 64 || size > MAX_BLOCK_THREADS / 2 || (size & (size - 1)) != 0)
+        simt_fail(pc, cudaErrorLaunchFailure, "no tile of several warps has %u threads", size);
+    return async_work_of(simt_worker)->tile_values[round % 2] + simt_self->linear / size * size;
+}
+
+unsigned simt_tile_meet(unsigned size, uint64_t value, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    tile_values(size, 0, pc); /* such a tile there is */
+    unsigned id = NAMED + MAX_BLOCK_THREADS / size + simt_self->linear / size;
+    unsigned round = async_work_of(simt_worker)->named[id].round % 2;
+    if (simt_worker->launch->threads % size != 0)
+        simt_fail(pc, cudaErrorLaunchFailure, "tiles of %u threads: the block has %u, which is no multiple of it", size,
+                  simt_worker->launch->threads);
+    tile_values(size, round, pc)[simt_self->linear % size] = value;
+    come_to("sync() of a tile", file, line, pc);
+    come((int)id, (int)size, true, pc, file, line);
+    return round;
+}
+
+uint64_t simt_tile_value(unsigned size, unsigned round, unsigned rank) {
+    return tile_values(size, round, __builtin_return_address(0))[rank % size];
 }
 
 /* ---- setmaxnreg ------------------------------------------------------------------------------------------------------------- */
@@ -64,14 +106,31 @@ void simt_set_registers(const char *what, int registers) {
     struct async_work *work = async_work_of(simt_worker);
     if (registers < 24 || registers > 256 || registers % 8 != 0)
         simt_fail(__builtin_return_address(0), cudaErrorLaunchFailure,
-                  "%s: %d registers: it must be a multiple of 8 from 24 to 256", what, registers);
+                  "%s: %d registers: it must be a multiple of 8 from 24 to 256", TEXT_OF_KERNEL(what), registers);
     if (simt_self->linear % WARP_SIZE != 0) return;
     struct warp_registers *own = &work->registers[simt_self->linear / WARP_SIZE];
     *own = (struct warp_registers){registers, __builtin_return_address(0), own->count + 1};
 }
 
+/* What the roles of the block have asked for in the end must be there for all blocks that share a multiprocessor. */
+static void judge_sum(struct worker *worker) {
+    enum { OF_MULTIPROCESSOR = 65536 };
+    const struct warp_registers *own = worker->async.work->registers, *most = own;
+    unsigned blocks = atomic_load(&worker->launch->resident) > 1 ? atomic_load(&worker->launch->resident) : 1, sum = 0;
+    for (unsigned w = 0; w < MAX_BLOCK_THREADS / WARP_SIZE; w++) {
+        sum += (unsigned)own[w].last * WARP_SIZE;
+        if (own[w].last > most->last) most = &own[w];
+    }
+    if (sum * blocks <= OF_MULTIPROCESSOR) return;
+    simt_fail_at(&worker->threads[(most - own) * WARP_SIZE], most->pc, cudaErrorLaunchFailure,
+                 "setmaxnreg: the warps of the block ask for %u registers in all, and a multiprocessor has %d for %u block%s: "
+                 "on a card this one waits for ever",
+                 sum, OF_MULTIPROCESSOR, blocks, blocks > 1 ? "s, as __launch_bounds__ says" : "");
+}
+
 void registers_end_block(struct worker *worker) {
     const struct async_work *work = worker->async.work;
+    judge_sum(worker);
     for (unsigned w = 0; (w + 1) * WARP_SIZE <= worker->launch->threads; w++) {
         unsigned first = w / 4 * 4;
         const struct warp_registers *a = &work->registers[first], *b = &work->registers[w];

@@ -28,7 +28,7 @@ static int has_changed(void *data) {
 
 static void describe(void *data, char *text, size_t room) {
     const struct spin *spin = data;
-    snprintf(text, room, "for another value of the semaphore %s, which is %d", describe_address((uintptr_t)spin->word).text,
+    snprintf(text, room, "for another value of the semaphore %.200s, which is %d", describe_address((uintptr_t)spin->word).text,
              (int)spin->seen);
 }
 
@@ -37,7 +37,7 @@ static const struct simt_condition change = {"ld.acquire", has_changed, describe
 static void check(const void *word, enum access_kind kind, const char *what, bool metered, const void *pc) {
     if ((uintptr_t)word % sizeof(uint32_t) != 0)
         simt_fail(pc, cudaErrorMisalignedAddress, "%s at an address that is not a multiple of 4", what);
-    if (simt_worker->cluster.peer != NULL)
+    if (simt_worker->cluster.next != NULL)
         simt_fail(pc, cudaErrorNotSupported,
                   "%s in a block of a cluster: the simulated device has semaphores between other blocks", what);
     if (memory_is_private((uintptr_t)word))

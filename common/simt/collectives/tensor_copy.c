@@ -20,19 +20,21 @@ bool async_is_early(void) {
 
 static void forget(struct async_work *work, unsigned width) {
     if (work->width != width) {
-        enum { ROWS = 2 * (MOST_TRANSACTIONS + 16 + 1) };
+        enum { ROWS = 2 * (MOST_TRANSACTIONS + NAMED_AND_TILES + 1) };
         free(work->transactions[0].arriving);
         uint32_t *rows = resize_or_die(NULL, (size_t)ROWS * width * sizeof *rows);
         for (int i = 0; i < MOST_TRANSACTIONS; i++, rows += 2 * width)
             work->transactions[i].arriving = rows, work->transactions[i].over = rows + width;
-        for (int i = 0; i < 16; i++, rows += 2 * width) work->named[i].row = rows, work->named[i].over = rows + width;
+        for (int i = 0; i < NAMED_AND_TILES; i++, rows += 2 * width)
+            work->named[i].row = rows, work->named[i].over = rows + width;
         work->cluster_row = rows, work->cluster_over = rows + width;
         work->width = width;
     }
     memset(work->cluster_row, 0, 2 * width * sizeof *work->cluster_row);
-    for (int i = 0; i < 16; i++) {
-        work->named[i].threads = work->named[i].arrived = 0;
-        memset(work->named[i].row, 0, 2 * width * sizeof(uint32_t));
+    for (struct named_barrier *named = work->named; named < work->named + NAMED_AND_TILES; named++) {
+        if (named->threads == 0) continue; /* unused so far */
+        memset(named->row, 0, 2 * width * sizeof(uint32_t));
+        named->threads = named->arrived = 0, named->round = 0;
     }
     memset(work->registers, 0, sizeof work->registers);
     for (unsigned i = 0; i < work->store_count; i++) free(work->stores[i].taken); /* of a launch that has failed */

@@ -40,7 +40,7 @@ bool tile_has_rows(const uint32_t *row, uint32_t address, unsigned swizzle) {
     return tile == NULL || (swizzle > 1 && tile->swizzle == swizzle && tile->row_bytes == swizzle * UNIT);
 }
 
-struct element { /* of 16 bits, as a product counts */
+struct element { /* of 16 bits, or a pair of 8-bit ones, as a product counts */
     uint32_t row, column;
 };
 
@@ -58,7 +58,7 @@ static void tell(const struct tile *tile, const struct unit *unit, struct elemen
 #define WORDS                                                                                                                  \
     format, source_line(unit->pc), unit->matrix, same ? "by its offsets leaves the rows of the tile" : "reads the tile",       \
         swizzle_name(unit->swizzle), same ? "as" : "but", source_line(tile->pc), swizzle_name(tile->swizzle), unit->of_row,    \
-        unit->of_column, unit->matrix, got.column, got.row, wanted.column, wanted.row
+        unit->of_column, unit->matrix, got.column * unit->pair, got.row, wanted.column * unit->pair, wanted.row
     if (simt_strict || !same)
         simt_fail(NULL, cudaErrorLaunchFailure, WORDS);
     else if (!simt_warned(unit->pc))

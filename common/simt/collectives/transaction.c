@@ -5,6 +5,7 @@
  * have landed. */
 #include "async_work.h"
 
+#include "collectives.h"
 #include "device_memory.h"
 #include "events.h"
 #include "report.h"
@@ -144,7 +145,7 @@ void transaction_arrive(size_t address, unsigned count, unsigned bytes, const ch
                         const void *pc) {
     struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, what, pc);
     struct transaction *barrier = transaction_of(address, what, pc);
-    simt_self->place = (struct place){what, file, line};
+    simt_self->place = place_in_kernel(what, file, line);
     simt_self->last_pc = pc;
     if (count > word->pending)
         simt_fail(pc, cudaErrorLaunchFailure,
@@ -158,6 +159,8 @@ void transaction_arrive(size_t address, unsigned count, unsigned bytes, const ch
     event_sync("mbarrier", count > 0 ? "arrive" : "expect", (unsigned)barrier->offset, barrier->phases - barrier->first_phase,
                bytes, pc);
     if (count == 0) return;
+    if (simt_worker->async.work->binds_copies && count == word->pending) /* as this thread's writes, so before it arrives */
+        async_copies_arrive(simt_worker, word, word->phase);
     async_release(simt_worker, simt_self, barrier->arriving);
     barrier->last = simt_self;
     barrier->last_pc = pc;
@@ -229,4 +232,36 @@ void simt_transaction_wait(size_t address, unsigned parity, const char *file, in
     if (!is_over_now) simt_wait_until(&over, &wait, file, line);
     async_acquire(simt_worker, simt_self, wait.barrier->over);
     simt_self->waited = (struct waited){pc, transaction_number(wait.barrier), parity & 1};
+}
+
+/* mbarrier.test_wait: it will be asked again. */
+int simt_transaction_test(size_t address, unsigned parity, const char *file, int line) {
+    const void *pc = __builtin_return_address(0);
+    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, "mbarrier.test_wait", pc);
+    struct wait wait = {transaction_of(address, "mbarrier.test_wait", pc), word->phase};
+    simt_self->place = place_in_kernel("mbarrier.test_wait", file, line);
+    simt_self->last_pc = pc;
+    if ((word->phase & 1) == (parity & 1) && !is_over(&wait)) {
+        simt_give_way();
+        if ((word->phase & 1) == (parity & 1)) return false;
+    }
+    judge_lateness(wait.barrier, parity & 1, pc);
+    async_acquire(simt_worker, simt_self, wait.barrier->over);
+    return true;
+}
+
+unsigned simt_transaction_phase(size_t address) {
+    return mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, "mbarrier.test_wait", __builtin_return_address(0))
+        ->phase;
+}
+
+/* What the thread has copied so far arrives with the phase. With .noinc the thread is one of those that the phase waits for. */
+void simt_transaction_bind(size_t address, int arrives, const char *file, int line) {
+    static const char what[] = "cp.async.mbarrier.arrive";
+    const void *pc = __builtin_return_address(0);
+    struct mbarrier *word = mbarrier_check(simt_shared_pointer(address), ACCESS_ATOMIC, what, pc);
+    transaction_of(address, what, pc);
+    simt_worker->async.work->binds_copies = true;
+    async_copies_bind(word, word->phase);
+    if (arrives) transaction_arrive(address, 1, 0, what, file, line, pc);
 }

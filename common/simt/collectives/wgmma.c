@@ -1,5 +1,6 @@
 /* wgmma: products of a warpgroup, 4 warps from a multiple of 4 on (PTX ISA, section "wgmma"). Each warp computes its 16 rows: it
- * reads its rows of A and all of B.
+ * reads its rows of A and all of B. 8-bit numbers are K-major, and lie as 16-bit ones of which each is two neighbours in k: k below
+ * counts such pairs.
  *
  * A product is under way from its issue to the wait for its group, and is computed there, as late as it may (SIMT_ASYNC=early: at
  * its issue): the accumulators are the kernel's own array, and shared memory is read then. Who touches either before is told so:
@@ -23,14 +24,15 @@
 #include "meter.h"
 #include "report.h"
 
-enum { WARPGROUP = 4, ROWS = 16, DEPTH = 16, MOST_COLUMNS = 256 };
+enum { WARPGROUP = 4, ROWS = 16, DEPTH = 16, MOST_DEPTH = 32, MOST_COLUMNS = 256 };
 
 struct product {
     uint64_t A, B;
     uint32_t A_registers[WARP_SIZE][4];
     float *C[WARP_SIZE];
     int N;
-    bool bfloat16, from_registers, add, negate_A, negate_B, transpose_A, transpose_B;
+    enum simt_wgmma_types types;
+    bool from_registers, add, negate_A, negate_B, transpose_A, transpose_B;
     unsigned group; /* of the warp in this block, from 0 */
     const void *pc;
 };
@@ -67,16 +69,20 @@ static struct warp_products *products_of(const struct thread *thread) {
 
 struct layout {
     uint32_t start, leading, stride, base, span; /* bytes; span: 16 without a swizzle */
+    uint32_t pair;                               /* numbers in 16 bits */
     bool transposed;
 };
 
-static struct layout decode(uint64_t descriptor, bool transposed) {
+static bool is_fp8(enum simt_wgmma_types types) { return types >= SIMT_E4M3_E4M3; }
+
+static struct layout decode(uint64_t descriptor, enum simt_wgmma_types types, bool transposed) {
     static const uint8_t spans[] = {16, 128, 64, 32};
     return (struct layout){(uint32_t)(descriptor & 0x3fff) * 16,
                            (uint32_t)(descriptor >> 16 & 0x3fff) * 16,
                            (uint32_t)(descriptor >> 32 & 0x3fff) * 16,
                            (uint32_t)(descriptor >> 49 & 7),
                            spans[descriptor >> 62],
+                           is_fp8(types) ? 2 : 1,
                            transposed};
 }
 
@@ -98,7 +104,13 @@ static void judge_tile(const uint32_t *row, const struct layout *l, uint32_t cou
     if (depth == 1 && (!l->transposed || 2 * count <= l->span)) return;
     for (uint32_t i = 0; i < count; i += l->transposed ? 8 : 1)
         for (uint32_t k = 0; k < depth; k += l->transposed ? 1 : 8) {
-            struct unit unit = {unit_address(l, i, k), l->span / 16, name, name == 'A' ? i : k, name == 'A' ? k : i, pc};
+            struct unit unit = {unit_address(l, i, k),
+                                l->span / 16,
+                                l->pair,
+                                name,
+                                name == 'A' ? i : k * l->pair,
+                                name == 'A' ? k * l->pair : i,
+                                pc};
             tile_judge(row, &unit, origin, l->transposed ? i : k, l->transposed ? k : i);
         }
 }
@@ -116,7 +128,7 @@ static void judge_matrix(const struct thread *first_lane, const struct layout *l
                 simt_fail(pc, cudaErrorIllegalAddress,
                           "wgmma: by its descriptor element (%u,%u) of %c lies at %#x of shared memory, in no array: are its "
                           "offsets (leading %u, stride %u bytes) in units of 16 bytes?",
-                          name == 'A' ? i : k, name == 'A' ? k : i, name, address, l->leading, l->stride);
+                          name == 'A' ? i : k * l->pair, name == 'A' ? k * l->pair : i, name, address, l->leading, l->stride);
             event_unit(address, 0, 0xffff);
             async_judge_read(row, address, reader, l->span / 16, name == 'A' ? PRODUCT_A : PRODUCT_B, pc);
         }
@@ -132,30 +144,40 @@ static void judge_descriptor(uint64_t descriptor, char name, const void *pc) {
 
 /* ---- the product ------------------------------------------------------------------------------------------------------------ */
 
-static void gather(const struct layout *l, uint32_t first, uint32_t count, bool negate, uint32_t (*elements)[DEPTH]) {
+static void gather(const struct layout *l, uint32_t first, uint32_t count, uint16_t sign, uint32_t (*elements)[MOST_DEPTH]) {
     for (uint32_t i = 0; i < count; i += l->transposed ? 8 : 1)
         for (uint32_t k = 0; k < DEPTH; k += l->transposed ? 1 : 8) {
             uint16_t unit[8];
             memcpy(unit, simt_worker->shared.start + unit_address(l, first + i, k), sizeof unit);
             for (uint32_t e = 0; e < 8; e++)
-                elements[l->transposed ? i + e : i][l->transposed ? k : k + e] = (uint16_t)(unit[e] ^ (negate ? 0x8000 : 0));
+                elements[l->transposed ? i + e : i][l->transposed ? k : k + e] = (uint16_t)(unit[e] ^ sign);
         }
 }
 
+/* Of pairs of 8-bit numbers, each by itself. */
+static void split_pairs(uint32_t (*elements)[MOST_DEPTH], uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (int k = DEPTH - 1; k >= 0; k--)
+            elements[i][2 * k + 1] = elements[i][k] >> 8, elements[i][2 * k] = elements[i][k] & 0xff;
+}
+
 static void compute(const struct product *p, unsigned warp) {
-    uint32_t A[ROWS][DEPTH], B[8][DEPTH];
+    uint32_t A[ROWS][MOST_DEPTH], B[8][MOST_DEPTH];
     float *C[WARP_SIZE];
-    struct layout layout_A = decode(p->A, p->transpose_A), layout_B = decode(p->B, p->transpose_B);
-    if (!p->from_registers) gather(&layout_A, warp % WARPGROUP * ROWS, ROWS, p->negate_A, A);
+    struct layout layout_A = decode(p->A, p->types, p->transpose_A), layout_B = decode(p->B, p->types, p->transpose_B);
+    uint16_t sign = is_fp8(p->types) ? 0x8080 : 0x8000, sign_A = p->negate_A ? sign : 0, sign_B = p->negate_B ? sign : 0;
+    if (!p->from_registers) gather(&layout_A, warp % WARPGROUP * ROWS, ROWS, sign_A, A);
     for (int lane = 0; p->from_registers && lane < WARP_SIZE; lane++)
         for (int e = 0; e < 8; e++) {
             int row = lane / 4 + e / 2 % 2 * 8, k = lane % 4 * 2 + e % 2 + e / 4 * 8;
-            A[row][k] = (uint16_t)(p->A_registers[lane][e / 2] >> e % 2 * 16 ^ (p->negate_A ? 0x8000 : 0));
+            A[row][k] = (uint16_t)(p->A_registers[lane][e / 2] >> e % 2 * 16 ^ sign_A);
         }
+    if (is_fp8(p->types)) split_pairs(A, ROWS);
     for (int n = 0; n < p->N; n += 8) {
-        gather(&layout_B, (uint32_t)n, 8, p->negate_B, B);
+        gather(&layout_B, (uint32_t)n, 8, sign_B, B);
+        if (is_fp8(p->types)) split_pairs(B, 8);
         for (int lane = 0; lane < WARP_SIZE; lane++) C[lane] = p->C[lane] + n / 2;
-        mma_warp(p->bfloat16, A, B, p->add, C);
+        mma_warp(p->types, A, B, p->add, C);
     }
 }
 
@@ -181,7 +203,8 @@ static void issue(const struct simt_lanes *lanes) {
         if (other->A_array != NULL) meter_registers(&first[lane], other->A_array, sizeof other->A.r);
         if (other->A_array != NULL) registers_of_A_issue(&first[lane], other->A_array, products->committed, product.pc);
     }
-    struct layout A = decode(product.A, product.transpose_A), B = decode(product.B, product.transpose_B);
+    struct layout A = decode(product.A, product.types, product.transpose_A);
+    struct layout B = decode(product.B, product.types, product.transpose_B);
     unsigned warp = first->linear / WARP_SIZE;
     async_row_of_warp(simt_worker, first);
     if (!product.from_registers) judge_matrix(first, &A, warp % WARPGROUP * ROWS, ROWS, 'A', product.pc);
@@ -199,7 +222,7 @@ static void issue(const struct simt_lanes *lanes) {
     APPEND(products->list, products->count, products->room) = product;
 }
 
-void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
+void simt_wgmma(enum simt_wgmma_types types, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
                 const uint32_t *A_array, int from_registers, uint64_t B, int add, int scale_A, int scale_B, int transpose_A,
                 int transpose_B, const char *file, int line) {
     static const struct simt_collective wgmma = {"wgmma.mma_async", issue, SIMT_ALL_LANES | SIMT_ORDERS_NOTHING};
@@ -207,6 +230,8 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
     if (N < 8 || N > MOST_COLUMNS || N % 8 != 0 || (uintptr_t)C - simt_self->stack > STACK_BYTES - (size_t)N / 2 * sizeof *C)
         simt_fail(pc, cudaErrorIllegalAddress, "wgmma: its accumulators are no local variables: they must be registers");
     confined_registers(C, (size_t)N / 2 * sizeof *C, __builtin_frame_address(0));
+    if ((unsigned)types > SIMT_E5M2_E5M2)
+        simt_fail(pc, cudaErrorLaunchFailure, "wgmma: no types have the number %u", (unsigned)types);
     if (count != N / 2)
         simt_fail(pc, cudaErrorNotSupported, "wgmma: its accumulators must be one array, in order, for the simulated device");
     if ((scale_A != 1 && scale_A != -1) || (scale_B != 1 && scale_B != -1))
@@ -217,7 +242,7 @@ void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct 
     struct product product = {.A = A,
                               .B = B,
                               .N = N,
-                              .bfloat16 = is_bfloat16,
+                              .types = types,
                               .from_registers = from_registers,
                               .add = add,
                               .pc = pc,

@@ -70,18 +70,22 @@ function directive(name, rest,    words) {
     if (name == ".type" && rest ~ /@function$/ && rest ~ /^([^_.]|_[^Zs.])/) refuse("function " substr(rest, 1, index(rest, ",") - 1) " takes another's place")
     if (name !~ /^\.(file|loc|section|data|bss|cfi_[a-z_]+|globl|hidden|type|size|align|p2align|balign|string|ascii|byte|value|long|quad|[us]leb128|zero|set|local|comm|ident)$/)
         refuse("directive " name " is none of a kernel's")
+    if (name == ".cfi_startproc") watched = 0
+    if (name == ".cfi_endproc" && !watched && function_name !~ /^_sub_I_/) refuse("a function without the hooks of its basic blocks")
     if (name == ".cfi_endproc") out("\tud2") # a function that lacks its return must not go on into the next one
     out($0)
 }
 function control(name, operand) {
     if (name ~ /^j/ && operand ~ /^\*/) refuse("device code jumps through a pointer")
+    if (name ~ /^j/ && operand !~ /^\.L/) refuse("device code jumps into another function") # who is called must know its caller
     if (operand ~ /^\*/) judged("call", "\tmovq\t" moved(substr(operand, 2), 16) ", %rdi\n")
     if (operand ~ /^cuda/) judged("host", "")
     if (match(operand, /^(printf|memset|sincosf?|frexpf?|modff?|remquof?|cudaGetDriverEntryPointByVersion)(@PLT)?$/)) sub(/\t[A-Za-z]+(@PLT)?$/, "\tsimt_confined_" operand)
+    if (operand ~ /^__sanitizer_cov_trace_pc/) watched = 1
     instruction(name, $0)
 }
 FNR == 1 { split("", file) }
-/^[A-Za-z0-9_.$]+:$/ || /^$/ { if (!skipping) { release(1); print }; if (/^[^.]/) pushes = -1; next }
+/^[A-Za-z0-9_.$]+:$/ || /^$/ { if (!skipping) { release(1); print }; if (/^[^.]/) { pushes = -1; function_name = $0 } next }
 /^\t\./ { directive($1, substr($0, index($0, $1) + length($1) + 1)); next }
 skipping { next }
 /^#|;|^[^\t]/ { refuse("assembly that g++ does not make of device code: " $0) }

@@ -72,16 +72,33 @@ uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type
     return update_word(operation, type, address, operand, compare);
 }
 
+static float add_float(float *address, float operand) {
+    uint32_t bits;
+    memcpy(&bits, &operand, sizeof bits);
+    return float_of(update_word(SIMT_ADD, SIMT_FLOAT, address, bits, 0));
+}
+
 void atomic_add_floats(float *address, const float *operand, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &operand[i], sizeof bits);
-        update_word(SIMT_ADD, SIMT_FLOAT, &address[i], bits, 0);
-    }
+    for (size_t i = 0; i < count; i++) add_float(&address[i], operand[i]);
+}
+
+struct simt_floats simt_atomic_add_floats(float *address, int count, float a, float b, float c, float d) {
+    struct simt_floats operand = {{a, b, c, d}}, before = {{0}};
+    if (count != 2 && count != 4)
+        simt_fail(__builtin_return_address(0), cudaErrorIllegalAddress, "atomicAdd() of %d floats: there are 2 or 4", count);
+    if (simt_is_shared(address))
+        simt_fail(__builtin_return_address(0), cudaErrorIllegalAddress,
+                  "atomicAdd() of %d floats in shared memory: a card adds them in global memory only", count);
+    require_cell(address, (size_t)count * sizeof *address, __builtin_return_address(0));
+    for (int i = 0; i < count; i++) before.x[i] = add_float(&address[i], operand.x[i]);
+    return before;
 }
 
 void simt_reduce_add4(float *address, const float operand[4]) {
-    require_cell(address, 4 * sizeof *address, __builtin_return_address(0));
+    const void *pc = __builtin_return_address(0);
+    require_cell(address, 4 * sizeof *address, pc);
+    if ((uintptr_t)operand - simt_self->stack > STACK_BYTES - 4 * sizeof *operand)
+        simt_fail(pc, cudaErrorIllegalAddress, "a vector reduction of what is no local variable");
     atomic_add_floats(address, operand, 4);
 }
 

@@ -67,8 +67,6 @@ STORE(16)
  * lie. The harness has the inputs elsewhere on the host, where a parameter's constructor could work with them. */
 enum { HOST_STACK_BYTES = 1 << 16 };
 
-extern const char __executable_start[], _end[]; /* the linker's: the program with its constants */
-
 GENERAL static inline bool lies_in(uintptr_t address, size_t bytes, const void *begin, size_t size) {
     return address - (uintptr_t)begin < size && bytes <= size - (address - (uintptr_t)begin);
 }
@@ -76,7 +74,7 @@ GENERAL static inline bool lies_in(uintptr_t address, size_t bytes, const void *
 GENERAL static inline void require_load(uintptr_t address, size_t bytes, const struct frame *own) {
     const struct thread *self = simt_self;
     if (self != NULL && lies_in(address, bytes, (void *)self->seen, self->seen_bytes)) return;
-    if (lies_in(address, bytes, __executable_start, (size_t)(_end - __executable_start))) return;
+    if (lies_in(address, bytes, __ehdr_start, (size_t)(_end - __ehdr_start))) return;
     if (self == NULL && lies_in(address, bytes, own, HOST_STACK_BYTES)) return;
     if (self == NULL) refuse("a load of memory that is none of a launch's business", (void *)own->return_address);
     if (lies_in(address, bytes, (void *)self->stack, STACK_BYTES)) return;
@@ -100,14 +98,28 @@ FROM(8)
 
 static __typeof__(cuTensorMapEncodeTiled) encode_tensor_map;
 
-/* A function whose address is taken begins with endbr64. The host's part may call one more. */
-KEEPS_REGISTERS void simt_confined_call(uintptr_t code) {
+/* A function whose address is taken begins with endbr64. */
+GENERAL static void require_function(uintptr_t code, const struct frame *own) {
     static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-    const struct frame *own = __builtin_frame_address(0);
-    if (simt_self == NULL && code == (uintptr_t)encode_tensor_map) return;
     bool begins = is_confined(code);
     for (size_t i = 0; i < sizeof endbr64; i++) begins = begins && ((const unsigned char *)code)[i] == endbr64[i];
     if (!begins) refuse("a call through a pointer that is no function of this file", (void *)own->return_address);
+}
+
+/* The host's part may call one more. */
+KEEPS_REGISTERS void simt_confined_call(uintptr_t code) {
+    if (simt_self == NULL && code == (uintptr_t)encode_tensor_map) return;
+    require_function(code, __builtin_frame_address(0));
+}
+
+void confined_launch(uintptr_t run, const void *arguments, size_t bytes, const void *own) {
+    const struct frame *of = own, *outermost = of->caller;
+    if (!IS_CONFINED || !is_confined(of->return_address)) return; /* the harness has kernels, too */
+    uintptr_t first = (uintptr_t)arguments;
+    require_function(run, own);
+    while (is_confined(outermost->return_address)) outermost = outermost->caller;
+    if (first < (uintptr_t)(of + 1) || first > (uintptr_t)outermost || bytes > (uintptr_t)outermost - first)
+        refuse("a launch with arguments that are no variables of its caller", (void *)of->return_address);
 }
 
 KEEPS_REGISTERS void simt_confined_host(void) {
@@ -213,4 +225,5 @@ __attribute__((format(printf, 1, 2))) int simt_confined_printf(const char *forma
 }
 #else
 void confined_registers(const void *registers, size_t bytes, const void *own) {}
+void confined_launch(uintptr_t run, const void *arguments, size_t bytes, const void *own) {}
 #endif

@@ -21,6 +21,7 @@ void event_block_started(struct worker *worker) {
 
 void event_block_ended(struct worker *worker) {
     shadow_report_unwritten(worker);
+    shadow_settle_doubt(worker);
     if (worker->meter.on) meter_block(worker);
 }
 

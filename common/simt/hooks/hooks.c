@@ -48,15 +48,18 @@ static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, cons
 
 /* ---- the judgement -------------------------------------------------------------------------------------------------------- */
 
-/* Shared memory of the other block of the cluster: judged in its place, and not counted. False: it is none. */
+/* Shared memory of another block of the cluster: judged in its place, and not counted. False: it is none. */
 static bool judge_distributed(uintptr_t address, size_t bytes, enum access_kind kind, bool marked, const void *pc) {
-    struct worker *own = simt_worker, *peer = own->cluster.peer;
-    if (peer == NULL || address - (uintptr_t)peer->shared.start >= SHARED_BYTES_MAX) return false;
-    distributed_use(peer, true, pc);
-    simt_worker = peer;
-    simt_check_uncounted((const void *)address, bytes, kind, marked, pc);
-    simt_worker = own;
-    return true;
+    struct worker *own = simt_worker;
+    FOR_EACH_BLOCK (of, own) {
+        if (of == own || address - (uintptr_t)of->shared.start >= SHARED_BYTES_MAX) continue;
+        distributed_use(of, true, pc);
+        simt_worker = of;
+        simt_check_uncounted((const void *)address, bytes, kind, marked, pc);
+        simt_worker = own;
+        return true;
+    }
+    return false;
 }
 
 /* Find the allocation that a site accesses and remember it; false when the access is none of global memory's business. */
@@ -67,7 +70,8 @@ static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t
     const struct allocation *found = place.allocation;
     if (found != NULL && place.whole) {
         worker->hooks.sites[site_of(pc)] =
-            (struct site_memory){found->start, found->bytes, found->cells, found->all_written, found->read_only};
+            (struct site_memory){found->start,       found->bytes,    found->cells, settled_sectors(found->cells, found->bytes),
+                                 found->all_written, found->read_only};
         return true;
     }
     /* A kernel's arguments are a card's constant memory. */
@@ -85,17 +89,42 @@ static __attribute__((noinline)) bool find_site(struct worker *worker, uintptr_t
     return false;
 }
 
-/* The whole judgement of the common case, without a call: a plain read inside an array that its site accessed before, of
- * words that shadow.c has nothing more to learn about. False: judge() must look. */
+/* What is left to do with a read that needs no judgement. */
+static inline void note_settled_read(struct thread *self, uintptr_t address, size_t bytes, enum memory_space space,
+                                     const void *pc) {
+    self->last_pc = pc;
+    self->seen = address, self->seen_bytes = bytes;
+    if (simt_worker->meter.on) meter_access(address, bytes, ACCESS_READ, space, pc);
+}
+
+/* The whole judgement of most reads: their sector is settled for whoever reads. A sector that is lies within an array. */
+static inline bool is_settled_read(struct thread *self, const void *pointer, size_t bytes, const void *pc) {
+    const struct worker *worker = simt_worker;
+    uintptr_t address = (uintptr_t)pointer;
+    size_t offset = shared_offset_of(worker, address);
+    if (offset < SHARED_BYTES_MAX) {
+        if (!sector_is_settled(worker->shared.settled, offset, worker->shadow.settled_shared)) return false;
+        note_settled_read(self, address, bytes, SPACE_SHARED, pc);
+        return true;
+    }
+    const struct site_memory *memory = &worker->hooks.sites[site_of(pc)];
+    offset = address - memory->start;
+    if (offset >= memory->bytes || !sector_is_settled(memory->settled, offset, worker->shadow.settled_global)) return false;
+    note_settled_read(self, address, bytes, SPACE_GLOBAL, pc);
+    return true;
+}
+
+/* A plain read inside an array that its site accessed before, of words that shadow.c has nothing more to learn about. False:
+ * judge() must look. What the block has written of shared memory is a whole word of an array. */
 static inline bool is_plain_read(struct thread *self, const void *pointer, size_t bytes, const void *pc) {
     struct worker *worker = simt_worker;
     uintptr_t address = (uintptr_t)pointer;
     size_t shared_offset = shared_offset_of(worker, address);
-    const struct cell *cells;
+    struct cell *cells;
     uint64_t stamp = self->stamp;
     bool global = shared_offset >= SHARED_BYTES_MAX, all_written = false;
     if (!global) {
-        if (!shared_contains(worker, shared_offset, bytes) || worker->async.on) return false;
+        if (worker->async.on) return false;
         stamp = stamp_in_shared(stamp, worker);
         cells = &worker->shared.cells[shared_offset / 4];
     } else {
@@ -106,10 +135,10 @@ static inline bool is_plain_read(struct thread *self, const void *pointer, size_
         all_written = memory->all_written;
     }
     for (size_t word = 0; word < bytes / 4; word++)
-        if (!shadow_read_is_settled(&cells[word], stamp, worker, self->clock, global, all_written)) return false;
-    self->last_pc = pc;
-    self->seen = address, self->seen_bytes = bytes;
-    if (worker->meter.on) meter_access(address, bytes, ACCESS_READ, global ? SPACE_GLOBAL : SPACE_SHARED, pc);
+        if (!shadow_read_is_settled(&cells[word], stamp, worker, self->clock, global, all_written) &&
+            (global || !shadow_read_of_next_lane(&cells[word], stamp, worker, self, relative_pc(pc))))
+            return false;
+    note_settled_read(self, address, bytes, global ? SPACE_GLOBAL : SPACE_SHARED, pc);
     return true;
 }
 
@@ -119,15 +148,18 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
     uintptr_t address = (uintptr_t)pointer;
     enum memory_space space = SPACE_GLOBAL;
     self->last_pc = pc;
+    if (!only_reads(kind) && address - self->stack >= STACK_BYTES) {
+        self->judged = address, self->judged_bytes = bytes;
+        self->tested = address - self->seen < self->seen_bytes;
+    }
     self->seen = address, self->seen_bytes = bytes;
-    if (!only_reads(kind) && address - self->stack >= STACK_BYTES) self->judged = address, self->judged_bytes = bytes;
     if (worker->shadow.suspect_count > 0) shadow_settle_suspects(worker);
     if (marked) worker->shadow.block_synchronises = true;
     size_t shared_offset = shared_offset_of(worker, address);
     if (shared_offset < SHARED_BYTES_MAX) {
         if (!shared_contains(worker, shared_offset, bytes)) refuse(address, bytes, kind, pc);
         if (worker->async.on) async_judge(shared_offset, bytes, kind, pc);
-        struct shadowed shared = {worker->shared.cells, SHARED_BYTES_MAX, true, false};
+        struct shadowed shared = {worker->shared.cells, SHARED_BYTES_MAX, true, false, worker->shared.settled};
         shadow_access(&shared, shared_offset, address, bytes, kind, marked, pc);
         space = SPACE_SHARED;
         if (marked) meter_flag(worker);
@@ -143,7 +175,7 @@ static __attribute__((noinline)) void judge(struct thread *self, const void *poi
         }
         if (memory->read_only && (kind == ACCESS_WRITE || kind == ACCESS_ATOMIC)) refuse_write(address, pc);
         if (marked && kind != ACCESS_ATOMIC) meter_flag(worker);
-        struct shadowed global = {memory->cells, memory->bytes, false, memory->all_written};
+        struct shadowed global = {memory->cells, memory->bytes, false, memory->all_written, memory->settled};
         shadow_access(&global, offset, address, bytes, kind, marked, pc);
     }
     if (worker->meter.on) meter_access(address, bytes, kind, space, pc);
@@ -164,22 +196,28 @@ void simt_check_uncounted(const void *pointer, size_t bytes, enum access_kind ki
 
 void (*host_access)(const void *pointer, size_t bytes, enum access_kind kind, const void *pc);
 
-/* In confined code volatile orders nothing: who waits long enough would have no race. */
+/* What a hook does beyond the common case, which takes no registers of its own. In confined code volatile orders nothing: who
+ * waits long enough would have no race. */
 #define HOOK(name, bytes, kind, marked)                                                                                        \
-    void __tsan_##name##bytes(void *pointer) {                                                                                 \
+    static __attribute__((noinline)) void judge_##name##bytes(void *pointer, const void *pc) {                                 \
         struct thread *self = simt_self;                                                                                       \
         if (self == NULL) {                                                                                                    \
-            if (host_access != NULL && !(marked)) host_access(pointer, bytes, kind, __builtin_return_address(0));              \
+            if (host_access != NULL && !(marked)) host_access(pointer, bytes, kind, pc);                                       \
             return;                                                                                                            \
         }                                                                                                                      \
-        if (((uintptr_t)pointer & ((bytes)-1)) != 0)                                                                           \
-            refuse_misaligned((uintptr_t)pointer, bytes, kind, __builtin_return_address(0));                                   \
-        if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 &&                                                                \
-            is_plain_read(self, pointer, bytes, __builtin_return_address(0)))                                                  \
-            return;                                                                                                            \
+        if (((uintptr_t)pointer & ((bytes)-1)) != 0) refuse_misaligned((uintptr_t)pointer, bytes, kind, pc);                   \
+        if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 && is_plain_read(self, pointer, bytes, pc)) return;               \
         if (__builtin_expect(simt_in_step, 0)) fiber_wait(GAVE_WAY);                                                           \
         if (marked) simt_give_way(); /* perhaps a flag that another thread will set */                                         \
-        judge(self, pointer, bytes, kind, (marked) && !IS_CONFINED, __builtin_return_address(0));                              \
+        judge(self, pointer, bytes, kind, (marked) && !IS_CONFINED, pc);                                                       \
+    }                                                                                                                          \
+    void __tsan_##name##bytes(void *pointer) {                                                                                 \
+        struct thread *self = simt_self;                                                                                       \
+        if (self == NULL && host_access == NULL) return;                                                                       \
+        if (kind == ACCESS_READ && !(marked) && (bytes) >= 4 && self != NULL && ((uintptr_t)pointer & ((bytes)-1)) == 0 &&     \
+            is_settled_read(self, pointer, bytes, __builtin_return_address(0)))                                                \
+            return;                                                                                                            \
+        judge_##name##bytes(pointer, __builtin_return_address(0));                                                             \
     }
 #define HOOKS(bytes)                                                                                                           \
     HOOK(read, bytes, ACCESS_READ, false)                                                                                      \
@@ -198,6 +236,9 @@ static void judge_range(void *pointer, size_t bytes, enum access_kind kind, cons
     struct thread *self = simt_self;
     uintptr_t address = (uintptr_t)pointer, any = address | bytes | 16;
     if (self == NULL) return;
+    if (IS_CONFINED && bytes > 1024)
+        simt_fail(pc, cudaErrorNotSupported,
+                  "a copy of more than 1024 bytes at once: a thread of a card has no more registers");
     size_t piece = any & -any;
     self->in_pieces = piece < bytes;
     for (size_t at = 0; at < bytes; at += piece) judge(self, (char *)pointer + at, piece, kind, false, pc);

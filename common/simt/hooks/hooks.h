@@ -15,6 +15,8 @@ void atomic_add_floats(float *address, const float *operand, size_t count);
 /* Confined code: the thread's registers that an instruction writes must lie in frames of its own functions, or the launch fails.
  * `own`: of the runtime's function that has been called, by __builtin_frame_address(0). */
 void confined_registers(const void *registers, size_t bytes, const void *own);
+/* A launch by it: of a function of its own, with arguments in its own frames, or the program ends. */
+void confined_launch(uintptr_t run, const void *arguments, size_t bytes, const void *own);
 
 void __sanitizer_cov_trace_pc(void);
 

@@ -44,41 +44,41 @@ const char *cublasGetStatusName(cublasStatus_t status);
 
 /* The parameters with which functions of matrices begin. */
 #define SIMT_PRODUCT cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n
-cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda, const void *B,
-                            cudaDataType_t Btype, int ldb, const void *beta, void *C, cudaDataType_t Ctype, int ldc,
-                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
-cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
-                                          long long strideA, const void *B, cudaDataType_t Btype, int ldb, long long strideB,
-                                          const void *beta, void *C, cudaDataType_t Ctype, int ldc, long long strideC,
+cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *_A, cudaDataType_t Atype, int lda,
+                            const void *_B, cudaDataType_t Btype, int ldb, const void *beta, void *_C, cudaDataType_t Ctype,
+                            int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+cublasStatus_t cublasGemmStridedBatchedEx(SIMT_PRODUCT, int k, const void *alpha, const void *_A, cudaDataType_t Atype, int lda,
+                                          long long strideA, const void *_B, cudaDataType_t Btype, int ldb, long long strideB,
+                                          const void *beta, void *_C, cudaDataType_t Ctype, int ldc, long long strideC,
                                           int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 /* A vector is a matrix of one row. */
 #define SIMT_BLAS(letter, type, TYPE, COMPUTE)                                                                                 \
-    cublasStatus_t cublas##letter##geam(SIMT_PRODUCT, const type *alpha, const type *A, int lda, const type *beta,             \
-                                        const type *B, int ldb, type *C, int ldc);                                             \
-    cublasStatus_t cublas##letter##gemmBatched(SIMT_PRODUCT, int k, const type *alpha, const type *const A[], int lda,         \
-                                               const type *const B[], int ldb, const type *beta, type *const C[], int ldc,     \
+    cublasStatus_t cublas##letter##geam(SIMT_PRODUCT, const type *alpha, const type *_A, int lda, const type *beta,            \
+                                        const type *_B, int ldb, type *_C, int ldc);                                           \
+    cublasStatus_t cublas##letter##gemmBatched(SIMT_PRODUCT, int k, const type *alpha, const type *const _A[], int lda,        \
+                                               const type *const _B[], int ldb, const type *beta, type *const _C[], int ldc,   \
                                                int batch);                                                                     \
     cublasStatus_t cublas##letter##dot(cublasHandle_t handle, int n, const type *x, int incx, const type *y, int incy,         \
                                        type *result);                                                                          \
     cublasStatus_t cublas##letter##nrm2(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
     cublasStatus_t cublas##letter##asum(cublasHandle_t handle, int n, const type *x, int incx, type *result);                  \
     cublasStatus_t cublasI##letter##amax(cublasHandle_t handle, int n, const type *x, int incx, int *result);                  \
-    static inline cublasStatus_t cublas##letter##gemm(SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda,          \
-                                                      const type *B, int ldb, const type *beta, type *C, int ldc) {            \
-        return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, B, TYPE, ldb, beta, C, TYPE, ldc, COMPUTE,   \
-                            CUBLAS_GEMM_DEFAULT);                                                                              \
+    static inline cublasStatus_t cublas##letter##gemm(SIMT_PRODUCT, int k, const type *alpha, const type *_A, int lda,         \
+                                                      const type *_B, int ldb, const type *beta, type *_C, int ldc) {          \
+        return cublasGemmEx(handle, transa, transb, m, n, k, alpha, _A, TYPE, lda, _B, TYPE, ldb, beta, _C, TYPE, ldc,         \
+                            COMPUTE, CUBLAS_GEMM_DEFAULT);                                                                     \
     }                                                                                                                          \
     static inline cublasStatus_t cublas##letter##gemmStridedBatched(                                                           \
-        SIMT_PRODUCT, int k, const type *alpha, const type *A, int lda, long long strideA, const type *B, int ldb,             \
-        long long strideB, const type *beta, type *C, int ldc, long long strideC, int batch) {                                 \
-        return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, TYPE, lda, strideA, B, TYPE, ldb,         \
-                                          strideB, beta, C, TYPE, ldc, strideC, batch, COMPUTE, CUBLAS_GEMM_DEFAULT);          \
+        SIMT_PRODUCT, int k, const type *alpha, const type *_A, int lda, long long strideA, const type *_B, int ldb,           \
+        long long strideB, const type *beta, type *_C, int ldc, long long strideC, int batch) {                                \
+        return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, _A, TYPE, lda, strideA, _B, TYPE, ldb,       \
+                                          strideB, beta, _C, TYPE, ldc, strideC, batch, COMPUTE, CUBLAS_GEMM_DEFAULT);         \
     }                                                                                                                          \
     static inline cublasStatus_t cublas##letter##gemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n,            \
-                                                      const type *alpha, const type *A, int lda, const type *x, int incx,      \
+                                                      const type *alpha, const type *_A, int lda, const type *x, int incx,     \
                                                       const type *beta, type *y, int incy) {                                   \
         return cublas##letter##gemm(handle, CUBLAS_OP_N, trans == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N, 1,                  \
-                                    trans == CUBLAS_OP_N ? m : n, trans == CUBLAS_OP_N ? n : m, alpha, x, incx, A, lda, beta,  \
+                                    trans == CUBLAS_OP_N ? m : n, trans == CUBLAS_OP_N ? n : m, alpha, x, incx, _A, lda, beta, \
                                     y, incy);                                                                                  \
     }                                                                                                                          \
     static inline cublasStatus_t cublas##letter##axpy(cublasHandle_t handle, int n, const type *alpha, const type *x,          \
@@ -101,26 +101,26 @@ SIMT_BLAS(S, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)
 SIMT_BLAS(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
 cublasStatus_t cublasSetVector(int n, int bytes, const void *x, int incx, void *y, int incy);
 cublasStatus_t cublasGetVector(int n, int bytes, const void *x, int incx, void *y, int incy);
-cublasStatus_t cublasSetMatrix(int rows, int cols, int bytes, const void *A, int lda, void *B, int ldb);
-cublasStatus_t cublasGetMatrix(int rows, int cols, int bytes, const void *A, int lda, void *B, int ldb);
+cublasStatus_t cublasSetMatrix(int rows, int cols, int bytes, const void *_A, int lda, void *_B, int ldb);
+cublasStatus_t cublasGetMatrix(int rows, int cols, int bytes, const void *_A, int lda, void *_B, int ldb);
 
 __END_DECLS
 #ifdef __cplusplus
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 /* The same types under the names of older programs, and alpha and beta in half precision. */
-static inline cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *A, cudaDataType_t Atype, int lda,
-                                          const void *B, cudaDataType_t Btype, int ldb, const void *beta, void *C,
+static inline cublasStatus_t cublasGemmEx(SIMT_PRODUCT, int k, const void *alpha, const void *_A, cudaDataType_t Atype, int lda,
+                                          const void *_B, cudaDataType_t Btype, int ldb, const void *beta, void *_C,
                                           cudaDataType_t Ctype, int ldc, cudaDataType_t compute, cublasGemmAlgo_t algorithm) {
-    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc,
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, _A, Atype, lda, _B, Btype, ldb, beta, _C, Ctype, ldc,
                         compute == CUDA_R_16F   ? CUBLAS_COMPUTE_16F
                         : compute == CUDA_R_64F ? CUBLAS_COMPUTE_64F
                                                 : CUBLAS_COMPUTE_32F,
                         algorithm);
 }
-static inline cublasStatus_t cublasHgemm(SIMT_PRODUCT, int k, const __half *alpha, const __half *A, int lda, const __half *B,
-                                         int ldb, const __half *beta, __half *C, int ldc) {
-    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C, CUDA_R_16F,
+static inline cublasStatus_t cublasHgemm(SIMT_PRODUCT, int k, const __half *alpha, const __half *_A, int lda, const __half *_B,
+                                         int ldb, const __half *beta, __half *_C, int ldc) {
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, _A, CUDA_R_16F, lda, _B, CUDA_R_16F, ldb, beta, _C, CUDA_R_16F,
                         ldc, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
 }
 #endif

@@ -1,7 +1,7 @@
 /* The toolkit's mbarriers for C: __mbarrier_t in shared memory. */
 #pragma once
 
-#include "simt_device.h"
+#include "cuda_runtime.h"
 
 typedef uint64_t __mbarrier_t;
 typedef unsigned __mbarrier_token_t;

@@ -5,6 +5,9 @@
 #include "simt_small_float.h"
 
 SIMT_SMALL_FLOAT(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162)
+#if __cplusplus >= 201703L
+SIMT_SMALL_ATOMICS(__nv_bfloat16, __nv_bfloat162)
+#endif
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 #define CUDART_INF_BF16 __ushort_as_bfloat16((unsigned short)0x7F80U)

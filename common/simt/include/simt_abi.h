@@ -16,9 +16,14 @@ void simt_fence(void);                                 /* __threadfence() and __
 void simt_give_way(void);   /* let others run for a while: by a thread that may be waiting for one of them */
 long long simt_clock(void); /* nanoseconds of this CPU thread */
 void simt_trap(void);
+int simt_on_host(void);              /* and not in a kernel */
+unsigned simt_multiprocessors(void); /* of each device */
 int simt_is_shared(const void *pointer);
 size_t simt_shared_address(const void *pointer); /* within the block's shared memory, as PTX counts */
 void *simt_shared_pointer(size_t address);
+/* Of XORWOW's five words, after n steps or n * 2^67, the words 2 part and 2 part + 1: curand_kernel.h. No pointer crosses. */
+uint64_t simt_xorwow_skip(unsigned v0, unsigned v1, unsigned v2, unsigned v3, unsigned v4, unsigned long long n, int sequences,
+                          int part);
 
 /* extern __shared__, and the array of one __shared__ declaration, which has `extents` of its own: of four dimensions at most,
  * and a 0 after them. */
@@ -26,15 +31,22 @@ void *simt_dynamic_shared(void);
 void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, const char *name, const char *file, int line);
 
 void simt_note_stream(const void *stream); /* work is enqueued there */
+void simt_default_stream_per_thread(void); /* from now on NULL is cudaStreamPerThread */
 int simt_launch_error(void);               /* a cudaError_t: of this host thread's last launch; the caller returns it */
 void simt_launch_kernel(const void *kernel, const char *name, struct uint3 grid, struct uint3 block, struct uint3 cluster,
-                        size_t dynamic_shared_bytes, int cooperative, void (*run)(void *arguments), void *arguments,
-                        size_t arguments_bytes);
+                        size_t dynamic_shared_bytes, int cooperative, const void *stream, void (*run)(void *arguments),
+                        void *arguments, size_t arguments_bytes);
 
-void simt_launch_bounds(unsigned threads); /* at the head of a kernel: the launch is refused where a block has more */
+/* At the head of a kernel: the launch is refused where a block has more; so many blocks share a multiprocessor, or 0: not said. */
+void simt_launch_bounds(unsigned threads, unsigned blocks, unsigned cluster);
+void simt_grid_constant(const void *parameter, size_t bytes); /* there, too: it is one, which the TMA may read */
 void simt_cluster_dims(unsigned x, unsigned y, unsigned z); /* also there: the launch begins again with clusters of this size */
 void simt_ignored_error(int error, const char *call, const char *file,
                         int line); /* reported, unless the program reads the error */
+
+int simt_current_device(void);
+int simt_device_attribute(int attribute, int device); /* below 0: it has none of this number */
+void simt_name_variable(const char *name);            /* of the pointer that this host thread's next allocation is stored to */
 
 /* Returns the number of threads whose predicate was not 0. */
 int simt_block_barrier(const char *name, int predicate, const char *file, int line);
@@ -50,42 +62,29 @@ uint16_t simt_half_from_float(float x) __attribute__((const)); /* to nearest eve
 uint16_t simt_bfloat16_from_float(float x) __attribute__((const));
 uint16_t simt_half_from_double(double x, enum simt_rounding rounding) __attribute__((const));
 uint16_t simt_bfloat16_from_double(double x, enum simt_rounding rounding) __attribute__((const));
+/* 8 bits: e5m2 or e4m3, to nearest even. What is too large becomes the largest number where it saturates; else infinity, in e4m3 NaN. */
+uint8_t simt_fp8_from_double(double x, int is_e5m2, int saturates) __attribute__((const));
+float simt_fp8_to_float(uint8_t bits, int is_e5m2) __attribute__((const));
+/* One operation, rounded as told; its operands are exact as long doubles. */
+enum simt_operation { SIMT_SUM, SIMT_DIFFERENCE, SIMT_PRODUCT, SIMT_QUOTIENT, SIMT_FUSED, SIMT_ROOT, SIMT_CONVERT };
+float simt_rounded_float(enum simt_operation operation, enum simt_rounding rounding, long double a, long double b,
+                         long double c);
+double simt_rounded_double(enum simt_operation operation, enum simt_rounding rounding, long double a, long double b,
+                           long double c);
 
-/* ---- warp collectives --------------------------------------------------------------------------------------------------
- * A shuffle, a vote or an mma.sync is a name and a function that combines. Every lane of `mask` calls simt_meet() with its
- * operand and with room for its result; when all of them that have not returned from the kernel are at the same source line,
- * combine() is called once. NULL: the lanes only meet. */
-struct simt_lanes {
-    unsigned mask, present; /* mask: the lanes that the call names; present: the lanes among them that reached the call */
-    const void *operand[32];
-    void *result[32]; /* of lanes that are not present: NULL, as the operand is */
-    void *first_lane; /* the runtime's */
+/* ---- warp collectives: by number, since no pointer to a function crosses from a kernel ---------------------------------------
+ * Lanes hand over values and get one back; or they only meet. collectives/collectives.h tells what each of them is. */
+/* clang-format off */
+enum simt_exchanged {
+    simt_shfl, simt_shfl_up, simt_shfl_down, simt_shfl_xor, simt_ballot, simt_any, simt_all, simt_elect, simt_match_any,
+    simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max, simt_reduce_min_signed, simt_reduce_max_signed,
+    simt_reduce_and, simt_reduce_or, simt_reduce_xor, SIMT_EXCHANGED
 };
-/* Flags: all 32 lanes must take part; accesses to memory of lanes that have met here are not ordered by that. */
-enum { SIMT_ALL_LANES = 1, SIMT_ORDERS_NOTHING = 2 };
-struct simt_collective {
-    const char *name; /* "__shfl_sync()", for messages */
-    void (*combine)(const struct simt_lanes *lanes);
-    int flags;
-};
-/* Both pointers may lead into the calling function's variables. A function of a kernel file that makes such variables needs
- * __attribute__((no_sanitize("thread"))), or the meter counts them as the thread's local memory. */
-void simt_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result, const char *file,
-               int line);
-/* simt_meet() with a struct simt_value as operand and 8 bytes as result, which is returned. */
-struct simt_value {
-    uint64_t value;
-    int lane; /* of a shuffle: whose value to read */
-};
-uint64_t simt_exchange(const struct simt_collective *collective, unsigned mask, uint64_t value, int lane, const char *file,
-                       int line);
-/* By combine(), which must return after it: the launch fails with "FILE:LINE: NAME: lane N ..." and this text. */
-void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-extern const struct simt_collective simt_syncwarp, simt_shfl, simt_shfl_up, simt_shfl_down, simt_shfl_xor, simt_ballot,
-    simt_any, simt_all, simt_elect, simt_match_any, simt_match_all, simt_reduce_add, simt_reduce_min, simt_reduce_max,
-    simt_reduce_min_signed, simt_reduce_max_signed, simt_reduce_and, simt_reduce_or, simt_reduce_xor;
+/* clang-format on */
+/* `lane`: of a shuffle, whose value to read. */
+uint64_t simt_exchange(enum simt_exchanged how, unsigned mask, uint64_t value, int lane, const char *file, int line);
+enum simt_meeting { simt_syncwarp, simt_wmma_load, simt_wmma_store, SIMT_MEETINGS };
+void simt_meet(enum simt_meeting why, unsigned mask, const char *file, int line);
 
 /* ---- tensor cores: all 32 lanes take part --------------------------------------------------------------------------------
  * Fragments travel by value, so that a kernel's variables stay registers. 8 x 8 matrices have elements of 16 bits, and rows of
@@ -103,19 +102,16 @@ void simt_stmatrix(size_t address, int matrices, int transposed, uint32_t r0, ui
 /* The matrices that these registers hold, transposed. */
 struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3, const char *file, int line);
 /* mma.sync: returns C + A B, C 16 x 8 in fp32; A 16 x 16 and B 16 x 8 of 16 bits, or A 16 x 8 and B 8 x 8 in TF32. */
-struct simt_floats simt_mma(const struct simt_collective *mma, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
+enum simt_mma_type { simt_mma_half, simt_mma_bfloat16, simt_mma_tf32, SIMT_MMA_TYPES };
+struct simt_floats simt_mma(enum simt_mma_type type, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
                             uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line);
-extern const struct simt_collective simt_mma_half, simt_mma_bfloat16, simt_mma_tf32, simt_wmma_load, simt_wmma_store;
-void simt_wmma_check(const void *matrix, size_t row_bytes); /* the alignment that it needs */
-
-/* ---- waiting until a condition holds: cp.async groups, mbarriers ---- */
-struct simt_condition {
-    const char *name;                                      /* "__pipeline_wait_prior()", for messages */
-    int (*holds)(void *data);                              /* also called while the thread waits, from outside of it */
-    void (*describe)(void *data, char *text, size_t room); /* what is missing, in words; may be NULL */
+/* The same of 8-bit integers: A (rows, depth) of rows / 8 depth / 16 registers, B (depth, 8), C, one after another. */
+struct simt_words {
+    uint32_t r[10];
 };
-/* The caller has set the thread's last_pc. */
-void simt_wait_until(const struct simt_condition *condition, void *data, const char *file, int line);
+struct simt_registers simt_mma_integers(int rows, int depth, int is_A_signed, int is_B_signed, int saturates,
+                                        struct simt_words operands, const char *file, int line);
+void simt_wmma_check(const void *matrix, size_t row_bytes); /* the alignment that it needs */
 
 /* ---- Hopper: barriers with transaction counts, tensor maps, products of a warpgroup -----------------------------------------
  * Addresses of shared memory are as PTX counts them. collectives/ says in each file what its instructions promise. */
@@ -124,7 +120,12 @@ void simt_wait_until(const struct simt_condition *condition, void *data, const c
 void simt_transaction_init(size_t barrier, unsigned count);
 void simt_transaction_arrive(size_t barrier, unsigned count, unsigned bytes, const char *what, const char *file, int line);
 void simt_transaction_wait(size_t barrier, unsigned parity, const char *file, int line);
+int simt_transaction_test(size_t barrier, unsigned parity, const char *file, int line); /* does not wait */
+unsigned simt_transaction_phase(size_t barrier); /* the number of the one that is not over */
+void simt_transaction_bind(size_t barrier, int arrives, const char *file,
+                           int line); /* cp.async.mbarrier.arrive: arrives: .noinc */
 void simt_fence_mbarrier_init(void);
+void simt_fence_tensor_map(const void *map); /* fence.proxy.tensormap::generic.acquire */
 void simt_fence_proxy(void);
 
 /* ld.acquire and red.release.add of global memory, by which blocks order their accesses. */
@@ -132,6 +133,10 @@ uint32_t simt_load_acquire(const void *word, const char *file, int line);
 void simt_reduce_release(void *word, uint32_t value);
 
 void simt_named_barrier(int number, int threads, int waits, const char *file, int line);
+/* The threads of the running one's tile of 64 to 512 meet; what they brought in this round, which is returned, is there until the
+ * tile has met again. */
+unsigned simt_tile_meet(unsigned size, uint64_t value, const char *file, int line);
+uint64_t simt_tile_value(unsigned size, unsigned round, unsigned rank);
 void simt_set_registers(const char *what, int registers);
 
 /* mask: the blocks of the cluster that receive it; TO_OWN_BLOCK: without .multicast::cluster. */
@@ -145,10 +150,11 @@ void simt_bulk_store(void *to, size_t from, unsigned bytes, int adds);
 void simt_bulk_commit(void);
 void simt_bulk_wait(unsigned groups, int read_only); /* read_only: .read */
 
-/* C (64, N) = A (64, 16) B (16, N), or with `add` C += A B; A of registers, or by its descriptor. `count` of the thread's
- * accumulators lie in order from C on. `A_array`: where the registers of A lie, if in order in an array of the kernel, or NULL. */
-void simt_wgmma(int is_bfloat16, int N, float *C, int count, uint64_t A, struct simt_registers A_registers,
-                const uint32_t *A_array, int from_registers, uint64_t B, int add, int scale_A, int scale_B, int transpose_A,
+/* C (64, N) = A (64, 16) B (16, N), or with `add` C += A B, of 8-bit numbers A (64, 32) and B (32, N); A of registers, or by its
+ * descriptor. `count` of the thread's accumulators lie in order from C on. `A_array`: where the registers of A lie, if in order in an array of the kernel, or NULL. */
+enum simt_wgmma_types { SIMT_F16, SIMT_BF16, SIMT_E4M3_E4M3, SIMT_E4M3_E5M2, SIMT_E5M2_E4M3, SIMT_E5M2_E5M2 }; /* of A, of B */
+void simt_wgmma(enum simt_wgmma_types types, int _N, float *_C, int count, uint64_t _A, struct simt_registers A_registers,
+                const uint32_t *A_array, int from_registers, uint64_t _B, int add, int scale_A, int scale_B, int transpose_A,
                 int transpose_B, const char *file, int line);
 void simt_wgmma_fence(void);
 void simt_wgmma_commit(const char *file, int line);
@@ -179,6 +185,8 @@ void simt_check_constant(const void *pointer, size_t bytes);
 
 /* Add four floats to those at a multiple of 16 bytes: one request, four additions. */
 void simt_reduce_add4(float *address, const float operand[4]);
+/* Of two floats or four in global memory; returns what they were. */
+struct simt_floats simt_atomic_add_floats(float *address, int count, float a, float b, float c, float d);
 
 /* cp.async: copy 4, 8 or 16 bytes to shared memory, the last zero_bytes of them zeros instead; close a group; wait until
  * at most `groups` of this thread's groups are under way. */
@@ -188,7 +196,7 @@ void simt_async_wait(unsigned groups, const char *file, int line);
 
 /* mbarriers: 8 bytes of shared memory. `what`: what the kernel calls, for messages. arrive() returns the number of the phase
  * at which it arrived, whose end wait() waits for and test() asks about; `drop`: one arrival less is expected from the next
- * phase on. bind(): what this thread has copied and not committed arrives with the phase. */
+ * phase on. bind(): what this thread has copied so far, committed or not, arrives with the phase. */
 void simt_mbarrier_init(void *barrier, unsigned expected);
 unsigned simt_mbarrier_arrive(void *barrier, unsigned count, int drop, const char *what, const char *file, int line);
 void simt_mbarrier_wait(void *barrier, unsigned phase, const char *file, int line);

@@ -2,23 +2,23 @@
  * mbarriers in shared memory (simt_abi.h); a copy is cp.async where its addresses and size allow that, else a plain copy. */
 #pragma once
 
-#include "simt_device.h"
+#include "cuda_runtime.h"
 
 namespace cuda {
 
 enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
 
 /* A number of bytes that is a multiple of ALIGNMENT, as both addresses are. */
-template <size_t ALIGNMENT> struct aligned_size_t {
-    static constexpr size_t align = ALIGNMENT;
+template <size_t _ALIGNMENT> struct aligned_size_t {
+    static constexpr size_t align = _ALIGNMENT;
     size_t value;
     constexpr explicit aligned_size_t(size_t size) : value(size) {}
     constexpr operator size_t() const { return value; }
 };
 
 /* ---- barriers ------------------------------------------------------------------------------------------------------- */
-template <thread_scope SCOPE, typename Completion = void> class barrier {
-    static_assert(SCOPE == thread_scope_block, "the simulated device has cuda::barrier for the threads of one block only");
+template <thread_scope _SCOPE, typename Completion = void> class barrier {
+    static_assert(_SCOPE == thread_scope_block, "the simulated device has cuda::barrier for the threads of one block only");
     static_assert(std::is_void_v<Completion>, "a barrier with a completion function is not supported");
     uint64_t word;
 
@@ -52,13 +52,13 @@ template <thread_scope SCOPE, typename Completion = void> class barrier {
 enum class pipeline_role { producer, consumer };
 
 /* Stage i % STAGES is full when its producers have committed, and free when its consumers have released it. */
-template <thread_scope SCOPE, uint8_t STAGES> struct pipeline_shared_state {
-    static_assert(SCOPE == thread_scope_block, "the simulated device has cuda::pipeline for the threads of one block only");
-    uint64_t full[STAGES], free[STAGES];
+template <thread_scope _SCOPE, uint8_t _STAGES> struct pipeline_shared_state {
+    static_assert(_SCOPE == thread_scope_block, "the simulated device has cuda::pipeline for the threads of one block only");
+    uint64_t full[_STAGES], free[_STAGES];
     unsigned producers;
 };
 
-template <thread_scope SCOPE> class pipeline;
+template <thread_scope _SCOPE> class pipeline;
 
 /* The thread's own copies: stages are groups of cp.async. */
 template <> class pipeline<thread_scope_thread> {
@@ -94,34 +94,34 @@ template <> class pipeline<thread_scope_block> {
 
 static inline pipeline<thread_scope_thread> make_pipeline() { return pipeline<thread_scope_thread>(); }
 
-template <uint8_t PRIOR> static inline void pipeline_consumer_wait_prior(pipeline<thread_scope_thread> &, SIMT_HERE) {
-    simt_async_wait(PRIOR, file, line);
+template <uint8_t _PRIOR> static inline void pipeline_consumer_wait_prior(pipeline<thread_scope_thread> &, SIMT_HERE) {
+    simt_async_wait(_PRIOR, file, line);
 }
 
 /* All threads of the group call it: the first `producers` of them produce, the rest consume. */
-template <typename Group, thread_scope SCOPE, uint8_t STAGES>
-static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state, size_t producers,
-                                            size_t consumers, SIMT_HERE) {
+template <typename Group, thread_scope _SCOPE, uint8_t _STAGES>
+static inline pipeline<_SCOPE> make_pipeline(const Group &group, pipeline_shared_state<_SCOPE, _STAGES> *state,
+                                             size_t producers, size_t consumers, SIMT_HERE) {
     if (group.thread_rank() == 0)
-        for (unsigned i = 0; i < STAGES; i++) {
+        for (unsigned i = 0; i < _STAGES; i++) {
             simt_mbarrier_init(&state->full[i], (unsigned)producers);
             simt_mbarrier_init(&state->free[i], (unsigned)consumers);
         }
     group.sync(file, line);
-    return pipeline<SCOPE>(state->full, state->free, STAGES);
+    return pipeline<_SCOPE>(state->full, state->free, _STAGES);
 }
-template <typename Group, thread_scope SCOPE, uint8_t STAGES>
-static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state, SIMT_HERE) {
+template <typename Group, thread_scope _SCOPE, uint8_t _STAGES>
+static inline pipeline<_SCOPE> make_pipeline(const Group &group, pipeline_shared_state<_SCOPE, _STAGES> *state, SIMT_HERE) {
     return make_pipeline(group, state, group.size(), group.size(), file, line);
 }
-template <typename Group, thread_scope SCOPE, uint8_t STAGES>
-static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state, size_t producers,
-                                            SIMT_HERE) {
+template <typename Group, thread_scope _SCOPE, uint8_t _STAGES>
+static inline pipeline<_SCOPE> make_pipeline(const Group &group, pipeline_shared_state<_SCOPE, _STAGES> *state,
+                                             size_t producers, SIMT_HERE) {
     return make_pipeline(group, state, producers, group.size() - producers, file, line);
 }
-template <typename Group, thread_scope SCOPE, uint8_t STAGES>
-static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_state<SCOPE, STAGES> *state, pipeline_role role,
-                                            SIMT_HERE) {
+template <typename Group, thread_scope _SCOPE, uint8_t _STAGES>
+static inline pipeline<_SCOPE> make_pipeline(const Group &group, pipeline_shared_state<_SCOPE, _STAGES> *state,
+                                             pipeline_role role, SIMT_HERE) {
     if (group.thread_rank() == 0) state->producers = 0;
     group.sync(file, line);
     if (role == pipeline_role::producer) atomicAdd(&state->producers, 1u);
@@ -131,8 +131,8 @@ static inline pipeline<SCOPE> make_pipeline(const Group &group, pipeline_shared_
 
 /* ---- copies --------------------------------------------------------------------------------------------------------- */
 
-template <thread_scope SCOPE> static inline void complete_at(barrier<SCOPE> &at) { simt_async_bind(&at); }
-template <thread_scope SCOPE> static inline void complete_at(pipeline<SCOPE> &) {}
+template <thread_scope _SCOPE> static inline void complete_at(barrier<_SCOPE> &at) { simt_async_bind(&at); }
+template <thread_scope _SCOPE> static inline void complete_at(pipeline<_SCOPE> &) {}
 
 /* One thread copies all, or a group shares it. The copy is complete when the barrier's phase or the pipeline's stage is. */
 template <typename At> static inline void memcpy_async(void *to, const void *from, size_t bytes, At &at) {

@@ -2,7 +2,7 @@
  * format wide enough that rounding its result once gives what a card gives. */
 #pragma once
 
-#include "simt_device.h"
+#include "cuda_runtime.h"
 
 /* T: the type; T2: the pair; N and N2: what they are called in names. */
 #define SIMT_SMALL_FLOAT(T, T2, N, N2)                                                                                         \
@@ -19,7 +19,8 @@
         T(float x) : bits(simt_##N##_from_float(x)) {}                                                                         \
         T(double x) : bits(simt_##N##_from_double(x, SIMT_NEAREST)) {}                                                         \
         T(int x) : T((double)x) {} /* and what becomes an int: a value of an enumeration */                                    \
-        template <typename I, typename = std::enable_if_t<std::is_integral_v<I>>> T(I x) : T((double)x) {}                     \
+        template <typename _I, typename = typename std::enable_if<std::is_integral<_I>::value>::type>                          \
+        T(_I x) : T((double)x) {}                                                                                              \
         operator float() const { return simt_##N##_to_float(bits); }                                                           \
         operator T##_raw() const { return {bits}; }                                                                            \
         static T of_bits(unsigned short bits) {                                                                                \
@@ -127,15 +128,13 @@
     static inline short __##N##_as_short(T x) { return (short)x.bits; }                                                        \
     static inline T __ushort_as_##N(unsigned short bits) { return T::of_bits(bits); }                                          \
     static inline T __short_as_##N(short bits) { return T::of_bits((unsigned short)bits); }                                    \
-    static inline T __int2##N##_rn(int x) { return T(x); }                                                                     \
-    static inline T __uint2##N##_rn(unsigned x) { return T(x); }                                                               \
-    static inline T __short2##N##_rn(short x) { return T(x); }                                                                 \
-    static inline int __##N##2int_rn(T x) { return __float2int_rn(float(x)); }                                                 \
-    static inline int __##N##2int_rz(T x) { return __float2int_rz(float(x)); }                                                 \
-    static inline unsigned __##N##2uint_rn(T x) { return __float2uint_rn(float(x)); }                                          \
-    static inline unsigned __##N##2uint_rz(T x) { return __float2uint_rz(float(x)); }                                          \
-                                                                                                                               \
-    /* one request and one rounding for each half, by compare and swap of the 4 bytes around it */                             \
+    SIMT_SMALL_FROM(T, N, rn, SIMT_NEAREST)                                                                                    \
+    SIMT_SMALL_FROM(T, N, rz, SIMT_TOWARD_ZERO)                                                                                \
+    SIMT_SMALL_FROM(T, N, rd, SIMT_DOWN)                                                                                       \
+    SIMT_SMALL_FROM(T, N, ru, SIMT_UP)
+
+/* One request and one rounding for each half, by compare and swap of the 4 bytes around it. */
+#define SIMT_SMALL_ATOMICS(T, T2)                                                                                              \
     static inline T2 atomicAdd(T2 *address, T2 operand) {                                                                      \
         unsigned old = atomicAdd((unsigned *)address, 0u), seen;                                                               \
         do {                                                                                                                   \
@@ -174,3 +173,10 @@
     static inline bool __h##name##u(T a, T b) { return float(a) op float(b) || __hisnan(a) || __hisnan(b); }                   \
     static inline T2 __h##name##2(T2 a, T2 b) { return T2(T(float(a.x op b.x)), T(float(a.y op b.y))); }                       \
     static inline bool __hb##name##2(T2 a, T2 b) { return a.x op b.x && a.y op b.y; }
+#define SIMT_SMALL_FROM(T, N, suffix, mode)                                                                                    \
+    static inline T __int2##N##_##suffix(int x) { return T::of_bits(simt_##N##_from_double(x, mode)); }                        \
+    static inline T __uint2##N##_##suffix(unsigned x) { return T::of_bits(simt_##N##_from_double(x, mode)); }                  \
+    static inline T __short2##N##_##suffix(short x) { return T::of_bits(simt_##N##_from_double(x, mode)); }                    \
+    static inline T __ushort2##N##_##suffix(unsigned short x) { return T::of_bits(simt_##N##_from_double(x, mode)); }          \
+    static inline int __##N##2int_##suffix(T x) { return __float2int_##suffix(float(x)); }                                     \
+    static inline unsigned __##N##2uint_##suffix(T x) { return __float2uint_##suffix(float(x)); }

@@ -6,7 +6,7 @@
 
 #ifdef __cplusplus
 namespace simt {
-template <int BYTES> struct vector_bits;
+template <int _BYTES> struct vector_bits;
 template <> struct vector_bits<2> { typedef unsigned short type __attribute__((may_alias)); };
 template <> struct vector_bits<4> { typedef unsigned type __attribute__((may_alias)); };
 template <> struct vector_bits<8> { typedef float type __attribute__((vector_size(8), may_alias)); };

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern struct transfer jump_fcontext(fcontext_t to, void *data);
 extern fcontext_t make_fcontext(void *stack_top, size_t bytes, void (*entry)(struct transfer));
 
 _Thread_local struct worker *simt_worker;
@@ -45,12 +44,6 @@ void fiber_resume(struct worker *worker, struct thread *thread) {
     thread->furthest = simt_furthest;
     simt_self = NULL;
     thread->context = back.from;
-}
-
-void fiber_wait(enum thread_state state) {
-    simt_self->state = state;
-    if (state != AT_LOG) simt_self->judged_bytes = simt_self->seen_bytes = 0; /* what was judged must follow at once */
-    simt_worker->scheduler = jump_fcontext(simt_worker->scheduler, NULL).from;
 }
 
 void fiber_abandon(struct worker *worker) {
@@ -93,11 +86,11 @@ int simt_is_shared(const void *pointer) { return (uintptr_t)pointer - (uintptr_t
  * memory, which begins at ELSEWHERE: messages name the pointer that it was. */
 enum { ELSEWHERE = 1 << 30 };
 size_t simt_shared_address(const void *pointer) {
-    const struct worker *peer = simt_worker->cluster.peer;
     size_t offset = (uintptr_t)pointer - (uintptr_t)simt_worker->shared.start;
-    if (offset < SHARED_BYTES_MAX || (peer == NULL && offset < ELSEWHERE)) return offset;
-    if (peer != NULL && (uintptr_t)pointer - (uintptr_t)peer->shared.start < SHARED_BYTES_MAX)
-        return cluster_address((uintptr_t)pointer - (uintptr_t)peer->shared.start, peer->cluster.rank);
+    if (offset < SHARED_BYTES_MAX || (simt_worker->cluster.next == NULL && offset < ELSEWHERE)) return offset;
+    FOR_EACH_BLOCK (of, simt_worker)
+        if ((uintptr_t)pointer - (uintptr_t)of->shared.start < SHARED_BYTES_MAX)
+            return cluster_address((uintptr_t)pointer - (uintptr_t)of->shared.start, of->cluster.rank);
     simt_self->elsewhere = (uintptr_t)pointer;
     return ELSEWHERE;
 }
@@ -110,9 +103,7 @@ struct worker *shared_worker_of(size_t *address) {
     if (*address < CLUSTER_WINDOW) return simt_worker;
     size_t rank = *address / CLUSTER_WINDOW - 1;
     *address %= CLUSTER_WINDOW;
-    return rank == simt_worker->cluster.rank     ? simt_worker
-           : rank < simt_worker->launch->cluster ? simt_worker->cluster.peer
-                                                 : NULL;
+    return rank < simt_worker->launch->cluster ? worker_of_rank(simt_worker, (unsigned)rank) : NULL;
 }
 
 long long simt_clock(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }

@@ -8,7 +8,6 @@
 
 #include "simt_abi.h"
 
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -19,7 +18,8 @@ enum {
     STACK_BYTES = 64 << 10,
     MAX_STATIC_ARRAYS = 32,          /* __shared__ declarations that one block reaches */
     SHARED_BYTES_DEFAULT = 48 << 10, /* without cudaFuncSetAttribute, as on every card */
-    SHARED_BYTES_MAX = 227 << 10,    /* with it, as on Hopper; shared_most() may be less */
+    MAX_CLUSTER = 8,
+    SHARED_BYTES_MAX = 227 << 10, /* with it, as on Hopper; shared_most() may be less */
 };
 
 static inline float float_of(uint32_t bits) {
@@ -59,34 +59,34 @@ struct place {
 enum thread_state { FRESH, READY, GAVE_WAY, AT_BARRIER, AT_COLLECTIVE, AT_ACTIVE_MASK, AT_CONDITION, AT_LOG, DONE };
 
 struct thread {
-    fcontext_t context;
+    /* What each access and each switch touches, in two lines of the CPU's cache. */
+    _Alignas(64) fcontext_t context;
     enum thread_state state;
-    struct uint3 index;
-    unsigned linear;     /* x fastest, then y, z: consecutive numbers make a warp */
-    unsigned number;     /* the same, but counted on through the blocks of a cluster: stamps hold it */
-    struct worker *home; /* that runs its block */
-    uintptr_t stack;     /* lowest address */
+    uint32_t clock; /* for memory/shadow.c: when, in the block's own time, which collectives of the warp and barriers advance */
+    uint64_t stamp; /* and who */
     const void *last_pc; /* of the latest access: where a thread that has returned was last seen */
-    intptr_t furthest;   /* simt_furthest, while others run */
-    uintptr_t judged;    /* where the latest write of `judged_bytes` went that a hook let pass (hooks/confined.c) */
-    size_t judged_bytes;
-    bool in_pieces; /* the access that is judged is a part of one that a card would split */
-    uintptr_t seen; /* the latest access of `seen_bytes` that a hook has let pass */
+    uintptr_t seen;      /* the latest access of `seen_bytes` that a hook has let pass */
+    bool tested;         /* the access before it was of this place */
     size_t seen_bytes;
-    uintptr_t elsewhere; /* of the latest simt_shared_address() that asked for a pointer to other memory */
-
+    intptr_t furthest;  /* simt_furthest, while others run */
+    uintptr_t stack;    /* lowest address */
     struct place place; /* of the barrier, collective or condition that it waits at */
+    struct uint3 index;
+    unsigned linear;  /* x fastest, then y, z: consecutive numbers make a warp */
+    unsigned number;  /* the same, but counted on through the blocks of a cluster: stamps hold it */
+    int votes;        /* what the barrier that it passed last counted */
+    uintptr_t judged; /* where the latest write of `judged_bytes` went that a hook let pass (hooks/confined.c) */
+    size_t judged_bytes;
+
+    struct worker *home; /* that runs its block */
+    bool in_pieces;      /* the access that is judged is a part of one that a card would split */
+    uintptr_t elsewhere; /* of the latest simt_shared_address() that asked for a pointer to other memory */
     const struct simt_collective *collective;
     unsigned mask;
     const void *operand;
     void *result;
-    int votes; /* what the barrier that it passed last counted */
     const struct simt_condition *condition;
     void *condition_data;
-
-    /* For memory/shadow.c: who, and when: the block's own time, which collectives of the warp and barriers advance. */
-    uint64_t stamp;
-    uint32_t clock;
 
     struct async_copies *copies;            /* collectives/async_copy.c: cp.async under way, NULL before the first */
     struct accumulator_range *accumulators; /* memory/accumulators.c: of wgmma, or NULL */
@@ -101,9 +101,7 @@ struct thread {
     bool at_cluster; /* it has arrived at the barrier of its cluster, and not waited */
     uint64_t cluster_round;
     struct place cluster_place; /* where it has arrived */
-    const void *remote_pc;      /* of its latest access to shared memory of another block, or NULL */
-    uint32_t remote_clock;
-    uint64_t accesses; /* under the meter: to global and shared memory so far, those of copies left out */
+    uint64_t accesses;          /* under the meter: to global and shared memory so far, those of copies left out */
 };
 
 /* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
@@ -133,9 +131,9 @@ static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
 #define FOR_EACH_LANE(lane, mask)                                                                                              \
     for (unsigned left_ = (mask), lane; left_ != 0 && (lane = (unsigned)__builtin_ctz(left_), 1); left_ &= left_ - 1)
 
-/* FOR_EACH_BLOCK(of, worker) STATEMENT: the worker itself, and the one of the cluster's other block where there is a cluster. */
-#define FOR_EACH_BLOCK(of, worker)                                                                                             \
-    for (struct worker *of = (worker); of != NULL; of = of == (worker) ? (worker)->cluster.peer : NULL)
+/* FOR_EACH_BLOCK(of, first) STATEMENT: the worker `first`, and those of the cluster's other blocks where there is a cluster. */
+#define FOR_EACH_BLOCK(of, first)                                                                                              \
+    for (struct worker *of = (first); of != NULL; of = of->cluster.next != (first) ? of->cluster.next : NULL)
 
 /* FOR_EACH_THREAD(of, worker) STATEMENT: the threads of its block, in order. */
 #define FOR_EACH_THREAD(of, worker)                                                                                            \
@@ -175,7 +173,7 @@ struct launch {
     void *arguments;
     size_t arguments_bytes;
     uint64_t blocks;
-    unsigned cluster;            /* so many blocks run together: 1 or 2 */
+    unsigned cluster;            /* so many blocks run together: 1 to MAX_CLUSTER */
     unsigned stride;             /* of thread numbers, from one block of a cluster to the next; 0: there are no clusters */
     _Atomic unsigned wanted[3];  /* __cluster_dims__ of the kernel, where the launch has others: nothing of it runs */
     _Atomic uint64_t next_block; /* to end_block, counted in clusters: all, but for simt_run_part() */
@@ -184,9 +182,18 @@ struct launch {
     _Atomic bool fenced;         /* __threadfence() has been called */
     _Atomic bool has_semaphores; /* ld.acquire or red.release has been executed */
     _Atomic unsigned bounds;     /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
-    uint64_t number;             /* of this launch, from 1 */
+    _Atomic unsigned resident;   /* the blocks that its __launch_bounds__ promise to a multiprocessor, or 0 */
+    struct grid_constant {       /* its parameters that are __grid_constant__: where on each thread's stack */
+        size_t offset, bytes;
+    } grid_constants[8];
+    _Atomic unsigned grid_constant_count; /* more than there is room for: any may be one */
+    uint64_t number;                      /* of this launch, from 1 */
+    uint64_t settled;                     /* a new one with each order (memory/shadow.h) */
     uint64_t order, first_order; /* memory/stamp.h: of what runs now, and of what ran before its first barrier of the grid */
+    struct CUstream_st *stream;  /* that it is in */
+    bool contested;              /* not all operations of other streams come before it */
     bool after_failure;          /* of a launch whose output it may miss: reads of what nobody wrote are not told */
+    unsigned most_resident;      /* so many clusters may have begun and not ended, or 0: as many as there is room for */
     uint64_t step, offset;       /* cluster i runs as number (i * step + offset) % (blocks / cluster) */
     uint64_t seed;               /* of the order of warps; 0: each in turn */
     /* Its blocks run all at once, each on its own worker, and may wait for one another (collectives/grid.c). */
@@ -213,6 +220,7 @@ struct worker_meter {
 struct worker_shared {
     unsigned char *start; /* the dynamic part first, then the static arrays */
     struct cell *cells;
+    uint64_t *settled;
     int array_count;
     struct static_array arrays[MAX_STATIC_ARRAYS];
     size_t used, dirty; /* bytes: what is given out, whether or not it is accessed; what blocks have left to clear */
@@ -220,8 +228,9 @@ struct worker_shared {
 
 /* memory/, the shadow */
 struct worker_shadow {
-    uint64_t owner, shared_owner; /* upper bits of the stamps of the block */
-    uint32_t barrier_clock;       /* the clock of all its threads after its last barrier */
+    uint64_t owner, shared_owner;                          /* upper bits of the stamps of the block */
+    uint64_t settled_global, settled_shared, last_settled; /* memory/shadow.h; the last one given out to shared memory */
+    uint32_t barrier_clock;                                /* the clock of all its threads after its last barrier */
     unsigned suspect_count, access_width;
     bool block_synchronises;  /* it has made an atomic or volatile access */
     _Atomic int *sector_lock; /* of the global cells that it updates at this moment, or NULL */
@@ -231,30 +240,7 @@ struct worker_shadow {
         struct thread *thread; /* NULL: none */
         bool shared;
     } unwritten;
-    int last_barrier; /* of barrier_sites, or -1 */
-    unsigned barrier_site_count;
-    struct barrier_site { /* the places of its barriers, and how often it has passed each */
-        const void *pc;
-        struct place place;
-        unsigned passed;
-    } barrier_sites[16];
-    struct suspect { /* races that a card may tolerate, and stores that may be another value than the one before */
-        uintptr_t address;
-        uint32_t before, other_pc;
-        unsigned width;
-        const void *pc;
-        uint64_t stamp;
-        struct thread *thread;
-        struct cell *cell;
-        bool races, reads, other_reads, atomic; /* it; it reads; the other access does; all stores so far were atomic */
-        bool compares;                          /* it is tolerated only where it stores what was there before */
-        uint64_t mixed;                         /* else, where no race is known: the flags of the write stamp */
-    } suspects[16];
-    struct other_line { /* where another one of several readers has read, one for each of some cells */
-        const struct cell *cell;
-        uint64_t owner; /* of the stamp */
-        uint32_t pc;
-    } other_lines[64];
+    struct shadow_notes *notes; /* memory/judge.h: what messages need to know */
 };
 
 /* hooks/: the allocation that an access site found last: a site nearly always stays in one array. */
@@ -264,6 +250,7 @@ struct worker_hooks {
         uintptr_t start;
         size_t bytes;
         struct cell *cells;
+        uint64_t *settled;
         bool all_written, read_only;
     } sites[SITES];
 };
@@ -281,9 +268,9 @@ struct worker_async {
     struct async_work *work;
 };
 
-/* memory/distributed.c, collectives/cluster.c: the other block of the cluster, if there is one, runs on the same CPU thread. */
+/* memory/distributed.c, collectives/cluster.c: the other blocks of the cluster, if there are some, run on the same CPU thread. */
 struct worker_cluster {
-    struct worker *peer; /* or NULL */
+    struct worker *next; /* of rank 1 more, of the last one the first; or NULL */
     unsigned rank;
     unsigned arrived; /* at the barrier of the cluster, of the block's threads that have not returned */
     uint64_t round;
@@ -294,13 +281,6 @@ struct worker_cluster {
 struct worker_watchdog {
     _Atomic uint64_t progress;        /* threads that have returned or come to a barrier or a collective */
     _Atomic int64_t block_started_ns; /* 0: idle, or its block has failed */
-};
-struct worker_signal { /* the one that ended a kernel */
-    int number;
-    uintptr_t address;
-    const void *pc;
-    sigjmp_buf escape; /* out of the signal handler, back to the scheduler */
-    void *stack;       /* of the handler */
 };
 
 /* One CPU thread that runs blocks, one at a time. */
@@ -315,10 +295,10 @@ struct worker {
     struct worker_async async;
     struct worker_cluster cluster;
     struct worker_watchdog watchdog;
-    struct worker_signal signal;
+    struct worker_signal *signal; /* scheduler/scheduler.h */
 
     int number;                /* from 0 */
-    struct worker *second;     /* for a cluster's second block, or NULL before there is one */
+    struct worker *second;     /* for a cluster's next block, or NULL before there is one */
     uint64_t generation;       /* of the launches that were over when it began */
     clockid_t processor_clock; /* what the processor has given to it */
     fcontext_t scheduler;
@@ -340,9 +320,18 @@ static inline unsigned rank_of_number(const struct launch *launch, unsigned numb
     return launch->stride != 0 ? number / launch->stride : 0;
 }
 
+/* By the linker: where the program begins, or the shared library that holds kernels and this runtime, and where it ends. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
+
 /* Compiled by simt-nvcc --confined: it may try to deceive. */
 extern const char __start_simt_confined[] __attribute__((weak));
 #define IS_CONFINED (__start_simt_confined != NULL)
+/* A text that a kernel hands over: of confined code, one of the program's. */
+#define TEXT_OF_KERNEL(text)                                                                                                   \
+    (IS_CONFINED && (uintptr_t)(text) - (uintptr_t)__ehdr_start >= (uintptr_t)(_end - __ehdr_start) ? "?" : (text))
+static inline struct place place_in_kernel(const char *what, const char *file, int line) {
+    return (struct place){TEXT_OF_KERNEL(what), TEXT_OF_KERNEL(file), line};
+}
 
 extern _Thread_local struct worker *simt_worker;                          /* NULL on host threads */
 extern _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim; /* of the running thread; constants to a kernel */
@@ -354,9 +343,12 @@ extern _Thread_local intptr_t simt_furthest;
 extern bool simt_counts_blocks;                 /* the meter is on: basic blocks are counted */
 extern _Thread_local uintptr_t simt_last_block; /* the basic block that was entered last */
 
-static inline struct worker *worker_numbered(unsigned number) { /* of a thread of this block or of its peer */
-    struct worker *worker = simt_worker;
-    return rank_of_number(worker->launch, number) == worker->cluster.rank ? worker : worker->cluster.peer;
+static inline struct worker *worker_of_rank(struct worker *worker, unsigned rank) { /* in its cluster */
+    while (worker->cluster.rank != rank) worker = worker->cluster.next;
+    return worker;
+}
+static inline struct worker *worker_numbered(unsigned number) { /* of a thread of this block or of its cluster */
+    return worker_of_rank(simt_worker, rank_of_number(simt_worker->launch, number));
 }
 static inline struct thread *thread_numbered(unsigned number) {
     return &worker_numbered(number)->threads[index_of_number(simt_worker->launch, number)];
@@ -375,16 +367,22 @@ static inline void enter_block(struct worker *worker) {
     blockIdx = worker->block_index;
 }
 
-extern const char __executable_start[]; /* by the linker */
-static inline uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_t)pc - (uintptr_t)__executable_start); }
-static inline const void *absolute_pc(uint32_t relative) { return __executable_start + relative; }
+static inline uint32_t relative_pc(const void *pc) { return (uint32_t)((uintptr_t)pc - (uintptr_t)__ehdr_start); }
+static inline const void *absolute_pc(uint32_t relative) { return __ehdr_start + relative; }
 
 /* ---- one fiber for another ---- */
 
 /* By the scheduler: let the thread run until it waits or is done. */
 void fiber_resume(struct worker *worker, struct thread *thread);
-/* By the running thread: let others run until somebody makes it READY again. */
-void fiber_wait(enum thread_state state);
+extern struct transfer jump_fcontext(fcontext_t to, void *data);
+/* By the running thread: let others run until somebody makes it READY again. Inline: a return after a switch is one that the CPU
+ * does not foresee. */
+static inline void fiber_wait(enum thread_state state) {
+    struct thread *self = simt_self;
+    self->state = state;
+    if (state != AT_LOG) self->judged_bytes = self->seen_bytes = 0; /* what was judged must follow at once */
+    simt_worker->scheduler = jump_fcontext(simt_worker->scheduler, NULL).from;
+}
 /* Back to the scheduler for good: the launch has failed. Nothing happens when the scheduler itself calls it. */
 void fiber_abandon(struct worker *worker);
 /* Stacks are made as blocks need them, each above a page that stops an overflow; false when there is no memory. */

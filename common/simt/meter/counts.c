@@ -143,6 +143,13 @@ static struct site *find_place(struct site *sites, const void *pc, enum access_k
     abort();
 }
 
+uintptr_t lowest_of_sample(const struct site *site) {
+    uintptr_t lowest = UINTPTR_MAX;
+    FOR_EACH_LANE (lane, site->sample_lanes)
+        if (site->sample[lane] < lowest) lowest = site->sample[lane];
+    return lowest;
+}
+
 static void keep_sample(struct worker *worker, struct site *site, const uintptr_t *addresses, unsigned lanes) {
     unsigned lowest = (unsigned)__builtin_ctz(lanes), highest = lowest;
     FOR_EACH_LANE (lane, lanes) {
@@ -293,7 +300,9 @@ static void merge(struct meter *into, struct meter *from) {
         struct site *site = find_place(into->sites, mine->pc, mine->kind, mine->space);
         struct site sum = *mine;
         if (site->pc != NULL) {
-            if (__builtin_popcount(site->sample_lanes) >= __builtin_popcount(mine->sample_lanes)) sum = *site;
+            int more = __builtin_popcount(site->sample_lanes) - __builtin_popcount(mine->sample_lanes);
+            /* of two equals the lower one, whichever worker came first */
+            if (more > 0 || (more == 0 && lowest_of_sample(site) <= lowest_of_sample(mine))) sum = *site;
             sum.lowest = site->lowest < mine->lowest ? site->lowest : mine->lowest;
             sum.past = site->past > mine->past ? site->past : mine->past;
             sum.requests = site->requests + mine->requests;

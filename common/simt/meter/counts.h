@@ -63,6 +63,7 @@ struct kernel {
 extern struct kernel *simt_kernels; /* that were launched under the meter */
 extern unsigned simt_kernel_count;
 
+uintptr_t lowest_of_sample(const struct site *site);
 void meter_end_block(struct meter *meter); /* adds its busiest warp */
 /* `access` is one of the lanes'; each has an address of its own and, if it is a copy, a destination. */
 void meter_request(struct worker *worker, unsigned warp, const uintptr_t *addresses, const uint32_t *destinations,

@@ -12,6 +12,11 @@ struct line {
     const struct site *site;
 };
 
+static int by_address(const void *a, const void *b) {
+    uintptr_t one = (uintptr_t)((const struct basic_block *)a)->pc, other = (uintptr_t)((const struct basic_block *)b)->pc;
+    return (one > other) - (one < other);
+}
+
 static int by_place(const void *a, const void *b) {
     const struct line *x = a, *y = b;
     int files = strcmp(x->file, y->file);
@@ -107,13 +112,7 @@ static cJSON *json_of_line(const struct line *line) {
     if (site->space == SPACE_LOCAL) return object;
     /* One request as an example: each lane's address, relative to the lowest sector or to shared memory's start. */
     cJSON *sample = cJSON_AddObjectToObject(object, "sample");
-    uintptr_t base = 0;
-    if (site->space == SPACE_GLOBAL) {
-        base = UINTPTR_MAX;
-        FOR_EACH_LANE (lane, site->sample_lanes)
-            if (site->sample[lane] < base) base = site->sample[lane];
-        base -= base % 128;
-    }
+    uintptr_t base = site->space == SPACE_GLOBAL ? lowest_of_sample(site) / 128 * 128 : 0;
     cJSON_AddStringToObject(sample, "lowest", site->sample_names[0]);
     cJSON_AddStringToObject(sample, "highest", site->sample_names[1]);
     cJSON *addresses = cJSON_AddArrayToObject(sample, "addresses");
@@ -148,12 +147,16 @@ char *simt_meter_json(void) {
         add_count(object, "different_bytes_read", 4 * kernel->words_read);
         add_count(object, "different_bytes_written", 4 * kernel->words_written);
         cJSON *blocks = cJSON_AddArrayToObject(object, "basic_block_counts"); /* address in the program, times entered */
+        struct basic_block *sorted = resize_or_die(NULL, sizeof kernel->meter->blocks);
+        memcpy(sorted, kernel->meter->blocks, sizeof kernel->meter->blocks);
+        qsort(sorted, BLOCK_TABLE, sizeof *sorted,
+              by_address); /* two that share a place stand in the order of their first entry */
         for (int i = 0; i < BLOCK_TABLE; i++) {
-            const struct basic_block *block = &kernel->meter->blocks[i];
-            if (block->pc == NULL) continue;
-            cJSON_AddItemToArray(blocks, cJSON_CreateNumber(relative_pc(block->pc)));
-            cJSON_AddItemToArray(blocks, cJSON_CreateNumber((double)block->entered));
+            if (sorted[i].pc == NULL) continue;
+            cJSON_AddItemToArray(blocks, cJSON_CreateNumber(relative_pc(sorted[i].pc)));
+            cJSON_AddItemToArray(blocks, cJSON_CreateNumber((double)sorted[i].entered));
         }
+        free(sorted);
         cJSON_AddItemToObject(object, "totals", json_of_totals(kernel));
         int count;
         struct line *lines = lines_of(kernel, &count);

@@ -1,8 +1,12 @@
 /* A fault: what happened, in which kernel, block and thread. The first one ends the run. */
 #include "report.h"
 
+#include "simulated.h"
+
 #include <pthread.h>
 #include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t sticky = cudaSuccess;
@@ -58,9 +62,29 @@ void *grow_or_die(void *list, unsigned count, unsigned *room, size_t element_byt
     return resize_or_die(list, *room * element_bytes);
 }
 
+void simt_print(FILE *to, const char *text) {
+    struct winsize terminal = {0};
+    const char *columns = getenv("COLUMNS");
+    if (isatty(fileno(to)) && (columns == NULL || (terminal.ws_col = (unsigned short)atoi(columns)) == 0))
+        ioctl(fileno(to), TIOCGWINSZ, &terminal);
+    if (terminal.ws_col == 0) fputs(text, to), text = "";
+    for (size_t column = 0, blanks, word; *text != '\0'; column += blanks + word, text += blanks + word) {
+        if (*text == '\n') fputc(*text++, to), column = 0;
+        blanks = strspn(text, " "), word = strcspn(text + blanks, " \n");
+        if (column > 0 && column + blanks + word > terminal.ws_col) fputs("\n    ", to), text += blanks, blanks = 0, column = 4;
+        fprintf(to, "%.*s", (int)(blanks + word), text);
+    }
+}
+
+static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...) {
+    char text[3200] = "simulated device: ";
+    APPEND_ARGUMENTS(text, sizeof text, format);
+    simt_print(stderr, text);
+}
+
 void simt_report(cudaError_t error, const char *text) {
     snprintf(report, sizeof report, "simulated device: %s\n    %s\n", cudaGetErrorName(error), text);
-    fputs(report, stderr);
+    simt_print(stderr, report);
 }
 
 void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error, const char *format, ...) {
@@ -78,7 +102,7 @@ void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error
                  XYZ(block));
         if (thread != NULL) append_text(report, sizeof report, ", thread (%u,%u,%u)", XYZ(thread->index));
         append_text(report, sizeof report, "\n    %s\n", text);
-        fputs(report, stderr);
+        simt_print(stderr, report);
         sticky = error;
         faults++;
         atomic_store(&launch->failed, true);
@@ -87,6 +111,14 @@ void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error
 
     simt_worker = worker;
     fiber_abandon(worker); /* never resumed: launch->failed is set */
+}
+
+void simt_fail_outside(cudaError_t error, const char *text) {
+    pthread_mutex_lock(&lock);
+    simt_report(error, text);
+    sticky = error;
+    faults++;
+    pthread_mutex_unlock(&lock);
 }
 
 /* assert() calls it: the C library's function ends the program and knows no block or thread. */
@@ -128,10 +160,21 @@ bool simt_warned(const void *key) {
     return found != NULL;
 }
 
+/* Of a warning, what happened: the explanation follows. */
+static size_t what_length(const char *text) {
+    const char *explanation = strstr(text, "; ");
+    return explanation != NULL ? (size_t)(explanation - text) : strlen(text);
+}
+
 static void keep_warning(const void *key, const char *text) {
     pthread_mutex_lock(&lock);
     if (find_warning(key) == NULL) { /* else another CPU thread has told it just now */
-        fprintf(stderr, "simulated device: warning %s\n", text);
+        size_t length = what_length(text);
+        unsigned same = 0; /* a warning that had the same explanation */
+        while (same < warning_count && strcmp(warnings[same].text + what_length(warnings[same].text), text + length) != 0)
+            same++;
+        bool is_told = same < warning_count && text[length] != '\0';
+        tell("warning %.*s%s\n", (int)(is_told ? length : strlen(text)), text, is_told ? "; as above" : "");
         APPEND(warnings, warning_count, warning_room) = (struct warning){key, 1, strdup(text)};
     }
     pthread_mutex_unlock(&lock);
@@ -152,13 +195,17 @@ void simt_warn_of_host(const void *key, const char *format, ...) {
     if (!simt_strict)
         keep_warning(key, text);
     else if (faults++ == 0)
-        fprintf(stderr, "simulated device: %s\n", text);
+        tell("%s\n", text);
 }
 
 void simt_list_warnings(void) {
     if (warning_count > 0)
-        fprintf(stderr, "simulated device: %u place%s a rule of CUDA; %s (SIMT_STRICT=1 makes it an error):\n", warning_count,
-                warning_count == 1 ? " breaks" : "s break", "a card may give the right result by luck");
-    for (unsigned i = 0; i < warning_count; i++)
-        fprintf(stderr, "    %lu time%s %s\n", warnings[i].count, warnings[i].count == 1 ? "" : "s", warnings[i].text);
+        tell("%u place%s a rule of CUDA; %s (SIMT_STRICT=1 makes it an error):\n", warning_count,
+             warning_count == 1 ? " breaks" : "s break", "a card may give the right result by luck");
+    for (unsigned i = 0; i < warning_count; i++) {
+        char text[3200];
+        snprintf(text, sizeof text, "    %lu time%s %.*s\n", warnings[i].count, warnings[i].count == 1 ? "" : "s",
+                 (int)what_length(warnings[i].text), warnings[i].text);
+        simt_print(stderr, text);
+    }
 }

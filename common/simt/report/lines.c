@@ -44,14 +44,15 @@ static Dwfl *program(void) {
 }
 
 static bool is_runtime_source(const char *path) {
-    return strncmp(path, SOURCE_ROOT "/common/simt/", strlen(SOURCE_ROOT "/common/simt/")) == 0;
+    return strncmp(path, SOURCE_ROOT "/common/simt/", strlen(SOURCE_ROOT "/common/simt/")) == 0 ||
+           strstr(path, "/simt/include/") != NULL;
 }
 
 /* "steps/01_naive/naive.cu:42", or NULL for a line of the simulator's or the compiler's own headers. */
 static char *line_of_kernel(const char *path, int number) {
     static const char *const folders[] = {BINARY_ROOT "/", SOURCE_ROOT "/"};
     if (path == NULL || number <= 0) return NULL;
-    if (is_runtime_source(path) || strstr(path, "/simt/include/") != NULL || strstr(path, "/include/c++/") != NULL) return NULL;
+    if (is_runtime_source(path) || strstr(path, "/include/c++/") != NULL) return NULL;
     for (int i = 0; i < 2; i++)
         if (strncmp(path, folders[i], strlen(folders[i])) == 0) path += strlen(folders[i]);
     while (strncmp(path, "./", 2) == 0) path += 2;
@@ -144,16 +145,55 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum wanted wanted) 
 
 extern char *__cxa_demangle(const char *mangled, char *text, size_t *room, int *status); /* the C++ library's */
 
-/* "void fa2_forward<64>(float const*, ...)" is how a template's instance is called; a plain function has no "void". */
+/* The name of the value `value` of the enumeration `type`, somewhere in the scope; or NULL. */
+static const char *find_enumerator(Dwarf_Die *scope, const char *type, int value) {
+    Dwarf_Die child;
+    const char *found = NULL;
+    bool is_type = dwarf_tag(scope) == DW_TAG_enumeration_type && dwarf_diename(scope) != NULL;
+    if (is_type && strcmp(dwarf_diename(scope), type) != 0) return NULL;
+    for (int status = dwarf_child(scope, &child); status == 0 && found == NULL; status = dwarf_siblingof(&child, &child)) {
+        int tag = dwarf_tag(&child);
+        if (is_type && attribute(&child, DW_AT_const_value) == value) found = dwarf_diename(&child);
+        if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_enumeration_type)
+            found = find_enumerator(&child, type, value);
+    }
+    return found;
+}
+
+/* k<(mode)1> becomes k<B>. */
+static char *name_enumerators(char *name, Dwarf_Die *unit) {
+    for (char *open = name; unit != NULL && (open = strchr(open, '(')) != NULL; open++) {
+        char *close = strchr(open, ')'), *type = close, *end, *named;
+        if (close == NULL) break;
+        while (type > open + 1 && type[-1] != ':') type--;
+        int value = (int)strtol(close + 1, &end, 10);
+        *close = '\0';
+        const char *enumerator = end > close + 1 ? find_enumerator(unit, type, value) : NULL;
+        *close = ')';
+        if (enumerator == NULL) continue;
+        if (asprintf(&named, "%.*s%s%s", (int)(open - name), name, enumerator, end) < 0) abort();
+        open = named + (open - name);
+        free(name);
+        name = named;
+    }
+    return name;
+}
+
+/* "void fa2_forward<64>(float const*, ...)" is how a template's instance is called; a plain function has no "void", and that of C
+ * is not encoded. */
 static char *find_function(Dwarf_Addr address) {
+    Dwarf_Addr bias;
     Dwfl_Module *module = dwfl_addrmodule(program(), address);
     const char *symbol = module != NULL ? dwfl_module_addrname(module, address) : NULL;
     char *name = symbol != NULL ? __cxa_demangle(symbol, NULL, NULL, NULL) : NULL;
-    if (name == NULL) return NULL;
-    name[strcspn(name, "(")] = '\0';
+    if (name == NULL) return symbol != NULL ? copy_text(symbol) : NULL;
+    size_t length = 0;
+    for (int angles = 0; name[length] != '\0' && (name[length] != '(' || angles > 0); length++)
+        angles += (name[length] == '<') - (name[length] == '>');
+    name[length] = '\0';
     char *bare = copy_text(strncmp(name, "void ", 5) == 0 ? name + 5 : name);
     free(name);
-    return bare;
+    return name_enumerators(bare, dwfl_addrdie(program(), address, &bias));
 }
 
 struct query {
@@ -200,16 +240,19 @@ char *source_line(const void *pc) { return line_of(pc, WITH_CALL); }
 char *source_line_alone(const void *pc) { return line_of(pc, ALONE); }
 char *source_line_of_kernel(const void *pc) { return line_of(pc, KERNEL_ONLY); }
 
-char *calling_line(void) {
-    enum { FRAMES = 64 };
-    void *frames[FRAMES];
-    int count = backtrace(frames, FRAMES);
-    for (int i = 0; i < count; i++) {
+char *line_of_frames(void *const *frames, int count) {
+    for (int i = 0; i < count && frames[i] != NULL; i++) {
         char *line = source_line(frames[i]);
         if (source_line_is_known(line)) return line;
         free(line);
     }
     return copy_text(unknown);
+}
+
+char *calling_line(void) {
+    enum { FRAMES = 64 };
+    void *frames[FRAMES];
+    return line_of_frames(frames, backtrace(frames, FRAMES));
 }
 
 void kernel_name(const struct launch *launch, char *text, size_t room) {

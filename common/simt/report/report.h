@@ -39,6 +39,9 @@ void append_text(char *text, size_t room, const char *format, ...) __attribute__
 /* Print the text and keep it for simt_last_report(): an error that is no fault of a kernel. */
 void simt_report(cudaError_t error, const char *text);
 
+/* A fault of an operation that no kernel's thread does. */
+void simt_fail_outside(cudaError_t error, const char *text);
+
 /* What a card tolerates is a fault (strict, the default), or is told and lets the kernel go on: the caller chooses. Each place,
  * `key`, is told once and counted: simt_warned() counts it and says whether it has been told. simt_warn() names the block that
  * runs: on a worker only. */
@@ -62,10 +65,15 @@ void simt_clear_error(void);
  * of the kernel, unless it is to stand alone. */
 char *source_line(const void *pc);
 char *source_line_alone(const void *pc);
-char *source_line_of_kernel(const void *pc); /* the innermost in a .cu: it may call what a header has */
-char *calling_line(void);                    /* of the host's own code that called the device's */
-bool source_line_is_known(const char *line); /* not of code without line numbers, nor of the simulated device */
-bool is_runtime_code(const void *pc);        /* of the simulated device itself */
+char *source_line_of_kernel(const void *pc);          /* the innermost in a .cu: it may call what a header has */
+char *calling_line(void);                             /* of the host's own code that called the device's */
+char *line_of_frames(void *const *frames, int count); /* the same, of what backtrace() gave; NULL may end them */
+bool source_line_is_known(const char *line);          /* not of code without line numbers, nor of the simulated device */
+bool is_runtime_code(const void *pc);                 /* of the simulated device itself */
+
+/* Does the statement in a line that source_line() names update an element, as += does? UPDATE: `text` says what to use instead. */
+enum update { UPDATE_UNKNOWN, UPDATE, NO_UPDATE };
+enum update source_update(const char *line, char *text, size_t room);
 
 /* "fa2_forward<64>" of a kernel's code, into text; its name in the source where that cannot be found. */
 void kernel_name(const struct launch *launch, char *text, size_t room);

@@ -1,4 +1,4 @@
-/* One block from its first thread to its last, or a cluster of two, whose blocks take turns on one CPU thread. */
+/* One block from its first thread to its last, or a cluster of several, whose blocks take turns on one CPU thread. */
 #include "scheduler.h"
 
 #include "collectives.h"
@@ -132,7 +132,8 @@ static void end_block(struct worker *worker) {
 /* Each block in turn. A block that has no thread left ends at once: its shared memory is nobody's then. */
 static bool run_blocks(struct worker *const blocks[], unsigned count, struct order *order) {
     const struct launch *launch = blocks[0]->launch;
-    unsigned alive[2] = {blocks[0]->alive, blocks[count - 1]->alive};
+    unsigned alive[MAX_CLUSTER];
+    for (unsigned b = 0; b < count; b++) alive[b] = blocks[b]->alive;
     bool any_ran = launch->seed != 0 && run_any_warp(blocks, count, order);
     for (unsigned b = 0; b < count; b++) {
         if (count > 1) enter_block(blocks[b]);
@@ -145,21 +146,25 @@ static bool run_blocks(struct worker *const blocks[], unsigned count, struct ord
 
 void scheduler_run_block(struct worker *worker, uint64_t number) {
     struct launch *launch = worker->launch;
-    struct worker *const blocks[2] = {worker, worker->cluster.peer};
-    unsigned count = blocks[1] != NULL ? 2 : 1;
+    struct worker *blocks[MAX_CLUSTER];
+    const unsigned count = launch->cluster;
+    FOR_EACH_BLOCK (of, worker) blocks[of->cluster.rank] = of;
     for (unsigned b = 0; b < count; b++) start_block(blocks[b], number * count + b);
     if (count > 1) cluster_start(worker);
     struct order order = order_of_block(launch, number);
     atomic_store_explicit(&worker->watchdog.block_started_ns, watchdog_clock_ns, memory_order_relaxed);
     for (unsigned b = 0; b < count; b++)
-        if (sigsetjmp(blocks[b]->signal.escape, 1) != 0) {
+        if (sigsetjmp(blocks[b]->signal->escape, 1) != 0) {
             unlock_sector(simt_worker);
             scheduler_explain_signal(simt_worker);
             simt_self = NULL;
             simt_worker = worker;
             return;
         }
-    while (worker->alive > 0 || (count > 1 && blocks[1]->alive > 0)) {
+    for (;;) {
+        unsigned alive = 0;
+        for (unsigned b = 0; b < count; b++) alive += blocks[b]->alive;
+        if (alive == 0) break;
         uint64_t changes = semaphore_changes();
         bool any_ran = run_blocks(blocks, count, &order);
         if (atomic_load_explicit(&launch->failed, memory_order_relaxed)) break;

@@ -84,11 +84,11 @@ static void on_signal(int number, siginfo_t *info, void *data) {
         if (number != SIGUSR2) signal(number, SIG_DFL);
         return;
     }
-    worker->signal.number = number;
-    worker->signal.address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
-    worker->signal.pc = signal_pc(context);
+    worker->signal->number = number;
+    worker->signal->address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
+    worker->signal->pc = signal_pc(context);
     worker->on_fiber = false; /* no second signal may interrupt the explanation */
-    siglongjmp(worker->signal.escape, 1);
+    siglongjmp(worker->signal->escape, 1);
 }
 
 void scheduler_catch_signals(void) {
@@ -102,23 +102,23 @@ void scheduler_catch_signals(void) {
 }
 
 void scheduler_explain_signal(struct worker *worker) {
-    const void *place = (const char *)worker->signal.pc + 1;
-    uintptr_t address = worker->signal.address;
+    const void *place = (const char *)worker->signal->pc + 1;
+    uintptr_t address = worker->signal->address;
     /* Stopped inside the runtime: the place is the kernel's last call into it. */
     enum { HOOK_BYTES = 64 }; /* of code, more than the hook of basic blocks has */
-    bool in_block_hook = (uintptr_t)worker->signal.pc - (uintptr_t)__sanitizer_cov_trace_pc < HOOK_BYTES;
+    bool in_block_hook = (uintptr_t)worker->signal->pc - (uintptr_t)__sanitizer_cov_trace_pc < HOOK_BYTES;
     const void *asked = in_block_hook ? (const void *)simt_last_block : simt_self->last_pc;
     char *line = source_line(place);
     if (strstr(line, ".cu:") == NULL && asked != NULL) place = asked;
     free(line);
-    if (worker->signal.number == SIGUSR2)
+    if (worker->signal->number == SIGUSR2)
         simt_fail(place, cudaErrorLaunchTimeout,
                   "a thread was still running here when the watchdog stopped it: an endless loop? (no thread had "
                   "come to a barrier, a shuffle or its end for SIMT_WATCHDOG_SECONDS, 10 where that is not set, or a block "
                   "had taken 6 times as long)");
-    else if (worker->signal.number == SIGFPE)
+    else if (worker->signal->number == SIGFPE)
         simt_fail(place, cudaErrorLaunchFailure, "integer division by zero");
-    else if (worker->signal.number == SIGILL)
+    else if (worker->signal->number == SIGILL)
         simt_fail(place, cudaErrorIllegalInstruction,
                   "behind this line a function ends without the return that its type needs");
     else if (simt_self->stack - address <= (uintptr_t)sysconf(_SC_PAGESIZE))

@@ -20,6 +20,7 @@ static struct {
     struct worker *workers[ROOM_FOR_WORKERS];
     int count, busy;
     int count_for_blocks; /* the first so many run the blocks of a launch that is not cooperative */
+    int most_resident;    /* blocks of such a launch that have begun and not ended */
     int active, parked;   /* the first so many take part in this launch; so many of them wait for other blocks */
     uint64_t generation;
     struct launch *launch;
@@ -28,21 +29,28 @@ static struct {
 static struct worker *new_worker(int number) {
     struct worker *worker = resize_or_die(NULL, sizeof *worker);
     worker->number = number;
-    worker->threads = resize_or_die(NULL, MAX_BLOCK_THREADS * sizeof *worker->threads);
-    if (shared_create(worker)) return worker;
-    fputs("simulated device: no memory for shared memory\n", stderr);
-    abort();
+    worker->threads = aligned_alloc(_Alignof(struct thread), MAX_BLOCK_THREADS * sizeof *worker->threads);
+    worker->signal = resize_or_die(NULL, sizeof *worker->signal);
+    if (worker->threads == NULL || !shared_create(worker)) {
+        fputs("simulated device: no memory for a block\n", stderr);
+        abort();
+    }
+    memset(worker->threads, 0, MAX_BLOCK_THREADS * sizeof *worker->threads);
+    return worker;
 }
 
 /* False: there is no memory for the stacks. */
 static bool make_ready(struct worker *worker, struct launch *launch) {
-    if (launch->cluster > 1 && worker->second == NULL) {
-        worker->second = new_worker(worker->number);
-        worker->second->processor_clock = worker->processor_clock;
-        worker->second->cluster.rank = 1;
-        worker->second->cluster.peer = worker;
+    struct worker *last = worker;
+    for (unsigned rank = 1; rank < launch->cluster; rank++, last = last->second) {
+        if (last->second == NULL) {
+            last->second = new_worker(worker->number);
+            last->second->processor_clock = worker->processor_clock;
+            last->second->cluster.rank = rank;
+        }
+        last->cluster.next = last->second;
     }
-    worker->cluster.peer = launch->cluster > 1 ? worker->second : NULL;
+    last->cluster.next = launch->cluster > 1 ? worker : NULL;
     FOR_EACH_BLOCK (of, worker) {
         of->launch = launch;
         memset(of->hooks.sites, 0, sizeof of->hooks.sites);
@@ -55,7 +63,7 @@ static void *worker_main(void *data) {
     struct worker *worker = data;
     simt_worker = worker;
     pthread_getcpuclockid(pthread_self(), &worker->processor_clock);
-    stack_t stack = {.ss_sp = worker->signal.stack, .ss_size = 1 << 16};
+    stack_t stack = {.ss_sp = worker->signal->stack, .ss_size = 1 << 16};
     sigaltstack(&stack, NULL);
     uint64_t seen = worker->generation;
     pthread_mutex_lock(&pool.lock);
@@ -83,6 +91,8 @@ static void *worker_main(void *data) {
     return NULL;
 }
 
+int scheduler_threads(void) { return pool.count; }
+
 static int wanted_workers(void) {
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
     return (int)simt_setting("SIMT_THREADS", 1, MOST_WORKERS, fmax(1, fmin(processors, MOST_WORKERS)));
@@ -97,7 +107,7 @@ static void start_workers(int count) {
     for (int i = pool.count; i < count; i++) {
         struct worker *worker = new_worker(i);
         worker->generation = pool.generation - (pool.busy > 0); /* it takes part in the launch that runs */
-        worker->signal.stack = resize_or_die(NULL, 1 << 16);
+        worker->signal->stack = resize_or_die(NULL, 1 << 16);
         if (pthread_create(&worker_threads[i], NULL, worker_main, worker) != 0) {
             fputs("simulated device: cannot start its threads\n", stderr);
             abort();
@@ -153,7 +163,7 @@ static int count_running_blocks(void) {
 /* ---- blocks that wait for other blocks ---- */
 
 static bool blocks_are_left(const struct launch *launch) {
-    return atomic_load(&launch->next_block) < launch->end_block && pool.active < MOST_WORKERS;
+    return atomic_load(&launch->next_block) < launch->end_block && pool.active < pool.most_resident;
 }
 
 /* Where blocks wait, others run. */
@@ -196,6 +206,10 @@ static bool park(struct worker *worker, uint64_t changes, char *elsewhere, size_
     pool.parked++;
     bool never = nobody_can_go_on(launch);
     if (never) describe_parked(worker, elsewhere, room);
+    uint64_t begun = atomic_load(&launch->next_block);
+    if (never && begun < launch->end_block)
+        append_text(elsewhere, room, "; %lu blocks have not begun: no more than %d of them run at once",
+                    (launch->end_block - begun) * launch->cluster, pool.most_resident * (int)launch->cluster);
     if (blocks_are_left(launch)) pthread_cond_signal(&pool.done); /* simt_run() has another worker take part */
     pthread_mutex_unlock(&pool.lock);
     if (!never) semaphore_sleep(changes);
@@ -209,7 +223,9 @@ static bool park(struct worker *worker, uint64_t changes, char *elsewhere, size_
 
 void simt_run(struct launch *launch) {
     int64_t limit_ns = (int64_t)(simt_setting("SIMT_WATCHDOG_SECONDS", 0.001, 86400, 10) * 1e9);
-    if (pool.count_for_blocks == 0) pool.count_for_blocks = wanted_workers();
+    pool.most_resident = (int)simt_setting("SIMT_RESIDENT_BLOCKS", 1, MOST_WORKERS, MOST_WORKERS);
+    if (pool.count_for_blocks == 0) pool.count_for_blocks = (int)fmin(wanted_workers(), pool.most_resident);
+    if (launch->most_resident > 0) pool.most_resident = (int)fmin(pool.most_resident, launch->most_resident);
     start_workers(pool.count_for_blocks);
     if (launch->cooperative) start_workers((int)launch->blocks);
     scheduler_park = park;
@@ -219,7 +235,7 @@ void simt_run(struct launch *launch) {
     struct tick last = {0};
     pool.launch = launch;
     launch->workers = pool.workers, launch->worker_count = pool.count;
-    pool.active = pool.busy = launch->cooperative ? (int)launch->blocks : pool.count_for_blocks;
+    pool.active = pool.busy = launch->cooperative ? (int)launch->blocks : (int)fmin(pool.count_for_blocks, pool.most_resident);
     pool.generation++;
     pthread_cond_broadcast(&pool.work);
     while (pool.busy > 0) {

@@ -7,8 +7,8 @@ template <typename Group> static inline void memcpy_async(const Group &group, vo
     simt::copy_share(to, from, bytes, group.thread_rank(), group.size());
     simt_async_commit();
 }
-template <unsigned GROUPS, typename Group> static inline void wait_prior(const Group &group, SIMT_HERE) {
-    simt_async_wait(GROUPS, file, line);
+template <unsigned _GROUPS, typename Group> static inline void wait_prior(const Group &group, SIMT_HERE) {
+    simt_async_wait(_GROUPS, file, line);
     group.sync(file, line);
 }
 template <typename Group> static inline void wait(const Group &group, SIMT_HERE) { wait_prior<0>(group, file, line); }
