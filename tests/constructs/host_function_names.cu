@@ -1,4 +1,3 @@
-// expect: 5 10 7 3 9 20 33 8
 #include "construct.h"
 #include <cmath>
 
@@ -18,7 +17,7 @@ static int (one)(int x) { return x; }
 static int measured(int x) { return x / 2; }
 static int halved(int x) { return x / 2; }
 struct numbers {
-    __host__ int of_host() { return halved(40); }
+    __host__ int of_host() { return ::halved(40); }
     __device__ int of_device() { return halved(10); }
     __device__ static int halved(int x) { return 2 * x; }
 };
@@ -49,8 +48,7 @@ __global__ void count(int *out) {
 /* Pointers to a kernel, with names of functions. */
 static void kernel() {}
 static void launch(void (*store)(int *), int *out) { store<<<1, 1>>>(out); }
-
-int main() {
+CONSTRUCT(host_function_names, "5 10 7 3 9 20 33 8") {
     int sum = twice(1.0f) + reference::seven() + abs("") + nine(1) + four(1) + one(1) + measured(2) + halved(2);
     if (sum + numbers().of_host() == 0 || chosen(1) != nullptr) kernel();
     return show<int>(8, [&](int *out) {

@@ -1,6 +1,0 @@
-// expect: 6
-#include "construct.h"
-
-__global__ void k(int *out) { atomicAdd_block(out, (int)threadIdx.x); }
-
-int main() { return show<int>(1, [&](int *out) { k<<<1, 4>>>(out); }); }

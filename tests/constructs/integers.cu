@@ -1,0 +1,73 @@
+#include "construct.h"
+#include <sm_61_intrinsics.h>
+
+namespace bit_casts {
+__global__ void k(int *out) { out[threadIdx.x] = __float_as_int(__int_as_float(1)); }
+CONSTRUCT(bit_casts, "1 1 1 1") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
+} // namespace bit_casts
+
+namespace bit_counts {
+__global__ void k(int *out) { out[0] = __popc(7), out[1] = __clz(7), out[2] = __ffs(7), out[3] = __popcll(0xffffffffull); }
+CONSTRUCT(bit_counts, "3 29 1 32") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace bit_counts
+
+namespace bit_reverse {
+__global__ void k(int *out) { out[0] = __brev(0x80000000), out[1] = (int)(__brevll(0x4000000000000000ull)); }
+CONSTRUCT(bit_reverse, "1 2 0 0") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace bit_reverse
+
+namespace byte_permute {
+__global__ void k(int *out) { out[0] = __byte_perm(0x01020304, 0, 0x0123); }
+CONSTRUCT(byte_permute, "67305985 0 0 0") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace byte_permute
+
+namespace dp4a_sum {
+__global__ void k(int *out) { // 1 2 3 4 times 5 6 7 8, with and without signs
+    out[0] = __dp4a(0x0403fe01, 0x0807f605, 0) - 78; // 5 + 20 + 21 + 32
+    out[1] = (int)__dp4a(0x04030201u, 0x08070605u, 0u);
+    out[2] = __dp4a(make_char4(1, -2, 3, 4), make_char4(5, -10, 7, 8), -84);
+    out[3] = (int)__dp4a(make_uchar4(1, 2, 3, 4), make_uchar4(5, 6, 7, 8), 0u);
+}
+CONSTRUCT(dp4a_sum, "0 70 -6 70") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace dp4a_sum
+
+namespace high_products {
+__global__ void k(int *out) { out[0] = __umulhi(0x80000000u, 2), out[1] = __mulhi(-1, 1); }
+CONSTRUCT(high_products, "1 -1 0 0") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace high_products
+
+namespace min_max_mixed {
+__global__ void k(float *out) { out[0] = min(2, 3), out[1] = max(2u, 3u), out[2] = min(1.5f, 2.5f), out[3] = fmaxf(1.5f, 2.5f); }
+CONSTRUCT(min_max_mixed, "2 3 1.5 2.5") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace min_max_mixed
+
+namespace saturate {
+__global__ void k(float *out) { out[0] = __saturatef(-1.0f), out[1] = __saturatef(0.5f), out[2] = __saturatef(2.0f), out[3] = __saturatef(NAN); }
+CONSTRUCT(saturate, "0 0.5 1 0") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace saturate
+
+namespace bytes_side_by_side {
+__global__ void k(unsigned *out) {
+    out[0] = __vadd4(0x01ff80fe, 0x01010101) == 0x020081ffu, out[1] = __vaddss4(0x7f80017f, 0x01ff0180) == 0x7f8002ffu;
+    out[2] = __vaddus2(0xffff0001, 0x00020001) == 0xffff0002u, out[3] = __vsubus4(0x01020304, 0x02020202) == 0x00000102u;
+    out[4] = __vabsdiffu4(5, 7) + __vmaxs2(3, 9) + __sad(3, 5, 1), out[5] = __vabsdiffs2(0x80007fff, 0x7fff8000) == 0xffffffffu;
+    out[6] = __vcmpgts4(0x01ff7f80, 0x00000000) == 0xff00ff00u, out[7] = __vsetltu2(0x00018000, 0x00027fff);
+    out[8] = __vsadu4(0x01020304, 0x04030201), out[9] = __vsads2(0xffff0001, 0x00010001);
+    out[10] = __vavgs2(0xfffdfffe, 0x0000ffff) == 0xfffefffeu, out[11] = __vavgu4(0xff000103, 0xff010104) == 0xff010104u;
+    out[12] = __vhaddu4(0xff000103, 0xff010104) == 0xff000103u, out[13] = __vabsss4(0x80ff017f) == 0x7f01017fu;
+    out[14] = __vneg2(0x80000001) == 0x8000ffffu, out[15] = __vminu4(0x80ff017f, 0x017f80ff) == 0x017f017fu;
+}
+CONSTRUCT(bytes_side_by_side, "1 1 1 1 14 1 1 65536 8 2 1 1 1 1 1 1") { return show<unsigned>(16, [&](unsigned *out) { k<<<1, 1>>>(out); }); }
+} // namespace bytes_side_by_side
+
+namespace dpx_of_three {
+__global__ void k(int *out) {
+    int a = threadIdx.x;
+    bool first, second;
+    out[0] = __viaddmax_s32(a + 1, 3, 5) + __vimax3_s32(a, 7, 2) + (int)__viaddmax_s16x2(1, 2, 3), out[1] = __vimax_s32_relu(a - 9, -1);
+    out[2] = __viaddmin_s32(0x7fffffff, 1, 5) < 0, out[3] = __vimin3_u16x2(0x00058000, 0x00077fff, 0x00060001) == 0x00050001u;
+    out[4] = __vibmax_s32(2, 2, &first) * 2 + first, out[5] = __vibmin_u16x2(0x00020001, 0x00010002, &first, &second) == 0x00010001u;
+    out[6] = first, out[7] = second;
+}
+CONSTRUCT(dpx_of_three, "15 0 1 1 5 1 0 1") { return show<int>(8, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace dpx_of_three
