@@ -56,17 +56,17 @@ static __global__ void preprocess(const T *O, const T *dO, // (heads, N_q, d)
     for (int bit = D_MAX / 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, bit);
     if (threadIdx.x != 0) return;
     D[out] = sum;
-    L2[out] = row < p.N_q && L[in] > -INFINITY ? L[in] * LOG2_E : INFINITY;
+    L2[out] = row < p.N_q && L[in] != -INFINITY ? L[in] * LOG2_E : INFINITY;
 }
 
 // dQ = scale dQ_sum, from the order of fragments to rows. One thread: rows g and g + 8 of a fragment, 8 columns.
-template <class T, int D>
-static __global__ void postprocess(const float *dQ_sum, T *dQ, int padded, problem p) {
+template <class T, int D> static __global__ void postprocess(const float *dQ_sum, T *dQ, int padded, problem p) {
     int pair = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8;
     int row = pair / 8 * 16 + pair % 8;
     size_t head = blockIdx.y;
     if (row >= p.N_q || col >= p.d) return;
-    const float4 *from = (const float4 *)(dQ_sum + (head * padded + row / 16 * 16) * D + threadIdx.x * 128) + pair % 8 * 4;
+    const float4 *from =
+        (const float4 *)(dQ_sum + (head * padded + row / 16 * 16) * D + threadIdx.x * 128) + pair % 8 * 4;
     uint32_t upper[4], lower[4];
 #pragma unroll
     for (int t = 0; t < 4; t++) {
@@ -91,7 +91,8 @@ template <int COLS> __device__ inline int place(int row, int col) {
 template <int ROWS, int D, int THREADS, class T>
 __device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, int rows, int d) {
     constexpr int STEP = THREADS / (D / 8);
-    static_assert(ROWS % STEP == 0 && STEP % 8 == 0, "the chunks of one thread lie in one column and are swizzled alike");
+    static_assert(ROWS % STEP == 0 && STEP % 8 == 0,
+                  "the chunks of one thread lie in one column and are swizzled alike");
     int row = threadIdx.x / (D / 8), col = threadIdx.x % (D / 8) * 8;
     const T *from = matrix + (size_t)(first + row) * d + col;
     T *to = tile + place<D>(row, col);
@@ -121,14 +122,18 @@ __device__ __forceinline__ void multiply(float (&C)[MT][NT][4], const T *A, int 
         uint32_t A_reg[MT][4];
 #pragma unroll
         for (int i = 0; i < MT; i++) {
-            if constexpr (A_T) ldmatrix_x4_trans(A_reg[i], A + (A_at ^ 16 * i) + k * A_COLS);
-            else ldmatrix_x4(A_reg[i], A + (A_at ^ k) + 16 * i * A_COLS);
+            if constexpr (A_T)
+                ldmatrix_x4_trans(A_reg[i], A + (A_at ^ 16 * i) + k * A_COLS);
+            else
+                ldmatrix_x4(A_reg[i], A + (A_at ^ k) + 16 * i * A_COLS);
         }
 #pragma unroll
         for (int j = 0; j < NT; j += 2) {
             uint32_t B_reg[4];
-            if constexpr (B_T) ldmatrix_x4_trans(B_reg, B + (B_at ^ 8 * j) + k * B_COLS);
-            else ldmatrix_x4(B_reg, B + (B_at ^ k) + 8 * j * B_COLS);
+            if constexpr (B_T)
+                ldmatrix_x4_trans(B_reg, B + (B_at ^ 8 * j) + k * B_COLS);
+            else
+                ldmatrix_x4(B_reg, B + (B_at ^ k) + 8 * j * B_COLS);
 #pragma unroll
             for (int i = 0; i < MT; i++) {
                 mma_m16n8k16<T>(C[i][j], A_reg[i], B_reg[0], B_reg[1]);
@@ -146,7 +151,7 @@ __device__ __forceinline__ void add_dQ(float *dQ_sum, const float (&dQ_reg)[MT][
     for (int i = 0; i < MT; i++)
 #pragma unroll
         for (int j = 0; j < NT; j++) {
-            const float (&x)[4] = dQ_reg[i][j];
+            const float(&x)[4] = dQ_reg[i][j];
             reduce_add4(to + i * 16 * D + j * 128, make_float4(x[0], x[1], x[2], x[3]));
         }
 }
@@ -164,21 +169,22 @@ __device__ __forceinline__ void store_fragments(T *matrix, const float (&C)[MT][
             for (int j = 0; j < NT; j++) {
                 int r = row + 16 * i + 8 * half + g, c = col + 8 * j + 2 * t;
                 const float *x = &C[i][j][2 * half];
-                if (r < rows && c < d) *(uint32_t *)(matrix + (size_t)r * d + c) = pack<T>(x[0] * factor, x[1] * factor);
+                if (r < rows && c < d)
+                    *(uint32_t *)(matrix + (size_t)r * d + c) = pack<T>(x[0] * factor, x[1] * factor);
             }
 }
 
 // dK and dV of one tile of keys; adds to dQ_sum.
 template <class T, class C>
-static __global__ __launch_bounds__(C::THREADS) void
-backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-              const float *L2, const float *D,                 // (heads, padded)
-              float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-              T *dK, T *dV,                                    // (heads, N_kv, d)
-              int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS) void backward_keys(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads, N_kv, d)
+    int padded, problem p) {
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
-    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                      // (Bc, D)
+    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
     T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;         // (2, Br, D)
     T *P_smem = dO_smem + 2 * Br * C::D, *dS_smem = P_smem + Br * Bc;          // (Br, Bc)
     float *L2_smem = (float *)(dS_smem + Br * Bc), *D_smem = L2_smem + 2 * Br; // (2, Br)
@@ -198,8 +204,10 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
         int i = threadIdx.x * 4;
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        if (i < Br)
+            __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
+        else if (i < 2 * Br)
+            __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
         __pipeline_commit();
     };
 
@@ -267,8 +275,8 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
     dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads), key_blocks(ceil_div(p->N_kv, C::Bc), heads);
-    cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
-                               padded, *p);
+    cudaError_t error =
+        launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum, padded, *p);
     if (error == cudaSuccess)
         error = launch(backward_keys<T, C>, key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p);

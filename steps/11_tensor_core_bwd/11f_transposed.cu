@@ -8,13 +8,10 @@
 
 #include "attention.h"
 
-#include <cuda_pipeline.h>
-#include <math.h>
-
 #include "launch.h"
 #include "mask.cuh"
-#include "ptx.cuh"
-#include "tensor.cuh"
+#include "rows.cuh"
+#include "tiles.cuh"
 
 constexpr int ROW_PAD = 128; // dQ_sum, L2 and D have rows up to a multiple of this
 
@@ -46,170 +43,16 @@ template <int D_, int Br_, int Bc_, int WARPS_, int CHUNK_, int Q_WARPS> struct 
     static_assert(ROW_PAD % Br == 0 && 2 * Br / 4 <= THREADS, "threads copy L2 and D in fours");
 };
 
-// D = rowsum(dO o O) and L2 = L log2(e), +inf for a row that attends to no key: its P is 2^(S - inf) = 0. D_MAX / 8 threads
-// per row, padded rows too; zeroes dQ_sum.
-template <class T, int D_MAX>
-static __global__ void preprocess(const T *O, const T *dO, // (heads, N_q, d)
-                                  const float *L,          // (heads, N_q)
-                                  float *L2, float *D,     // (heads, padded)
-                                  float *dQ_sum,           // (heads, padded, D_MAX)
-                                  int padded, problem p) {
-    int row = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8;
-    size_t head = blockIdx.y, in = head * p.N_q + row, out = head * padded + row;
-    float sum = 0.0f;
-    if (row < p.N_q && col < p.d) {
-        uint4 x = *(const uint4 *)(O + in * p.d + col), y = *(const uint4 *)(dO + in * p.d + col);
-        const T *a = (const T *)&x, *b = (const T *)&y;
-#pragma unroll
-        for (int i = 0; i < 8; i++) sum += (float)a[i] * (float)b[i];
-    }
-    float4 *zero = (float4 *)(dQ_sum + out * D_MAX);
-    zero[threadIdx.x] = zero[threadIdx.x + D_MAX / 8] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll
-    for (int bit = D_MAX / 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, bit);
-    if (threadIdx.x != 0) return;
-    D[out] = sum;
-    L2[out] = row < p.N_q && L[in] > -INFINITY ? L[in] * LOG2_E : INFINITY;
-}
-
-// dQ = scale dQ_sum, from the order of fragments to rows. One thread: rows g and g + 8 of a fragment, 8 columns.
-template <class T, int D>
-static __global__ void postprocess(const float *dQ_sum, T *dQ, int padded, problem p) {
-    int pair = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8;
-    int row = pair / 8 * 16 + pair % 8;
-    size_t head = blockIdx.y;
-    if (row >= p.N_q || col >= p.d) return;
-    const float4 *from = (const float4 *)(dQ_sum + (head * padded + row / 16 * 16) * D + threadIdx.x * 128) + pair % 8 * 4;
-    uint32_t upper[4], lower[4];
-#pragma unroll
-    for (int t = 0; t < 4; t++) {
-        float4 c = from[t];
-        upper[t] = pack<T>(c.x * p.scale, c.y * p.scale);
-        lower[t] = pack<T>(c.z * p.scale, c.w * p.scale);
-    }
-    T *to = dQ + (head * p.N_q + row) * p.d + col;
-    *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
-    if (row + 8 < p.N_q) *(uint4 *)(to + (size_t)8 * p.d) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
-}
-
-// The place of element (row, col) in a tile of COLS columns. The XOR with the row number permutes the chunks of 8 elements
-// (16 bytes) of a row, so that one chunk of 8 neighbouring rows lies in 32 different banks. From the place of a column that
-// is a multiple of n, n a power of 2, an XOR with less than n moves as many columns to the right.
-template <int COLS> __device__ inline int place(int row, int col) {
-    static_assert(COLS % 64 == 0, "a row is 8 chunks or a multiple");
-    return row * COLS + (col ^ row % 8 * 8);
-}
-
-// Start to copy rows [first, first + ROWS) of a (rows, d) matrix to a swizzled tile (ROWS, D); past the ends, zeros. No barrier.
-template <int ROWS, int D, int THREADS, class T>
-__device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, int rows, int d) {
-    constexpr int STEP = THREADS / (D / 8);
-    static_assert(ROWS % STEP == 0 && STEP % 8 == 0, "the chunks of one thread lie in one column and are swizzled alike");
-    int row = threadIdx.x / (D / 8), col = threadIdx.x % (D / 8) * 8;
-    const T *from = matrix + (size_t)(first + row) * d + col;
-    T *to = tile + place<D>(row, col);
-#pragma unroll
-    for (int r = 0; r < ROWS; r += STEP) {
-        bool inside = first + row + r < rows && col < d;
-        __pipeline_memcpy_async(to + r * D, inside ? from + (size_t)r * d : matrix, 16, inside ? 0 : 16);
-    }
-}
-
-// Where this lane points for ldmatrix in a 16 x 16 piece at (row, col) of a tile. ACROSS: quadrants 0 and 1 are neighbours in
-// a row, else in a column.
-template <int COLS, bool ACROSS> __device__ __forceinline__ int lane_place(int row, int col) {
-    int lane = threadIdx.x % WARP, low = lane % 8, first = lane / 8 % 2 * 8, second = lane / 16 * 8;
-    return ACROSS ? place<COLS>(row + low + second, col + first) : place<COLS>(row + low + first, col + second);
-}
-
-// C (16 MT x 8 NT elements of one warp) += A B over K columns of A. A is stored (m, k), or with A_T (k, m), in rows of A_COLS
-// elements; B is stored (n, k), or with B_T (k, n). The warp's part begins at row m0 of A and column n0 of B. The four
-// registers of a piece are one A, or two B, in the order in which mma takes them (tensor.cuh).
-template <bool A_T, int A_COLS, bool B_T, int B_COLS, int K, int MT, int NT, class T>
-__device__ __forceinline__ void multiply(float (&C)[MT][NT][4], const T *A, int m0, const T *B, int n0) {
-    int A_at = A_T ? lane_place<A_COLS, true>(0, m0) : lane_place<A_COLS, false>(m0, 0);
-    int B_at = B_T ? lane_place<B_COLS, false>(0, n0) : lane_place<B_COLS, true>(n0, 0);
-#pragma unroll
-    for (int k = 0; k < K; k += 16) {
-        uint32_t A_reg[MT][4];
-#pragma unroll
-        for (int i = 0; i < MT; i++) {
-            if constexpr (A_T) ldmatrix_x4_trans(A_reg[i], A + (A_at ^ 16 * i) + k * A_COLS);
-            else ldmatrix_x4(A_reg[i], A + (A_at ^ k) + 16 * i * A_COLS);
-        }
-#pragma unroll
-        for (int j = 0; j < NT; j += 2) {
-            uint32_t B_reg[4];
-            if constexpr (B_T) ldmatrix_x4_trans(B_reg, B + (B_at ^ 8 * j) + k * B_COLS);
-            else ldmatrix_x4(B_reg, B + (B_at ^ k) + 8 * j * B_COLS);
-#pragma unroll
-            for (int i = 0; i < MT; i++) {
-                mma_m16n8k16<T>(C[i][j], A_reg[i], B_reg[0], B_reg[1]);
-                mma_m16n8k16<T>(C[i][j + 1], A_reg[i], B_reg[2], B_reg[3]);
-            }
-        }
-    }
-}
-
-// The same with an A in registers: A_reg[k] has 16 columns of A for each of the MT tiles of rows. B is stored (k, n).
-template <int B_COLS, int K, int MT, int NT, class T>
-__device__ __forceinline__ void multiply_registers(float (&C)[MT][NT][4], const uint32_t (&A_reg)[K][MT][4], const T *B,
-                                                   int k0) {
-    int B_at = lane_place<B_COLS, false>(k0, 0);
-#pragma unroll
-    for (int k = 0; k < K; k++)
-#pragma unroll
-        for (int j = 0; j < NT; j += 2) {
-            uint32_t B_reg[4];
-            ldmatrix_x4_trans(B_reg, B + (B_at ^ 8 * j) + 16 * k * B_COLS);
-#pragma unroll
-            for (int i = 0; i < MT; i++) {
-                mma_m16n8k16<T>(C[i][j], A_reg[k][i], B_reg[0], B_reg[1]);
-                mma_m16n8k16<T>(C[i][j + 1], A_reg[k][i], B_reg[2], B_reg[3]);
-            }
-        }
-}
-
-// dQ_sum += the fragments of one warp, whose first row and column these are.
-template <int D, int MT, int NT>
-__device__ __forceinline__ void add_dQ(float *dQ_sum, const float (&dQ_reg)[MT][NT][4], int row, int col) {
-    float *to = dQ_sum + (size_t)row * D + col * 16 + threadIdx.x % WARP * 4;
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            const float (&x)[4] = dQ_reg[i][j];
-            reduce_add4(to + i * 16 * D + j * 128, make_float4(x[0], x[1], x[2], x[3]));
-        }
-}
-
-// The fragments of one warp, times `factor`, to rows of a (rows, d) matrix.
-template <class T, int MT, int NT>
-__device__ __forceinline__ void store_fragments(T *matrix, const float (&C)[MT][NT][4], float factor, int row, int col,
-                                                int rows, int d) {
-    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                int r = row + 16 * i + 8 * half + g, c = col + 8 * j + 2 * t;
-                const float *x = &C[i][j][2 * half];
-                if (r < rows && c < d) *(uint32_t *)(matrix + (size_t)r * d + c) = pack<T>(x[0] * factor, x[1] * factor);
-            }
-}
-
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
 // Adds to dQ_sum.
 template <class T, class C>
-static __global__ __launch_bounds__(C::THREADS, 2) void
-backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-                    const float *L2, const float *D,                 // (heads, padded)
-                    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-                    T *dK, T *dV,                                    // (heads, N_kv, d)
-                    int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS, 2) void backward_transposed(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads, N_kv, d)
+    int padded, problem p) {
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
@@ -229,9 +72,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     auto start_rows = [&](int row0, int stage) {
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, row0);
         __pipeline_commit();
     };
 
@@ -309,15 +150,15 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
 
 // dK and dV of one tile of keys; adds to dQ_sum.
 template <class T, class C>
-static __global__ __launch_bounds__(C::THREADS) void
-backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-              const float *L2, const float *D,                 // (heads, padded)
-              float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-              T *dK, T *dV,                                    // (heads, N_kv, d)
-              int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS) void backward_keys(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads, N_kv, d)
+    int padded, problem p) {
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
-    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                      // (Bc, D)
+    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
     T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;         // (2, Br, D)
     T *P_smem = dO_smem + 2 * Br * C::D, *dS_smem = P_smem + Br * Bc;          // (Br, Bc)
     float *L2_smem = (float *)(dS_smem + Br * Bc), *D_smem = L2_smem + 2 * Br; // (2, Br)
@@ -336,9 +177,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     auto start_rows = [&](int row0, int stage) {
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, row0);
         __pipeline_commit();
     };
 
@@ -401,8 +240,10 @@ static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
 }
 
 template <class T, class C> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C>;
-    else return backward_keys<T, C>;
+    if constexpr (C::TRANSPOSED)
+        return backward_transposed<T, C>;
+    else
+        return backward_keys<T, C>;
 }
 
 template <class T, class C>
@@ -411,8 +252,8 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
     dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads), key_blocks(ceil_div(p->N_kv, C::Bc), heads);
-    cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
-                               padded, *p);
+    cudaError_t error =
+        launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum, padded, *p);
     if (error == cudaSuccess)
         error = launch(kernel_of<T, C>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p);
@@ -424,7 +265,8 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
 
 // The larger tiles where a block may have that much shared memory.
 template <int D, class T> struct tilings {
-    using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
+    using large =
+        std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
     static attention_pass *fitting() { return shared_memory_fits(large::BYTES) ? run<T, large> : run<T, small>; }

@@ -12,14 +12,14 @@ template <int D_, int Br_, int Bc_, int SUB_, int WARPS_> struct query_tiling {
 };
 
 template <class T, class C>
-static __global__ __launch_bounds__(C::THREADS) void
-backward_queries(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-                 const float *L2, const float *D,                 // (heads, padded)
-                 T *dQ,                                           // (heads, N_q, d)
-                 int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS) void backward_queries(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    T *dQ,                                           // (heads, N_q, d)
+    int padded, problem p) {
     constexpr int MT = C::ROWS / 16, NT = C::SUB / 8, TILE = C::Bc * C::D;
     extern __shared__ uint4 smem[];
-    T *Q_smem = (T *)smem, *dO_smem = Q_smem + C::Br * C::D;        // (Br, D)
+    T *Q_smem = (T *)smem, *dO_smem = Q_smem + C::Br * C::D;         // (Br, D)
     T *K_smem = dO_smem + C::Br * C::D, *V_smem = K_smem + 2 * TILE; // (2, Bc, D)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     size_t head = blockIdx.y;

@@ -2,8 +2,8 @@
 //
 // Idea      P comes from the changed score: softcap tanh(s / softcap), less ALiBi's slope times the distance. The chain rule
 //           multiplies dS by 1 - tanh^2 before it enters dQ and dK. ALiBi adds a constant, which has no part in a gradient.
-// Costs     An exponential and a division per score for tanh; an addition and a multiplication for the distance.
-// Limiter   The unit for exponentials and reciprocals: three operations per score where chapter 11 has one.
+// Costs     Two polynomials and a reciprocal per score for tanh; an addition and a multiplication for the distance.
+// Limiter   Instructions; the unit for exponentials and reciprocals has two operations per score where chapter 11 has one.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -16,19 +16,19 @@ using namespace bwd;
 
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
-// Adds to dQ_sum: dQ of the last tile beside the products of this one.
+// Adds to dQ_sum: dQ of the previous tile beside the products of this one.
 template <class T, class C, bool CHANGES>
-static __global__ __launch_bounds__(C::THREADS, 2) void
-backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-                    const float *L2, const float *D,                 // (heads, padded)
-                    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-                    T *dK, T *dV,                                    // (heads, N_kv, d)
-                    int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS, 2) void backward_transposed(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads, N_kv, d)
+    int padded, problem p) {
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
     extern __shared__ uint4 smem[];
-    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
-    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;         // (2, Br, D)
-    T *dS_smem = dO_smem + 2 * Br * C::D;                                      // (2, Bc, Br)
+    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
+    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;             // (2, Br, D)
+    T *dS_smem = dO_smem + 2 * Br * C::D;                                          // (2, Bc, Br)
     float *L2_smem = (float *)(dS_smem + 2 * Br * Bc), *D_smem = L2_smem + 2 * Br; // (2, Br)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int my_key = warp * C::KEYS;
@@ -39,15 +39,14 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
     bool capped = CHANGES && p.softcap > 0.0f;
-    float cap_factor = capped ? p.scale / p.softcap : 0.0f, factor = (capped ? p.softcap : p.scale) * LOG2_E;
+    float cap_factor = capped ? p.scale / largest_score(p) : 0.0f,
+          factor = (capped ? largest_score(p) : p.scale) * LOG2_E;
     float slope = alibi_slope(p, head % p.heads) * LOG2_E;
 
     auto start_rows = [&](int row0, int stage) {
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, row0);
         __pipeline_commit();
     };
     auto finish_dQ = [&](int row0, const T *dS_tile) {
@@ -64,7 +63,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     int stage = 0;
     for (int row0 = first_row; row0 < p.N_q; row0 += Br, stage ^= 1) {
         __pipeline_wait_prior(0);
-        __syncthreads(); // this stage has arrived, the last dS is complete; no thread still reads the other stage or this dS
+        __syncthreads(); // this stage has arrived, the previous dS is complete; no thread still reads the other stage or this dS
         if (row0 + Br < p.N_q) start_rows(row0 + Br, stage ^ 1);
         const T *Q_tile = Q_smem + stage * Br * C::D, *dO_tile = dO_smem + stage * Br * C::D;
         const float *L2_tile = L2_smem + stage * Br, *D_tile = D_smem + stage * Br;
@@ -134,15 +133,15 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     store_fragments(dK, dK_reg, p.scale, key0 + my_key, 0, p.N_kv, p.d);
 }
 
-// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
+// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the previous
 // tile are computed beside S and dP of this one.
 template <class T, class C, bool CHANGES>
-static __global__ __launch_bounds__(C::THREADS) void
-backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-              const float *L2, const float *D,                 // (heads, padded)
-              float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-              T *dK, T *dV,                                    // (heads, N_kv, d)
-              int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS) void backward_keys(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads, N_kv, d)
+    int padded, problem p) {
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
@@ -164,15 +163,14 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     dK += head * p.N_kv * p.d, dV += head * p.N_kv * p.d;
     L2 += head * padded, D += head * padded, dQ_sum += head * padded * C::D;
     bool capped = CHANGES && p.softcap > 0.0f;
-    float cap_factor = capped ? p.scale / p.softcap : 0.0f, factor = (capped ? p.softcap : p.scale) * LOG2_E;
+    float cap_factor = capped ? p.scale / largest_score(p) : 0.0f,
+          factor = (capped ? largest_score(p) : p.scale) * LOG2_E;
     float slope = alibi_slope(p, head % p.heads) * LOG2_E;
 
     auto start_rows = [&](int row0, int stage) {
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, row0);
         __pipeline_commit();
     };
 
@@ -191,7 +189,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     if (first_row < p.N_q) start_rows(first_row, 0);
     __pipeline_wait_prior(0);
     loaded.arrive();
-    int tile = 0, stage = 0, last_stage = 0;
+    int tile = 0, stage = 0, previous_stage = 0;
     for (int row0 = first_row; row0 < p.N_q; row0 += Br, tile++) {
         int next_stage = stage == 2 ? 0 : stage + 1;
         const T *Q_tile = Q_smem + stage * Br * C::D, *dO_tile = dO_smem + stage * Br * C::D;
@@ -202,7 +200,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         loaded.wait(tile); // all parts of this stage have arrived
         multiply<false, C::D, false, C::D, C::D>(S, Q_tile, s_row, K_smem, s_key);
         multiply<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
-        if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS that this tile overwrites
+        if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS of tile - 2
         if (row0 + Br < p.N_q) start_rows(row0 + Br, next_stage);
         bool masked = key0 + Bc > attended_keys(p, row0); // the tile's first row attends to the fewest keys
 #pragma unroll
@@ -230,18 +228,18 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
                     *(uint32_t *)(dS_tile + at) = pack<T>(P0 * dp[0], P1 * dp[1]);
                 }
             }
-        if (tile > 0) stored.wait(tile - 1); // P and dS of the last tile are complete
+        if (tile > 0) stored.wait(tile - 1); // P and dS of the previous tile are complete
         stored.arrive();
         __pipeline_wait_prior(0);
         loaded.arrive();
-        int last = (tile + 1) % 2 * Br * Bc;
-        if (tile > 0) add_products(row0 - Br, last_stage, P_smem + last, dS_smem + last);
-        last_stage = stage, stage = next_stage;
+        int previous = (tile + 1) % 2 * Br * Bc;
+        if (tile > 0) add_products(row0 - Br, previous_stage, P_smem + previous, dS_smem + previous);
+        previous_stage = stage, stage = next_stage;
     }
     if (tile > 0) {
-        int last = (tile + 1) % 2 * Br * Bc;
+        int previous = (tile + 1) % 2 * Br * Bc;
         stored.wait(tile - 1);
-        add_products(first_row + (tile - 1) * Br, last_stage, P_smem + last, dS_smem + last);
+        add_products(first_row + (tile - 1) * Br, previous_stage, P_smem + previous, dS_smem + previous);
     }
     store_fragments(dV, dV_reg, 1.0f, key0 + k_key, k_col, p.N_kv, p.d);
     store_fragments(dK, dK_reg, p.scale, key0 + k_key, k_col, p.N_kv, p.d);
@@ -255,8 +253,10 @@ static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
 }
 
 template <class T, class C, bool CHANGES> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C, CHANGES>;
-    else return backward_keys<T, C, CHANGES>;
+    if constexpr (C::TRANSPOSED)
+        return backward_transposed<T, C, CHANGES>;
+    else
+        return backward_keys<T, C, CHANGES>;
 }
 
 template <class T, class C, bool CHANGES>
@@ -265,8 +265,8 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
     dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads), key_blocks(ceil_div(p->N_kv, C::Bc), heads);
-    cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
-                               padded, *p);
+    cudaError_t error =
+        launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum, padded, *p);
     if (error == cudaSuccess)
         error = launch(kernel_of<T, C, CHANGES>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p);
@@ -278,15 +278,20 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
 
 // The larger tiles where a block may have that much shared memory; for the plain problem the plain kernel.
 template <int D, class T> struct tilings {
-    using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
+    using large =
+        std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
     template <class C> static attention_pass *of(bool changes) { return changes ? run<T, C, true> : run<T, C, false>; }
-    static attention_pass *fitting(bool changes) { return shared_memory_fits(large::BYTES) ? of<large>(changes) : of<small>(changes); }
+    static attention_pass *fitting(bool changes) {
+        return shared_memory_fits(large::BYTES) ? of<large>(changes) : of<small>(changes);
+    }
 };
 
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
-    return dispatch(p, [&]<int D, class T>() { return tilings<D, T>::fitting(p->softcap > 0.0f || p->alibi)(p, t, workspace, stream); });
+    return dispatch(p, [&]<int D, class T>() {
+        return tilings<D, T>::fitting(p->softcap > 0.0f || p->alibi)(p, t, workspace, stream);
+    });
 }
 
 extern "C" const step step_15b_scores_bwd = {

@@ -1,11 +1,10 @@
 // 15b_scores_fwd: chapter 10 with softcap and ALiBi.
 //
 // Idea      Both change a score between the two products: first softcap tanh(s / softcap), then s - slope |x - j|. The maximum
-//           is that of the changed scores. tanh(u) = 1 - 2 / (1 + e^2u) costs two instructions of the special
-//           function unit, an exponential and a reciprocal; its error is some 2^-23. The unit's own tanh has 2^-11, which
-//           softcap would multiply.
-// Costs     Six instructions per score for softcap, two for ALiBi; the scale is no longer part of the exponent's FMA.
-// Limiter   With softcap the unit for exponentials: three instructions per score in place of one.
+//           is that of the changed scores. tanh is a quotient of two polynomials (scores.cuh), with one reciprocal of the special
+//           function unit. The unit's own tanh has an error of 2^-11, which softcap would multiply.
+// Costs     Some 22 instructions per score for softcap, two for ALiBi; the scale is no longer part of the exponent's FMA.
+// Limiter   With softcap instructions: two of the unit for exponentials per score in place of one, and the polynomials.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
@@ -13,6 +12,7 @@
 #include "device.cuh"
 #include "launch.h"
 #include "mask.cuh"
+#include "scores.cuh"
 #include "tensor.cuh"
 #include "variants.cuh"
 
@@ -61,7 +61,7 @@ __device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, i
 // position.
 template <int NS>
 __device__ __forceinline__ void change_scores(float (&S)[TILES][NS][4], const problem &p, float slope, int distance) {
-    float factor = p.scale * LOG2_E, cap = p.softcap * LOG2_E, from = distance;
+    float factor = p.scale * LOG2_E, cap = largest_score(p), from = distance;
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
@@ -69,8 +69,8 @@ __device__ __forceinline__ void change_scores(float (&S)[TILES][NS][4], const pr
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 float &s = S[t][n][e];
-                if (p.softcap > 0.0f) // tanh(u) = 1 - 2 / (1 + 2^(2 u log2(e))), with u = scale s / softcap
-                    s = cap - __fdividef(2.0f * cap, 1.0f + exp2_approx(2.0f * factor / p.softcap * s));
+                if (p.softcap > 0.0f)
+                    s = cap * LOG2_E * capped_at_1(s * (p.scale / cap));
                 else
                     s *= factor;
                 s -= slope * fabsf(from + (float)(16 * t + e / 2 * 8 - 8 * n - e % 2));

@@ -15,19 +15,19 @@ using namespace bwd;
 
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
-// Adds to dQ_sum: dQ of the last tile beside the products of this one.
+// Adds to dQ_sum: dQ of the previous tile beside the products of this one.
 template <class T, class C>
-static __global__ __launch_bounds__(C::THREADS, 2) void
-backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads_kv, N_kv, d) twice, (heads, N_q, d)
-                    const float *L2, const float *D,                 // (heads, padded)
-                    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-                    T *dK, T *dV,                                    // (heads_kv, N_kv, d)
-                    int padded, problem p, int group) {
+static __global__ __launch_bounds__(C::THREADS, 2) void backward_transposed(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads_kv, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads_kv, N_kv, d)
+    int padded, problem p, int group) {
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
     extern __shared__ uint4 smem[];
-    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
-    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;         // (2, Br, D)
-    T *dS_smem = dO_smem + 2 * Br * C::D;                                      // (2, Bc, Br)
+    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
+    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;             // (2, Br, D)
+    T *dS_smem = dO_smem + 2 * Br * C::D;                                          // (2, Bc, Br)
     float *L2_smem = (float *)(dS_smem + 2 * Br * Bc), *D_smem = L2_smem + 2 * Br; // (2, Br)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int my_key = warp * C::KEYS;
@@ -43,10 +43,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
         size_t first = (size_t)h * p.N_q * p.d;
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q + first, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO + first, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        row0 += h * padded; // of L2 and D
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, h * padded + row0);
         __pipeline_commit();
     };
     auto finish_dQ = [&](size_t row0, const T *dS_tile) {
@@ -60,12 +57,12 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     copy_rows<Bc, C::D, C::THREADS>(K_smem, K, key0, p.N_kv, p.d);
     copy_rows<Bc, C::D, C::THREADS>(V_smem, V, key0, p.N_kv, p.d);
     if (first_row < p.N_q) start_rows(0, first_row, 0);
-    int stage = 0, last_row = -1;
+    int stage = 0, previous_row = -1;
     // Head h of the group and its rows from row0 on; after its last tile the next head's first one.
     for (int h = 0, row0 = first_row; h < group && row0 < p.N_q; stage ^= 1) {
         int next_h = row0 + Br < p.N_q ? h : h + 1, next_row = next_h == h ? row0 + Br : first_row;
         __pipeline_wait_prior(0);
-        __syncthreads(); // this stage has arrived, the last dS is complete; no thread still reads the other stage or this dS
+        __syncthreads(); // this stage has arrived, the previous dS is complete; no thread still reads the other stage or this dS
         if (next_h < group) start_rows(next_h, next_row, stage ^ 1);
         const T *Q_tile = Q_smem + stage * Br * C::D, *dO_tile = dO_smem + stage * Br * C::D;
         const float *L2_tile = L2_smem + stage * Br, *D_tile = D_smem + stage * Br;
@@ -120,25 +117,25 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
             multiply_registers<C::D>(dV_reg, P_reg, dO_tile, chunk);
             multiply_registers<C::D>(dK_reg, dS_reg, Q_tile, chunk);
         }
-        if (last_row >= 0) finish_dQ(last_row, dS_smem + (stage ^ 1) * Br * Bc);
-        last_row = h * padded + row0, h = next_h, row0 = next_row;
+        if (previous_row >= 0) finish_dQ(previous_row, dS_smem + (stage ^ 1) * Br * Bc);
+        previous_row = h * padded + row0, h = next_h, row0 = next_row;
     }
     __pipeline_wait_prior(0); // no query attends to these keys: the copies of K and V are under way
     __syncthreads();          // the last dS is complete
-    if (last_row >= 0) finish_dQ(last_row, dS_smem + (stage ^ 1) * Br * Bc);
+    if (previous_row >= 0) finish_dQ(previous_row, dS_smem + (stage ^ 1) * Br * Bc);
     store_fragments(dV, dV_reg, 1.0f, key0 + my_key, 0, p.N_kv, p.d);
     store_fragments(dK, dK_reg, p.scale, key0 + my_key, 0, p.N_kv, p.d);
 }
 
-// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
+// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the previous
 // tile are computed beside S and dP of this one.
 template <class T, class C>
-static __global__ __launch_bounds__(C::THREADS) void
-backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads_kv, N_kv, d) twice, (heads, N_q, d)
-              const float *L2, const float *D,                 // (heads, padded)
-              float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-              T *dK, T *dV,                                    // (heads_kv, N_kv, d)
-              int padded, problem p, int group) {
+static __global__ __launch_bounds__(C::THREADS) void backward_keys(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads_kv, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads_kv, N_kv, d)
+    int padded, problem p, int group) {
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
     T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
@@ -165,10 +162,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         size_t first = (size_t)h * p.N_q * p.d;
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q + first, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO + first, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        row0 += h * padded; // of L2 and D
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, h * padded + row0);
         __pipeline_commit();
     };
 
@@ -187,7 +181,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     if (first_row < p.N_q) start_rows(0, first_row, 0);
     __pipeline_wait_prior(0);
     loaded.arrive();
-    int tile = 0, stage = 0, last_stage = 0, last_row = 0;
+    int tile = 0, stage = 0, previous_stage = 0, previous_row = 0;
     for (int h = 0, row0 = first_row; h < group && row0 < p.N_q; tile++) { // as in backward_transposed
         int next_h = row0 + Br < p.N_q ? h : h + 1, next_row = next_h == h ? row0 + Br : first_row;
         int next_stage = stage == 2 ? 0 : stage + 1;
@@ -199,7 +193,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         loaded.wait(tile); // all parts of this stage have arrived
         multiply<false, C::D, false, C::D, C::D>(S, Q_tile, s_row, K_smem, s_key);
         multiply<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
-        if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS that this tile overwrites
+        if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS of tile - 2
         if (next_h < group) start_rows(next_h, next_row, next_stage);
         bool masked = key0 + Bc > attended_keys(p, row0); // the tile's first row attends to the fewest keys
 #pragma unroll
@@ -223,19 +217,19 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
                     *(uint32_t *)(dS_tile + at) = pack<T>(P0 * (dp[0] - row_D), P1 * (dp[1] - row_D));
                 }
             }
-        if (tile > 0) stored.wait(tile - 1); // P and dS of the last tile are complete
+        if (tile > 0) stored.wait(tile - 1); // P and dS of the previous tile are complete
         stored.arrive();
         __pipeline_wait_prior(0);
         loaded.arrive();
-        int last = (tile + 1) % 2 * Br * Bc;
-        if (tile > 0) add_products(last_row, last_stage, P_smem + last, dS_smem + last);
-        last_stage = stage, stage = next_stage;
-        last_row = h * padded + row0, h = next_h, row0 = next_row;
+        int previous = (tile + 1) % 2 * Br * Bc;
+        if (tile > 0) add_products(previous_row, previous_stage, P_smem + previous, dS_smem + previous);
+        previous_stage = stage, stage = next_stage;
+        previous_row = h * padded + row0, h = next_h, row0 = next_row;
     }
     if (tile > 0) {
-        int last = (tile + 1) % 2 * Br * Bc;
+        int previous = (tile + 1) % 2 * Br * Bc;
         stored.wait(tile - 1);
-        add_products(last_row, last_stage, P_smem + last, dS_smem + last);
+        add_products(previous_row, previous_stage, P_smem + previous, dS_smem + previous);
     }
     store_fragments(dV, dV_reg, 1.0f, key0 + k_key, k_col, p.N_kv, p.d);
     store_fragments(dK, dK_reg, p.scale, key0 + k_key, k_col, p.N_kv, p.d);
@@ -249,8 +243,10 @@ static size_t workspace_bytes(const problem *p) { // dQ_sum, L2 and D
 }
 
 template <class T, class C> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C>;
-    else return backward_keys<T, C>;
+    if constexpr (C::TRANSPOSED)
+        return backward_transposed<T, C>;
+    else
+        return backward_keys<T, C>;
 }
 
 template <class T, class C>
@@ -258,9 +254,10 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     int heads = p->batch * p->heads, heads_kv = p->batch * kv_heads(p), padded = padded_rows(p);
     float *dQ_sum = (float *)workspace, *L2 = dQ_sum + (size_t)heads * padded * C::D, *D = L2 + (size_t)heads * padded;
     const T *Q = (const T *)t->Q, *K = (const T *)t->K, *V = (const T *)t->V, *dO = (const T *)t->dO;
-    dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads), key_blocks(ceil_div(p->N_kv, C::Bc), heads_kv);
-    cudaError_t error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum,
-                               padded, *p);
+    dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads),
+        key_blocks(ceil_div(p->N_kv, C::Bc), heads_kv);
+    cudaError_t error =
+        launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, L2, D, dQ_sum, padded, *p);
     if (error == cudaSuccess)
         error = launch(kernel_of<T, C>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
                        (T *)t->dK, (T *)t->dV, padded, *p, heads / heads_kv);
@@ -272,7 +269,8 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
 
 // The larger tiles where a block may have that much shared memory.
 template <int D, class T> struct tilings {
-    using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
+    using large =
+        std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
     static attention_pass *fitting() { return shared_memory_fits(large::BYTES) ? run<T, large> : run<T, small>; }

@@ -39,7 +39,7 @@ static __global__ void preprocess(const T *O, const T *dO, // (heads, N_q, d)
     for (int bit = D_MAX / 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, bit);
     if (threadIdx.x != 0) return;
     D[out] = sum;
-    L2[out] = row < p.N_q && L[in] > -INFINITY ? L[in] * LOG2_E : INFINITY;
+    L2[out] = row < p.N_q && L[in] != -INFINITY ? L[in] * LOG2_E : INFINITY;
 }
 
 // dQ = scale dQ_sum turned back, from the order of fragments to rows. One thread: rows g and g + 8 of a fragment, 8 columns.
@@ -49,7 +49,8 @@ static __global__ void postprocess(const float *dQ_sum, const float2 *table, T *
     int row = pair / 8 * 16 + pair % 8;
     size_t head = blockIdx.y;
     if (row >= p.N_q || col >= p.d) return;
-    const float4 *from = (const float4 *)(dQ_sum + (head * padded + row / 16 * 16) * D + threadIdx.x * 128) + pair % 8 * 4;
+    const float4 *from =
+        (const float4 *)(dQ_sum + (head * padded + row / 16 * 16) * D + threadIdx.x * 128) + pair % 8 * 4;
     uint32_t upper[4], lower[4];
 #pragma unroll
     for (int t = 0; t < 4; t++) {
@@ -58,9 +59,8 @@ static __global__ void postprocess(const float *dQ_sum, const float2 *table, T *
         lower[t] = pack<T>(c.z * p.scale, c.w * p.scale);
     }
     if (p.rotary) {
-        int position = row + p.N_kv - p.N_q, last = p.N_kv - 1;
-        turned_back<T>(upper, lower, (const float *)from - threadIdx.x * 128, col, make_int2(position, min(position + 8, last)),
-                       table, p);
+        int2 positions = make_int2(row + p.N_kv - p.N_q, min(row + p.N_kv - p.N_q + 8, p.N_kv - 1));
+        turned_back<T>(upper, lower, (const float *)from - threadIdx.x * 128, col, positions, table, p);
     }
     T *to = dQ + (head * p.N_q + row) * p.d + col;
     *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
@@ -69,20 +69,20 @@ static __global__ void postprocess(const float *dQ_sum, const float2 *table, T *
 
 // dK and dV of one tile of keys at d 64, from S^T = K Q^T: keys are rows, so the fragments of P^T and dS^T are the A of dV
 // += P^T dO and dK += dS^T Q. One warp: KEYS keys and all queries of a tile, CHUNK of them at a time.
-// Adds to dQ_sum: dQ of the last tile beside the products of this one.
+// Adds to dQ_sum: dQ of the previous tile beside the products of this one.
 template <class T, class C, bool TURNS>
-static __global__ __launch_bounds__(C::THREADS, 2) void
-backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-                    const float *L2, const float *D,                 // (heads, padded)
-                    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-                    T *dK, T *dV,                                    // (heads, N_kv, d)
-                    const float2 *table, int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS, 2) void backward_transposed(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads, N_kv, d)
+    const float2 *table, int padded, problem p) {
     if constexpr (!TURNS) p.rotary = problem::NOT_ROTARY; // so that the compiler knows
     constexpr int Br = C::Br, Bc = C::Bc, MT = C::KEYS / 16, NT = C::CHUNK / 8;
     extern __shared__ uint4 smem[];
-    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                       // (Bc, D)
-    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;         // (2, Br, D)
-    T *dS_smem = dO_smem + 2 * Br * C::D;                                      // (2, Bc, Br)
+    T *K_smem = (T *)smem, *V_smem = K_smem + Bc * C::D;                           // (Bc, D)
+    T *Q_smem = V_smem + Bc * C::D, *dO_smem = Q_smem + 2 * Br * C::D;             // (2, Br, D)
+    T *dS_smem = dO_smem + 2 * Br * C::D;                                          // (2, Bc, Br)
     float *L2_smem = (float *)(dS_smem + 2 * Br * Bc), *D_smem = L2_smem + 2 * Br; // (2, Br)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int my_key = warp * C::KEYS;
@@ -97,9 +97,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     auto start_rows = [&](int row0, int stage) {
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, row0);
         __pipeline_commit();
     };
     auto finish_dQ = [&](int row0, const T *dS_tile) {
@@ -116,7 +114,7 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     int stage = 0;
     for (int row0 = first_row; row0 < p.N_q; row0 += Br, stage ^= 1) {
         __pipeline_wait_prior(0);
-        __syncthreads(); // this stage has arrived, the last dS is complete; no thread still reads the other stage or this dS
+        __syncthreads(); // this stage has arrived, the previous dS is complete; no thread still reads the other stage or this dS
         if (row0 + Br < p.N_q) start_rows(row0 + Br, stage ^ 1);
         const T *Q_tile = Q_smem + stage * Br * C::D, *dO_tile = dO_smem + stage * Br * C::D;
         const float *L2_tile = L2_smem + stage * Br, *D_tile = D_smem + stage * Br;
@@ -180,15 +178,15 @@ backward_transposed(const T *Q, const T *K, const T *V, const T *dO, // (heads, 
     store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, my_key, 0, key0, p.N_kv, table, p);
 }
 
-// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the last
+// dK and dV of one tile of keys; adds to dQ_sum. The products with P and dS of the previous
 // tile are computed beside S and dP of this one.
 template <class T, class C, bool TURNS>
-static __global__ __launch_bounds__(C::THREADS) void
-backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
-              const float *L2, const float *D,                 // (heads, padded)
-              float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
-              T *dK, T *dV,                                    // (heads, N_kv, d)
-              const float2 *table, int padded, problem p) {
+static __global__ __launch_bounds__(C::THREADS) void backward_keys(
+    const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d), (heads, N_kv, d) twice, (heads, N_q, d)
+    const float *L2, const float *D,                 // (heads, padded)
+    float *dQ_sum,                                   // (heads, padded, C::D) in the order of fragments
+    T *dK, T *dV,                                    // (heads, N_kv, d)
+    const float2 *table, int padded, problem p) {
     if constexpr (!TURNS) p.rotary = problem::NOT_ROTARY; // so that the compiler knows
     constexpr int Br = C::Br, Bc = C::Bc;
     extern __shared__ uint4 smem[];
@@ -215,9 +213,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     auto start_rows = [&](int row0, int stage) {
         copy_rows<Br, C::D, C::THREADS>(Q_smem + stage * Br * C::D, Q, row0, p.N_q, p.d);
         copy_rows<Br, C::D, C::THREADS>(dO_smem + stage * Br * C::D, dO, row0, p.N_q, p.d);
-        int i = threadIdx.x * 4;
-        if (i < Br) __pipeline_memcpy_async(L2_smem + stage * Br + i, L2 + row0 + i, 16);
-        else if (i < 2 * Br) __pipeline_memcpy_async(D_smem + stage * Br + i - Br, D + row0 + i - Br, 16);
+        copy_L2_and_D<Br>(L2_smem + stage * Br, D_smem + stage * Br, L2, D, row0);
         __pipeline_commit();
     };
 
@@ -236,7 +232,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
     if (first_row < p.N_q) start_rows(first_row, 0);
     __pipeline_wait_prior(0);
     loaded.arrive();
-    int tile = 0, stage = 0, last_stage = 0;
+    int tile = 0, stage = 0, previous_stage = 0;
     for (int row0 = first_row; row0 < p.N_q; row0 += Br, tile++) {
         int next_stage = stage == 2 ? 0 : stage + 1;
         const T *Q_tile = Q_smem + stage * Br * C::D, *dO_tile = dO_smem + stage * Br * C::D;
@@ -247,7 +243,7 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
         loaded.wait(tile); // all parts of this stage have arrived
         multiply<false, C::D, false, C::D, C::D>(S, Q_tile, s_row, K_smem, s_key);
         multiply<false, C::D, false, C::D, C::D>(dP, dO_tile, s_row, V_smem, s_key);
-        if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS that this tile overwrites
+        if (tile > 1) read.wait(tile - 2); // no warp still reads the next stage, or the P and dS of tile - 2
         if (row0 + Br < p.N_q) start_rows(row0 + Br, next_stage);
         bool masked = key0 + Bc > attended_keys(p, row0); // the tile's first row attends to the fewest keys
 #pragma unroll
@@ -271,18 +267,18 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
                     *(uint32_t *)(dS_tile + at) = pack<T>(P0 * (dp[0] - row_D), P1 * (dp[1] - row_D));
                 }
             }
-        if (tile > 0) stored.wait(tile - 1); // P and dS of the last tile are complete
+        if (tile > 0) stored.wait(tile - 1); // P and dS of the previous tile are complete
         stored.arrive();
         __pipeline_wait_prior(0);
         loaded.arrive();
-        int last = (tile + 1) % 2 * Br * Bc;
-        if (tile > 0) add_products(row0 - Br, last_stage, P_smem + last, dS_smem + last);
-        last_stage = stage, stage = next_stage;
+        int previous = (tile + 1) % 2 * Br * Bc;
+        if (tile > 0) add_products(row0 - Br, previous_stage, P_smem + previous, dS_smem + previous);
+        previous_stage = stage, stage = next_stage;
     }
     if (tile > 0) {
-        int last = (tile + 1) % 2 * Br * Bc;
+        int previous = (tile + 1) % 2 * Br * Bc;
         stored.wait(tile - 1);
-        add_products(first_row + (tile - 1) * Br, last_stage, P_smem + last, dS_smem + last);
+        add_products(first_row + (tile - 1) * Br, previous_stage, P_smem + previous, dS_smem + previous);
     }
     store_fragments(dV, dV_reg, 1.0f, key0 + k_key, k_col, p.N_kv, p.d);
     store_turned_back<Bc, C::D, C::THREADS>(dK, (float *)smem, dK_reg, p.scale, k_key, k_col, key0, p.N_kv, table, p);
@@ -292,13 +288,15 @@ backward_keys(const T *Q, const T *K, const T *V, const T *dO, // (heads, N_q, d
 
 static int padded_rows(const problem *p) { return ceil_div(p->N_q, ROW_PAD) * ROW_PAD; }
 static size_t workspace_bytes(const problem *p) { // dQ_sum, L2, D, the table and the rotated Q
-    return rotary_bytes(*p) + sizeof(float) * p->batch * p->heads * padded_rows(p) * (size_t)((p->d <= 64 ? 64 : 128) + 2) +
-           (p->rotary ? (size_t)2 * p->batch * p->heads * p->N_q * p->d : 0);
+    size_t heads = (size_t)p->batch * p->heads, rotated = p->rotary ? 2 * heads * p->N_q * p->d : 0;
+    return sizeof(float) * heads * padded_rows(p) * ((p->d <= 64 ? 64 : 128) + 2) + rotary_bytes(*p) + rotated;
 }
 
 template <class T, class C, bool TURNS> static constexpr auto kernel_of() {
-    if constexpr (C::TRANSPOSED) return backward_transposed<T, C, TURNS>;
-    else return backward_keys<T, C, TURNS>;
+    if constexpr (C::TRANSPOSED)
+        return backward_transposed<T, C, TURNS>;
+    else
+        return backward_keys<T, C, TURNS>;
 }
 
 template <class T, class C, bool TURNS>
@@ -309,28 +307,30 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
     float2 *table = (float2 *)(D + (size_t)heads * padded);
     T *rotated = (T *)((char *)table + rotary_bytes(*p));
     dim3 threads(C::D / 8, 2048 / C::D), blocks(padded / threads.y, heads), key_blocks(ceil_div(p->N_kv, C::Bc), heads);
-    int entries = rotary_bytes(*p) / sizeof *table;
-    cudaError_t error = p->rotary ? launch(fill_rotary_table, ceil_div(entries, 256), 256, 0, stream, table, *p) : cudaSuccess;
+    int fill = ceil_div(rotary_bytes(*p) / sizeof *table, 256);
+    cudaError_t error = p->rotary ? launch(fill_rotary_table, fill, 256, 0, stream, table, *p) : cudaSuccess;
     if (error == cudaSuccess)
-        error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, Q, rotated, table, L2, D,
-                       dQ_sum, padded, *p);
-    if (p->rotary) Q = rotated;
+        error = launch(preprocess<T, C::D>, blocks, threads, 0, stream, (const T *)t->O, dO, t->L, Q, rotated, table,
+                       L2, D, dQ_sum, padded, *p);
     if (error == cudaSuccess)
-        error = launch(kernel_of<T, C, TURNS>(), key_blocks, C::THREADS, C::BYTES, stream, Q, K, V, dO, L2, D, dQ_sum,
-                       (T *)t->dK, (T *)t->dV, table, padded, *p);
+        error = launch(kernel_of<T, C, TURNS>(), key_blocks, C::THREADS, C::BYTES, stream, p->rotary ? rotated : Q, K,
+                       V, dO, L2, D, dQ_sum, (T *)t->dK, (T *)t->dV, table, padded, *p);
     blocks.x /= 2; // one thread: two rows
     if (error == cudaSuccess)
-        error = launch(postprocess<T, C::D>, blocks, threads, 0, stream, (float *)dQ_sum, table, (T *)t->dQ, padded, *p);
+        error = launch(postprocess<T, C::D>, blocks, threads, 0, stream, dQ_sum, table, (T *)t->dQ, padded, *p);
     return error;
 }
 
 // The larger tiles where a block may have that much shared memory; for the plain problem the plain kernel.
 template <int D, class T> struct tilings {
-    using large = std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
+    using large =
+        std::conditional_t<D == 64, transposed_tiling<64, 64, 128, 4, 32, 2>, tiling<128, 64, 128, 8, 2, 4, 2>>;
     using small = std::conditional_t<D == 64, large, tiling<128, 32, 64, 4, 2, 2, 2>>;
     static_assert(small::BYTES <= LEAST_SHARED_BYTES_8_0, "fits on every card since 8.0");
     template <class C> static attention_pass *of(bool turns) { return turns ? run<T, C, true> : run<T, C, false>; }
-    static attention_pass *fitting(bool turns) { return shared_memory_fits(large::BYTES) ? of<large>(turns) : of<small>(turns); }
+    static attention_pass *fitting(bool turns) {
+        return shared_memory_fits(large::BYTES) ? of<large>(turns) : of<small>(turns);
+    }
 };
 
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {

@@ -1,9 +1,7 @@
 // All variants of the forward pass: rungs 15a to 15f together.
-//
 // Template switches where an idea costs instructions in the inner loop, or registers in it: changed scores (15b), dropout (15e), and one
-// for windows (15a), grouped heads (15c) and packed sequences (15d), told apart when the program runs. Rotary
-// embedding turns Q and K once, in a kernel of its own: 15f, which turns a tile of K whenever a block loads it, does that
-// N_q / 128 times.
+// for windows (15a), grouped heads (15c) and packed sequences (15d), told apart when the program runs. Rotary embedding turns Q and K
+// once, in a kernel of its own: 15f, which turns a tile of K whenever a block loads it, does that N_q / 128 times.
 #ifndef FORWARD_ALL_CUH
 #define FORWARD_ALL_CUH
 
@@ -63,10 +61,10 @@ __device__ __forceinline__ void copy_rows(T *tile, const T *matrix, int first, i
 }
 
 // Scores become those of softcap and ALiBi, in units of log 2. slope: per key, in these units. distance: from my_key to my_row's
-// position. tanh as in scores.cuh.
+// position.
 template <int NS>
 __device__ __forceinline__ void change_scores(float (&S)[TILES][NS][4], const problem &p, float slope, int distance) {
-    float factor = p.scale * LOG2_E, cap = p.softcap * LOG2_E, from = distance;
+    float factor = p.scale * LOG2_E, cap = largest_score(p), from = distance;
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
@@ -75,7 +73,7 @@ __device__ __forceinline__ void change_scores(float (&S)[TILES][NS][4], const pr
             for (int e = 0; e < 4; e++) {
                 float &s = S[t][n][e];
                 if (p.softcap > 0.0f)
-                    s = cap - __fdividef(2.0f * cap, 1.0f + exp2_approx(2.0f * factor / p.softcap * s));
+                    s = cap * LOG2_E * capped_at_1(s * (p.scale / cap));
                 else
                     s *= factor;
                 s -= slope * fabsf(from + (float)(16 * t + e / 2 * 8 - 8 * n - e % 2));
@@ -175,8 +173,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
     int row0 = (gridDim.x - 1 - blockIdx.x) * Br;
     int my_row = row0 + warp * ROWS + lane / 4;             // and 8, 16 and 24 rows below
     size_t row_q = head * p.N_q, row_kv = head_kv * p.N_kv; // rows before those of this block's sequence
-    // Tiles `first` to `tiles` - 1 have keys that a row of the block attends to. Of tiles `inner` to `unmasked` - 1 all rows
-    // attend to all keys.
+    // A row attends to keys of tiles `first` to `tiles` - 1. All rows attend to all keys of tiles `inner` to `unmasked` - 1.
     int first = 0, inner = 0, tiles, unmasked;
     if constexpr (MORE & PLACES) {
         rows_of own = sequence_rows(p, blockIdx.z);
@@ -297,17 +294,16 @@ static __global__ __launch_bounds__(THREADS, BLOCKS) void forward_kernel(const T
         store_rows(O + row_q * p.d, L + row_q, O_reg[t], m_reg[t], l_reg[t], my_row + 16 * t, p.N_q, p.d);
 }
 
-// Q or K (heads, N, d), each row turned by its position. d / 8 threads in x per row.
+// Q or K (heads, N, d), each row turned by its position. d / 8 threads in x per row, a head's blocks in x.
 template <class T>
-static __global__ void rotate_kernel(const T *rows, T *rotated, const float2 *table, int heads, int N, int shift,
-                                     problem p) {
-    int row = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8; // over all heads
-    if (row >= heads * N) return;
-    int position = row % N + shift;
+static __global__ void rotate_kernel(const T *rows, T *rotated, const float2 *table, int N, int shift, problem p) {
+    int row = blockIdx.x * blockDim.y + threadIdx.y, col = threadIdx.x * 8;
+    if (row >= N) return;
+    int position = row + shift;
     if (p.starts)
         for (int s = 0, i = position; i >= p.starts[s]; s++) position = i - p.starts[s];
-    size_t at = (size_t)row * p.d + col;
-    *(uint4 *)(rotated + at) = rotated_chunk(rows + (size_t)row * p.d, col, turns_at(table, p, position), p);
+    size_t at = ((size_t)blockIdx.y * N + row) * p.d;
+    *(uint4 *)(rotated + at + col) = rotated_chunk(rows + at, col, turns_at(table, p, position), p);
 }
 
 static size_t workspace_bytes(const problem *p) { // the table, Q and K rotated
@@ -319,8 +315,7 @@ template <int D, class T> static auto kernel_for(const problem *p) {
     if (p->softcap > 0.0f || p->alibi)
         return p->dropout > 0.0f ? forward_kernel<D, T, ALL> : forward_kernel<D, T, SCORES | PLACES>;
     if (p->dropout > 0.0f) return forward_kernel<D, T, DROPS | PLACES>;
-    bool places = p->windowed || p->starts || kv_heads(p) < p->heads;
-    return places ? forward_kernel<D, T, PLACES> : forward_kernel<D, T, 0>;
+    return p->windowed || p->starts || kv_heads(p) < p->heads ? forward_kernel<D, T, PLACES> : forward_kernel<D, T, 0>;
 }
 
 static cudaError_t forward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
@@ -332,18 +327,17 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
         cudaError_t error = cudaSuccess;
         if (p->rotary) {
             float2 *table = (float2 *)workspace;
-            T *rotated = (T *)((char *)workspace + rotary_bytes(*p)),
-              *rotated_K = rotated + (size_t)heads * p->N_q * p->d;
+            T *turned = (T *)((char *)workspace + rotary_bytes(*p)), *turned_K = turned + (size_t)heads * p->N_q * p->d;
             dim3 threads(p->d / 8, 256 / 16);
             error =
                 launch(fill_rotary_table, ceil_div(rotary_bytes(*p) / sizeof *table, 256), 256, 0, stream, table, *p);
             if (error == cudaSuccess)
-                error = launch(rotate_kernel<T>, ceil_div(heads * p->N_q, 16), threads, 0, stream, Q, rotated, table,
-                               heads, p->N_q, p->N_kv - p->N_q, *p);
+                error = launch(rotate_kernel<T>, dim3(ceil_div(p->N_q, 16), heads), threads, 0, stream, Q, turned,
+                               table, p->N_q, p->N_kv - p->N_q, *p);
             if (error == cudaSuccess)
-                error = launch(rotate_kernel<T>, ceil_div(heads_kv * p->N_kv, 16), threads, 0, stream, K, rotated_K,
-                               table, heads_kv, p->N_kv, 0, *p);
-            Q = rotated, K = rotated_K;
+                error = launch(rotate_kernel<T>, dim3(ceil_div(p->N_kv, 16), heads_kv), threads, 0, stream, K, turned_K,
+                               table, p->N_kv, 0, *p);
+            Q = turned, K = turned_K;
         }
         if (error != cudaSuccess) return error;
         return launch(kernel_for<D, T>(p), blocks, THREADS, BYTES<D>, stream, Q, K, (const T *)t->V, (T *)t->O, t->L,

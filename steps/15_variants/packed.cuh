@@ -7,6 +7,13 @@
 
 namespace bwd {
 
+// A grid has as many blocks in x for each sequence as the longest one needs, of 16 rows at least, and no more than 2^31 - 1 in all.
+inline const char *too_many_sequences(const problem *p) {
+    return p->starts && (double)p->sequences * p->longest > 3e10
+               ? "packed sequences of which the longest, times their number, has more than 3e10 rows are not supported"
+               : nullptr;
+}
+
 // Blocks 0 to n - 1 in x belong to sequence 0, the next n to sequence 1.
 __device__ inline int blocks_of_one(const problem &p) { return gridDim.x / max(1, p.sequences); }
 __device__ inline int own_block(const problem &p) { return blockIdx.x % blocks_of_one(p); }

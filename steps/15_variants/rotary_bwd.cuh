@@ -58,10 +58,13 @@ __device__ __forceinline__ void store_turned_back(T *matrix, float *tile, const 
 template <class T>
 __device__ __forceinline__ void turned_back(uint32_t (&upper)[4], uint32_t (&lower)[4], const float *from, int col,
                                             const int2 &positions, const float2 *table, const problem &p) {
-    auto load = [&](float (&above)[4], float (&below)[4], int c) { // columns c to c + 3 of both rows
-        float4 left = *(const float4 *)(from + c / 8 * 128 + c % 8 * 2), right = *(const float4 *)(from + c / 8 * 128 + c % 8 * 2 + 4);
-        above[0] = left.x * p.scale, above[1] = left.y * p.scale, above[2] = right.x * p.scale, above[3] = right.y * p.scale;
-        below[0] = left.z * p.scale, below[1] = left.w * p.scale, below[2] = right.z * p.scale, below[3] = right.w * p.scale;
+    auto load = [&](float(&above)[4], float(&below)[4], int c) { // columns c to c + 3 of both rows
+        float4 left = *(const float4 *)(from + c / 8 * 128 + c % 8 * 2),
+               right = *(const float4 *)(from + c / 8 * 128 + c % 8 * 2 + 4);
+        above[0] = left.x * p.scale, above[1] = left.y * p.scale, above[2] = right.x * p.scale,
+        above[3] = right.y * p.scale;
+        below[0] = left.z * p.scale, below[1] = left.w * p.scale, below[2] = right.z * p.scale,
+        below[3] = right.w * p.scale;
     };
 #pragma unroll
     for (int i = 0; i < 2; i++) {

@@ -13,11 +13,17 @@
 #include "scores.cuh"
 #include "window_bwd.cuh"
 
+#include "transposed_all.cuh"
 #include "backward_all.cuh"
 #include "forward_all.cuh"
 
 static size_t workspace_bytes(const problem *p) { // of the pass that needs more
     return fwd::workspace_bytes(p) > bwd::workspace_bytes(p) ? fwd::workspace_bytes(p) : bwd::workspace_bytes(p);
+}
+
+static const char *refuses(const problem *p) {
+    const char *reason = bwd::too_many_tiles(p);
+    return reason ? reason : bwd::too_many_sequences(p);
 }
 
 extern "C" const step step_15_variants = {
@@ -31,5 +37,5 @@ extern "C" const step step_15_variants = {
     .grouped_heads = true,
     .variants = WINDOW | SOFTCAP | ALIBI | DROPOUT | ROTARY | PACKED,
     .compute_capability = 80,
-    .refuses = bwd::too_many_tiles,
+    .refuses = refuses,
 };
