@@ -43,7 +43,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
     uint64_t *Q_full = (uint64_t *)(V_smem + STAGES * Bc * D), *K_full = Q_full + 1, *V_full = K_full + STAGES;
     uint64_t *K_empty = V_full + STAGES, *V_empty = K_empty + STAGES; // one per stage
     int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP;
-    int consumer = threadIdx.x / WARPGROUP - 1; // -1: the producer
+    int consumer = __shfl_sync(FULL_WARP, threadIdx.x / WARPGROUP, 0) - 1; // -1: the producer; known to be uniform
     int head = blockIdx.y;
     // Under a causal mask the last rows attend to the most keys: the longest blocks start first.
     int row0 = (gridDim.x - 1 - blockIdx.x) * Br<D>;

@@ -118,11 +118,11 @@ def descriptors(D, Bc):
 def drawn_tile(page, x, y, products, chosen, Bc):
     """The two panels of a tile, with the parts that the products read; the chosen one's are marked. Returns the height of 8 rows,
     the panels' left sides, their right sides, and the last of the marked parts."""
-    tall, unit, columns = 1.62, 1.56, panel_columns()
+    tall, unit, columns = 1.75, 1.5, panel_columns()
     lefts, marked = [x, x + 8 * unit + 2.4], None
     for panel, left in enumerate(lefts):
-        page.text(left + 4 * unit, y - 4.0, f"columns {panel * columns} to {(panel + 1) * columns - 1},\nfrom byte {panel * Bc * ROW}",
-                  ha="center", size=8.5)
+        page.text(left + 4 * unit, y - 4.2, f"columns {panel * columns}-{(panel + 1) * columns - 1}\nbyte {panel * Bc * ROW} on",
+                  ha="center", size=9.5)
         for k, (*_, numbers) in enumerate(products):
             mine = {(row // 8, col % columns * ELEMENT // UNIT) for row, col in numbers.values() if col // columns == panel}
             if mine:
@@ -132,13 +132,13 @@ def drawn_tile(page, x, y, products, chosen, Bc):
                 page.box(*part, LANE if k == chosen else "white", GREY, 0.8, 4)
                 marked = part if k == chosen else marked
                 upright = part[3] > part[2]
-                page.text(part[0] + part[2] / 2, y - 1.1 if upright else part[1] + tall / 2, f"k {k}", ha="center", size=8.5,
+                page.text(part[0] + part[2] / 2, y - 1.1 if upright else part[1] + tall / 2, f"k {k}", ha="center", size=9.5,
                           color=INK if k != chosen else LANE if upright else "white", weight="bold" if k == chosen else "normal")
         for group in range(1, Bc // 8):
             page.line([left, left + 8 * unit], [y + group * tall] * 2, PALE, 0.6)
         page.box(left, y, 8 * unit, Bc // 8 * tall, edge=INK, order=6)
-    for row in range(0, Bc, 16):
-        page.text(x - 0.5, y + row / 8 * tall + 0.8, f"key {row}", ha="right", size=7.5, color=GREY)
+    for row in range(0, Bc, 32):
+        page.text(x - 0.5, y + row / 8 * tall + 0.9, f"key {row}", ha="right", size=9.5)
     return tall, lefts, [left + 8 * unit for left in lefts], marked
 
 
@@ -148,7 +148,7 @@ def measured(page, start, end, words, x, y, ha="left"):
     page.line([start[0], end[0]], [start[1], end[1]], LANE, 1.6, 8)
     for px, py in (start, end):
         page.line([px, px] if across else [px - 0.5, px + 0.5], [py - 0.5, py + 0.5] if across else [py, py], LANE, 1.6, 8)
-    page.text(x, y, words, color=LANE, size=9, ha=ha)
+    page.text(x, y, words, color=LANE, size=10, ha=ha, weight="bold")
 
 
 def descriptor(folder):
@@ -157,40 +157,35 @@ def descriptor(folder):
     launch = traces.run(folder, PRODUCER, f"--heads 1 --seq {Bc} --dim {D}")[-1]
     issued = [event for event in launch.events() if event.warp == 4 and event.kind == "wgmma.mma_async"]
     assert len(issued) == len(K) + len(V)  # one tile
-    page, y, marks = Page(57.4, f"Which bytes of a tile one wgmma reads (d {D}, {Bc} keys per tile)"), 12.0, []
-    for name, products, chosen, x in (("K", K, picked[0], 6.0), ("V", V, picked[1], 46.6)):
+    page, y = Page(62.0, "One wgmma reads a stripe of a tile; its descriptor says where"), 15.2
+    for name, products, chosen, x in (("K", K, picked[0], 6.4), ("V", V, picked[1], 46.8)):
         start, leading, stride, numbers = products[chosen]
         rows, cols = ({at[axis] for at in numbers.values()} for axis in (0, 1))
         tall, lefts, rights, marked = drawn_tile(page, x, y, products, chosen, Bc)
         what = ("S += Q K^T", "all keys", f"columns {min(cols)} to {max(cols)}") if name == "K" else (
             "O += P V", f"keys {min(rows)} to {max(rows)}", "all columns")
         assert (len(rows), len(cols)) == ((Bc, 16) if name == "K" else (16, D)) and numbers[start] == (min(rows), min(cols))
-        page.text(x - 5, 4.9, f"{what[0]}, k {chosen}: {what[1]}, {what[2]}", weight="bold", size=9)
+        page.text(x - 5.4, 5.0, f"{what[0]}, product k {chosen} of {len(products)}:", weight="bold", size=11)
+        page.text(x - 5.4, 7.0, f"{what[1]}, {what[2]} of {name}", size=10.5)
         assert numbers[start + stride] == (min(rows) + 8, min(cols))
-        edge, under = rights[1] + 1.0, y + Bc // 8 * tall + 1.4
-        measured(page, (edge, marked[1]), (edge, marked[1] + tall), f"SBO\n{stride}", edge + 0.9, marked[1] + tall / 2 + 0.5)
+        edge, under = rights[1] + 1.0, y + Bc // 8 * tall + 1.2
+        measured(page, (edge, marked[1]), (edge, marked[1] + tall), "SBO", edge + 0.9, marked[1] + tall / 2)
         if leading:
             assert numbers[start + leading] == (min(rows), min(cols) + panel_columns())
-            measured(page, (lefts[0], under), (lefts[1], under), f"LBO {leading}", lefts[0] + 7, under + 1.5, "center")
-        else:
-            measured(page, (marked[0], under), (marked[0] + marked[2], under), f"{len(cols) * ELEMENT} bytes of each row",
-                     marked[0] + marked[2] / 2, under + 1.5, "center")
+            measured(page, (lefts[0], under), (lefts[1], under), "LBO", (lefts[0] + lefts[1]) / 2, under + 1.4, "center")
         begin = lefts[start // (Bc * ROW)], marked[1]
         page.box((marked if name == "K" else begin)[0], marked[1], 0.8, 0.8, INK, order=8)
-        marks.append((start, leading, stride))
-    (K_start, _, K_stride), (V_start, V_leading, V_stride) = marks
-    panel, keys = K_start // (Bc * ROW) * Bc * ROW, V_start // ROW
-    y = 45.0
-    page.line([1, 79], [y - 1.7] * 2, GREY)
-    for line, words in enumerate((
-            ("field of the descriptor, in bytes", f"K, k {picked[0]}", f"V, k {picked[1]}"),
-            ("start address, from the tile's first byte", f"{K_start} = {panel} + {K_start - panel}", f"{V_start} = {keys} x {ROW}"),
-            ("leading dimension byte offset (CUTLASS: LBO)", "not used", f"{V_leading}: to the next panel"),
-            ("stride dimension byte offset (CUTLASS: SBO)", f"{K_stride}: to the next 8 keys", f"{V_stride}: to the next 8 keys"))):
-        for x, text in zip((1, 38.5, 59), words):
-            page.text(x, y + 2.1 * line, text, size=9, weight="normal" if line else "bold")
-    page.text(1, y + 8.6, f"k: which of the {len(K)} instructions of a product. From line to line: 8 rows of {ROW} bytes. Not shown: the swizzle.", size=9)
-    page.key(y + 11.2, (LANE, "read by this wgmma"), (INK, "its start address"))
+        inside = start % (Bc * ROW)
+        row = y + Bc // 8 * tall + 5.0
+        sum_of = f"{start - inside} + {inside}" if start > inside else f"{min(rows)} x {ROW}"
+        for at, (field, words) in enumerate((("start", f"byte {start} = {sum_of}"),
+                                             ("SBO", f"{stride} bytes: to the next 8 keys"),
+                                             ("LBO", f"{leading} bytes: to the next panel" if leading else "not used: the stripe has one panel"))):
+            page.text(x - 5.4, row + 2.2 * at, field, weight="bold", size=10.5, color=LANE if at else INK)
+            page.text(x + 0.6, row + 2.2 * at, words, size=10.5)
+    page.key(56.6, (LANE, "read by this wgmma"), (INK, "its start address"))
+    page.text(1, 59.6, f"bf16, d {D}, {Bc} keys per tile, in two panels of {panel_columns()} columns, {ROW} bytes per row.\n"
+              "Not shown: the swizzle within 8 rows.", size=9.5)
     return page
 
 

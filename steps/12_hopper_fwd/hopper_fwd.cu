@@ -12,6 +12,7 @@
 #include "device.cuh"
 #include "launch.h"
 #include "mask.cuh"
+#include "order.cuh"
 #include "softmax.cuh"
 #include "tensor.cuh"
 #include "tiles.cuh"
@@ -42,7 +43,7 @@ __device__ __forceinline__ void store_tile(T *tile, float *L, const float (&O)[D
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         float sum = quad_sum(l[i]);
-        bool any = m[i] > NONE; // the row attends to at least one key
+        bool any = m[i] > NONE || isnan(sum); // the row attends to at least one key
         inverse[i] = any ? 1.0f / sum : 0.0f;
         if (lane % 4 == 0 && my_row + 8 * i < N_q) L[my_row + 8 * i] = any ? (m[i] + log2f(sum)) * LN_2 : -INFINITY;
     }
@@ -72,12 +73,11 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
     uint64_t *Q_full = (uint64_t *)(V_smem + STAGES * Bc * D), *K_full = Q_full + 1, *V_full = K_full + STAGES;
     uint64_t *K_empty = V_full + STAGES, *V_empty = K_empty + STAGES; // one per stage
     int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP;
-    int consumer = threadIdx.x / WARPGROUP - 1; // -1: the producer
+    int consumer = __shfl_sync(FULL_WARP, threadIdx.x / WARPGROUP, 0) - 1; // -1: the producer; known to be uniform
     // Blocks start in the order of their index: section by section, in each the last rows of all its heads first, since under a
     // causal mask they attend to the most keys.
-    int index = blockIdx.y * gridDim.x + blockIdx.x, first_head = index / (section * gridDim.x) * section;
-    int heads = min(section, (int)gridDim.y - first_head), in_section = index - first_head * gridDim.x;
-    int head = first_head + in_section % heads, row0 = (gridDim.x - 1 - in_section / heads) * Br<D>;
+    block_place own = place_of_block(blockIdx.x, blockIdx.y, gridDim.x, gridDim.y, section);
+    int head = own.head, row0 = (gridDim.x - 1 - own.tile) * Br<D>;
     int tiles = (attended_keys(p, row0 + Br<D> - 1) + Bc - 1) / Bc; // with keys that the block's last row attends to
 
     if (threadIdx.x == 0) {
@@ -177,8 +177,9 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
         CUtensorMap O;
         error = make_tensor_map(&O, p->dtype, t->O, p->batch * p->heads, p->N_q, p->d, 64);
         if (error != cudaSuccess) return error;
-        int section = p->causal ? max(1, (int)(SECTION_BYTES / (4 * (size_t)p->N_kv * p->d))) : 1;
         dim3 blocks(ceil_div(p->N_q, Br<D>), p->batch * p->heads);
+        size_t bytes = 4 * (size_t)p->N_kv * p->d; // K and V of a head
+        int section = p->causal ? heads_of_section(SECTION_BYTES, bytes, blocks.y, blocks.x) : 1;
         return launch(forward_kernel<D, T>, blocks, THREADS<D>, BYTES<D>, stream, maps, O, t->L, *p, section);
     });
 }

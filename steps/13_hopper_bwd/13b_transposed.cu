@@ -44,11 +44,11 @@ __launch_bounds__(THREADS, 1) void backward_kernel(const __grid_constant__ tenso
     uint64_t *KV_full = (uint64_t *)(dS_smem + STAGES * Br * Bc), *Q_full = KV_full + 1, *dO_full = Q_full + STAGES;
     uint64_t *Q_empty = dO_full + STAGES, *dO_empty = Q_empty + STAGES; // one per stage
     int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP;
-    int consumer = threadIdx.x / WARPGROUP - 1; // -1: the producer
+    int consumer = __shfl_sync(FULL_WARP, threadIdx.x / WARPGROUP, 0) - 1; // -1: the producer; known to be uniform
     // Under a causal mask the most queries attend to the first keys: the longest blocks start first.
     int head = blockIdx.y, key0 = blockIdx.x * Bc;
     int first_tile = first_attending_query(p, key0) / Br; // rows before it attend to none of these keys
-    int tiles = max(0, (p.N_q + Br - 1) / Br - first_tile);
+    int tiles = max(0, ceil_div(p.N_q, Br) - first_tile);
 
     if (threadIdx.x == 0) {
         for (uint64_t *full = KV_full; full < Q_empty; full++) mbarrier_init(full, 1);

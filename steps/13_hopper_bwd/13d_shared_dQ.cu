@@ -51,7 +51,7 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     // Under a causal mask the most queries attend to the first keys: the longest blocks start first.
     int head = blockIdx.y, key0 = blockIdx.x * Bc;
     int first_tile = first_attending_query(p, key0) / Br; // rows before it attend to none of these keys
-    int tiles = max(0, (p.N_q + Br - 1) / Br - first_tile);
+    int tiles = max(0, ceil_div(p.N_q, Br) - first_tile);
 
     if (threadIdx.x == 0) {
         for (uint64_t *full = KV_full; full < Q_empty; full++) mbarrier_init(full, 1);
@@ -86,10 +86,12 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     float S_reg[Br / 8][4], dP_reg[Br / 8][4], dQ_reg[dQ_COLS / 8][4]; // S^T and dP^T: 64 keys, Br queries
     float dK_reg[WIDTH / 8][4] = {}, dV_reg[WIDTH / 8][4] = {};
     uint32_t P_reg[Br / 16][4], dS_reg[Br / 16][4]; // P^T and dS^T as A of dV and dK
-    const T *my_K = K_smem + consumer * 64 * 64, *my_V = V_smem + consumer * 64 * 64;
-    // This consumer's part of dQ: at d 64 the rows from 64 consumer on, at d 128 the columns. By the shuffle, descriptors stay uniform.
-    const T *K_part = K_smem + (WIDTH == 64 ? 0 : __shfl_sync(FULL_WARP, consumer, 0) * Bc * 64);
-    int dS_part = WIDTH == 64 ? consumer * 64 * 64 : 0;
+    // For descriptors: the shuffle tells nvcc that the number is the same in a warp, so they stay in uniform registers.
+    int uniform_consumer = __shfl_sync(FULL_WARP, consumer, 0);
+    const T *my_K = K_smem + uniform_consumer * 64 * 64, *my_V = V_smem + uniform_consumer * 64 * 64;
+    // This consumer's part of dQ: at d 64 the rows from 64 consumer on, at d 128 the columns.
+    const T *K_part = K_smem + (WIDTH == 64 ? 0 : uniform_consumer * Bc * 64);
+    int dS_part = WIDTH == 64 ? uniform_consumer * 64 * 64 : 0;
     auto release = [&](uint64_t *empty) {
         __syncwarp(); // redundant: wgmma_wait() is the whole warp's; L2, D are read before dS_STORED
         if (lane == 0) mbarrier_arrive(empty);

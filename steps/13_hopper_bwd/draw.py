@@ -215,9 +215,10 @@ def evaluated(formula, **names):
 def kernel_order(causal):
     """Of each block its row tiles in order, and the turn of (row tile, block), by the kernel's formulas, all blocks in one group."""
     text, tile = text_of("hopper_bwd"), KEYS
-    names = {"p": None, "Br": tile, "Bc": tile, "row_tiles": BLOCKS, "members": BLOCKS, "attended_keys": lambda _, row: row + 1}
+    names = {"p": None, "Br": tile, "Bc": tile, "row_tiles": BLOCKS, "members": BLOCKS, "attended_keys": lambda _, row: row + 1,
+             "ceil_div": lambda a, b: -(-a // b)}
     masked, first, unmasked = (found(pattern, text) for pattern in (
-        r"if \(p\.causal\) return (.*);", r"int first = (\(\(row_tile.*);", r"\n    return (key_tile - member.*);"))
+        r"if \(p\.causal\) return (.*);", r"int first = (ceil_div\(\(row_tile.*);", r"\n    return (key_tile - member.*);"))
     shift, steps = found(r"int shift = IN_ORDER && !p\.causal \? (.*) : 0;", text), found(r"auto row_tile = .*\{ return (.*); \};", text)
     visits = []
     for block in range(BLOCKS):

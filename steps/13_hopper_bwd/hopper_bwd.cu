@@ -12,6 +12,7 @@
 #include "device.cuh"
 #include "launch.h"
 #include "mask.cuh"
+#include "order.cuh"
 #include "tensor.cuh"
 #include "tiles.cuh"
 
@@ -40,7 +41,7 @@ enum { dS_STORED = 1, dQ_FULL = 2, dQ_EMPTY = dQ_FULL + CONSUMERS }; // named ba
 __device__ inline int turn_of(const problem &p, int row_tile, int row_tiles, int Br, int key_tile, int member,
                               int members) {
     if (p.causal) return (attended_keys(p, row_tile * Br + Br - 1) - 1) / Bc - key_tile;
-    int first = ((row_tile + 1) * members + row_tiles - 1) / row_tiles - 1;
+    int first = ceil_div((row_tile + 1) * members, row_tiles) - 1;
     return key_tile - member + (first - member + members) % members;
 }
 
@@ -65,11 +66,10 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     int consumer = threadIdx.x / WARPGROUP - 1; // -1: the producer
     // Blocks start in the order of their index: section by section, in each the first keys of all its heads first, to which the
     // most queries attend. In a fixed order of additions the last keys come first.
-    int index = blockIdx.y * gridDim.x + blockIdx.x, first_head = index / (section * gridDim.x) * section;
-    int heads = min(section, (int)gridDim.y - first_head), in_section = index - first_head * gridDim.x;
-    int head = first_head + in_section % heads, key_tile = in_section / heads;
+    block_place own = place_of_block(blockIdx.x, blockIdx.y, gridDim.x, gridDim.y, section);
+    int head = own.head, key_tile = own.tile;
     if (IN_ORDER && p.causal) key_tile = gridDim.x - 1 - key_tile;
-    int key0 = key_tile * Bc, row_tiles = (p.N_q + Br - 1) / Br, first_tile = first_attending_query(p, key0) / Br;
+    int key0 = key_tile * Bc, row_tiles = ceil_div(p.N_q, Br), first_tile = first_attending_query(p, key0) / Br;
     int tiles = max(0, row_tiles - first_tile); // with queries that attend to the block's first key
     // Without a mask the blocks of a group, which run at the same time, begin at different tiles.
     int members = min(group, (int)gridDim.x - key_tile / group * group), member = key_tile % group;
@@ -125,10 +125,12 @@ static __global__ __launch_bounds__(THREADS, 1) void backward_kernel(const __gri
     float S_reg[Br / 8][4], dP_reg[Br / 8][4], dQ_reg[dQ_COLS / 8][4]; // S^T and dP^T: 64 keys, Br queries
     float dK_reg[WIDTH / 8][4] = {}, dV_reg[WIDTH / 8][4] = {};
     uint32_t P_reg[Br / 16][4], dS_reg[Br / 16][4]; // P^T and dS^T as A of dV and dK
-    const T *my_K = K_smem + consumer * 64 * 64, *my_V = V_smem + consumer * 64 * 64;
-    // This consumer's part of dQ: at d 64 the rows from 64 consumer on, at d 128 the columns. By the shuffle, descriptors stay uniform.
-    const T *K_part = K_smem + (WIDTH == 64 ? 0 : __shfl_sync(FULL_WARP, consumer, 0) * Bc * 64);
-    int dS_part = WIDTH == 64 ? consumer * 64 * 64 : 0;
+    // For descriptors: the shuffle tells nvcc that the number is the same in a warp, so they stay in uniform registers.
+    int uniform_consumer = __shfl_sync(FULL_WARP, consumer, 0);
+    const T *my_K = K_smem + uniform_consumer * 64 * 64, *my_V = V_smem + uniform_consumer * 64 * 64;
+    // This consumer's part of dQ: at d 64 the rows from 64 consumer on, at d 128 the columns.
+    const T *K_part = K_smem + (WIDTH == 64 ? 0 : uniform_consumer * Bc * 64);
+    int dS_part = WIDTH == 64 ? uniform_consumer * 64 * 64 : 0;
     auto release = [&](uint64_t *empty) {
         __syncwarp(); // redundant: wgmma_wait() is the whole warp's; L2, D are read before dS_STORED
         if (lane == 0) mbarrier_arrive(empty);
@@ -233,10 +235,11 @@ static cudaError_t run(const problem *p, const tensors *t, void *workspace, cuda
         if (error != cudaSuccess) return error;
         return around<T, WIDTH, dQ_COLS>(
             p, t, workspace, stream, Br<WIDTH>, Bc, [&](const tensor_maps &maps, const intermediates &x) {
-                int section = p->causal && !IN_ORDER ? max(1, (int)(SECTION_BYTES / (8 * (size_t)p->N_q * p->d))) : 1;
-                return launch(backward_kernel<WIDTH, T, IN_ORDER>, dim3(ceil_div(p->N_kv, Bc), heads), THREADS,
-                              BYTES<WIDTH>, stream, maps, x.L2, x.D, x.dQ_sum, turns, (T *)t->dK, (T *)t->dV, padded,
-                              *p, section, group);
+                dim3 blocks(ceil_div(p->N_kv, Bc), heads);
+                size_t bytes = 8 * (size_t)p->N_q * p->d; // Q, dO and dQ_sum of a head
+                int section = p->causal && !IN_ORDER ? heads_of_section(SECTION_BYTES, bytes, heads, blocks.x) : 1;
+                return launch(backward_kernel<WIDTH, T, IN_ORDER>, blocks, THREADS, BYTES<WIDTH>, stream, maps, x.L2,
+                              x.D, x.dQ_sum, turns, (T *)t->dK, (T *)t->dV, padded, *p, section, group);
             });
     });
 }

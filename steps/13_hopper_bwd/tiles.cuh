@@ -98,7 +98,7 @@ static __global__ void preprocess(const T *O, const T *dO, // (heads, N_q, d)
     for (int bit = WIDTH / 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, bit);
     if (threadIdx.x != 0) return;
     D[out] = sum;
-    L2[out] = row < p.N_q && L[in] > -INFINITY ? L[in] * LOG2_E : INFINITY;
+    L2[out] = row < p.N_q && L[in] != -INFINITY ? L[in] * LOG2_E : INFINITY;
 }
 
 /* ---- after it: dQ = scale dQ_sum. dQ_sum consists of parts of 64 rows and COLS columns, as one warpgroup's fragments hold them:

@@ -49,10 +49,10 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     Q += row0 * p.d;
     K += head_kv * p.N_kv * p.d;
     V += head_kv * p.N_kv * p.d;
-    int first = 0, last = (p.N_kv + Bc - 1) / Bc; // tiles of this block
+    int first = 0, end = ceil_div(p.N_kv, Bc); // tiles of this block
 
     auto copy = [&](int tile) {
-        if (tile < last) {
+        if (tile < end) {
             int stage = tile % STAGES * Bc * D;
             copy_rows<D, Bc, THREADS>(K_smem + stage, K, tile * Bc, p.N_kv, p.d);
             copy_rows<D, Bc, THREADS>(V_smem + stage, V, tile * Bc, p.N_kv, p.d);
@@ -69,7 +69,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     int K_lane = place<D>(warp * KEYS + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
     int V_lane = place<D>(warp * KEYS + lane % 16, lane / 16 * 8);
     float O_reg[D / 8][4] = {}, m_reg[2] = {NONE, NONE}, l_reg[2] = {};
-    for (int tile = first; tile < last; tile++) {
+    for (int tile = first; tile < end; tile++) {
         int stage = tile % STAGES * Bc * D;
         __pipeline_wait_prior(STAGES - 2); // this thread's part of this tile has arrived
         __syncthreads();                   // every thread's part has; no warp still reads the stage that is filled next
@@ -126,7 +126,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
             load4(part, O_smem + (w * ROWS + row) * PITCH<D> + col);
             for (int c = 0; c < 4; c++) sum[c] += weight * part[c];
         }
-        bool any = m > NONE; // the row attends to at least one key
+        bool any = m > NONE || isnan(l); // the row attends to at least one key
         float inverse = any ? 1.0f / l : 0.0f;
         size_t to = row0 + row;
         if (col < p.d)

@@ -84,20 +84,20 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
         K += head_kv * p.N_kv * p.d;
         V += head_kv * p.N_kv * p.d;
     }
-    int tiles = (p.N_kv + Bc - 1) / Bc, share = (tiles + splits - 1) / splits;
-    int first = min(tiles, split * share), last = min(tiles, first + share); // tiles of this block, maybe none
+    int tiles = ceil_div(p.N_kv, Bc), share = ceil_div(tiles, splits);
+    int first = min(tiles, split * share), end = min(tiles, first + share); // tiles of this block, maybe none
 
     int page[Bc / RUN], page_bits = __ffs(p.page_size) - 1; // pages of the next tile to copy; log2 of their size
     auto look_up = [&](int tile) {
 #pragma unroll
         for (int i = 0; i < Bc / RUN; i++) {
             int key = tile * Bc + i * RUN;
-            page[i] = tile < last && key < p.N_kv ? table[key >> page_bits] : 0; // the table may end where the keys do
+            page[i] = tile < end && key < p.N_kv ? table[key >> page_bits] : 0; // the table may end where the keys do
         }
     };
     if constexpr (PAGED) look_up(first);
     auto copy = [&](int tile) {
-        if (tile < last) {
+        if (tile < end) {
             int stage = tile % STAGES * Bc * D;
             if constexpr (PAGED) {
                 copy_pages<D>(K_smem + stage, K, page, tile * Bc, p, head_kv % heads_kv, heads_kv);
@@ -120,7 +120,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
     int K_lane = place<D>(warp / TILES * KEYS + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
     int V_lane = place<D>(warp / TILES * KEYS + lane % 16, lane / 16 * 8);
     float O_reg[D / 8][4] = {}, m_reg[2] = {NONE, NONE}, l_reg[2] = {};
-    for (int tile = first; tile < last; tile++) {
+    for (int tile = first; tile < end; tile++) {
         int stage = tile % STAGES * Bc * D;
         __pipeline_wait_prior(STAGES - 2); // this thread's part of this tile has arrived
         __syncthreads();                   // every thread's part has; no warp still reads the stage that is filled next
@@ -177,7 +177,7 @@ static __global__ __launch_bounds__(THREADS, BLOCKS<D>) void decode_kernel(const
             load4(part, O_smem + (w * ROWS + row) * PITCH<D> + col);
             for (int c = 0; c < 4; c++) sum[c] += weight * part[c];
         }
-        bool any = m > NONE; // the row attends to at least one key
+        bool any = m > NONE || isnan(l); // the row attends to at least one key
         float inverse = any ? 1.0f / l : 0.0f;
         size_t to = row0 + row;
         if (splits > 1) {

@@ -12,7 +12,7 @@ D, HEADS, SIZE, CAPACITY, LENGTHS = 128, 4, 128, 1024, (1000, 300)  # heads of Q
 OPTIONS = (f"--heads {HEADS} --heads-kv 1 --seq 1 --seq-kv {CAPACITY} --page-size {SIZE} --lengths {','.join(map(str, LENGTHS))} "
            f"--dim {D} --no-time")
 TABLE, KEYS = CAPACITY // SIZE, 64  # entries per sequence; keys per tile
-FACES = "#56B4E9", "#F6DDB0", "#CDE9DF", "#E8C5DA"  # of the splits
+FACES = "#9CCBE9", "#F6DDB0", "#A9DCC6", "#E8C5DA"  # of the splits
 GOOD, WITHIN = "#9CCBE9", 1.05
 
 
@@ -54,63 +54,59 @@ def traced(folder):
     return table, parts, keys
 
 
+def heading(page, y, words, more):
+    page.text(1, y, words, weight="bold", size=11)
+    page.text(79, y, more, size=10, ha="right")
+
+
 def drawn_table(page, table, parts):
-    left, wide, tall = 17.0, 7.6, 2.4
-    page.text(1, 4.6, "The block table", weight="bold")
-    page.text(left, 4.6, f"which page has keys 0 to {SIZE - 1}, {SIZE} to {2 * SIZE - 1}, ...; colour: who looks it up", size=9)
+    left, wide, tall = 20.0, 7.35, 3.0
+    heading(page, 5.2, "The block table", f"one entry per {SIZE} keys: the number of their page")
     for sequence, length in enumerate(LENGTHS):
-        y = 6.2 + 3.0 * sequence
-        page.text(1, y + 1.2, f"sequence {sequence}: {length} keys", size=9)
+        y = 7.0 + 3.8 * sequence
+        page.text(1, y + tall / 2, f"sequence {sequence}: {length} keys", size=10)
         for entry in range(TABLE):
             number, x = table.get(sequence * TABLE + entry), left + entry * wide
             who = sorted({split for _, split, *_ in parts.get(number, [])})
             for i, split in enumerate(who):
                 page.box(x, y + tall / len(who) * i, wide, tall / len(who), FACES[split], "none", order=2)
-            page.box(x, y, wide, tall, "none", GREY, order=3, words="" if number is None else str(number), size=10)
+            page.box(x, y, wide, tall, "none", GREY, order=3, words="" if number is None else str(number), size=12, weight="bold")
 
 
 def drawn_pages(page, parts):
-    page.text(1, 15.0, "The pages in memory", weight="bold")
-    page.text(22.0, 15.0, f"{SIZE} keys each, coloured as far as a block reads them", size=9)
-    top, tall, wide = 17.8, 4.6, 78 / (max(parts) + 1)
+    heading(page, 18.0, "The pages in memory", "in any order, full as far as they are coloured")
+    top, tall, wide = 21.6, 5.0, 78 / (max(parts) + 1)
     for number in range(max(parts) + 1):
         x, here = 1 + number * wide, parts.get(number, [])
-        page.text(x + wide / 2, top - 1.0, str(number), size=9, ha="center")
+        page.text(x + wide / 2, top - 1.3, str(number), size=11, ha="center", weight="bold")
         for _, split, start, end in here:
             page.box(x, top + start / SIZE * tall, wide, (end - start) / SIZE * tall, FACES[split], "none", order=2)
         page.box(x, top, wide, tall, "none", GREY, order=4)
-        page.text(x + wide / 2, top + tall + 1.2, f"seq. {here[0][0]}" if here else "-", size=8, ha="center", color=GREY)
+        page.text(x + wide / 2, top + tall + 1.4, f"seq. {here[0][0]}" if here else "free", size=9.5, ha="center", color=INK if here else GREY)
 
 
 def drawn_kernels(page, keys):
-    y, wide, below = 29.4, 8.6, 42.6
-    at = lambda sequence, i: 1 + sequence * 40.4 + i * (wide + 0.9)
-    page.text(1, 27.6, "The first kernel", weight="bold")
-    page.text(18.0, 27.6, "one block per sequence, head of K and V, and split: a part O_s and its logsumexp L_s", size=9)
+    y, wide, below = 35.0, 8.9, 46.2
+    at = lambda sequence, i: 1 + sequence * 40.4 + i * (wide + 0.7)
+    heading(page, 33.0, "First kernel", "one block per split: it reads its pages, and stores a part of O")
     for (sequence, split), number in keys.items():
         tiles = math.ceil(number / KEYS)
-        words = f"{number} keys\n{tiles} tile{'s' * (tiles != 1)}" if number else "no key:\nO_s = 0\nL_s = -inf"
-        page.box(at(sequence, split), y, wide, 5.6, FACES[split], GREY, order=3, words=words, size=8.5)
+        words = f"split {split}\n{number} keys\n{tiles} tile{'s' * (tiles != 1)}" if number else f"split {split}\nno key"
+        page.box(at(sequence, split), y, wide, 7.2, FACES[split], GREY, order=3, words=words, size=10.5)
+        page.arrow((at(sequence, split) + wide / 2, y + 7.2), (at(sequence, split) + wide / 2, below), GREY)
+    heading(page, 52.6, "Second kernel", f"one block per row of O: it adds {len(FACES)} parts, weighted by their logsumexp")
     for sequence in range(len(LENGTHS)):
-        page.text(at(sequence, 0), below + 6.0, f"sequence {sequence}", size=9, color=GREY)
-        for head in range(HEADS):
-            page.box(at(sequence, head), below, wide, 4.4, PALE, GREY, order=3, words=f"head {head}", size=9)
-            for split in range(len(FACES)):
-                page.line([at(sequence, split) + wide / 2, at(sequence, head) + wide / 2], [y + 5.6, below], GREY, 0.7, 2)
-    page.text(1, 51.4, "The second kernel", weight="bold")
-    page.text(19.0, 51.4, f"one block per row of O: it reads its row of all {len(FACES)} parts, idle or not. L is the", size=9)
-    page.text(19.0, 53.2, "logsumexp of the L_s, and O the sum of e^(L_s - L) O_s (with powers of 2 in place of e).", size=9)
+        page.box(at(sequence, 0), below, at(sequence, 3) + wide - at(sequence, 0), 4.6, PALE, GREY, order=3,
+                 words=f"O of sequence {sequence}: {HEADS} rows, one per head", size=10.5)
 
 
 def pages(folder):
     table, parts, keys = traced(folder)
-    page = Page(62.4, "From a block table to O: two sequences in pages, four splits")
+    page = Page(57.6, f"Paged decoding: {len(FACES)} splits find their keys by a block table")
     drawn_table(page, table, parts)
     drawn_pages(page, parts)
     drawn_kernels(page, keys)
-    page.key(56.4, *((face, f"split {split}") for split, face in enumerate(FACES)))
-    page.text(1, 59.6, f"{HEADS} heads of Q on one of K and V, one query, d {D}. The number of splits comes from\n"
-              f"the room for {CAPACITY} keys, the share of each split from the length of its sequence.", size=9)
+    page.text(1, 55.8, f"{HEADS} heads of Q on one of K and V, one query, d {D}. One colour per split.", size=10)
     return page
 
 

@@ -49,9 +49,10 @@ static __global__ __launch_bounds__(WARPS *WARP) void combine_kernel(const float
     float m = -INFINITY, l = 0.0f, sum[4] = {};
     for (int s = lane; s < splits; s += WARP) m = fmaxf(m, L_part[s * rows + row]);
     m = warp_reduce_max(m);
-    bool any = m > -INFINITY; // the row attends to a key in some split
-    for (int s = lane; s < splits && any; s += WARP) l += exp2_approx(L_part[s * rows + row] - m);
+    if (m == -INFINITY) m = 0.0f; // the row attends to no key, or all that count are NaN
+    for (int s = lane; s < splits; s += WARP) l += exp2_approx(L_part[s * rows + row] - m);
     l = warp_reduce_sum(l);
+    bool any = l != 0.0f; // the row attends to a key in some split
     if (col < d && any)
 #pragma unroll 8
         for (int s = warp; s < splits; s += WARPS) {
