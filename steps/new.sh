@@ -4,15 +4,16 @@
 name=${1-}
 [[ $name =~ ^[0-9]{2}_[a-z][a-z0-9_]*$ ]] ||
     die "$exit_usage" "\"$name\" is no name for a step: two digits, _, then small letters, digits and _, as in 90_mine"
-[[ ${2-} != --from=* ]] || set -- "$name" --from "${2#*=}" "${@:3}"
-[[ ${2-} == --from && $# == 3 ]] || die "$exit_usage" "what shall $name be copied from? As in --from 01"
 for taken in {steps,tests/steps}/"${name:0:2}"{,[a-z]}_*; do
     [[ -e $taken ]] || continue
     for free in {90..99} {12..89}; do compgen -G "steps/$free*" || compgen -G "tests/steps/$free*" || break; done >/dev/null
-    die "$exit_usage" "number ${name:0:2} is taken, by $(basename "$taken" .cu); $free is free, as in ${free}_${name:3}"
+    who="taken, by $(basename "$taken" .cu)" && [[ $taken == steps/* ]] || who='kept for the tests'
+    die "$exit_usage" "number ${name:0:2} is $who; $free is free: ./run.sh new ${free}_${name:3} ${*:2}$( (($# > 1)) || echo --from 01)"
 done
+[[ ${2-} != --from=* ]] || set -- "$name" --from "${2#*=}" "${@:3}"
+[[ ${2-} == --from && $# == 3 ]] || die "$exit_usage" "what shall $name be copied from? As in ./run.sh new $name --from 01"
 ! taken=$(compgen -G "steps/[0-9][0-9]_${name:3}") || die "$exit_usage" "the name ${name:3} is taken, by $taken"
-choose_one "$3"
+choose_one "$3" "./run.sh new $name --from "
 step=${steps[0]}
 source=$(step_file "$step")
 

@@ -50,7 +50,7 @@ static __global__ void softmax(const float *S, // (heads, N_q, N_kv)
 
     float m = -INFINITY;
     for (int col = 0; col < p.N_kv; col++) m = fmaxf(m, S[col]);
-    if (m == -INFINITY) { // the row attends to no key; exp(-inf - -inf) would be NaN
+    if (attended_keys(p, row) == 0) { // the row attends to no key; exp(-inf - -inf) would be NaN
         for (int col = 0; col < p.N_kv; col++) P[col] = 0.0f;
         L[head * p.N_q + row] = -INFINITY;
         return;

@@ -75,9 +75,10 @@ static __global__ void fa1_forward(const float *Q, // (heads, N_q, d)
                 float m_old = is_first ? -INFINITY : m[row], l_old = is_first ? 0.0f : l[row];
                 float s = S_smem[r * (Bc + PAD) + lane];
                 float m_new = fmaxf(m_old, warp_reduce_max(s));
-                bool any = m_new > -INFINITY; // the row attends to a key; else exp(-inf - -inf) would be NaN
-                float weight = any ? expf(s - m_new) : 0.0f, rescale = any ? expf(m_old - m_new) : 0.0f;
+                float base = m_new > -INFINITY ? m_new : 0.0f; // no key yet: exp(-inf - -inf) would be NaN
+                float weight = expf(s - base), rescale = expf(m_old - base);
                 float l_new = l_old * rescale + warp_reduce_sum(weight);
+                bool any = l_new != 0.0f; // the row attends to a key; NaN stays NaN
                 S_smem[r * (Bc + PAD) + lane] = weight;
                 __syncwarp(); // every lane's element of the row of P is written
 

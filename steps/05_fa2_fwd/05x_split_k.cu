@@ -99,8 +99,8 @@ static __global__ __launch_bounds__(WARPS *WARP, 4) void split_k(const float *Q,
             int row = lane_m + LANE_ROWS * r;
             float m_new = m_reg[r];
             for (int w = 0; w < WARPS; w++) m_new = fmaxf(m_new, warp_smem[w * Br + row]);
-            bool any = m_new > -INFINITY; // the row attends to a key; else exp(-inf - -inf) would be NaN
-            float weight = any ? expf(S_reg[r] - m_new) : 0.0f, rescale = any ? expf(m_reg[r] - m_new) : 0.0f;
+            float base = m_new > -INFINITY ? m_new : 0.0f; // no key yet: exp(-inf - -inf) would be NaN
+            float weight = expf(S_reg[r] - base), rescale = expf(m_reg[r] - base);
             l_reg[r] = l_reg[r] * rescale + weight;
             m_reg[r] = m_new;
             S_reg[r] = weight; // now P
@@ -160,7 +160,7 @@ static __global__ __launch_bounds__(WARPS *WARP, 4) void split_k(const float *Q,
         if (row0 + row >= p.N_q) continue;
         float l = 0.0f, m = row_smem[row];
         for (int w = 0; w < WARPS; w++) l += warp_smem[w * Br + row];
-        bool any = m > -INFINITY;
+        bool any = l != 0.0f; // the row attends to a key; NaN stays NaN
         float *O_row = O + (head * p.N_q + row0 + row) * p.d;
 #pragma unroll
         for (int t = 0; t < COLS; t++)

@@ -1,8 +1,12 @@
 """Draws the pictures of this chapter from traces of its program, and of chapter 04's beside it; plots/draw.py runs it."""
 
+import functools
+import textwrap
+from html import escape
+
 import sheet
 import traces
-from sheet import GREY, INK, LANE, NOW, OWNED, PALE, TINT, Matrix, Page, cells, matrix, product
+from sheet import GREY, INK, LANE, NOW, OWNED, PALE, SAND, TINT, Matrix, Page, cells, matrix, product
 
 TILE, D, SEQ, WARP_SHOWN, WARPS = 32, 64, 128, 1, 4
 
@@ -132,4 +136,284 @@ def causal_tiles(folder):
     return page
 
 
-PICTURES = loops_exchanged, who_owns_S, who_owns_O, causal_tiles
+# ---- the walk of one block over the tiles, as a picture that moves, and a still of it -----------------------------------
+
+BLOCK, STILL = 2, "scores 1"  # of the blocks the one that is followed; the beat that the still shows
+FADE, DARK = 0.25, "#595959"  # seconds; small print
+
+
+class Scene:
+    """Shapes in pixels, each with its key frames, (second, opacity, right, down), or none where it always stands as it is.
+    savefig() writes an SVG that moves, and shows the still where it cannot; still() draws that moment on a Page."""
+
+    suffix = ".svg"
+
+    def __init__(self, width, height, words):
+        self.size, self.words, self.shapes, self.seconds, self.shown_at, self.begins = (width, height), words, [], 0, 0, 0
+
+    @property
+    def marks(self):
+        return self.drawing("")
+
+    def box(self, x, y, wide, tall, face, edge="none", line=1.2, when=None):
+        self.shapes.append(["box", [[x, y], [x + wide, y], [x + wide, y + tall], [x, y + tall]], face, edge, line, when])
+
+    def shape(self, corners, face="none", edge="none", line=1.2, when=None):
+        self.shapes.append(["box", corners, face, edge, line, when])
+
+    def text(self, x, y, words, size=15, anchor="start", color=INK, weight="normal", when=None):
+        self.shapes.append(["text", [x, y], words, size, anchor, color, weight, when])
+
+    def savefig(self, file, metadata, **_):
+        file.write(self.drawing(" ".join(f"{key}: {value}" for key, value in metadata.items() if value)).encode())
+
+    def drawing(self, comment):
+        names, body, (wide, tall) = {}, [], self.size
+        for kind, *of, when in self.shapes:
+            opacity, *moved = moment(when, self.shown_at)
+            name = f' class="k{names.setdefault(tuple(when), len(names))}" opacity="{opacity:g}"' if when else ""
+            name += f' transform="translate({moved[0]:g} {moved[1]:g})"' * any(moved)
+            if kind == "box":
+                corners, face, edge, line = of
+                body.append(f'<path{name} d="M{"L".join(f"{x:g} {y:g}" for x, y in corners)}Z" fill="{face}" stroke="{edge}" stroke-width="{line}"/>')
+            else:
+                (x, y), words, size, anchor, color, weight = of
+                body.append(f'<text{name} x="{x:g}" y="{y + 0.36 * size:g}" font-size="{size}" text-anchor="{anchor}" fill="{color}" '
+                            f'font-weight="{weight}">{escape(words)}</text>')
+        style = "".join(f"@keyframes k{k}{{{self.frames(when)}}}.k{k}{{animation-name:k{k}}}" for when, k in names.items())
+        return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" role="img"
+font-family="'DejaVu Sans',Verdana,sans-serif"><title>{escape(self.words)}</title><!-- {comment} -->
+<style>[class]{{animation:{self.seconds:g}s linear {-self.begins:g}s infinite}}{style}
+@media print,(prefers-reduced-motion:reduce){{[class]{{animation:none}}}}</style>
+<rect x="1" y="1" width="{wide - 2}" height="{tall - 2}" rx="8" fill="#fff" stroke="{GREY}"/>
+""" + "\n".join(body) + "\n</svg>\n"
+
+    def frames(self, when):
+        moves = any(of[2:] != (0, 0) for of in when)
+        frame = lambda opacity, right, down: f"opacity:{opacity:g}" + f";transform:translate({right:g}px,{down:g}px)" * moves
+        ends = [(0, *when[0][1:]), *when, (self.seconds, *when[-1][1:])]
+        return "".join(f"{100 * second / self.seconds:.2f}%{{{frame(*of)}}}" for second, *of in ends)
+
+    def still(self, page):
+        for kind, *of, when in self.shapes:
+            opacity, right, down = moment(when, self.shown_at)
+            if opacity < 0.05:
+                continue
+            if kind == "box":
+                corners, face, edge, line = of
+                page.shape([[(x + right) / 10, (y + down) / 10] for x, y in corners], face, edge, 0.72 * line, opacity)
+            else:
+                (x, y), words, size, anchor, color, weight = of
+                page.text((x + right) / 10, (y + down) / 10, words, 0.72 * size, ha={"start": "left", "middle": "center", "end": "right"}[anchor],
+                          color=color, weight=weight, alpha=opacity)
+        return page
+
+
+class Moved:
+    """Draws on a scene, with everything moved."""
+
+    def __init__(self, scene, right, down):
+        self.scene, self.right, self.down = scene, right, down
+
+    def box(self, x, y, *rest, **more):
+        self.scene.box(x + self.right, y + self.down, *rest, **more)
+
+    def text(self, x, y, *rest, **more):
+        self.scene.text(x + self.right, y + self.down, *rest, **more)
+
+    def shape(self, corners, *rest, **more):
+        self.scene.shape([[x + self.right, y + self.down] for x, y in corners], *rest, **more)
+
+
+class Still(Page):
+    @sheet.mark
+    def shape(self, corners, face, edge, line, opacity):
+        from matplotlib.patches import Polygon
+
+        self.axes.add_patch(Polygon(corners, facecolor=face, edgecolor=edge, linewidth=line if edge != "none" else 0, alpha=opacity, zorder=3))
+
+
+def moment(when, second):
+    """Opacity and place between two key frames."""
+    before = max((of for of in when or [(0, 1, 0, 0)] if of[0] <= second), default=(when or [(0,)])[0])
+    after = next((of for of in when or () if of[0] > second), before)
+    part = (second - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0
+    return [a + part * (b - a) for a, b in zip(before[1:], after[1:])]
+
+
+def shown(start, end):
+    return [(start, 0, 0, 0), (start + FADE, 1, 0, 0), (end, 1, 0, 0), (end + FADE, 0, 0, 0)]
+
+
+def flies(start, right, down):
+    return [(start, 0, 0, 0), (start + 0.1, 1, 0, 0), (start + 0.7, 1, right, down), (start + 0.9, 0, right, down)]
+
+
+def beats_of(launch, block):
+    """What each warp of a block does, in order: "load K 1", "scores 1", "softmax 1", "values 1", "store O 2"; the number is the tile's."""
+    beats = [[] for _ in range(launch.warps)]
+    for event in (event for event in launch.events(block) if event.warp >= 0):
+        tile = lambda elements: elements[0] // D // TILE
+        mine, last = beats[event.warp], beats[event.warp][-1] if beats[event.warp] else ""
+        if event.space == "global":
+            beat = f"{event.kind} {event.array} {tile(event.elements()) if event.array != 'L' else ''}".strip()
+        elif event.kind == "load":
+            beat = {"Q": last, "K": "scores {}", "V": "values {}"}[event.source()].format(tile(event.held()))
+        elif event.kind.startswith("__shfl_xor_sync") and last.startswith("scores"):
+            beat = last.replace("scores", "softmax")
+        else:
+            continue
+        if beat not in (last, *mine[-2:-1]):  # O and L take turns at the end
+            mine.append(beat)
+    assert all(mine == beats[0] for mine in beats)
+    return beats[0]
+
+
+@functools.lru_cache(maxsize=None)
+def walk(folder, is_narrow=False):
+    launch, tiles = run(folder, f"--causal --seq {SEQ}", ",".join(map(str, range(SEQ // TILE)))), SEQ // TILE
+    beats = beats_of(launch, (BLOCK, 0, 0))
+    visits = [int(beat.split()[1]) for beat in beats if beat.startswith("scores")]
+    assert visits == [j for j in range(tiles) if TILE * j < TILE * (BLOCK + 1)], "it skips the tiles that the mask hides, and no other"
+    assert beats == [f"load Q {BLOCK}", *(f"{what} {j}" for j in visits for what in ("load K", "load V", "scores", "softmax", "values")),
+                     f"store O {BLOCK}", "store L"], f"another walk: {beats}"
+    return drawn_walk(beats, visits, tiles, is_narrow)
+
+
+def drawn_walk(beats, visits, tiles, is_narrow):
+    """Memory beside the block or, for a phone, above it."""
+    words = f"Block {BLOCK} keeps its tile of Q in shared memory and walks over the tiles of K and V; hidden tiles are skipped"
+    scene, right, down, foot = (Scene(428, 880, words), -392, 370, 834) if is_narrow else (Scene(800, 484, words), 0, 0, 446)
+    block = Moved(scene, right, down)
+    x, y, cell, slots, rows = 120, 176, 58, {"Q": 450, "K": 558, "V": 666}, {"scores": 244, "softmax": 294, "values": 344}
+    matrices = {"Q": lambda i: (84, y + i * cell, 24, cell), "O": lambda i: (x + tiles * cell + 12, y + i * cell, 24, cell),
+                "K": lambda j: (x + j * cell, 98, cell, 24), "V": lambda j: (x + j * cell, 128, cell, 24)}
+    time, start = 0.2, {}  # of each beat its first second
+    lengths = {"load Q": 1.7, "load K": 0.0, "load V": 1.2, "scores": 1.4, "softmax": 1.4, "values": 1.4, "skip": 2.1, "store O": 2.1, "store L": 0.6}
+    hidden = [j for j in range(tiles) if j not in visits]
+    for beat in [*beats[:-2], *(f"skip {j}" for j in hidden), *beats[-2:]]:
+        start[beat] = time
+        what = beat if beat == "store L" else beat.rpartition(" ")[0]
+        time += lengths[what] * ({visits[0]: 1.4}.get(int(beat[-1]), 0.8) if what in ("load V", *rows) else 1)
+    scene.seconds, end = round(time, 2), round(time - 2 * FADE, 2)
+    scene.shown_at = round(start[STILL] + 0.6, 2)
+    scene.begins = round(start[f"scores {visits[0]}"] + 0.5, 2)  # with the first tile in its place, and its scores
+
+    lines = lambda words, width: textwrap.wrap(words, width) if is_narrow else [words]
+    for k, line in enumerate(lines("Attention, tile by tile: Q stays, K and V go by", 32)):
+        scene.text(24, 26 + 24 * k if is_narrow else 32, line, 21, weight="bold")
+    if not is_narrow:
+        scene.text(24, 58, f"One of {tiles} blocks in chapter 05 (FlashAttention-2), replayed from a trace of the kernel", 14, color=DARK)
+    drawn_memory(scene, matrices, x, y, cell, tiles)
+    drawn_block(block, slots, {name: start[f"load {name} {BLOCK if name == 'Q' else visits[0]}"] for name in slots})
+
+    def caption(words, since, until):
+        for k, line in enumerate(lines(words, 36)):
+            scene.text(24, foot + 22 * k - 11 * is_narrow, line, 18, weight="bold", when=shown(since, until - FADE))
+
+    for beat, since in start.items():
+        if beat.split()[0] in rows:
+            block.box(446, rows[beat.split()[0]] - 3, 320, 48, SAND, "none", when=shown(since, since + 1.0))
+    for beat, since in start.items():
+        what, _, number = beat.rpartition(" ")
+        j, later = int(number) if number.isdigit() else 0, [t for t in start.values() if t > since] + [end]
+        until = later[0]
+        if what.startswith("load"):
+            name = what[-1]
+            place, gone = matrices[name](j), start.get(f"load {name} {j + 1}", end) if name != "Q" else end
+            face, edge = (OWNED, "#009E73") if name == "Q" else (TINT, NOW)
+            scene.box(*place, face, edge, 2, shown(since, gone if name == "Q" else until if name == "V" else start[f"load V {j}"] + 1.0))
+            scene.box(*place, face, edge, 2, flies(since, slots[name] + 48 + right - place[0] - place[2] / 2, 164 + down - place[1] - place[3] / 2))
+            block.box(slots[name], 138, 96, 52, face, edge, 2, shown(since + 0.6, gone))
+            block.text(slots[name] + 48, 164, f"{name} tile {j}", 15, "middle", weight="bold", when=shown(since + 0.6, gone))
+            words = f"Load tile {j} of K and of V." if j == visits[0] else f"Tile {j} of K and V takes the place of tile {j - 1}."
+            if name != "K":
+                caption(words if name == "V" else f"Block {BLOCK} loads its {TILE} queries once. They stay in shared memory.", since, until)
+        elif what in rows:
+            part, gone = (x + j * cell, y + BLOCK * cell, cell, cell), start.get(f"load V {j + 1}", end)
+            if what == "scores":
+                left, top, bottom = x + j * cell, y + BLOCK * cell, y + (BLOCK + 1) * cell
+                for warp in range(WARPS):  # each its rows, at the same time
+                    scene.shape([[left, top + warp * cell / WARPS], [left + cell, top + warp * cell / WARPS], [left + cell, top + (warp + 1) * cell / WARPS - 2],
+                                 [left, top + (warp + 1) * cell / WARPS - 2]], NOW, when=shown(since + 0.2, until + 1.2))
+                    block.box(450, rows[what] + warp * 42 / WARPS, 52, 42 / WARPS - 1, NOW, "none", when=shown(since + 0.2, gone))
+                seen = [[left, top], *[[left + cell, top]] * (j < BLOCK), [left + cell, bottom], [left, bottom]]
+                scene.shape(seen, TINT, when=shown(until + 1.2, end))
+                scene.text(part[0] + 20, part[1] + 38, str(visits.index(j) + 1), 17, "middle", weight="bold", when=shown(until + 1.2, end))
+                block.text(476, rows[what] + 21, "S", 17, "middle", "white", "bold", when=shown(since + 0.2, until + 0.4))
+                block.text(476, rows[what] + 21, "P", 17, "middle", "white", "bold", when=shown(until + 0.6, gone))
+            caption({"scores": "S = Q K^T: one tile of scores. It is never stored to global memory." if j != visits[-1] else
+                     "On the diagonal, scores that the mask hides become -inf.",
+                     "softmax": "Softmax so far: new maximum m, new sum l; S becomes P; O is rescaled.",
+                     "values": f"O += P V: now m, l and O cover keys 0 to {TILE * (j + 1) - 1}."}[what], since, until)
+            if what == "softmax":
+                for left in (450, 476):
+                    block.box(left, rows[what], 26, 42, "#F0C878", "none", when=shown(since + 0.4, end if j == visits[-1] else start[f"softmax {j + 1}"]))
+            if what == "values":
+                block.text(760, 231, f"seen: keys 0 to {TILE * (j + 1) - 1}", 14, "end", NOW, "bold", shown(since, start.get(f"values {j + 1}", end)))
+                block.box(450, rows[what], 52 * (visits.index(j) + 1) / len(visits), 42, "#9BD3C0", "none", when=shown(since + 0.4, end))
+        elif what == "skip":
+            for corners in [matrices[name](j) for name in "KV"] + [(x + j * cell, y + BLOCK * cell, cell, cell)]:
+                left, top, wide, tall = corners
+                scene.shape([[left, top], [left + wide, top + tall], [left + wide, top], [left, top + tall]], "none", LANE, 2.5, shown(since, until))
+            caption(f"The mask hides all of tile {j} from these queries: not even loaded.", since, until)
+        elif what == "store O":
+            place = matrices["O"](j)
+            block.box(450, rows["values"], 24, 42, "#9BD3C0", "#009E73", 2, flies(since, place[0] - 450 - right, place[1] + 8 - rows["values"] - down))
+            scene.box(*place, "#9BD3C0", "#009E73", 2, shown(since + 0.7, end))
+            caption(f"O / l: {TILE} rows of the output are done, and stored once.", since, end)
+    scene.box(x, y + BLOCK * cell, tiles * cell, cell, "none", LANE, 3)
+    for row, words in (("scores", "S = Q K^T, then P = exp(S - m)"), ("softmax", "m: maximum so far, l: sum so far"), ("values", "O: rescaled, then O += P V")):
+        block.text(514, rows[row] + 21, words, 15)  # over what lights up
+        block.box(450, rows[row], 52, 42, "none", GREY)
+    for words, at, row in (("m", 463, "softmax"), ("l", 489, "softmax"), ("O", 476, "values")):
+        block.text(at, rows[row] + 21, words, 17, "middle", weight="bold")
+    block.shape([[476, rows["softmax"]], [476, rows["softmax"] + 42]], "none", GREY)
+    wide, bar = scene.size[0] - 48, scene.size[1] - 16
+    scene.box(24, bar, wide, 3, PALE)
+    scene.box(24, bar - 2, 16, 7, GREY, when=[(0, 1, 0, 0), (scene.seconds, 1, wide - 16, 0)])
+    return scene
+
+
+def drawn_memory(scene, matrices, x, y, cell, tiles):
+    scene.text(24, 84, "global memory", 15, weight="bold")
+    for name, words, left, top in (("K", "keys K", 112, 110), ("V", "values V", 112, 140), ("Q", "queries Q", 84, 164),
+                                   ("O", "output O", x + tiles * cell + 24, 164)):
+        scene.text(left, top, words, 14, "end" if name in "KV" else "middle")
+        for i in range(tiles):
+            scene.box(*matrices[name](i), "white", GREY)
+    for i in range(tiles):
+        for j in range(tiles):
+            left, top = x + j * cell, y + i * cell
+            scene.box(left, top, cell, cell, "white" if j <= i else PALE, GREY)
+            if i == j:
+                scene.shape([[left, top], [left + cell, top], [left + cell, top + cell]], PALE)
+    scene.box(x + 1.2 * cell, y + 10, 2.7 * cell, 20, PALE)
+    scene.text(x + 2.55 * cell, y + 20, "hidden by the mask", 14, "middle", DARK)
+    scene.text(x + tiles * cell / 2, y + tiles * cell + 15, f"scores S = Q K^T, {SEQ} x {SEQ}", 14, "middle")
+
+
+def drawn_block(scene, slots, filled):
+    scene.box(428, 76, 356, 348, "#F5F5F5", LANE, 2)
+    scene.text(440, 94, f"block {BLOCK}, on one multiprocessor", 15, weight="bold")
+    scene.box(440, 108, 332, 92, "white", GREY)
+    scene.text(450, 124, "shared memory", 14)
+    for name, left in slots.items():
+        scene.box(left, 138, 96, 52, "white", GREY)
+        scene.text(left + 48, 164, name, 15, "middle", GREY, when=[(filled[name], 1, 0, 0), (filled[name] + 0.6, 0, 0, 0)])
+    scene.box(440, 212, 332, 200, "white", GREY)
+    scene.text(450, 231, f"registers of {WARPS} warps", 14)
+
+def tile_walk(folder):
+    return walk(folder)
+
+
+def tile_walk_narrow(folder):
+    return walk(folder, True)
+
+
+def tile_walk_still(folder):
+    return walk(folder).still(Still(48.4))
+
+
+PICTURES = loops_exchanged, who_owns_S, who_owns_O, causal_tiles, tile_walk, tile_walk_narrow, tile_walk_still

@@ -84,8 +84,8 @@ static __global__ void fa2_forward(const float *Q, // (heads, N_q, d)
             float s = p.scale * S_reg[r];
             if (masked && key0 + lane >= attended_keys(p, warp_row0 + r)) s = -INFINITY;
             float m_new = fmaxf(m_reg[r], warp_reduce_max(s));
-            bool any = m_new > -INFINITY; // the row attends to a key; else exp(-inf - -inf) would be NaN
-            float weight = any ? expf(s - m_new) : 0.0f, rescale = any ? expf(m_reg[r] - m_new) : 0.0f;
+            float base = m_new > -INFINITY ? m_new : 0.0f; // no key yet: exp(-inf - -inf) would be NaN
+            float weight = expf(s - base), rescale = expf(m_reg[r] - base);
             l_reg[r] = l_reg[r] * rescale + weight;
             m_reg[r] = m_new;
             S_reg[r] = weight; // now P
@@ -112,7 +112,7 @@ static __global__ void fa2_forward(const float *Q, // (heads, N_q, d)
         float l = warp_reduce_sum(l_reg[r]);
         int row = warp_row0 + r;
         if (row >= p.N_q) continue;
-        bool any = m_reg[r] > -INFINITY;
+        bool any = l != 0.0f; // the row attends to a key; NaN stays NaN
         float *O_row = O + (head * p.N_q + row) * p.d;
 #pragma unroll
         for (int t = 0; t < COLS; t++)

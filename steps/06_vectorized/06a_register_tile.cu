@@ -181,7 +181,7 @@ static __global__ __launch_bounds__(T::THREADS) void fa2_scalar(const float *Q, 
     for (int i = 0; i < TM; i++) {
         int row = row0 + my_row + LANE_ROWS * i;
         if (row >= p.N_q) continue;
-        bool any = m_reg[i] > -INFINITY; // the row attends to at least one key
+        bool any = l_reg[i] != 0.0f; // the row attends to at least one key; NaN stays NaN
         float inverse = any ? 1.0f / l_reg[i] : 0.0f;
         float *O_row = O + (head * p.N_q + row) * p.d;
 #pragma unroll

@@ -168,7 +168,7 @@ static __global__ __launch_bounds__(T::THREADS) void vectorized(const float *Q, 
     for (int i = 0; i < TM; i++) {
         int row = row0 + my_row + LANE_ROWS * i;
         if (row >= p.N_q) continue;
-        bool any = m_reg[i] > -INFINITY; // the row attends to at least one key
+        bool any = l_reg[i] != 0.0f; // the row attends to at least one key; NaN stays NaN
         float inverse = any ? 1.0f / l_reg[i] : 0.0f;
 #pragma unroll
         for (int c = 0; c < TC; c++) O_reg[i][c] *= inverse;

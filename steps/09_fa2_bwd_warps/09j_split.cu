@@ -87,7 +87,7 @@ static __global__ void preprocess(tensors t,
     sum = warp_reduce_sum(sum);
     if (lane != 0) return;
     D[row] = sum;
-    L2[row] = t.L[row] > -INFINITY ? t.L[row] * LOG2_E : INFINITY;
+    L2[row] = t.L[row] != -INFINITY ? t.L[row] * LOG2_E : INFINITY;
 }
 
 // Start to copy a key tile.

@@ -137,10 +137,10 @@ static __global__ __launch_bounds__(THREADS) void forward_kernel(const T *Q, // 
         float m = __shfl_sync(FULL_WARP, m_reg, r), l = __shfl_sync(FULL_WARP, l_reg, r);
         int row = warp_row0 + r;
         if (row >= p.N_q) continue;
-        float inverse = m > NONE ? 1.0f / l : 0.0f; // NONE: the row attends to no key
+        float inverse = m > NONE || isnan(l) ? 1.0f / l : 0.0f; // 0: the row attends to no key
         for (int col = lane; col < p.d; col += WARP)
             O[(head * p.N_q + row) * p.d + col] = (T)(O_smem[r * D + col] * inverse);
-        if (lane == 0) L[head * p.N_q + row] = m > NONE ? (m + log2f(l)) * LN_2 : -INFINITY;
+        if (lane == 0) L[head * p.N_q + row] = inverse != 0.0f ? (m + log2f(l)) * LN_2 : -INFINITY;
     }
 }
 

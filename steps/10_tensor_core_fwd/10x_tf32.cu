@@ -257,7 +257,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
         float l = quad_sum(l_reg[i]);
         int row = my_row + 8 * i;
         if (row >= p.N_q) continue;
-        bool any = m_reg[i] > NONE; // the row attends to at least one key
+        bool any = m_reg[i] > NONE || isnan(l); // the row attends to at least one key
         float inverse = any ? 1.0f / l : 0.0f;
 #pragma unroll
         for (int c = 0; c < D / 32; c++)
