@@ -19,12 +19,13 @@ missing_packages() {
     local pair
     { have gcc && have g++ && have make; } || say build-essential
     for pair in cmake:cmake objcopy:binutils; do have "${pair%:*}" || say "${pair#*:}"; done
-    for pair in cjson boost_context:boost-context dw; do have_library "lib${pair%:*}.so" || say "lib${pair#*:}-dev"; done
+    for pair in cjson boost_context:boost-context dw seccomp; do have_library "lib${pair%:*}.so" || say "lib${pair#*:}-dev"; done
     have bwrap || [[ ! $job =~ ^(start|grade|test)$ ]] || say bubblewrap
     if [[ $job == book || ($job == test && ${CI-}) ]]; then
         find_sphinx >/dev/null || printf '%s\n' python3-sphinx python3-myst-parser python3-pil
         have node || say nodejs
         [[ -e /usr/share/nodejs/katex ]] || say katex
+        [[ -e /usr/share/nodejs/lunr ]] || say node-lunr
         [[ -e /usr/share/javascript/katex/fonts ]] || printf '%s\n' libjs-katex fonts-katex
     fi
     if [[ $job == test && ${CI-} ]]; then # tests/book/browser.py
@@ -44,6 +45,7 @@ install_missing() {
     local log=build/apt.log advice
     mapfile -t packages < <(missing_packages)
     if ((${#packages[@]} > 0)); then
+        have ninja || packages+=(ninja-build) # Make would do: its absence alone is no reason to stop
         advice="apt-get update && apt-get install --no-install-recommends ${packages[*]}"
         have apt-get || die "$exit_missing" "these are missing, by their Debian names: ${packages[*]}"
         if ((EUID != 0)); then

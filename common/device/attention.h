@@ -20,11 +20,19 @@ enum {
     MAX_BATCH_HEADS = 65535, /* a head is a block index in y or z, and CUDA ends those at 65535 */
 };
 
-/* How many tiles of b cover a. */
-static inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+#ifdef __CUDACC__
+#define EVERYWHERE __host__ __device__
+#else
+#define EVERYWHERE
+#endif
 
-/* The type of the elements of all tensors but L, which is always fp32. */
-enum dtype { FP32, FP16, BF16, DTYPES };
+/* How many tiles of b cover a. */
+EVERYWHERE static inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+/* The type of the elements of all tensors but L, which is always fp32. FP8: of Q, K and V, and O is BF16. */
+enum dtype { FP32, FP16, BF16, FP8, DTYPES };
+enum fp8 { E4M3, E5M2 };
+enum scales { OF_TENSOR, OF_HEAD, OF_BLOCK };
 
 struct problem {
     enum dtype dtype;
@@ -56,8 +64,9 @@ struct problem {
     float softcap; /* > 0: a score s becomes softcap tanh(s / softcap), before ALiBi (Gemma 2; FlashAttention 2.6) */
 
     /* The score of a query at position x and key j of head h falls by slope |x - j|, with slope = 2^(-8 (h + 1) / heads), h from 0
-     * (Press et al. 2022, "Train short, test long"; the distance as in FlashAttention since 2.4). */
-    bool alibi;
+     * (Press et al. 2022, "Train short, test long"; the distance as in FlashAttention since 2.4). Their released code has this formula
+     * for n heads, the largest power of 2 up to `heads`, and for the others every second slope of 2 n heads, from the first on. */
+    enum alibi { NO_ALIBI, ONE_FORMULA, RELEASED_RULE } alibi;
 
     /* 0 <= dropout < 1: each weight is dropped with this probability, and the others are divided by 1 - dropout; L is that of all
      * weights. Which ones: dropout_words() in variants.cuh. */
@@ -80,7 +89,15 @@ struct problem {
     const int *pages;   /* (batch, pages_per_sequence()); NULL: no pages */
     int page_size;      /* keys, a power of 2 from 16 to 256 */
     int page_count;
+
+    /* FP8 (chapter 16): the type of Q, K and V, and which of their rows share a scale. A number x of a row stands for x times the
+     * row's scale; struct tensors has a scale for each SCALE_ROWS rows of a head, whichever are equal. */
+    enum fp8 fp8;
+    enum scales scales;
 };
+
+enum { SCALE_ROWS = 128 };
+EVERYWHERE static inline int scale_blocks(int rows) { return ceil_div(rows, SCALE_ROWS); } /* of a head */
 
 static inline int pages_per_sequence(const struct problem *problem) {
     return ceil_div(problem->N_kv, problem->page_size);
@@ -90,7 +107,7 @@ static inline int kv_heads(const struct problem *problem) {
     return problem->heads_kv > 0 ? problem->heads_kv : problem->heads;
 }
 
-/* Device pointers, to 16-bit numbers where problem.dtype says so. Shapes: Q, O, dO, dQ (batch, heads, N_q, d);
+/* Device pointers, to numbers of 16 or 8 bits where problem.dtype says so. Shapes: Q, O, dO, dQ (batch, heads, N_q, d);
  * K, V, dK, dV (batch, kv_heads(), N_kv, d); L (batch, heads, N_q). The forward pass reads Q K V and writes O L; the backward
  * pass reads Q K V O L dO and writes dQ dK dV. */
 struct tensors {
@@ -98,6 +115,7 @@ struct tensors {
     float *O, *L;
     const float *dO;
     float *dQ, *dK, *dV;
+    const float *Q_scales, *K_scales, *V_scales; /* FP8: (batch, heads or kv_heads(), scale_blocks(N_q or N_kv)) */
 };
 
 /* One pass of a chapter: enqueue its kernels on `stream`. `workspace` points to workspace_bytes() bytes of device memory

@@ -169,7 +169,7 @@ __device__ inline void mbarrier_arrive_remote(uint64_t *barrier, uint32_t rank) 
                  : "memory");
 }
 
-/* ---- registers: a warpgroup gives registers back, or takes some; a multiple of 8 from 24 to 240 per thread. */
+/* ---- registers: a warpgroup gives registers back, or takes some; a multiple of 8 from 24 to 256 per thread. */
 template <int REGISTERS> __device__ inline void registers_decrease() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }

@@ -14,6 +14,13 @@ __device__ inline float exp2_approx(float x) {
     return y;
 }
 
+/* 1 / x within 1 unit in the last place, for |x| up to 2^126. __fdividef() would add instructions for larger ones. */
+__device__ inline float reciprocal_approx(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* Add v to the four floats at p, which is a multiple of 16 bytes: one request where the card has it (from 9.0 on), else
  * four. Each float is added at once; the four are not. */
 __device__ inline void reduce_add4(float *p, float4 v) {

@@ -146,7 +146,7 @@ __device__ __forceinline__ void store_rows(T *O, float *L, const float (&O_reg)[
         float sum = quad_sum(l[i]);
         int row = my_row + 8 * i;
         if (row >= N_q) continue;
-        bool any = m[i] > NONE; // the row attends to at least one key
+        bool any = m[i] > NONE || isnan(sum); // the row attends to at least one key
         float inverse = any ? 1.0f / sum : 0.0f;
         T *to = O + (size_t)row * d + threadIdx.x % 4 * 2;
 #pragma unroll

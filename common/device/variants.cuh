@@ -71,7 +71,8 @@ __device__ inline uint32_t dropout_threshold(const problem &p) { return (uint32_
 
 /* How a score falls per key of distance in this head of its batch. */
 __device__ inline float alibi_slope(const problem &p, int head) {
-    return p.alibi ? exp2f(-8.0f * (head + 1) / p.heads) : 0.0f;
+    int n = p.alibi == problem::RELEASED_RULE ? 1 << (31 - __clz(p.heads)) : p.heads;
+    return p.alibi ? exp2f(-(8.0f * (head % n) + (head < n ? 8.0f : 4.0f)) / n) : 0.0f;
 }
 
 #endif

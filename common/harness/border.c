@@ -10,7 +10,9 @@
 
 __extension__ typedef _Float16 half; /* the compiler's own IEEE binary16 */
 
-double unit_roundoff(enum dtype dtype) { return dtype == FP32 ? 0x1p-24 : dtype == FP16 ? 0x1p-11 : 0x1p-8; }
+double unit_roundoff(enum dtype dtype) {
+    return dtype == FP32 ? 0x1p-24 : dtype == FP16 ? 0x1p-11 : dtype == BF16 ? 0x1p-8 : 0x1p-4;
+}
 
 uint16_t packed_as(float value, enum dtype dtype) {
     uint16_t packed;
@@ -37,7 +39,77 @@ float unpacked(uint16_t packed, enum dtype dtype) {
     return value;
 }
 
-float rounded_to(float value, enum dtype dtype) { return dtype == FP32 ? value : unpacked(packed_as(value, dtype), dtype); }
+float rounded_to(float value, enum dtype dtype) {
+    return dtype == FP32 || dtype == FP8 ? value : unpacked(packed_as(value, dtype), dtype);
+}
+
+/* ---- 8-bit floating-point numbers -------------------------------------------------------------------------------------- */
+
+float largest_fp8(enum fp8 format) { return format == E4M3 ? 448.0f : 57344.0f; }
+
+/* Below 2^lowest numbers are 2^(lowest - fraction) apart. */
+static int fraction_of(enum fp8 format) { return format == E4M3 ? 3 : 2; }
+static int lowest_of(enum fp8 format) { return format == E4M3 ? -6 : -14; }
+
+uint8_t fp8_of(float value, enum fp8 format) {
+    uint8_t sign = signbit(value) ? 0x80 : 0;
+    float size = fminf(fabsf(value), largest_fp8(format));
+    int exponent = size > 0.0f ? ilogbf(size) : lowest_of(format);
+    if (isnan(value)) return 0x7f;
+    if (exponent < lowest_of(format)) exponent = lowest_of(format);
+    int units = (int)rintf(ldexpf(size, fraction_of(format) - exponent)); /* may carry over to the exponent */
+    return (uint8_t)(sign + ((exponent - lowest_of(format)) << fraction_of(format)) + units);
+}
+
+float of_fp8(uint8_t bits, enum fp8 format) {
+    int fraction = fraction_of(format), field = (bits & 0x7f) >> fraction, units = bits & ((1 << fraction) - 1);
+    if ((bits & 0x7f) > (format == E4M3 ? 0x7e : 0x7c)) return NAN;
+    float size = (bits & 0x7f) == 0x7c && format == E5M2 ? INFINITY
+                 : field == 0                            ? ldexpf((float)units, lowest_of(format) - fraction)
+                              : ldexpf((float)(units + (1 << fraction)), lowest_of(format) - fraction + field - 1);
+    return (bits & 0x80) != 0 ? -size : size;
+}
+
+static size_t rows_of(const struct problem *p, enum tensor tensor) {
+    return (size_t)(tensor_table[tensor].per_key ? p->N_kv : p->N_q);
+}
+
+size_t scale_count(const struct problem *p, enum tensor tensor) {
+    return (size_t)p->batch * tensor_heads(p, tensor) * (size_t)scale_blocks((int)rows_of(p, tensor));
+}
+
+static float scale_of(const float *values, size_t count, enum fp8 format) {
+    float largest = 0.0f;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i])) largest = fmaxf(largest, fabsf(values[i]));
+    return largest == 0.0f ? 1.0f : fmaxf(largest / largest_fp8(format), 0x1p-126f);
+}
+
+void quantise(const struct problem *p, enum tensor tensor, const float *values, uint8_t *bits, float *scales) {
+    size_t N = rows_of(p, tensor), d = (size_t)p->d, blocks = (size_t)scale_blocks((int)N),
+           heads = scale_count(p, tensor) / blocks;
+    float scale = p->scales == OF_TENSOR ? scale_of(values, heads * N * d, p->fp8) : 0.0f;
+    for (size_t head = 0; head < heads; head++) {
+        if (p->scales == OF_HEAD) scale = scale_of(values + head * N * d, N * d, p->fp8);
+        for (size_t block = 0; block < blocks; block++) {
+            size_t first = block * SCALE_ROWS, last = first + SCALE_ROWS < N ? first + SCALE_ROWS : N;
+            if (p->scales == OF_BLOCK) scale = scale_of(values + (head * N + first) * d, (last - first) * d, p->fp8);
+            scales[head * blocks + block] = scale;
+            for (size_t i = (head * N + first) * d; i < (head * N + last) * d; i++) bits[i] = fp8_of(values[i] / scale, p->fp8);
+        }
+    }
+}
+
+/* What the 8-bit numbers stand for. */
+static void round_fp8(const struct problem *p, enum tensor tensor, float *values) {
+    size_t N = rows_of(p, tensor), d = (size_t)p->d, blocks = (size_t)scale_blocks((int)N), count = tensor_elements(p, tensor);
+    uint8_t *bits = host_memory(count, 1);
+    float *scales = host_memory(scale_count(p, tensor), sizeof *scales);
+    quantise(p, tensor, values, bits, scales);
+    for (size_t i = 0; i < count; i++)
+        values[i] = of_fp8(bits[i], p->fp8) * scales[i / d / N * blocks + i / d % N / SCALE_ROWS];
+    free(bits), free(scales);
+}
 
 /* ---- rotary embedding ------------------------------------------------------------------------------------------------- */
 
@@ -63,10 +135,14 @@ void rotate_rows(const struct problem *p, enum tensor tensor, const size_t *rows
     }
 }
 
-float *rotated(const struct problem *p, enum tensor tensor, const float *values) {
+float *as_seen(const struct problem *p, enum tensor tensor, const float *values) {
     size_t count = tensor_elements(p, tensor);
     float *result = host_memory(count, sizeof *result);
-    if (p->rotary == NOT_ROTARY) return memcpy(result, values, count * sizeof *result);
+    if (p->rotary == NOT_ROTARY || tensor == TENSOR_V) {
+        memcpy(result, values, count * sizeof *result);
+        if (p->dtype == FP8) round_fp8(p, tensor, result);
+        return result;
+    }
     double *turned = host_doubles(count);
     for (size_t i = 0; i < count; i++) turned[i] = (double)values[i];
     rotate_rows(p, tensor, NULL, tensor_rows(p, tensor), turned, false, false);

@@ -6,7 +6,7 @@
 /* One output against the reference. The bounds are tied to the precision of the type and to the size of the terms that
  * were added (docs/math.md, "Rounding"); every test is written !(error <= bound), so that NaN fails. */
 struct check {
-    double err_rel, bound_rel; /* ||out - ref|| / ||ref|| */
+    double err_rel, bound_rel; /* ||out - ref|| / ||ref||, or / ||size|| where that bound would be above 1 */
     double err_max, bound_max; /* largest absolute error */
     size_t wrong;              /* elements whose own error is over bound_max, NaN among them */
     size_t first_wrong[3];     /* their indices in the compared rows, the first few */
@@ -14,6 +14,7 @@ struct check {
     char where[240];           /* which elements are wrong, in words; "" where they follow no simple rule */
     double bias, bound_bias;   /* bias_of(), where it was looked at: in 16 bits; else 0 */
     double factor;             /* a wrong O or gradient is this times the reference, as far as its digits go; else NAN */
+    bool vague;                /* rounding may be as large as all that is compared: the bound says nothing, and ok is false */
     bool ok;
 };
 
@@ -32,7 +33,8 @@ double bias_of(const float *out, const double *ref, size_t count);
  * for a row that attends to one key only, the error is relative to them and not to what is left. */
 struct check check_gradient(const float *out, const double *ref, const double *size, size_t count, double bound);
 
-/* L: a logarithm, so its error is absolute: the bound applies to max(1, |L|). -inf must be met by -inf. */
+/* L: a logarithm, so its error is absolute and does not grow with L: the bound applies to the root of the mean square, and up to four
+ * times of it to one element. -inf must be met by -inf. */
 struct check check_logsumexp(const float *out, const double *ref, size_t count, double bound);
 
 /* Fill in check->where. `out` and `ref` hold the `count` rows of the tensor whose numbers `rows` lists. Each dimension of

@@ -11,10 +11,12 @@
 
 constexpr int ROWS = 64; /* query rows, and threads, per block */
 
-/* Columns c to c + 3 of a row of d, of 4-byte elements by one load where rows are aligned to it; zeros past d. */
+/* Columns c to c + 3 of a row of d, by one load where rows are aligned to it; zeros past d. */
 static __device__ float4 load4(const float *four) { return *(const float4 *)four; }
+template <class T> static __device__ float from_bits(unsigned bits) { return (float)__builtin_bit_cast(T, (uint16_t)bits); }
 template <class T> static __device__ float4 load4(const T *four) {
-    return make_float4((float)four[0], (float)four[1], (float)four[2], (float)four[3]);
+    uint2 bits = *(const uint2 *)four;
+    return make_float4(from_bits<T>(bits.x), from_bits<T>(bits.x >> 16), from_bits<T>(bits.y), from_bits<T>(bits.y >> 16));
 }
 template <class T> static __device__ float4 load_columns(const T *row, int c, int d) {
     if (c < d && d % 4 == 0) return load4(row + c);

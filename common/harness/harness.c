@@ -6,7 +6,6 @@
 
 #include <err.h>
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,52 +112,6 @@ static void print_corners(const struct run *run, const struct options *options) 
     }
 }
 
-/* Where element `index` of a tensor lies, as a reader would look for it, and what stands there. */
-static void print_element(const struct run *run, enum tensor tensor, size_t index, const char *expected) {
-    const struct problem *p = &run->problem;
-    size_t columns = tensor_columns(p, tensor), row = index / columns;
-    size_t N = (size_t)(tensor_table[tensor].per_key ? p->N_kv : p->N_q), head = row / N;
-    float got = run->host[tensor][index];
-    fprintf(report, "      %s at (batch %zu, head %zu, row %zu, column %zu): got ", tensor_table[tensor].name,
-            head / tensor_heads(p, tensor), head % tensor_heads(p, tensor), row % N, index % columns);
-    if (isnan(got))
-        fprintf(report, "NaN, expected %s\n", expected);
-    else
-        fprintf(report, "%g, expected %s\n", (double)got, expected);
-}
-
-static void print_verdict(const struct run *run, const struct options *options, const struct verdict *verdict) {
-    const struct problem *p = &run->problem;
-    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
-        if (!is_output(tensor) || !is_there(options, tensor)) continue;
-        const struct check *check = &verdict->checks[tensor];
-        size_t columns = tensor_columns(p, tensor);
-        const size_t *rows = tensor_table[tensor].per_key ? verdict->keys : verdict->queries;
-        fprintf(report, "  %-3s error %.1e of its norm (bound %.1e), at most %.1e (bound %.1e)  %s\n",
-                tensor_table[tensor].name, fabs(check->err_rel), check->bound_rel, fabs(check->err_max), check->bound_max,
-                check->ok ? "ok" : "WRONG");
-        if (!(check->bias <= check->bound_bias))
-            fprintf(report, "      as a whole too small or too large by %.1e (bound %.1e): is something truncated?\n",
-                    check->bias, check->bound_bias);
-        for (size_t i = 0; i < check->wrong && i < 3; i++) {
-            char expected[32];
-            snprintf(expected, sizeof expected, "%g", check->expected[i]);
-            print_element(run, tensor, rows[check->first_wrong[i] / columns] * columns + check->first_wrong[i] % columns,
-                          expected);
-        }
-        if (check->where[0] != '\0') fprintf(report, "      %s\n", check->where);
-        if (check->ok && verdict->first_not_finite[tensor] < tensor_elements(p, tensor))
-            print_element(run, tensor, verdict->first_not_finite[tensor], "a finite number");
-    }
-    if (!verdict->ok)
-        fputs("      error of its norm: ||got - expected|| / ||expected||, over the whole tensor; at most: of one element\n",
-              report);
-    if (verdict->checked_queries < tensor_rows(p, TENSOR_Q) ||
-        (options->passes.backward && verdict->checked_keys < tensor_rows(p, TENSOR_K)))
-        fprintf(report, "      %zu of %zu query rows and %zu of %zu key rows compared\n", verdict->checked_queries,
-                tensor_rows(p, TENSOR_Q), verdict->checked_keys, tensor_rows(p, TENSOR_K));
-}
-
 /* ---- the program ------------------------------------------------------------------------------------------------------ */
 
 static cudaError_t time_and_print(struct run *run, const struct step *step, const struct options *options,
@@ -222,7 +175,7 @@ static int try_step(const struct step *step, const struct options *options, stru
     if (options->check) {
         result->verdict = check_run(run, options->passes.backward, check_budget);
         result->ok = result->verdict.ok && broken_guard == NULL;
-        print_verdict(run, options, &result->verdict);
+        print_verdict(report, run, options->passes.backward, &result->verdict);
         if (broken_guard != NULL)
             fprintf(report, "      the kernel wrote outside of %s: the guard band beside it has changed\n", broken_guard);
     }

@@ -38,8 +38,9 @@ void fill_input(float *values, const struct problem *problem, enum tensor tensor
         memcpy(values, example[tensor], sizeof example[tensor]);
         return;
     }
-    /* A score of random inputs is about standard normal, so 4 sigma of it come to 1e4. */
-    double factor = kind == INPUT_LARGE && (tensor == TENSOR_Q || tensor == TENSOR_K) ? 50.0 : 1.0;
+    /* A score of random inputs is about standard normal, so 4 sigma of it come to 1e4; in FP8, whose scores are exact to 13 bits, to 64. */
+    double factor =
+        kind == INPUT_LARGE && (tensor == TENSOR_Q || tensor == TENSOR_K) ? problem->dtype == FP8 ? 4.0 : 50.0 : 1.0;
     uint64_t stream = tensor == TENSOR_dO ? 3 : (uint64_t)tensor; /* Q, K, V, dO take turns in the counter */
 #pragma omp parallel for
     for (size_t row = 0; row < rows; row++) {

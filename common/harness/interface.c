@@ -75,13 +75,13 @@ int attention_step_find(const char *name) {
 
 #define SAME(member) .member = call->member
 static struct problem problem_of(const struct attention_call *call) {
-    struct problem problem = {SAME(batch),     SAME(heads),     SAME(N_q),     SAME(N_kv),     SAME(d),
-                              SAME(heads_kv),  SAME(causal),    SAME(scale),   SAME(windowed), SAME(left),
-                              SAME(right),     SAME(softcap),   SAME(alibi),   SAME(dropout),  SAME(dropout_seed),
-                              SAME(starts),    SAME(sequences), SAME(longest), SAME(lengths),  SAME(pages),
-                              SAME(page_size), SAME(page_count)};
+    struct problem problem = {
+        SAME(batch),  SAME(heads),     SAME(N_q),     SAME(N_kv),    SAME(d),       SAME(heads_kv),  SAME(causal),
+        SAME(scale),  SAME(windowed),  SAME(left),    SAME(right),   SAME(softcap), SAME(dropout),   SAME(dropout_seed),
+        SAME(starts), SAME(sequences), SAME(longest), SAME(lengths), SAME(pages),   SAME(page_size), SAME(page_count)};
     problem.dtype = (enum dtype)call->dtype;
     problem.rotary = (enum rotary)call->rotary;
+    problem.alibi = (enum alibi)call->alibi;
     return problem;
 }
 
@@ -91,7 +91,9 @@ const char *attention_refuses(const struct attention_call *call) {
     if (step == NULL) return "there is no such step";
     if (pass_of(step, call->pass) == NULL) return "this step has no such pass";
     if (call->dtype < 0 || call->dtype >= DTYPES) return "there is no such data type";
+    if (call->dtype == FP8) return "fp8 is not supported through this interface: a call has no scales";
     if (call->rotary < NOT_ROTARY || call->rotary > HALVED) return "there is no such rotary embedding";
+    if (call->alibi < NO_ALIBI || call->alibi > RELEASED_RULE) return "there is no such ALiBi";
     if ((call->pages != NULL) != (call->lengths != NULL) || (call->pages != NULL && call->page_count < 1))
         return "a cache in pages needs pages, lengths and page_count";
     struct problem problem = problem_of(call);
@@ -116,7 +118,8 @@ int attention_run(const struct attention_call *call) {
     if (attention_refuses(call) != NULL) return cudaErrorNotSupported;
     const struct step *step = step_at(call->step);
     struct problem problem = problem_of(call);
-    struct tensors tensors = {call->Q, call->K, call->V, call->O, call->L, call->dO, call->dQ, call->dK, call->dV};
+    struct tensors tensors = {call->Q,  call->K,  call->V,  call->O, call->L, call->dO,
+                              call->dQ, call->dK, call->dV, NULL,    NULL,    NULL};
     cudaError_t error = workspace_bytes_of(step, &problem) > 0 ? check_pointer(call->workspace) : cudaSuccess;
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
         if (is_backward(tensor) && call->pass == ATTENTION_FORWARD) continue;

@@ -36,7 +36,7 @@ struct attention_call {
     /* Variants, as in struct problem of attention.h; all zero for the plain problem. */
     int windowed, left, right; /* 0 or 1; both at most N_q + N_kv */
     float softcap;
-    int alibi; /* 0 or 1 */
+    int alibi; /* 0 none, 1 one formula, 2 the released code's slopes */
     float dropout;
     size_t dropout_seed;
     int rotary;         /* 0 none, 1 interleaved, 2 halved */

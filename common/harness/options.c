@@ -73,7 +73,8 @@ static void set_scale(struct parser *parser, const struct option_row *row, const
 static void set_fraction(struct parser *parser, const struct option_row *row, const char *text) {
     char *end;
     float value = strtof(text, &end);
-    if (end == text || *end != '\0' || !(value >= 0.0f && value < (float)row->high) || (value == 0.0f && row->low > 0))
+    bool inside = value >= 0.0f && (row->high == 1 ? value < 1.0f : isfinite(value));
+    if (end == text || *end != '\0' || !inside || (value == 0.0f && row->low > 0))
         errx(EXIT_USAGE, "--%s: '%s' is not a number %s 0%s", row->name, text, row->low > 0 ? "above" : "from",
              row->high == 1 ? " to just below 1" : "");
     *(float *)field(parser, row) = value;
@@ -117,8 +118,20 @@ static void set_rotary(struct parser *parser, const struct option_row *row, cons
     const char *const names[] = {"interleaved", "halved"};
     parser->options.problem.rotary = INTERLEAVED + (enum rotary)choice(row, text, names, 2);
 }
+static void set_alibi(struct parser *parser, const struct option_row *row, const char *text) {
+    (void)text;
+    parser->options.problem.alibi = (enum alibi)row->low;
+}
 static void set_dtype(struct parser *parser, const struct option_row *row, const char *text) {
     parser->options.problem.dtype = (enum dtype)choice(row, text, dtype_names, DTYPES);
+}
+static void set_fp8(struct parser *parser, const struct option_row *row, const char *text) {
+    const char *const names[] = {"e4m3", "e5m2"};
+    parser->options.problem.fp8 = (enum fp8)choice(row, text, names, 2);
+}
+static void set_scales(struct parser *parser, const struct option_row *row, const char *text) {
+    const char *const names[] = {"tensor", "head", "block"};
+    parser->options.problem.scales = (enum scales)choice(row, text, names, 3);
 }
 static void set_input(struct parser *parser, const struct option_row *row, const char *text) {
     parser->options.input = (enum input_kind)choice(row, text, input_names, INPUT_KINDS);
@@ -159,8 +172,10 @@ static const struct option_row rows[] = {
     {"causal", NULL, "query i attends to key j where j <= i + M - N", set_flag, AT(problem.causal), true, 0},
     {"window", "L,R", "query i attends to key j where -L <= j - (i + M - N) <= R; -1: all on this side", set_window, 0, -1,
      MAX_LENGTH},
-    {"softcap", "C", "a score s becomes C tanh(s / C)", set_fraction, AT(problem.softcap), 1, LLONG_MAX},
-    {"alibi", NULL, "a score falls by 2^(-8 (h + 1) / H) per key of distance in head h", set_flag, AT(problem.alibi), true, 0},
+    {"softcap", "C", "a score s becomes C tanh(s / C)", set_fraction, AT(problem.softcap), 1, 0},
+    {"alibi", NULL, "a score falls by 2^(-8 (h + 1) / H) per key of distance in head h", set_alibi, 0, ONE_FORMULA, 0},
+    {"alibi-released", NULL, "the same with the released code's slopes where H is no power of 2", set_alibi, 0, RELEASED_RULE,
+     0},
     {"dropout", "P", "each weight is dropped with this probability; --seed draws which", set_fraction, AT(problem.dropout), 0,
      1},
     {"rotary", "KIND", "rotate Q and K by their positions: pairs interleaved or halved", set_rotary, 0, 0, 0},
@@ -169,7 +184,9 @@ static const struct option_row rows[] = {
     {"page-size", "K", "keys per page of K and V, 16 to 256: a cache in pages (none)", set_size, AT(problem.page_size), 1,
      1 << 20},
     {"scale", "S", "what scores are multiplied by (1/sqrt(D))", set_scale, 0, 0, 0},
-    {"dtype", "TYPE", "fp32, fp16 or bf16, as far as the step takes them", set_dtype, 0, 0, 0},
+    {"dtype", "TYPE", "fp32, fp16, bf16 or fp8, as far as the step takes them", set_dtype, 0, 0, 0},
+    {"fp8", "TYPE", "of Q, K and V in fp8: e4m3 or e5m2 (e4m3)", set_fp8, 0, 0, 0},
+    {"scales", "OF", "in fp8 a scale of each tensor, head or block of 128 rows (tensor)", set_scales, 0, 0, 0},
     {"input", "KIND", "random, identity, large or example, the 4 x 4 case of docs/math.md (random)", set_input, 0, 0, 0},
     {"seed", "S", "of the random inputs (1)", set_seed, 0, 0, LLONG_MAX},
     {.help = "What to do with it:"},

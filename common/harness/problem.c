@@ -41,9 +41,10 @@ size_t tensor_elements(const struct problem *problem, enum tensor tensor) {
     return tensor_rows(problem, tensor) * tensor_columns(problem, tensor);
 }
 
-const char *const dtype_names[DTYPES] = {"fp32", "fp16", "bf16"};
+const char *const dtype_names[DTYPES] = {"fp32", "fp16", "bf16", "fp8"};
 
 size_t element_bytes(const struct problem *problem, enum tensor tensor) {
+    if (problem->dtype == FP8 && tensor <= TENSOR_V) return 1;
     return problem->dtype == FP32 || tensor == TENSOR_L ? 4 : 2;
 }
 
@@ -51,7 +52,7 @@ bool takes_dtype(const struct step *step, enum dtype dtype) {
     return step->dtypes == 0 ? dtype == FP32 : (step->dtypes >> dtype & 1) != 0;
 }
 
-enum dtype usual_dtype(const struct step *step) { return takes_dtype(step, FP32) ? FP32 : BF16; }
+enum dtype usual_dtype(const struct step *step) { return takes_dtype(step, FP32) ? FP32 : takes_dtype(step, FP8) ? FP8 : BF16; }
 
 double unmasked_pairs(const struct problem *problem) {
     int batches = problem->lengths != NULL ? problem->batch : 1; /* otherwise all are alike */
@@ -106,9 +107,11 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
     if (passes.deterministic && !(passes.backward && step->backward_deterministic != NULL))
         return "this step has no deterministic pass of this kind";
     if (!takes_dtype(step, problem->dtype))
-        return refusal("%s is not supported: this step takes%s%s%s", dtype_names[problem->dtype],
+        return refusal("%s is not supported: this step takes%s%s%s%s", dtype_names[problem->dtype],
                        takes_dtype(step, FP32) ? " fp32" : "", takes_dtype(step, FP16) ? " fp16" : "",
-                       takes_dtype(step, BF16) ? " bf16" : "");
+                       takes_dtype(step, BF16) ? " bf16" : "", takes_dtype(step, FP8) ? " fp8" : "");
+    if (problem->dtype != FP8 && (problem->fp8 != E4M3 || problem->scales != OF_TENSOR))
+        return "--fp8 and --scales are not supported without --dtype fp8";
     if (step->d_multiple > 1 && problem->d % step->d_multiple != 0)
         return refusal("head dimension %d is not supported: this step needs a multiple of %d", problem->d, step->d_multiple);
     if (step->most_queries > 0 && problem->N_q > step->most_queries)

@@ -35,7 +35,7 @@ size_t tensor_rows(const struct problem *problem, enum tensor tensor);
 size_t tensor_columns(const struct problem *problem, enum tensor tensor);
 size_t tensor_elements(const struct problem *problem, enum tensor tensor);
 
-extern const char *const dtype_names[DTYPES]; /* "fp32", "fp16", "bf16" */
+extern const char *const dtype_names[DTYPES]; /* "fp32", "fp16", "bf16", "fp8" */
 size_t element_bytes(const struct problem *problem, enum tensor tensor);
 
 /* Whether the step takes numbers of this type, and the one that it is given where nobody names one. */

@@ -41,8 +41,12 @@ static double product(const struct problem *problem, const float *q, const float
 
 /* What ALiBi adds to the score of key j. */
 static double bias(const struct problem *problem, const struct sight *sight, long long j) {
-    double h = (double)(sight->head % (size_t)problem->heads);
-    return problem->alibi ? -exp2(-8 * (h + 1) / problem->heads) * fabs((double)(sight->position - j)) : 0;
+    int h = (int)(sight->head % (size_t)problem->heads), heads = problem->heads, power = 1;
+    while (2 * power <= heads) power *= 2;
+    double slope = exp2(-8.0 * (h + 1) / heads);
+    if (problem->alibi == RELEASED_RULE)
+        slope = h < power ? exp2(-8.0 * (h + 1) / power) : exp2(-8.0 * (2 * (h - power) + 1) / (2 * power));
+    return problem->alibi ? -slope * fabs((double)(sight->position - j)) : 0;
 }
 
 /* A product as the softmax takes it. */
@@ -84,7 +88,6 @@ static double forward_row(const struct problem *problem, const float *Q, const f
         P[j] = score(problem, &sight, sight.first + (long long)j, product(problem, q, K_seen + j * d));
         terms = fmax(terms, term_size(problem, q, K_seen + j * d));
     }
-    terms = fmax(terms, sight.keys > 0 ? (double)problem->softcap : 0); /* tanh, up to 1, times softcap */
     *L = softmax(P, sight.keys);
 
     for (size_t c = 0; c < d; c++) O_row[c] = 0;

@@ -61,7 +61,8 @@ static void add_toolkit(cJSON *line) {
 static void add_variants(cJSON *line, const struct problem *p) {
     if (p->windowed) cJSON_AddItemToObject(line, "window", cJSON_CreateIntArray((const int[]){p->left, p->right}, 2));
     if (p->softcap > 0.0f) cJSON_AddNumberToObject(line, "softcap", (double)p->softcap);
-    if (p->alibi) cJSON_AddTrueToObject(line, "alibi");
+    if (p->alibi == ONE_FORMULA) cJSON_AddTrueToObject(line, "alibi");
+    if (p->alibi == RELEASED_RULE) cJSON_AddStringToObject(line, "alibi", "released");
     if (p->dropout > 0.0f) cJSON_AddNumberToObject(line, "dropout", (double)p->dropout);
     if (p->rotary != NOT_ROTARY) cJSON_AddStringToObject(line, "rotary", p->rotary == HALVED ? "halved" : "interleaved");
     if (p->starts != NULL) cJSON_AddItemToObject(line, "starts", cJSON_CreateIntArray(p->starts, p->sequences + 1));
@@ -113,6 +114,14 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     cJSON_AddStringToObject(line, "device",
                             cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "unknown");
     cJSON_AddStringToObject(line, "dtype", dtype_names[problem->dtype]);
+    if (problem->dtype == FP8) {
+        cJSON_AddStringToObject(line, "fp8", problem->fp8 == E4M3 ? "e4m3" : "e5m2");
+        cJSON_AddStringToObject(line, "scales",
+                                problem->scales == OF_TENSOR ? "tensor"
+                                : problem->scales == OF_HEAD ? "head"
+                                                             : "block");
+        if (options->check) cJSON_AddNumberToObject(line, "total_err_rel", result->verdict.total_error);
+    }
     cJSON_AddStringToObject(line, "pass", !passes.backward ? "fwd" : passes.forward ? "both" : "bwd");
     if (passes.backward) cJSON_AddBoolToObject(line, "deterministic", passes.deterministic);
     cJSON_AddNumberToObject(line, "batch", problem->batch);

@@ -5,6 +5,8 @@
 #include "check.h"
 #include "inputs.h"
 
+#include <stdio.h>
+
 /* A device buffer between two guard bands, which no kernel may change. The simulated device checks each access itself, so
  * the bands are left out there: they would only hide an access past the end. */
 struct guarded_buffer {
@@ -17,15 +19,16 @@ enum table { TABLE_STARTS, TABLE_LENGTHS, TABLE_PAGES, TABLES };
 struct run {
     struct problem problem; /* its pointers are the host's */
     enum input_kind input;
-    bool backward;             /* the tensors of the backward pass are there, too */
-    bool simulated;            /* the device is the simulated one */
-    float *host[TENSOR_COUNT]; /* inputs, and the outputs that were fetched last; NULL where there is none */
+    bool backward;  /* the tensors of the backward pass are there, too */
+    bool simulated; /* the device is the simulated one */
+    float *host
+        [TENSOR_COUNT]; /* inputs, not yet rounded to FP8, and the outputs that were fetched last; NULL where there is none */
     struct tensors device;
     void *workspace;
     size_t workspace_bytes;
-    void *tables[TABLES];                                     /* on the device; NULL where the problem has none */
-    int *own_pages;                                           /* the host's block table; NULL where there is none */
-    struct guarded_buffer buffers[TENSOR_COUNT + 1 + TABLES]; /* of the tensors, of the workspace, of the tables */
+    void *tables[TABLES];                                         /* on the device; NULL where the problem has none */
+    int *own_pages;                                               /* the host's block table; NULL where there is none */
+    struct guarded_buffer buffers[TENSOR_COUNT + 1 + TABLES + 3]; /* of the tensors, the workspace, the tables, the scales */
 };
 
 bool device_is_simulated(void);
@@ -70,6 +73,7 @@ struct verdict {
     size_t checked_queries, checked_keys;  /* rows compared; no keys without a backward pass */
     size_t *queries, *keys;                /* which; owned */
     size_t first_not_finite[TENSOR_COUNT]; /* index of the first NaN or infinity, or tensor_elements() */
+    double total_error;                    /* FP8: of O's norm, against the inputs before they were rounded; else 0 */
     bool ok;
 };
 
@@ -78,3 +82,5 @@ struct verdict {
  * L, since the gradient of one key needs those of all rows; otherwise everything is computed from the inputs alone. */
 struct verdict check_run(const struct run *run, bool backward, double budget);
 void free_verdict(struct verdict *verdict);
+/* A line of each output; of a wrong one also where its first wrong elements lie, and what stands there. */
+void print_verdict(FILE *to, const struct run *run, bool backward, const struct verdict *verdict);

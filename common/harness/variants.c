@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 unsigned variants_of(const struct problem *p) {
-    return (p->windowed ? WINDOW : 0u) | (p->softcap != 0.0f ? SOFTCAP : 0u) | (p->alibi ? ALIBI : 0u) |
+    return (p->windowed ? WINDOW : 0u) | (p->softcap != 0.0f ? SOFTCAP : 0u) | (p->alibi != NO_ALIBI ? ALIBI : 0u) |
            (p->dropout != 0.0f ? DROPOUT : 0u) | (p->rotary != NOT_ROTARY ? ROTARY : 0u) | (p->starts != NULL ? PACKED : 0u) |
            (p->pages != NULL || p->lengths != NULL ? PAGES : 0u);
 }
@@ -31,6 +31,10 @@ const char *variants_refuse(const struct step *step, const struct problem *p) {
                        p->right);
     if (!(p->softcap >= 0.0f && isfinite(p->softcap)))
         return refusal("softcap %g is not supported: it must be above 0", (double)p->softcap);
+    /* Softcap enlarges what rounding did to a product of Q and K by scale / softcap: a larger factor leaves no digit of a gradient. */
+    if (p->softcap > 0.0f && !(p->softcap >= fabsf(p->scale) / 1024.0f))
+        return refusal("softcap %g is not supported: with scale %g it must be at least scale / 1024, %g", (double)p->softcap,
+                       (double)p->scale, fabs((double)p->scale) / 1024.0);
     if (!(p->dropout >= 0.0f && p->dropout < 1.0f))
         return refusal("dropout %g is not supported: it must be at least 0 and below 1", (double)p->dropout);
     if (p->rotary != NOT_ROTARY && p->d % 2 != 0) return refusal("rotary embedding needs an even head dimension, not %d", p->d);
@@ -62,11 +66,13 @@ const char *variants_text(const struct problem *p) {
     int sight = p->N_q + p->N_kv; /* what -1 became: no side has as many keys */
     ADD(p->windowed, ", window %d,%d", p->left == sight ? -1 : p->left, p->right == sight ? -1 : p->right);
     ADD(p->softcap > 0.0f, ", softcap %g", (double)p->softcap);
-    ADD(p->alibi, ", ALiBi");
+    ADD(p->alibi != NO_ALIBI, ", ALiBi%s", p->alibi == RELEASED_RULE ? " by the released rule" : "");
     ADD(p->dropout > 0.0f, ", dropout %g", (double)p->dropout);
     ADD(p->rotary != NOT_ROTARY, ", rotary %s", rotary[p->rotary]);
     ADD(p->starts != NULL, ", %d packed sequences", p->sequences);
     ADD(p->page_size > 0, ", pages of %d", p->page_size);
+    ADD(p->fp8 == E5M2, ", e5m2");
+    ADD(p->scales != OF_TENSOR, ", a scale per %s", p->scales == OF_HEAD ? "head" : "block");
 #undef ADD
     return all;
 }
@@ -84,7 +90,7 @@ const char *tables_refuse(const struct problem *p) {
         if (p->lengths[b] < 0 || p->lengths[b] > p->N_kv)
             return refusal("lengths[%d] is %d, of %d keys", b, p->lengths[b], p->N_kv);
         for (int i = 0; i * p->page_size < p->lengths[b]; i++) {
-            int page = p->pages[b * pages_per_sequence(p) + i];
+            int page = p->pages[(size_t)b * (size_t)pages_per_sequence(p) + (size_t)i];
             if (page < 0 || page >= p->page_count)
                 return refusal("page %d of sequence %d is %d, of %d pages", i, b, page, p->page_count);
         }
