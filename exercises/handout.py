@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 COPIED = "common docs plots run.sh CMakeLists.txt CMakePresets.json LICENSE CITATION.cff README.md .gitignore".split()
-GRADER = "README.md CMakeLists.txt shapes.json jobs.sh class.py Dockerfile run_autograder".split()
+GRADER = "README.md shapes.json jobs.sh class.py Dockerfile run_autograder".split()
 SECRET = "kernel broken left_out from before starter replace".split() # of task.json: they lead to the solution
 LEFT_OUT = "*(in the full book)*" # a command that needs what the handout leaves out
 FENCE = re.compile(r"^( *)```+([\w-]*)\s*\n(.*?)^\1```+[ \t]*$\n?", re.DOTALL | re.MULTILINE)
@@ -164,13 +164,19 @@ def copy_tasks(part, wanted):
                 (tasks[task] / f"starter.{variant}.cu").write_text(asked("starter", task, str(variant)))
             if kernel:
                 kernels.add(kernel[2])
-                headers = {path.name: path for path in Path("steps", kernel[1]).glob("*.cuh")}
-                included = re.findall(r'#include "(\w+\.cuh)"', (tasks[task] / "starter.cu").read_text())
-                for name in included:
-                    if name in headers:
-                        shutil.copy2(headers[name], tasks[task])
-                        included += re.findall(r'#include "(\w+\.cuh)"', headers.pop(name).read_text())
+                copy_headers(tasks[task] / "starter.cu", Path("steps", kernel[1]), tasks[task], part)
     return tasks, kernels
+
+
+def copy_headers(file, beside, to, part):
+    """What a file includes of the headers beside a kernel goes to a folder; those of another chapter stay that chapter's."""
+    for name in re.findall(r'#include "((?:\.\./\w+/)?\w+\.cuh)"', file.read_text()):
+        header = beside / name
+        if header.exists():
+            folder = part / "steps" / header.parent.name if "/" in name else to
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(header, folder)
+            copy_headers(header, header.parent, folder, part)
 
 
 def copy_steps(part, last, kernels, secrets):
@@ -179,7 +185,7 @@ def copy_steps(part, last, kernels, secrets):
         if number >= "90": # a reader's own
             continue
         if number <= last and number not in kernels and not any(map(secrets.shown, texts)):
-            shutil.copytree(folder, part / folder)
+            shutil.copytree(folder, part / folder, dirs_exist_ok=True)
             continue
         programs = part / folder / f"compiled-{platform.machine()}"
         programs.mkdir(parents=True)
@@ -216,8 +222,9 @@ def main():
         shutil.copy2("steps/new.sh", part / "steps")
         for name in COPIED:
             shutil.copytree(name, part / name, ignore=shutil.ignore_patterns("teaching.md", "answers", "__pycache__")) if Path(name).is_dir() else shutil.copy2(name, part)
-        for name in [*(Path("exercises") / name for name in GRADER), *Path("exercises").glob("*.[ch]")]:
-            shutil.copy2(name, part / "exercises")
+        shutil.copytree("exercises/grader", part / "exercises/grader")
+        for name in GRADER:
+            shutil.copy2(Path("exercises") / name, part / "exercises")
         tasks, kernels = copy_tasks(part, wanted)
         secrets = Secrets(tasks)
         copy_steps(part, max(chapters), kernels | set(chapters), secrets)

@@ -6,14 +6,9 @@ abilities() { # NAME: what two steps must share to be compared
     grep -oE '\.(for|back)ward =|\.dtypes' "$(step_file "$1")"
 }
 
-build_grader() { # configured only once: cmake sees for itself when its files change
+build_grader() {
     install_missing >&2
-    mkdir -p build/sim
-    [[ -e build/sim/bin/exercise ]] || echo 'Building the grader, once: about half a minute' >&2
-    [[ -e build/sim/Makefile || -e build/sim/build.ninja ]] || cmake --preset sim >build/sim/grader.log 2>&1 ||
-        die "$exit_wrong" 'cmake failed; see build/sim/grader.log'
-    cmake --build --preset sim --parallel "$(getconf _NPROCESSORS_ONLN)" --target exercise >build/sim/grader.log 2>&1 ||
-        die "$exit_wrong" 'the grader does not compile; see build/sim/grader.log'
+    compile sim exercise >&2 || die "$exit_wrong" 'the grader does not compile; see build/sim/build.log'
 }
 
 show_on_card() { # LABEL STEP OPTIONS...: its time and registers
@@ -47,6 +42,17 @@ view_both() { # STEP FILE LABEL OTHER_FILE OPTIONS...
     [[ ! ${DISPLAY-}${WAYLAND_DISPLAY-} ]] || ! have xdg-open || xdg-open "$folder/beside.html" >/dev/null 2>&1 || true
 }
 
+# Which mutants, forms and ablations a chapter's edited kernel has left without the text that they change: six lines at most.
+say_stale_changes() { # KERNEL
+    local stale
+    [[ $1 != steps/9* ]] || return 0
+    stale=$(shopt -s nullglob && common/change check -- "$1" "${1%/*}"/*.cuh) || true
+    [[ $stale ]] || return 0
+    say "  changes that do not apply to this kernel any more: $(wc -l <<<"$stale"); common/change check lists them with the text that is missing"
+    head -n 4 <<<"$stale" | sed -E 's/: steps[^:]*: not there( once)?: .*//; s/^/    /'
+    (($(wc -l <<<"$stale") < 5)) || say '    ...'
+}
+
 try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
     local step other='' watch='' view='' file other_file label name base before='' seen='' changed status alone=0
     local -a options=(--seq 128)
@@ -64,10 +70,10 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
             have python3 || die "$exit_missing" '--view needs python3'
             view=yes
             ;;
-        --causal | --alibi) options+=("$1") ;;
+        --causal | --alibi | --alibi-released) options+=("$1") ;;
         --against | --batch | --heads | --heads-kv | --seq | --seq-kv | --dim | --pass | --window | --softcap | --dropout | --rotary | --lengths | --page-size)
             (($# > 1)) || die "$exit_usage" "$1 needs a value"
-            if [[ $1 == --against ]]; then choose_one "$2" && other=${steps[0]}; else options+=("$1" "$2"); fi
+            if [[ $1 == --against ]]; then choose_one "$2" "./run.sh try $step --against " && other=${steps[0]}; else options+=("$1" "$2"); fi
             shift
             ;;
         *) die "$exit_usage" "try takes a step, --against STEP, --watch, --view, sizes and variants, not \"$1\"" ;;
@@ -77,8 +83,9 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
     other_file=$(step_file "$other") label=$other
     if [[ -z $other ]]; then # the committed version, where that is another one; what it was copied from; or the rung before with the same pass
         rm -rf build/committed && mkdir -p build/committed
-        changed=0 && git diff --quiet HEAD -- "$file" "${file%/*}/*.cuh" 2>/dev/null || changed=$?
-        if ((changed == 1)) && git archive HEAD "${file%/*}" 2>/dev/null | tar -x -C build/committed 2>/dev/null && [[ -e build/committed/$file ]]; then
+        mapfile -t theirs < <(sed -n 's|^#include "\.\./\([^/]*\)/.*|steps/\1|p' "${file%/*}"/*.cuh 2>/dev/null | sort -u) # headers of other chapters
+        changed=0 && git diff --quiet HEAD -- "$file" "${file%/*}/*.cuh" "${theirs[@]/%//*.cuh}" 2>/dev/null || changed=$?
+        if ((changed == 1)) && git archive HEAD "${file%/*}" "${theirs[@]}" 2>/dev/null | tar -x -C build/committed 2>/dev/null && [[ -e build/committed/$file ]]; then
             label=committed other_file=build/committed/$file
         else
             name=$(cat "${file%/*}/begun_as" 2>/dev/null) || name=''
@@ -110,14 +117,36 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
                 show_on_card yours "$step" "${options[@]}"
             fi
             [[ ! $view || $status == "$exit_usage" ]] || view_both "$step" "$file" "$label" "$other_file" "${options[@]}"
+            say_stale_changes "$file"
+            case $status$view in
+            0) [[ ! -e book/walk.py ]] || say "Next: ./run.sh try $step --view shows both kernels step by step" ;;
+            "$exit_wrong"*) say "Next: mend $file; docs/debugging.md shows how to look into a kernel$([[ $label != committed ]] || echo "; git checkout $file takes the edit back")" ;;
+            "$exit_missing"*) say "Next: $fault_page" ;;
+            esac
         fi
         [[ $watch ]] || return "$status"
         sleep 0.5
     done
 }
 
-start_job() { build_grader && exec build/sim/bin/exercise start "$@"; }
+known_task() { # WORD: sets `task`, or dies before anything is built
+    local near tasks=(exercises/[0-9bc][0-9]*_*)
+    tasks=("${tasks[@]#exercises/}") task=$1
+    [[ ! $task =~ ^[0-9][a-z]$ ]] || task=0$task
+    [[ ! $task =~ ^[a-z0-9_]+$ || " ${tasks[*]} " != *" $task"[_\ ]* ]] || return 0
+    near=$(printf '%s\n' "${tasks[@]%%_*}" | grep -m 1 "^${task:0:2}" || nearest "$task" "${tasks[@]%%_*}")
+    die "$exit_usage" "there is no task \"$1\"; ${near:+did you mean ./run.sh $job $near ? }./run.sh start lists them"
+}
+start_job() {
+    [[ ${1--} == -* ]] || { known_task "$1" && set -- "$task" "${@:2}"; }
+    build_grader && exec build/sim/bin/exercise start "$@"
+}
 grade_job() {
+    local begun
+    begun=$(find work -maxdepth 1 -name '[0-9bc][0-9][0-9a-z].cu' -printf '%T@ %f\n' 2>/dev/null | sort -rn | sed -n '1s/.* \(.*\)\.cu/\1/p') || true
+    (($# > 0)) || die "$exit_usage" "grade needs a task; did you mean ./run.sh grade ${begun:-00a} ? ./run.sh start lists them"
+    [[ $1 == -* ]] || { known_task "$1" && set -- "$task" "${@:2}"; }
+    [[ $# != 1 || -e work/$1.cu || $1 == *[-_]* ]] || die "$exit_usage" "work/$1.cu is not there; ./run.sh start $1 writes it"
     build_grader
     [[ " $* " == *' --all '* || " $* " == *' --csv '* ]] || exec build/sim/bin/exercise grade "$@"
     have python3 || die "$exit_missing" 'grade --all needs python3'

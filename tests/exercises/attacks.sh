@@ -86,7 +86,7 @@ attack() { # FOLDER
     points="score $(member "$folder" score '== 0')"
     write_submission "$folder" || return
     # shellcheck disable=SC2046 # words
-    judge "$(cat "$folder/name")" "$folder/try.cu" "$(member "$folder" task 00b)" "$points" "$(cat "$folder/says")" \
+    EXERCISES_WITHOUT=scan judge "$(cat "$folder/name")" "$folder/try.cu" "$(member "$folder" task 00b)" "$points" "$(cat "$folder/says")" \
         $(member "$folder" options '')
 }
 
@@ -116,6 +116,23 @@ files() { # what is no kernel file
     judge 'no such task' "$work/05a.cu" 99z refused 'no task'
 }
 
+# What the scan says of a hole that does not build, beside the compiler.
+words() {
+    local number=0 code says
+    while IFS='|' read -r code says; do
+        ((++number))
+        awk -v code="$code" '{ print } />>> Hole 1/ { print code }' "$work/00b.cu" >"$work/words$number.cu"
+        judge "words: $says" "$work/words$number.cu" 00b 'score == 0' "line [0-9]+: $says"
+    done <<'END'
+asm volatile("nop");|asm: inline assembly
+cudaMemset(O, 0, 4);|cudaMemset: a hole holds device code only
+} static void f() {|a bracket closes what this hole did not open
+if (row < 0) {|a bracket is not closed in this hole
+extern "C" int kill(int, int); const char *text = "{ // '"; // {|extern: a hole declares nothing
+/* the rest is mine|a comment does not end in its hole
+END
+}
+
 # The process around a submission has nothing to compare results with.
 no_reference() {
     local kernel=exercises/00b_guarded_copy/solution.cu program
@@ -132,6 +149,11 @@ no_reference() {
 # Stores that g++ makes of no attack here: they may not pass unjudged.
 instructions() {
     local line
+    if printf 'f:\n\t.cfi_startproc\n\tret\n\t.cfi_endproc\n' | awk -f common/simt/confined/confine.awk >"$work/report" 2>&1; then
+        say_failed 'a function without hooks' 'it passes' "$work/report"
+    else
+        echo 'ok     a function without hooks'
+    fi
     for line in 'btsq\t$40, (%rax)' 'btrq\t%rdx, -8(%rbp)' 'btcl\t$31, 8(%rsp,%rax,8)'; do
         if printf '\t%b\n' "$line" | awk -f common/simt/confined/confine.awk >"$work/report" 2>&1; then
             say_failed "the instruction $line" 'it passes' "$work/report"
@@ -152,6 +174,7 @@ list=$(grep -lie "$word" "$work"/attacks/*/name | sed 's,/name$,,')
     no_reference
     instructions
     files
+    words
     each attack <<<"$list"
     if [[ $count == all ]]; then
         for folder in $list; do [[ ! -e $folder/alone ]] || echo "$folder"; done | each prove_protection

@@ -23,9 +23,21 @@ git ls-files -z --cached --others --exclude-standard | tar -c --null -T - --igno
 cd "$work/copy" || exit 1
 git init -q . && git add -A >/dev/null 2>&1 && git -c user.name=t -c user.email=t@t commit -qm all || exit 1
 
+run --steps 1 --quick
+edit=$(tail -n 1 "$work/out" | sed -n "s/^Next: break it: \(sed -i '[^']*' steps.01_naive.naive.cu\); .*/\1/p")
+((status == 0)) && [[ $edit ]] && eval "$edit" && [[ $(git diff --numstat | cut -f 1,2) == 1$'\t'1 ]]
+check '--steps 1 --quick: its last line names an edit that breaks chapter 01'
+run try 01
+((status == 1)) && grep -qE 'result +right +WRONG' "$work/out" && tail -n 1 "$work/out" | grep -q '^Next: mend steps/01_naive/naive.cu'
+check "try 01 finds it; exit status $status"
+git checkout -q steps
+
 run start
-((status == 0)) && grep -q '^05a ' "$work/out" && [[ $(wc -l <"$work/out") == $(find exercises -name task.json | wc -l) ]]
-check 'start lists all tasks'
+((status == 0)) && grep -q '^05a ' "$work/out" && [[ $(wc -l <"$work/out") == $(($(find exercises -name task.json | wc -l) + 1)) ]] &&
+    [[ $(tail -n 1 "$work/out") == 'Next: ./run.sh start 00a' ]]
+check 'start lists all tasks, and the first one to do'
+BOOK_ROOT=$PWD python3 -B tests/docs/run_commands.py docs/first.md >"$work/out" 2>"$work/err" </dev/null
+check 'docs/first.md as it is written, to full points'
 for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
     'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
     'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try --view' 'try 05 --view stray' 'try 05 --view=yes' 'try 10 --dim 33' 'try 06 --window 64,0' 'try 15a --window 5' 'try 15a --pass both' 'try 15a --rotary halved' \
@@ -80,15 +92,28 @@ assert exercism["version"] == 2 and exercism["status"] == "pass"
 assert all(test["status"] == "pass" for test in exercism["tests"])
 PY
 check "the solution of 05a: exit status $status, results.json has Gradescope's fields"
+for pair in 00a:00b:docs/gpu.md 05b:06a:steps/06_vectorized/README.md 15b:b01:exercises/b01_stops_unless_32_divides_d/README.md; do
+    IFS=: read -r id next page <<<"$pair"
+    build/sim/bin/exercise solution "$id" >"$work/full.cu"
+    run grade "$id" "$work/full.cu"
+    ((status == 0)) && tail -n 1 "$work/out" | grep -qx "Next: ./run.sh start $next, after $page" && [[ -e $page ]]
+    check "full points in $id: the next task and its page"
+done
+build/sim/bin/exercise starter b01 >"$work/fault.cu"
+run grade b01 "$work/fault.cu"
+((status == 1)) && grep -q 'docs/simulated-device.md, "How to read a message"' "$work/out"
+check 'a fault: the page that explains it'
 
 run try 05
-((status == 0)) && grep -q '04_fa1_fwd' "$work/out" && grep -qE 'result +right +right' "$work/out"
+((status == 0)) && grep -q '04_fa1_fwd' "$work/out" && grep -qE 'result +right +right' "$work/out" && tail -n 1 "$work/out" | grep -q '^Next: ./run.sh try 05_fa2_fwd --view'
 check 'try 05: beside the rung before'
 sed -i 's/constexpr int PAD = 1; /constexpr int PAD = 0; /' steps/05_fa2_fwd/fa2_fwd.cu
 SECONDS=0
 run try 05
 ((status == 0)) && grep -q 'committed' "$work/out" && grep -qE 'of bank conflicts +0 +[0-9]+' "$work/out"
 check "try 05 after an edit: bank conflicts, in $SECONDS s"
+grep -A 1 'do not apply to this kernel any more: 1;' "$work/out" | grep -q '^    tests/mutants/05.changes: 05_rows_not_padded$'
+check 'try 05 after an edit: the mutant that has lost its text'
 # shellcheck disable=SC2016 # of the script that is written
 mkdir "$work/desktop" && printf '#!/bin/sh\necho "$*" >%q\n' "$work/opened" >"$work/desktop/xdg-open" && chmod +x "$work/desktop/xdg-open"
 shows() { # what it has printed and made: both kernels, each with a walk of its own
@@ -104,7 +129,7 @@ shows 0 && [[ $(cat "$work/opened") == build/try/beside.html ]] && grep -q '^you
 check 'try 05 --view --seq 64: it is opened on a desktop'
 sed -i '0,/__syncthreads();/s//(void)0;/' steps/05_fa2_fwd/fa2_fwd.cu
 run try 05
-((status == 3)) && grep -qi 'race' "$work/out"
+((status == 3)) && grep -qi 'race' "$work/out" && tail -n 1 "$work/out" | grep -q '^Next: docs/simulated-device.md, "How to read a message"'
 check "try 05 with a barrier removed: a race; exit status $status"
 run try 05 --view
 shows 3 && grep -q 'ends where it failed: yours' "$work/out"
@@ -140,15 +165,15 @@ mistake() { # STEP FILE FROM TO OPTION STATUS: in one line of the step or of a h
     sed -i "s|$3|$4|" "steps/$2" && ! git diff --quiet
     check "the mistake in $2 applies"
     run try "$1" --heads 2
-    ((status == $6)) && grep -qE 'committed +yours' "$work/out" && grep -qE 'result +right +(WRONG|FAULT)' "$work/out" && grep -qE "^With .* $5 " "$work/out"
+    ((status == $6)) && grep -qE 'committed +yours' "$work/out" && grep -qE 'result +right +(WRONG|FAULT)( elsewhere)?$' "$work/out" && grep -qE "^With .* $5 " "$work/out"
     check "try $1 finds it; exit status $status"
     git checkout -q steps
 }
 mistake 15a_window_fwd 15_variants/15a_window_fwd.cu 'int first = first_key(p, all, row0)' 'int first = first_key(p, all, last_row)' --window 1
 mistake 15f 15_variants/rotary_fwd.cuh 'b\[i\] \* cosine\[i\] + a' 'b[i] * cosine[i] - a' --rotary 1
 mistake 14 14_decode/decode.cu '((p.N_kv + p.page_size - 1) / p.page_size)' '(p.N_kv / p.page_size)' --page-size 3
-mistake 14b 14_decode/14b_split.cu 'share = (tiles + splits - 1) / splits' 'share = tiles / splits' '--seq-kv 897' 1
-mistake 14 14_decode/splits.cuh 'any = m > -INFINITY' 'any = true' '--lengths 890,0' 1
+mistake 14b 14_decode/14b_split.cu 'share = ceil_div(tiles, splits)' 'share = tiles / splits' '--seq-kv 897' 1
+mistake 14 14_decode/splits.cuh 'any = l != 0.0f' 'any = true' '--lengths 890,0' 1
 mistake 15 15_variants/backward_all.cuh 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 mistake 11 11_tensor_core_bwd/tensor_core_bwd.cu 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 
@@ -158,10 +183,34 @@ run try 90
 check 'try 90: beside the step that it is a copy of'
 sed -i 's/ || col >= p.N_kv) return/) return/' steps/90_mine/mine.cu
 run try 90
-((status == 3)) && grep -qE 'result +right +FAULT' "$work/out" && grep -q 'With --seq 113 --seq-kv 75' "$work/out"
+((status == 3)) && grep -qE 'result +right +FAULT elsewhere$' "$work/out" && grep -q '^With --seq 113 --seq-kv 75 .* it stops:$' "$work/out"
 check "try 90 without a bounds check: a size that no block divides finds it; exit status $status"
 run try 90 --seq 128
 ((status == 0)) && grep -qE 'result +right +right' "$work/out"
 check 'try 90 --seq 128: that size only'
 
+git checkout -q . && git clean -qfd steps
+
+# The elements that are wrong, as the program itself prints them.
+run new 91_wrong --from 03
+sed -i 's/expf(m - m_new)/1.0f/' steps/91_wrong/wrong.cu
+run try 91 --seq 64
+((status == 1)) && grep -qE 'result +right +WRONG$' "$work/out" && sed '1,/^$/d; /^Next: /d' "$work/out" >"$work/elements" &&
+    cmake --preset sim >"$work/err" && cmake --build --preset sim --target 91_wrong >>"$work/err" 2>&1 &&
+    [[ $(grep -c ' at (batch 0, head 0, row [0-9]*, column [0-9]*): got [^ ]*, expected' "$work/elements") == 6 ]] &&
+    { build/sim/bin/91_wrong --seq 64 --no-time || [[ $? == 1 ]]; } | sed 1d | diff - "$work/elements" >>"$work/err"
+check "try with a wrong result: the first wrong elements; exit status $status"
+run try 91 --seq 1
+((status == 0)) && ! grep -q ' at (batch ' "$work/out"
+check 'try with a right one: none'
+
+# Chapter 01, Swap queries and keys: right at the size of the table, as the page says, and a fault where N_q is not N_kv.
+run new 98_swapped --from 01
+sed -i '26s/int col/int row/; 27s/int row/int col/' steps/98_swapped/swapped.cu
+run try 98
+((status == 3)) && grep -qE 'result +right +FAULT elsewhere$' "$work/out" && grep -q '^With --seq 113 --seq-kv 75 .* it stops:$' "$work/out"
+check "try 98, the first experiment of chapter 01; exit status $status"
+run try 98 --seq 256
+((status == 0)) && grep -qE 'result +right +right$' "$work/out"
+check 'try 98 --seq 256: right, as the page says'
 exit "$failed"

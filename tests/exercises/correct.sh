@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Correct solutions in other styles than the book's earn full points. A section of correct/<task>.txt, `## STYLE`, holds the
 # text of the task's holes, each after a line "// ---- hole N"; correct/<task>.changes changes a starter that is a whole
-# kernel (common/change). A section with a line "needs: CONSTRUCT" may still be refused by the scan.
+# kernel (common/change).
 #     correct.sh EXERCISE [NAME...]      NAME: 05a, or 05a_lambda; all of them without
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -26,7 +26,7 @@ fill() {
          /^ *\/\/ >>> Hole/ { inside = 1; printf "%s", text[$4 + 0] }' "$2" "$3"
 }
 judge() { # TASK_STYLE
-    local name=$1 task=${1%%_*} style=${1#*_} file needs status=0
+    local name=$1 task=${1%%_*} style=${1#*_} file status=0
     file=$(echo "$here/$task".*)
     if [[ $file == *.changes ]]; then
         common/change apply "$file" "$style" "$work/$task.cu" >"$work/$name.cu" || { echo "FAILED  $name" && return 1; }
@@ -36,8 +36,6 @@ judge() { # TASK_STYLE
     "$exercise" grade "$task" "$work/$name.cu" >"$work/$name.out" 2>&1 || status=$?
     if ((status == 0)); then
         echo "ok      $name"
-    elif ((status == 1)) && grep -q '^Not accepted' "$work/$name.out" && needs=$(sed -n "/^## $style\$/,/^## /s/.*needs: //p" "$file") && [[ $needs ]]; then
-        echo "waits   $name: $needs"
     else
         echo "FAILED  $name" && grep -v '^ *ok ' "$work/$name.out" | sed 's/^/    /' | head -n 16
         return 1

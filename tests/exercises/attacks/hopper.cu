@@ -3,19 +3,19 @@
 
 //! a forged map whose tensor lies in the host's memory
 //: task 12a
-//: says out of bounds
+//: says its tensor map lies in local memory
 CUtensorMap forged = maps.K; ((uint64_t *)&forged)[1] = 0x7ffd00000000; tma_load(K_smem, &forged, 0, 0, 0, K_full);
 //! a forged map whose tensor is the thread's stack
 //: task 12a
-//: says the other side must be global memory
+//: says its tensor map lies in local memory
 CUtensorMap forged = maps.K; ((uint64_t *)&forged)[1] = (uint64_t)&forged; tma_load(K_smem, &forged, 0, 0, 0, K_full);
 //! a forged map that stores over the thread's stack
 //: task 12a
-//: says the other side must be global memory
+//: says its tensor map lies in local memory
 CUtensorMap forged = maps.K; ((uint64_t *)&forged)[1] = (uint64_t)&forged; mbarrier_wait(Q_full, 0); tma_store(&forged, 0, 0, 0, Q_smem); tma_commit(); tma_wait<0>();
 //! a forged map of a tensor without end
 //: task 12a
-//: says out of bounds
+//: says its tensor map lies in local memory
 CUtensorMap forged = maps.K; for (int i = 2; i < 5; i++) ((uint64_t *)&forged)[i] = (uint64_t)-1; tma_load(K_smem, &forged, 0, 1 << 30, 0, K_full);
 //! a map of made bytes
 //: task 12a
@@ -116,8 +116,7 @@ struct of_host : problem {
 //! a parameter's constructor looks up another of the driver's functions, and calls it
 //: task b13
 //: change
-//: says the runtime API is called by the host
-//: alone scan -> a call through a pointer
+//: says a call through a pointer
 struct of_host : problem {
     of_host(const problem &of) : problem(of) {
         void *function = nullptr; cudaDriverEntryPointQueryResult found;
@@ -128,8 +127,7 @@ struct of_host : problem {
 //! a parameter's constructor has a function's address stored over the harness's memory
 //: task b13
 //: change
-//: says the runtime API is called by the host
-//: alone scan -> in host code
+//: says in host code
 struct of_host : problem {
     of_host(const problem &of) : problem(of) {
         cudaDriverEntryPointQueryResult found;

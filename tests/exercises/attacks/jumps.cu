@@ -52,6 +52,6 @@ __trap();
 assert(p.d < 0);
 //! a function without its return, whose frame the next function's return reads
 //: task 04a
-//: says behind this line a function ends without the return
+//: says only .text holds code|behind this line a function ends without the return
 struct S { static size_t bad(const problem *, long y) { volatile long a[4]; a[0] = y; a[1] = y; a[2] = y; a[3] = y; } };
 size_t (*volatile f)(const problem *, long) = S::bad; problem mine = p; if (f(&mine, (long)(char *)(void *)printf) == 12345) return;

@@ -128,10 +128,10 @@ int a[8] = {}; memset(a, 0, sizeof a * 1000 + p.d); if (a[p.d & 7] < 0) return;
 //: says a store past the end of a local array
 int a[8] = {}; memset(a, 0, (size_t)-p.d); if (a[p.d & 7] < 0) return;
 //! an array of variable size
-//: says array of variable size
+//: says array of variable size|size of an array in device code
 int a[p.d]; a[0] = 1; if (a[p.d - 1] < -2) return;
 //! an array of a huge size
-//: says array of variable size
+//: says array of variable size|size of an array in device code
 volatile char a[p.d * 100000l]; a[0] = 1;
 //! alloca
 //: says __builtin|alloca|array of variable size|not declared

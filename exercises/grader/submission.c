@@ -5,7 +5,6 @@
 #include "text.h"
 #include "wall.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
@@ -36,23 +35,15 @@ bool is_off(const char *protection) {
     return list != NULL && strstr(list, protection) != NULL;
 }
 
-static bool is_word_of(const char *name, const char *text) {
-    size_t length = strlen(name);
-    for (const char *at = text; text != NULL && (at = strstr(at, name)) != NULL; at++)
-        if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
-            !(isalnum((unsigned char)at[length]) || at[length] == '_'))
-            return true;
-    return false;
-}
-
 /* `abi`: the header that declares what compiled kernels call of the simulated device. The functions of <math.h>, to which
  * the headers' device functions compile; the runtime API as far as the host parts of tasks use it. */
 static bool may_call(const char *name, const char *abi) {
-    static const char *const prefixes[] = {"__tsan_", "__ubsan_handle_", "simt_confined"};
+    static const char *const prefixes[] = {"__tsan_read",  "__tsan_write",    "__tsan_volatile_", "__tsan_init",
+                                           "__tsan_vptr_", "__ubsan_handle_", "simt_confined"};
     static const char words[] =
-        " _GLOBAL_OFFSET_TABLE_ __gxx_personality_v0 _Unwind_Resume __sanitizer_cov_trace_pc __stack_chk_fail threadIdx"
+        " _GLOBAL_OFFSET_TABLE_ __sanitizer_cov_trace_pc __stack_chk_fail threadIdx"
         " blockIdx blockDim gridDim warpSize printf puts putchar __assert_fail cudaGetLastError cudaFuncSetAttribute"
-        " cudaGetDevice cudaDeviceGetAttribute cudaMemsetAsync cudaGetDriverEntryPointByVersion acosf asinf atanf atan2f cbrtf "
+        " cudaMemsetAsync cudaGetDriverEntryPointByVersion acosf asinf atanf atan2f cbrtf "
         "ceilf copysignf cosf coshf"
         " erff erfcf expf exp2f exp10f expm1f fabsf fdimf floorf fmaf fmaxf fminf fmodf frexpf hypotf ldexpf lgammaf logf"
         " log2f log10f log1pf lrintf nearbyintf powf rintf roundf sinf sinhf sqrtf tanf tanhf tgammaf truncf sincosf exp"
@@ -61,7 +52,7 @@ static bool may_call(const char *name, const char *abi) {
         " log10 ldexp acoshf asinhf atanhf remainderf __popcountdi2";
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
-    return is_word_of(name, words) || (strncmp(name, "simt_", 5) == 0 && is_word_of(name, abi));
+    return is_word_of(name, strlen(name), words) || (strncmp(name, "simt_", 5) == 0 && is_word_of(name, strlen(name), abi));
 }
 
 /* NULL, or why a kernel file may not define or call a symbol: `kind` is nm's letter. */
@@ -108,15 +99,32 @@ static char *refuse_object(const char *object) {
 
 /* ---- build ---------------------------------------------------------------------------------------------------------- */
 
+/* Adds the headers that a pattern names, and those beside what these include of another chapter: "../11_.../tiles.cuh". */
+static void add_headers(const char *pattern, glob_t *files) {
+    size_t at = files->gl_pathc;
+    glob(pattern, GLOB_APPEND, NULL, files);
+    for (size_t end = files->gl_pathc; at < end; at++) {
+        char *text = read_text(files->gl_pathv[at]), chapter[64], theirs[PATH_MAX];
+        for (const char *line = text; line != NULL && (line = find_line(line, "#include \"../")) != NULL;
+             line = line_end(line)) {
+            if (sscanf(line_start(line), "#include \"../%63[a-z0-9_]/", chapter) != 1) continue;
+            snprintf(theirs, sizeof theirs, SOURCE "/steps/%s/*.cuh", chapter);
+            glob(theirs, GLOB_APPEND, NULL, files);
+        }
+        free(text);
+    }
+}
+
 /* Over the text, and when each device header and the parts of the simulated device were written. */
 static uint64_t fingerprint(const char *text, const char *shown, const char *headers) {
-    const char *const parts[] = {headers,          "common/device/*", "common/simt/*", "common/simt/include/*",
-                                 "common/step-cc", CHILD_LIBRARY,     HARNESS_LIBRARY, SIMT_LIBRARY};
+    const char *const parts[] = {"common/device/*", "common/simt/*", "common/simt/include/*", "common/step-cc", CHILD_LIBRARY,
+                                 HARNESS_LIBRARY,   SIMT_LIBRARY};
     uint64_t hash = fnv_add(fnv_add(FNV_START, shown, strlen(shown)), text, strlen(text));
     glob_t found = {0};
     struct stat part;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         glob(parts[i], GLOB_NOCHECK | (i > 0 ? GLOB_APPEND : 0), NULL, &found);
+    add_headers(headers, &found);
     for (size_t i = 0; i < found.gl_pathc; i++)
         if (stat(found.gl_pathv[i], &part) == 0) hash = fnv_add(hash, &part.st_mtim, sizeof part.st_mtim);
     globfree(&found);
@@ -179,7 +187,7 @@ static struct outcome step_cc(const char *const arguments[], const char *headers
     glob_t files = {0};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         glob(parts[i], GLOB_NOCHECK | (i > 0 ? GLOB_APPEND : 0), NULL, &files);
-    glob(headers, GLOB_APPEND, NULL, &files);
+    add_headers(headers, &files);
     const struct confinement confinement = {(const char *const *)files.gl_pathv, own_folder(), true};
     struct outcome outcome = run_behind_wall(argv, compile_limits, -1, &confinement);
     globfree(&files);
@@ -210,7 +218,8 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
         /* clang-format off */
         source, "-c", "-o", object, "--like", step, "--", include, "-w", "-fPIE", "-fmax-errors=4", "-fdiagnostics-color=never",
         "-include", "cooperative_groups.h", /* a hole cannot include it, and what stands outside the holes is ours */
-        confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fmax-errors=4",
+        confined ? "-DSIMT_CONFINED" : "-w", confined ? "-fno-exceptions" : "-w",
+        confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fno-gnu-unique", /* a template's constants are symbols as others */
         confined && !is_off("machine") ? "--confined" : NULL, NULL};
     /* clang-format on */
     const char *const link[] = {object, "-o", base, "--like", step, "--main", CHILD_LIBRARY, NULL};
@@ -251,9 +260,9 @@ struct description describe_submission(const char *program) {
 }
 
 /* What the program wrote: BROKE_OFF stays where something is missing. */
-static void read_results(FILE *file, struct submission_run *result, bool backward, bool meter) {
+static void read_results(FILE *file, long at, struct submission_run *result, bool backward, bool meter) {
     struct reply reply;
-    if (fseek(file, sizeof(struct request), SEEK_SET) != 0 || fread(&reply, sizeof reply, 1, file) != 1) return;
+    if (fseek(file, at, SEEK_SET) != 0 || fread(&reply, sizeof reply, 1, file) != 1) return;
     if (!reply.ok) result->ending = FAULTED;
     if (!reply.ok) return;
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
@@ -277,24 +286,29 @@ static void read_results(FILE *file, struct submission_run *result, bool backwar
 struct submission_run run_submission(const char *program, const struct problem *p, enum input_kind input, uint64_t seed,
                                      bool backward, unsigned how) {
     struct submission_run result = {.run = {.problem = *p, .input = input, .backward = backward, .simulated = true}};
-    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
-        if (is_backward(tensor) && !backward) continue;
-        result.run.host[tensor] = calloc(tensor_elements(p, tensor), sizeof(float));
-        if (result.run.host[tensor] == NULL) abort();
-        if (!is_output(tensor)) fill_input(result.run.host[tensor], p, tensor, input, seed);
-    }
-    struct request request = {*p, input, seed, backward, how, {0}};
+    struct request request = {*p, backward, how, {0}};
     if (p->starts != NULL) memcpy(request.numbers, p->starts, sizeof(int) * (size_t)(p->sequences + 1));
     if (p->lengths != NULL) memcpy(request.numbers, p->lengths, sizeof(int) * (size_t)p->batch);
     int results = memfd_create("results", MFD_CLOEXEC);
-    FILE *file = results < 0 ? NULL : fdopen(results, "r");
-    if (file == NULL || write(results, &request, sizeof request) != sizeof request || lseek(results, 0, SEEK_SET) != 0)
-        err(EXIT_FAILED, "memfd_create");
+    FILE *file = results < 0 ? NULL : fdopen(results, "r+");
+    if (file == NULL) err(EXIT_FAILED, "memfd_create");
+    fwrite(&request, sizeof request, 1, file);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        if (is_backward(tensor) && !backward) continue;
+        size_t elements = tensor_elements(p, tensor);
+        result.run.host[tensor] = calloc(elements, sizeof(float));
+        if (result.run.host[tensor] == NULL) abort();
+        if (is_output(tensor)) continue;
+        fill_input(result.run.host[tensor], p, tensor, input, seed);
+        fwrite(result.run.host[tensor], sizeof(float), elements, file);
+    }
+    long end = ftell(file);
+    if (fflush(file) != 0 || end < 0 || lseek(results, 0, SEEK_SET) != 0) err(EXIT_FAILED, "memfd_create");
     struct outcome outcome = run_guarded(program, results);
     result.ending = BROKE_OFF;
     bool ended = !outcome.timed_out && !outcome.too_long;
     if (ended && outcome.status == EXIT_REFUSED) result.ending = REFUSED;
-    if (ended && outcome.status == 0) read_results(file, &result, backward, (how & METERED) != 0);
+    if (ended && outcome.status == 0) read_results(file, end, &result, backward, (how & METERED) != 0);
     fclose(file);
     if (outcome.timed_out) {
         if (asprintf(&result.message, "stopped after %d s: does a loop never end?", RUN_SECONDS) < 0) abort();

@@ -5,6 +5,7 @@
 #include "process.h"
 #include "status.h"
 
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,16 @@ static void print_lines(FILE *to, size_t indent, const char *text) {
     }
 }
 
+/* The next task, and its chapter, its own page, or the primer. */
+static void print_next(FILE *to, const char *id) {
+    char page[64];
+    glob_t found = {0};
+    snprintf(page, sizeof page, "%s/%.*s_*/README.md", *id >= 'a' ? "exercises" : "steps", *id >= 'a' ? 3 : 2, id);
+    fprintf(to, "Next: ./run.sh start %s, after %s\n", id,
+            glob(page, 0, NULL, &found) == 0 ? found.gl_pathv[0] : "docs/gpu.md");
+    globfree(&found);
+}
+
 void print_report(FILE *to, const struct grading *grading, const char *file) {
     static const char *const headings[PARTS] = {"Right results", "No faults", "Cost"};
     const struct task *task = grading->task;
@@ -48,6 +59,8 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
             if ((int)item->part != part) continue;
             fprintf(to, "  %-7s %s\n", item->passed ? "ok" : "MISSED", item->name);
             print_lines(to, 12, item->output);
+            if (part == FAULTS && strstr(item->output, ".cu:") != NULL)
+                print_lines(to, 12, "docs/simulated-device.md, \"How to read a message\", explains each fault");
         }
         if (part == CORRECT && grading->advice[0] != '\0') print_lines(to, 2, grading->advice);
     }
@@ -56,7 +69,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
     if (score < most - 1e-9)
         fprintf(to, "A hint: ./run.sh grade %s --hint 1 (then 2, 3)\n", task->id);
     else if (task->next != NULL)
-        fprintf(to, "Next: ./run.sh start %s\n", task->next);
+        print_next(to, task->next);
 }
 
 static cJSON *to_json(const struct grading *grading, enum report kind) {

@@ -1,4 +1,5 @@
 #include "process.h"
+#include "simulated.h"
 #include "status.h"
 #include "submission.h"
 #include "text.h"
@@ -75,9 +76,8 @@ static void worst_line(const cJSON *meter, const char *space, const char *count,
 struct side {
     char *program; /* NULL: it does not compile */
     bool right;
-    bool faulted; /* at another problem, if not before */
-    char *message;
-    const char *options;          /* of the problem that is not right, or of the first */
+    bool elsewhere, faulted;      /* not at the problem that is shown, but at another one; there by a fault */
+    char *message;                /* of the compiler, of the device, or which elements are wrong */
     struct submission_run result; /* of the problem that is shown */
 };
 
@@ -97,6 +97,10 @@ static void run_side(struct side *side, const struct problem *problem, bool back
     if (side->result.ending != FINISHED) return;
     struct verdict verdict = check_run(&side->result.run, backward, 2e9);
     side->right = verdict.ok;
+    size_t length;
+    FILE *to = verdict.ok ? NULL : open_memstream(&side->message, &length);
+    if (to == NULL && !verdict.ok) abort();
+    if (to != NULL) print_verdict(to, &side->result.run, backward, &verdict), fclose(to);
     free_verdict(&verdict);
 }
 
@@ -153,20 +157,19 @@ static void run_others(struct side *side, const struct description *step) {
             free_submission_run(&other.result);
             continue;
         }
-        side->right = false;
+        side->right = false, side->elsewhere = true;
         side->faulted = other.result.ending != FINISHED;
-        if (asprintf(&text, "%s --pass %s", text, i % 2 == 1 ? "bwd" : "fwd") < 0 ||
-            asprintf(&side->message, "With %s %s\n%s", text, side->faulted ? "it stops:" : "the result is wrong.",
-                     side->faulted ? other.message : "") < 0)
+        if (asprintf(&side->message, "With %s --pass %s %s:\n%s", text, i % 2 == 1 ? "bwd" : "fwd",
+                     side->faulted ? "it stops" : "the result is wrong", other.message) < 0)
             abort();
-        side->options = text;
     }
 }
 
 static const char *state_of(const struct side *side) {
     if (side->program == NULL) return "no build";
     if (side->result.ending == REFUSED) return "refused";
-    if (side->result.ending != FINISHED || side->faulted) return "FAULT";
+    if (side->elsewhere) return side->faulted ? "FAULT elsewhere" : "WRONG elsewhere";
+    if (side->result.ending != FINISHED) return "FAULT";
     return side->right ? "right" : "WRONG";
 }
 
@@ -209,7 +212,6 @@ int compare(const struct compared *before, const struct compared *yours, const c
     struct description step = described != NULL ? describe_submission(described) : (struct description){.passes = {true}};
     bool backward = strstr(options, "--pass ") != NULL ? asked.passes.backward : !step.passes[0];
     problem = problem_for(&step, &options);
-    a.options = b.options = options;
     run_side(&b, &problem, backward, METERED);
     run_side(&a, &problem, backward, METERED);
     if (!alone) run_others(&b, &step), run_others(&a, &step);
@@ -229,11 +231,7 @@ int compare(const struct compared *before, const struct compared *yours, const c
         print_rows(&a, &b);
     if (a.program != NULL && a.result.ending == REFUSED)
         printf("\n  %s does not take this problem: nothing to compare.\n", before->label);
-    if (b.message != NULL) printf("\n%s", b.message);
-    if (b.program != NULL && b.result.ending == FINISHED && !b.faulted && !b.right)
-        printf(
-            "  For the elements that are wrong:\n  cmake --build --preset sim --target %s && build/sim/bin/%s %s --no-time\n",
-            yours->label, yours->label, b.options);
+    if (b.message != NULL) putchar('\n'), simt_print(stdout, b.message);
     bool faulted = b.program != NULL && (b.result.ending != FINISHED || b.faulted);
     return faulted ? EXIT_FAILED : b.right ? 0 : EXIT_WRONG;
 }

@@ -1,6 +1,6 @@
 /* The program around a submission: runs its kernels once on one problem and hands the results over. It has no expected
- * value: the grader, another process, compares. Descriptor 3 holds a struct request and receives, behind it, a struct reply,
- * each output as floats, in the order of enum tensor, and the meter's JSON. What the simulated device found goes to standard
+ * value, and no seed: the grader, another process, compares. Descriptor 3 holds a struct request and each input as floats, and
+ * receives, behind them, a struct reply, each output as floats, in the order of enum tensor, and the meter's JSON. What the simulated device found goes to standard
  * error. Exit status 4: the step refuses the problem, and says why there. Without a request: prints what it does as a rule. */
 #include "submission.h"
 
@@ -14,8 +14,9 @@ extern const struct step submitted_step; /* which the linker equates with the st
 
 int main(void) {
     const struct step *step = &submitted_step;
-    struct request request, nothing = {0};
-    if (read(3, &request, sizeof request) != sizeof request)
+    struct request request;
+    FILE *results = fdopen(3, "r+");
+    if (results == NULL || fread(&request, sizeof request, 1, results) != 1)
         return printf("%d %d %u %u %u %d\n", step->forward != NULL, step->backward != NULL, usual_dtype(step), step->variants,
                       step->grouped_heads, step->most_queries) < 0;
     if (request.problem.starts != NULL) request.problem.starts = request.numbers;
@@ -26,13 +27,15 @@ int main(void) {
         fprintf(stderr, "%s: %s\n", step->name, refused);
         return EXIT_REFUSED;
     }
-    FILE *results = fdopen(3, "w"); /* a kernel has no business with the request */
-    if (results == NULL || fseek(results, 0, SEEK_SET) != 0 || fwrite(&nothing, sizeof nothing, 1, results) != 1 ||
-        fflush(results) != 0)
-        return EXIT_USAGE;
     struct run run;
-    cudaError_t error = run_create(&run, step, &request.problem, request.input, request.seed);
-    request.seed = 0;
+    cudaError_t error = run_create(&run, step, &request.problem, INPUT_IDENTITY, 0);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++) {
+        if (is_output(tensor) || (is_backward(tensor) && !backward)) continue;
+        size_t elements = tensor_elements(&request.problem, tensor);
+        if (fread(run.host[tensor], sizeof(float), elements, results) != elements) return EXIT_USAGE;
+    }
+    if (error == cudaSuccess) error = run_upload(&run);
+    if (fseek(results, 0, SEEK_CUR) != 0) return EXIT_USAGE; /* to write what follows */
     if ((request.how & IN_STEP) != 0) simt_run_in_step();
     if (error == cudaSuccess && meter && !backward) simt_meter_start(1);
     if (error == cudaSuccess) error = run_forward(&run, step);

@@ -1,8 +1,8 @@
 #include "text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +55,19 @@ const char *find_line(const char *at, const char *begin) {
     for (; *at != '\0'; at = line_end(at))
         if (strncmp(line_start(at), begin, strlen(begin)) == 0) return at;
     return NULL;
+}
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+size_t word_length(const char *at) {
+    size_t length = 0;
+    while (is_word(at[length])) length++;
+    return length;
+}
+
+bool is_word_of(const char *name, size_t length, const char *text) {
+    for (const char *at = text; text != NULL && (at = memmem(at, strlen(at), name, length)) != NULL; at++)
+        if ((at == text || !is_word(at[-1])) && !is_word(at[length])) return true;
+    return false;
 }
 
 int lines_between(const char *begin, const char *end) {

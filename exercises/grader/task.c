@@ -293,6 +293,8 @@ void list_tasks(void) {
         const char *title = text_of(cJSON_Parse(read_text(found.gl_pathv[i])), "title");
         printf("%-5.*s %s\n", (int)strcspn(name, "_"), name, title == NULL ? "?" : title);
     }
+    const char *first = found.gl_pathc > 0 ? found.gl_pathv[0] + strlen("exercises/") : "_";
+    printf("Next: ./run.sh start %.*s\n", (int)strcspn(first, "_"), first);
 }
 
 /* ---- a submission --------------------------------------------------------------------------------------------------- */
@@ -313,9 +315,8 @@ static void end_macros(FILE *to, const char *hole, const char *starter) {
         const char *word = line_start(at);
         if (*word != '#' || strncmp(word = line_start(word + 1), "define", 6) != 0) continue;
         word = line_start(word + 6);
-        size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-        if (length > 0 && memmem(starter, strlen(starter), word, length) != NULL)
-            fprintf(to, "#undef %.*s\n", (int)length, word);
+        size_t length = word_length(word);
+        if (length > 0 && is_word_of(word, length, starter)) fprintf(to, "#undef %.*s\n", (int)length, word);
     }
 }
 
@@ -324,11 +325,13 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
     size_t length;
     FILE *to = open_memstream(&text, &length);
     const char *own = task->starter, *at = submission, *changed = NULL;
+    bool complete = true;
     *why = *note = '\0';
-    for (int k = 0; k < task->hole_count && *why == '\0'; k++) {
+    for (int k = 0; k < task->hole_count && complete; k++) {
         struct span theirs, ours;
         find_hole(task->starter, k, &ours);
         if (!find_hole(submission, k, &theirs)) {
+            complete = false;
             snprintf(why, room,
                      "the lines \"// >>> Hole %d\" and \"// <<< End of hole %d\" must each be there once, in this "
                      "order: they say what is yours",
@@ -337,9 +340,10 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
         }
         int line = 1 + lines_between(submission, theirs.begin), end = line + lines_between(theirs.begin, theirs.end);
         char *hole = strndup(theirs.begin, (size_t)(theirs.end - theirs.begin));
-        if (!is_off("scan")) is_device_code(hole, line, why, room);
+        if (!is_off("scan") && *why == '\0') explain(hole, line, why, room);
         /* simt_rewrite sees what macros become */
-        fprintf(to, "%.*s#pragma simt device_only\n#line %d\n%s", (int)(ours.begin - own), own, line, hole);
+        fprintf(to, "%.*s#pragma simt device_only%s\n#line %d\n%s", (int)(ours.begin - own), own,
+                is_off("tokens") ? " unchecked" : "", line, hole);
         if (!is_off("macros")) end_macros(to, hole, task->starter);
         fprintf(to, "#pragma simt host_too\n#line %d\n", end);
         free(hole);
@@ -348,7 +352,7 @@ char *merge(const struct task *task, const char *submission, char *why, char *no
     }
     fputs(own, to);
     fclose(to);
-    if (*why != '\0') return NULL;
+    if (!complete) return NULL;
     if (changed == NULL) changed = first_changed(at, at + strlen(at), own, own + strlen(own));
     if (changed != NULL)
         snprintf(note, room,

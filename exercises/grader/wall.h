@@ -4,12 +4,12 @@
 
 #include "process.h"
 
-#include <linux/filter.h>
+#include <seccomp.h>
 
 /* filter.c: the system calls that the calling process may make behind a wall. The compiler may make all but those of a list; a
  * program only those of another, and start itself only by `program`, a descriptor that closes then; -1: by execve(), where
  * nothing else can be started. */
-struct sock_fprog make_filter(bool compiles, int program);
+scmp_filter_ctx make_filter(bool compiles, int program);
 
 enum wall { BUBBLEWRAP, LANDLOCK, NO_WALL };
 

@@ -59,14 +59,13 @@ char *variant_file(const char *name, int variant);
 /* One line per task. */
 void list_tasks(void);
 
-/* The starter with the holes of `submission` in it. NULL, and the reason in `why`, where the markers are not there or a
- * hole holds what is not device code of its own. `note`: what else the reader should know, or "". */
+/* The starter with the holes of `submission` in it. NULL, and the reason in `why`, where the markers are not there; else why
+ * the text may fail to build, or "". `note`: what else the reader should know, or "". */
 char *merge(const struct task *task, const char *submission, char *why, char *note, size_t room);
 
-/* lexer.c: is the text of a hole, which begins in this line of the file, device code that stays inside the hole? On false,
- * `why` holds the line and the reason. It is asked of text, before a compiler has seen it; what calls compile to is asked of
- * the object file (submission.c). */
-bool is_device_code(const char *text, int line, char *why, size_t room);
+/* lexer.c: why the text of a hole, which begins in this line of the file, may fail to build: in `why`, the line and the reason.
+ * False: it has no word for it. */
+bool explain(const char *text, int line, char *why, size_t room);
 
 /* schema.c: NULL, or the first member of task.json or shapes.json that is not as it must be and what is expected: the caller's
  * to free. */

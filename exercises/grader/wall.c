@@ -10,7 +10,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -130,8 +129,7 @@ static void enter_landlock(const char *program, const struct confinement *c) {
     if (has("landlock")) restrict_files(c);
     if (fd >= 0 && dup3(fd, PROGRAM_FD, O_CLOEXEC) < 0) no_wall(program);
     if (fd >= 0 && has("number")) limit(RLIMIT_NOFILE, FILTER_FD); /* no other file gets this number */
-    struct sock_fprog filter = make_filter(c->compiles, PROGRAM_FD);
-    if (has("seccomp") && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) != 0) no_wall("seccomp");
+    if (has("seccomp") && seccomp_load(make_filter(c->compiles, PROGRAM_FD)) != 0) no_wall("seccomp");
 }
 
 /* ---- bubblewrap ----------------------------------------------------------------------------------------------------- */
@@ -172,10 +170,8 @@ static void add_bubblewrap(struct arguments *to, const struct confinement *c) {
 }
 
 static void enter_bubblewrap(const struct confinement *c) {
-    struct sock_fprog filter = make_filter(c->compiles, -1);
-    size_t bytes = filter.len * sizeof *filter.filter;
     int file = memfd_create("filter", 0);
-    if (file < 0 || write(file, filter.filter, bytes) != (ssize_t)bytes || lseek(file, 0, SEEK_SET) != 0 ||
+    if (file < 0 || seccomp_export_bpf(make_filter(c->compiles, -1), file) != 0 || lseek(file, 0, SEEK_SET) != 0 ||
         dup2(file, FILTER_FD) < 0)
         no_wall("seccomp");
     close(file);

@@ -19,15 +19,6 @@ struct grade_options {
 /* Grade the text of a file and report; returns the points. */
 double grade(const struct task *task, const char *submission, const struct grade_options *options);
 
-/* For the proof of a task (exercise prove): is it the solution, whose counts task.json records, or which parts does it lose
- * points for (bits 1 << part; 0: any), and a regular expression that its report matches, NULL: any. */
-struct expectation {
-    const char *name, *says;
-    unsigned loses;
-    bool is_solution;
-};
-bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room);
-
 /* ---- a grading while it is made ---- */
 
 enum { MAX_ITEMS = MAX_SHAPES + MAX_BUDGETS + 3, MAX_TEXT = 4000 };
@@ -67,6 +58,9 @@ struct judged {
 void show_printed(char *text, const char *printed);
 /* One problem's results beside the expected ones; `result` is filled in by run_submission(). */
 struct judged judge(const struct task *task, const struct shape *shape, struct submission_run *result);
+
+/* Everything but the reports. */
+void grade_text(struct grading *grading, const char *submission, const struct grade_options *options);
 
 /* What the pattern of wrong results says, to grading->advice. */
 void advise(struct grading *grading, const struct shape *shapes, const struct judged *judged, int count);

@@ -3,9 +3,7 @@
 
 #include "process.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -242,7 +240,7 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
     free_submission_run(&result);
 }
 
-static void grade_text(struct grading *grading, const char *submission, const struct grade_options *options) {
+void grade_text(struct grading *grading, const char *submission, const struct grade_options *options) {
     const struct task *task = grading->task;
     char why[600], *message = NULL, *program = NULL;
     char *text = merge(task, submission, why, grading->note, sizeof grading->note);
@@ -251,7 +249,7 @@ static void grade_text(struct grading *grading, const char *submission, const st
     } else {
         grading->adds_atomics = *task->id == 'b' && strstr(task->starter, "atomic") == NULL && strstr(text, "atomic") != NULL;
         program = build_submission(text, task->file, options->name, true, &message);
-        if (program == NULL) say(grading->build, "%.3000s\n", message);
+        if (program == NULL) say(grading->build, "%s%s%.3000s\n", why, *why != '\0' ? "\n" : "", message);
     }
     if (program != NULL) {
         grade_shapes(grading, program, options->seed, options->hidden);
@@ -275,54 +273,4 @@ double grade(const struct task *task, const char *submission, const struct grade
     for (enum report kind = 0; kind < REPORTS; kind++)
         if (options->reports[kind] != NULL) write_json(&grading, kind, options->reports[kind]);
     return sum_of(&grading, PARTS);
-}
-
-/* A copy in which each gap between words is one space. */
-static char *on_one_line(const char *text) {
-    char *words = strdup(text), *to = words;
-    for (const char *from = text; *from != '\0'; from++)
-        if (!isspace((unsigned char)*from) || (to > words && to[-1] != ' '))
-            *to++ = isspace((unsigned char)*from) ? ' ' : *from;
-    *to = '\0';
-    return words;
-}
-
-bool grade_is(const struct task *task, const char *submission, const struct expectation *expected, char *why, size_t room) {
-    static struct grading grading;
-    grading = (struct grading){.task = task, .costs_as_recorded = true};
-    grade_text(&grading, submission, &(struct grade_options){.name = expected->name, .seed = 1});
-    *why = '\0';
-    static const char *const names[PARTS] = {"results", "faults", "cost"};
-    unsigned may_lose = expected->is_solution ? 0u : expected->loses == 0 ? ~0u : expected->loses;
-    if ((may_lose & 1u << CORRECT) != 0) may_lose |= 1u << FAULTS; /* with fewer than half of the results they are not judged */
-    for (unsigned part = 0; part < PARTS; part++) {
-        bool lost = sum_of(&grading, (int)part) < task->points[part] - 1e-9;
-        if (lost ? (may_lose >> part & 1) == 0 : (expected->loses >> part & 1) != 0)
-            snprintf(why, room, "it lost %spoints for %s", lost ? "" : "no ", names[part]);
-    }
-    double score = sum_of(&grading, PARTS), most = most_points(task);
-    bool all_right = sum_of(&grading, CORRECT) >= task->points[CORRECT] - 1e-9;
-    if (!all_right && score > most / 2 + 1e-9)
-        snprintf(why, room, "a result is wrong, and it has more than half of the points");
-    if (all_right && sum_of(&grading, FAULTS) == 0.0 && score < most - task->points[FAULTS] - grading.lost_barriers - 1e-9)
-        snprintf(why, room, "a fault alone cost it %.1f points", most - score);
-    if (!expected->is_solution && score >= most - 1e-9) snprintf(why, room, "it scored full points");
-    if (grading.build[0] != '\0') snprintf(why, room, "it does not compile");
-    if (expected->is_solution && !grading.costs_as_recorded)
-        snprintf(why, room, "a count is not the one that task.json records of the solution");
-    char *text = NULL;
-    size_t length = 0;
-    FILE *memory = open_memstream(&text, &length);
-    print_report(memory, &grading, expected->name);
-    fclose(memory);
-    char *words = on_one_line(text), *says = expected->says == NULL ? NULL : on_one_line(expected->says);
-    regex_t pattern;
-    if (*why == '\0' && says != NULL) {
-        if (regcomp(&pattern, says, REG_EXTENDED | REG_NOSUB) != 0) abort();
-        if (regexec(&pattern, words, 0, NULL, 0) != 0) snprintf(why, room, "the report does not say \"%s\"", expected->says);
-        regfree(&pattern);
-    }
-    if (*why != '\0') fputs(text, stderr);
-    free(text), free(words), free(says);
-    return *why == '\0';
 }

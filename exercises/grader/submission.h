@@ -35,11 +35,10 @@ struct description describe_submission(const char *program);
  * threads of a block in step. */
 enum { METERED = 1, IN_STEP = 2 };
 
-/* What child.c reads, and what it writes. */
+/* What child.c reads, with the inputs behind it, and what it writes behind those. No seed: nothing that its process holds is a
+ * secret. */
 struct request {
     struct problem problem;
-    enum input_kind input;
-    uint64_t seed;
     bool backward;
     unsigned how;
     int numbers[MAX_SEQUENCES + 1]; /* what the problem's starts or lengths point to */
@@ -57,7 +56,7 @@ void free_submission_run(struct submission_run *run);
 /* A sum over all kernels of something that the meter counts, by its name there; NAN when there is none. */
 double count_of(const cJSON *meter, const char *name);
 
-/* Whether a test has switched this protection off: "scan", "objects", "machine" or "bounds". */
+/* Whether a test has switched this protection off: "tokens", "objects", "machine", "bounds" or "macros"; or "scan", which is none. */
 bool is_off(const char *protection);
 
 /* ---- compare.c: two kernel files side by side, what ./run.sh try prints ---- */
