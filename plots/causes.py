@@ -1,8 +1,8 @@
 """Causes: what the marker beside a sentence claims of the recorded counters, times and trials, and the table from which a
 chapter's section "What limits it" is written. Standard library only.
 
-Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, form NAME, knockout NAME, or ablation NAME, OP VALUE STEP SIZE; OP is
-<, > or =. COUNTER is
+Such a marker says COUNTER OP VALUE STEP SIZE, or trial NAME, form NAME, knockout NAME, or ablation NAME, OP VALUE STEP SIZE, or
+variant WHAT:PASS:MASK or part NAME, OP VALUE STEP dD; OP is <, > or =. COUNTER is
 
     a counter of the step's longest kernel: Nsight Compute's name, or its beginning after the unit's (issue_active)
     COUNTER/COUNTER    one counter divided by another
@@ -15,7 +15,8 @@ SIZE ends with the heads of K and V where these are fewer, as B8,H32,N1,d128,M16
 value), or NUMBER*STEP. A trial's value is its rate divided by the rate of the first
 trial of its table; NAME is a part of what it says, with hyphens for blanks. A form's value is its rate divided by the rate of the
 chapter's last rung in the same process. A knockout's value is the time of a kernel without
-one of its parts divided by the time of the whole kernel.
+one of its parts divided by the time of the whole kernel. A variant's value is the time of what it is compared with (time_variants.py) divided
+by its own, a part's (a row of a table of alternatives) its time divided by that of the table's first row.
 """
 
 import json
@@ -24,6 +25,7 @@ import re
 from pathlib import Path
 
 import records as rec
+import trials
 from records import need, number
 
 COUNTERS_AT = "B4,H16,N1024,d64"
@@ -76,13 +78,28 @@ def counter(counters, name):
 def value_of(book, name, step, size):
     """What a marker's COUNTER or trial is of a step at a size."""
     book.kernel_file(step)
+    kind, _, words = name.partition(" ")
+    if kind == "variant":
+        what, pass_, mask = (words + "::").split(":")[:3]
+        line = trials.variant_line(book, step, what, pass_, size[1:], mask)
+        need(line and line["ratio"], f"{words} of {step} is not recorded")
+        return line["ratio"]
+    if kind == "part":
+        tables = {}
+        for line in book.lines("trials", "orders"):
+            if (line["step"], f"d{line['dim']}") == (step, size):
+                for respect in line.keys() & {"parts", "blocks", "edges", "start", "store"}:
+                    tables.setdefault(respect, {})[line[respect].replace(" ", "-")] = line["ms"]
+        named = [(what, ms / next(iter(table.values()))) for table in tables.values() for what, ms in table.items() if words in what]
+        found = [share for what, share in named if what == words] or [share for _, share in named]
+        need(len(found) == 1, f"{len(found)} parts are called so")
+        return found[0]
     size, _, dtype = re.fullmatch(r"(.*?)(,(fp32|fp16|bf16))?", size).groups()
     bare, _, heads_kv = size.partition(",G")
     shape, pass_ = rec.parse_size(bare)
     need(not heads_kv or " " not in name and name != "ms", "with fewer heads of K and V only counters are recorded")
     runs = book.records("rungs") + book.records("latency")
     need(not dtype or dtype in {line.details["dtype"] for line in runs if line.step == step}, f"no {dtype} of {step} is recorded")
-    kind, _, words = name.partition(" ")
     if words:
         file, value, key = {"trial": (step[:2], "tflops", "step"), "form": ("forms", "tflops", "step"), "knockout": ("knockouts", "ms", "step"), "ablation": ("ablations", "ms", "rung")}[kind]
         rates = {line["what"].replace(" ", "-"): line[value] for line in book.lines("trials", file)
@@ -105,7 +122,7 @@ def value_of(book, name, step, size):
 def check(book, words):
     """Raises BadMarker where a claim is none, or where the records speak against it."""
     book.wanted, [*name, op, limit, step, size] = None, words if len(words) > 4 else ["", "", "", "", ""]
-    need(op in OPS and 1 <= len(name) <= 2 and (len(name) == 1 or name[0] in ("trial", "form", "knockout", "ablation")), "not COUNTER OP VALUE STEP SIZE")
+    need(op in OPS and 1 <= len(name) <= 2 and (len(name) == 1 or name[0] in ("trial", "form", "knockout", "ablation", "variant", "part")), "not COUNTER OP VALUE STEP SIZE")
     value = value_of(book, " ".join(name), step, size)
     factor, other = re.fullmatch(r"(?:([\d.]+)\*)?(.*)", limit).groups()
     if re.match(r"\d\d[a-z]?_", other):
@@ -133,9 +150,10 @@ def limits(book, page, chapter, dim="64"):
             "tensor cores busy, %" if groups else "instructions per mma" if tensor else "FMAs, % of instructions", "a warp waits most for", "and then for"], "lrrrrrll", rows
 
 
-def busy(book, rung):
+def busy(book, rung, size=COUNTERS_AT):
     """How busy the units of a rung's longest kernel are at d 64, and what its warps wait for most."""
-    counters = longest_kernel(book, rung, rec.options_of(COUNTERS_AT))
+    counters = longest_kernel(book, rung, rec.options_of(size))
+    need(counters, f"no counters of {rung} are recorded at {size}")
     units = [("data path", "data_pipe_lsu_wavefronts.sum"), ("issue slots", "issue_active"), ("tensor cores", BUSY)]
     shares = [f"{name} {counter(counters, full):.0f} %" for name, full in units if full != BUSY or BUSY in counters]
     return f"{', '.join(shares)}; waits for {STALLS[stalls_of(counters)[0]]}"

@@ -28,7 +28,7 @@ def pictures_of(script, programs):
             page = make(programs)
         except (AssertionError, LookupError, StopIteration, ValueError) as error:
             sys.exit(f"{script.parent.name}: {make.__name__}() cannot draw what this kernel does: {error!r}")
-        path = script.parent / ("pictures" if script.parent.name == "docs" else "") / f"{make.__name__}.png"
+        path = script.parent / ("pictures" if script.parent.name == "docs" else "") / f"{make.__name__}{getattr(page, 'suffix', '.png')}"
         yield provenance.Picture(path, [sheet.__file__], page.marks, lambda _, page=page: page)
 
 

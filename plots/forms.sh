@@ -3,24 +3,21 @@
 #     after: NAME    it is a form of this other form
 #     d: 64          it is for this d only; without the line for 64 and 128
 #     kernel: REGEX  whose spills are reported, by its mangled name
-# A form may be of another kernel file than the first change of its file.
-# plots/forms.sh sim [NAME...]           checks all forms, or those that are named (a chapter's number names all of its), on the simulated
-#                                        device at a few sizes; exit status 77: a kernel was edited, and a form does not begin from it
-# plots/forms.sh card OUT.jsonl [STEP]   builds all, or a chapter's, for compute capability 9.0, checks them on the card, and times them, the
-#                                        kernels themselves and PyTorch's in turns: needs nvcc, a card and PyTorch
+#     last: KERNEL   above the first one: all are compared with this kernel in place of its own
+# A form may be of another kernel file than the first change of its file; the kernels that forms begin from are timed, too.
+# plots/forms.sh OUT.jsonl [STEP]   builds all, or a chapter's, for compute capability 9.0, checks them on the card, and times them, the
+#                                   kernels themselves and PyTorch's in turns: needs nvcc, a card and PyTorch
+# tests/forms.sh checks them on the simulated device.
 set -euo pipefail
-usage="plots/forms.sh sim [NAME...] or plots/forms.sh card OUT.jsonl [STEP]" mode=${1?$usage} chapter=''
-[[ $mode == sim || ($mode == card && $# -ge 2 && $# -le 3) ]] || { echo "$usage" >&2 && exit 2; }
-out=$(realpath -m "${2-.}")
-[[ $mode == sim ]] || chapter=${3-}
+(($# == 1 || $# == 2)) || { echo "plots/forms.sh OUT.jsonl [STEP]" >&2 && exit 2; }
+out=$(realpath -m "$1") chapter=${2-}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=../common/changed.sh
+source common/changed.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export work
 
-step_of() { # FILE
-    case $(basename "$1") in [0-9]*) basename "$1" .cu ;; *) basename "$(dirname "$1")" ;; esac
-}
 # shellcheck disable=SC2317 # xargs calls it
 build() { # STEM STEP FOLDER FUNCTION: a library with two functions for time_forms.py
     cat >>"$1.cu" <<END
@@ -33,38 +30,22 @@ END
         "$1.cu" -o "$1.so" >"$1.log" 2>&1 || { echo "$(basename "$1"): does not compile" && grep -m 3 error "$1.log"; }
 }
 export -f build
-status=0
-check() { # STEM STEP FOLDER D...: on the simulated device
-    local wrong=0 d problem
-    build/sim/bin/step-cc "$1.cu" -o "$1" --like "$2" -- "-I$3"
-    for d in "${@:4}"; do
-        for problem in "--dim $d --seq 200 --seq-kv 333 --causal" "--dim $((d - 8)) --seq 140 --seq-kv 70 --causal" "--dim $((d / 2)) --seq 99" \
-            "--dim $d --seq 1 --seq-kv 1" "--dim $d --seq 300 --input large" "--dim $d --seq 257"; do
-            # shellcheck disable=SC2086 # options
-            "$1" $problem --heads 1 --no-time >"$1.out" 2>&1 || { echo "$1: $problem: $?" && cat "$1.out" && wrong=1; }
-        done
-    done
-    [[ $wrong == 0 ]] && echo "$(basename "$1"): checked" || status=1
-}
 
 for changes in steps/"$chapter"*/forms.changes; do
-    first=$(sed -n 's/^file: //p' "$changes" | head -n 1)
-    last=$(step_of "$first")
-    while IFS= read -r name; do
-        [[ $mode == card || $# == 1 || " ${*:2} " == *" $name "* || " ${*:2} " == *" ${last%%[!0-9]*} "* ]] || continue
-        stem=$last what="the chapter's last rung" dims='64 128' file=$first kernel=''
-        [[ $stem != 10x_tf32 ]] || what='10x_tf32 itself'
-        if [[ $name != "$last" ]]; then
+    mapfile -t files < <(sed -nE 's/^(last|file): //p' "$changes" | awk '!seen[$0]++')
+    last=$(step_of "${files[0]}") names=()
+    for file in "${files[@]}"; do names+=("$(step_of "$file")"); done
+    mapfile -t -O "${#names[@]}" names < <(common/change list "$changes")
+    for i in "${!names[@]}"; do
+        name=${names[i]} stem=${names[i]} what="rung ${names[i]}" dims='' kernel='' file=${files[i]-}
+        if ((i == 0)); then
+            what="the chapter's last rung" && [[ $last != 10x_tf32 ]] || what='10x_tf32 itself'
+        elif [[ ! $file ]]; then
             stem=${last%%_*}_${name//[^a-zA-Z0-9]/_} what=$name header=$(common/change header "$changes" "$name")
-            dims=$(sed -n 's/^d: //p' <<<"$header") kernel=$(sed -n 's/^kernel: //p' <<<"$header") file=$(sed -n 's/^file: //p' <<<"$header")
+            dims=$(field d <<<"$header") kernel=$(field kernel <<<"$header") file=$(field file <<<"$header")
         fi
         step=$(step_of "$file")
-        if [[ $name == "$last" ]]; then cp "$file" "$work/$stem.cu"; else common/change apply "$changes" "$name" "$file" >"$work/$stem.cu" || exit 77; fi
-        if [[ $mode == sim ]]; then
-            # shellcheck disable=SC2086 # words
-            check "$work/$stem" "$step" "$(dirname "$file")" ${dims:-64 128}
-            continue
-        fi
+        if ((i < ${#files[@]})); then cp "$file" "$work/$stem.cu"; else common/change apply "$changes" "$name" "$file" >"$work/$stem.cu" || exit 77; fi
         pass=fwd function=forward most=tiling
         grep -q tiling "$file" || most=forward_kernel
         ! grep -q '\.backward = ' "$file" || { pass=bwd function=backward most='backward_(?!kernel.*Lb1)[kt].*bfloat16'; }
@@ -73,13 +54,10 @@ for changes in steps/"$chapter"*/forms.changes; do
             echo "$pass|$last|$last|${kernel:-$most}|$stem|$d|$what" >>"$work/$pass.txt"
             for kind in so log; do ln -s "$stem.$kind" "$work/${stem}_$d.$kind"; done
         done
-    done < <(echo "$last" && common/change list "$changes")
-done
-if [[ $mode == card ]]; then
-    # shellcheck disable=SC2016 # $@ is the inner shell's
-    xargs -n 4 -P "$(nproc)" bash -c 'build "$@"' build <"$work/libraries"
-    for pass in fwd bwd; do # one process per pass
-        [[ ! -e $work/$pass.txt ]] || { mv "$work/$pass.txt" "$work/forms.txt" && python3 -B plots/time_forms.py "$work" "$out"; }
     done
-fi
-exit "$status"
+done
+# shellcheck disable=SC2016 # $@ is the inner shell's
+xargs -n 4 -P "$(nproc)" bash -c 'build "$@"' build <"$work/libraries"
+for pass in fwd bwd; do # one process per pass
+    [[ ! -e $work/$pass.txt ]] || { mv "$work/$pass.txt" "$work/forms.txt" && python3 -B plots/time_forms.py "$work" "$out"; }
+done

@@ -6,26 +6,26 @@
 # On a card only. Run it in the book's folder; with RUNGs it times these only, each beside its ablations, ROUNDS (3) times REPEAT (20) runs:
 #     plots/knockouts.sh STEP knockouts|ablations [PASS [RUNG...]] >>plots/data/trials/CARD-knockouts.jsonl, or CARD-ablations.jsonl
 set -euo pipefail
+# shellcheck source=../common/changed.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../common/changed.sh"
 step=${1?which step?} kind=${2?knockouts or ablations?} pass=${3:-fwd} changes=steps/$1/$2.changes rounds=${ROUNDS:-3} repeat=${REPEAT:-20}
 wanted=("${@:4}") names=() rungs=() dims=() compilers=() last='' whole=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-add() { # NAME FILE RUNG DIMS: compile a program, the next one
-    local kernel=$work/${#names[@]}.cu
-    if [[ $1 == whole ]]; then cp "$2" "$kernel"; else common/change apply "$changes" "$1" "$2" >"$kernel"; fi
-    names+=("$1") rungs+=("$3") dims+=("$4")
-    build/cuda/bin/step-cc "$kernel" -o "${kernel%.cu}" --like "$3" >&2 &
+add() { # NAME FILE DIMS: compile a program, the next one
+    local program=$work/${#names[@]}
+    names+=("$1") rungs+=("$(step_of "$2")") dims+=("$3")
+    if [[ $1 == whole ]]; then cat "$2"; else common/change apply "$changes" "$1" "$2"; fi | make_program build/cuda/bin/step-cc "$2" "$2" "$program" >&2 &
     compilers+=($!)
 }
 { cmake --preset cuda && cmake --build --preset cuda --parallel --target step_cc_parts; } >&2
 while IFS= read -r name; do
     header=$(common/change header "$changes" "$name")
-    file=$(sed -n 's/^file: //p' <<<"$header") at=$(sed -n 's/^dims: //p' <<<"$header") rung=$(basename "$file" .cu)
-    [[ $rung == [0-9]* ]] || rung=$step
+    file=$(field file <<<"$header") at=$(field dims <<<"$header") rung=$(step_of "$file")
     ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $rung "* ]] || continue
-    [[ $rung == "$last" ]] || { whole=${#names[@]} && add whole "$file" "$rung" ''; }
+    [[ $rung == "$last" ]] || { whole=${#names[@]} && add whole "$file" ''; }
     dims[whole]+=" ${at:-64 128}"
-    add "$name" "$file" "$rung" "${at:-64 128}"
+    add "$name" "$file" "${at:-64 128}"
     last=$rung
 done < <(common/change list "$changes")
 ((${#names[@]} > 0)) || { echo "knockouts.sh: $changes has no change of ${wanted[*]}" >&2 && exit 2; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The table that ends the main job: one per pass and data type, one row per step.
+"""The tables that end the main job.
 
-    ladder.py [--recorded FILE]... [--failed STEP]... RESULTS.jsonl
+    ladder.py [--recorded FILE]... [--failed STEP]... [--metered FILE] RESULTS.jsonl
 
-RESULTS holds the JSON lines of the programs that ran here. Error and check always come from it. Latency, speedup, TFLOP/s
-and memory come from it too when it was measured on a card. After a run on the simulated device, whose wall time says nothing
-about a GPU, they come from the recorded files, and only in the rows whose kernel is the one that was recorded: the
-fingerprints of the two must agree.
+First what this run found, of all steps: check and error from RESULTS, the JSON lines of the programs that ran here, and counts from
+the file of metered runs. Apart from it, by pass and data type, latency, speedup, TFLOP/s and memory: from RESULTS when it was
+measured on a card. After a run on the simulated device, whose wall time says nothing about a GPU, they come from the recorded
+files, and only for steps whose kernel is the one that was recorded: the fingerprints of the two must agree.
 """
 
 import signal
@@ -49,15 +49,15 @@ def read(path):
     return list(rec.parsed(path, result_of, "line of results"))
 
 
-def taken(lines, table, kernels, timed):
-    """Where a table's numbers come from: of lines that were taken on one device, at one size, one that has a time (unless none need be
-    timed); the first step's, by name, with which all others are compared; and by step the last whose kernel is the one that ran here."""
+def taken(lines, table, kernels):
+    """Where a table's numbers come from: of lines that were taken on one device, at one size, one that has a time; the first step's, by
+    name, with which all others are compared; and by step the last whose kernel is the one that ran here."""
     sizes, best = {}, ((), None, None, {})
     for line in lines:
         if line.table == table:
             sizes.setdefault((line.device, line.shape), []).append(line)
     for (_, shape), mine in sizes.items():  # the size that most steps have; among those the one that the book quotes; else the largest
-        like = next((line for line in mine if line.ms is not None or not timed), None)
+        like = next((line for line in mine if line.ms is not None), None)
         here = {line.step: line for line in mine if line.details.get("kernel") is not None and line.details["kernel"] == kernels.get(line.step)}
         rank = len(here), shape == rec.QUOTED, shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
         if like and here and rank > best[0]:
@@ -65,52 +65,69 @@ def taken(lines, table, kernels, timed):
     return best[1:]
 
 
-def size_in_words(table, shape):
-    return f"{PASSES[table[0]]}{table[1]}, {shape}"
-
-
-def print_rows(rows):
-    """The idea stands last: it is the only text that can be broken into lines."""
+def print_rows(rows, left):
+    """These columns are set to the left. An idea stands last: it is the only text that can be broken into lines."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    for step, *numbers, check, idea in rows:
-        cells = [f"{step:{widths[0]}}", *map(str.rjust, numbers, widths[1:]), f"{check:{widths[-2]}}"]
-        print(textwrap.fill("  ".join([*cells, idea]), WIDTH, subsequent_indent=" " * (sum(widths[:-1]) + 2 * len(cells)),
+    for row in rows:
+        cells = [f"{cell:{'<' if column in left else '>'}{width}}" for column, (cell, width) in enumerate(zip(row[:-1], widths))]
+        print(textwrap.fill("  ".join([*cells, row[-1]]), WIDTH, subsequent_indent=" " * (sum(widths[:-1]) + 2 * len(cells)),
                             break_long_words=False, break_on_hyphens=False))
 
 
-def print_table(results, recorded, table, failed):
-    here = [line for line in results if line.table == table]
-    first_lines = {line.step: line for line in reversed(here)}
-    kernels = {step: first_lines[step].details.get("kernel") for step in sorted(first_lines)}
-    on_card = recorded is None
-    timed, first, times = taken(results if on_card else recorded, table, kernels, timed=True)
-    sized, _, sizes = (timed, first, times) if timed else taken(results, table, kernels, timed=False)
-    rows = [["step", "latency", f"over {first.step[:2]}" if first else "speedup", "TFLOP/s", "memory", "error", "check", "idea"]]
-    without = 0
-    for step in kernels:
-        time, size, own = times.get(step), sizes.get(step), [line for line in here if line.step == step]
+def counts_of(line):
+    """Of a metered run: sectors per request of global memory as it is and at least, bank conflicts, barriers. The least: each request's
+    bytes side by side, or one sector where all lanes read the same. What the TMA unit copies is no request."""
+    requests = sectors = least = conflicts = barriers = 0
+    for kernel in line["meter"]:
+        barriers += kernel["barriers"]
+        conflicts += sum(count for name, count in kernel["totals"].items() if name.endswith("_conflicts"))
+        for site in kernel["lines"]:
+            if site["space"] == "global":
+                requests, sectors = requests + site["requests"], sectors + site["sectors"]
+                least += min(site["sectors"], max(site["requests"], site["bytes"] / 32))
+    shown = [f"{count / requests:.1f}" if requests else "none" for count in (sectors, least)]
+    return line["step"], [*shown, f"{conflicts:.0f}", f"{barriers:.0f}"]
+
+
+def print_found(results, counts, failed):
+    """What this run found, one row per step, pass and data type."""
+    rows = [["step", "check", "error", *(["sectors", "at least", "conflicts", "barriers"] if counts else []), "pass", "idea"]]
+    by_step = {}
+    for line in results:
+        by_step.setdefault((line.step, line.table), []).append(line)
+    for (step, table), own in sorted(by_step.items()):
         checked = [line for line in own if line.ok is not None]
         bad = step in failed or not all(line.ok for line in checked)
-        rows.append([step, rec.number(time and time.ms, " ms"), rec.number(first.ms / time.ms if time else None, "x"),
-                     rec.number(time and time.tflops), rec.size_in_bytes(size and size.workspace),
-                     f"{worst(line.error for line in checked):.1e}" if checked else "-",
-                     "FAILED" if bad else "ok" if checked else "-", first_lines[step].details.get("idea") or ""])
-        without += time is None
-    print_rows(rows)
-    print()
-    if timed:
-        origin = [f"{'measured here, on' if on_card else 'recorded on'} {timed.device}"]
-        origin += [f"{word}{timed.details[name]}" for name, word in (("date", ""), ("toolkit", "toolkit "), ("driver", "driver "))
-                   if timed.details.get(name)]
-        print(f"Latency, speedup, TFLOP/s, memory: {', '.join(origin)};\n  {size_in_words(table, timed.shape)}.")
-        if not on_card and without:
-            print("A dash: the kernel that ran here is not one that was recorded at that size.")
-    else:
-        print("Nothing was timed here." if on_card else "No latencies: none of these kernels is one that was recorded on a card.")
-        if sized:
-            print(f"Memory: {size_in_words(table, sized.shape)}, as run here.")
-    print("Memory: of the device, beyond inputs and outputs.\nError and check: the largest relative error over all sizes that ran "
-          f"here{'' if on_card else ', on the simulated device'}.\n")
+        rows.append([step, "FAILED" if bad else "ok" if checked else "unchecked",
+                     f"{worst(line.error for line in checked):.1e}" if checked else "unchecked",
+                     *(counts.get(step, ["not run"] * 4) if counts else []), f"{table[0]} {table[1]}", own[0].details.get("idea") or "none given"])
+    print_rows(rows, left=(0, 1, len(rows[0]) - 2))
+    print("\nerror: the largest relative error over all sizes that ran here.", end=" " if counts else "\n\n")
+    if counts:
+        print("Metered at B 1, H 2, N 64, d 64 on the simulated device:\nsectors: of 32 bytes, per request of a warp to global memory; "
+              "at least: if its bytes lay side by side; none: no request.\nconflicts: wavefronts that bank conflicts add; "
+              "barriers: those that all blocks reach, in sum; not run: this size failed or was refused.\n")
+
+
+def print_times(results, recorded, table):
+    """Apart from it: the times of a pass and data type, with their card."""
+    kernels = {line.step: line.details.get("kernel") for line in reversed(results) if line.table == table}
+    on_card, name = recorded is None, PASSES[table[0]] + table[1]
+    timed, first, times = taken(results if on_card else recorded, table, kernels)
+    if not timed:
+        print(f"{name}: {'nothing was timed here' if on_card else 'not recorded on a card with this version of these kernels; docs/measurements.md has the recorded times'}.\n")
+        return
+    origin = [f"{word}{timed.details[key]}" for key, word in (("date", ""), ("toolkit", "toolkit "), ("driver", "driver ")) if timed.details.get(key)]
+    print(f"{'Measured here, on' if on_card else 'Recorded, not measured here, on'} {', '.join([timed.device, *origin])}:\n"
+          f"{name}, {timed.shape}; memory beyond inputs and outputs")
+    rows = [["step", "latency", f"over {first.step[:2]}", "TFLOP/s", "memory", ""]]
+    for step, line in sorted(times.items()):
+        ratio = first.ms / line.ms if first.ms and line.ms else None
+        values = rec.number(line.ms, " ms"), rec.number(ratio, "x"), rec.number(line.tflops), rec.size_in_bytes(line.workspace)
+        rows.append([step, *("not recorded" if value == rec.DASH else value for value in values), ""])
+    print_rows(rows, left=(0,))
+    without = ", ".join(sorted(set(kernels) - set(times)))
+    print(f"{'Not timed' if on_card else 'Not recorded with this kernel'} at that size: {without}\n" if without else "")
 
 
 def main():
@@ -119,16 +136,20 @@ def main():
                         help="measurements recorded on a card, shown when nothing was timed here")
     parser.add_argument("--failed", metavar="STEP", action="append", default=[],
                         help="a step whose program failed, with or without a line in RESULTS.jsonl")
+    parser.add_argument("--metered", metavar="FILE", help="JSON lines of metered runs on the simulated device")
     parser.add_argument("results", metavar="RESULTS.jsonl")
     args = parser.parse_args()
     try:
         results = read(args.results)
         recorded = [line for path in args.recorded for line in read(path)]
+        counts = dict(rec.parsed(args.metered, counts_of, "line of a metered run") if args.metered else [])
     except (OSError, rec.BadRecord) as error:
         parser.error(str(error))
     on_card = any(line.device != "sim" for line in results)
+    if results:
+        print_found(results, counts, args.failed)
     for table in dict.fromkeys(line.table for line in results):
-        print_table(results, None if on_card else recorded, table, args.failed)
+        print_times(results, None if on_card else recorded, table)
     if not results:
         print("No step ran: nothing to show.")
     for step in args.failed:

@@ -13,6 +13,7 @@ import argparse
 import functools
 import math
 import os
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -26,6 +27,7 @@ import tables
 from provenance import ROOT
 
 PASSES = {"fwd": "forward", "bwd": "backward"}
+PEERS = {"pytorch_efficient": "PyTorch 'efficient'", "pytorch_flash": "FlashAttention-2", "pytorch_cudnn": "cuDNN"}
 METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that shows its traffic
 
 # Ceilings of the cards that were counted: TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
@@ -60,21 +62,29 @@ def name(record):
     return record.step + (f" ({dtype})" if dtype != "fp32" else "")
 
 
-def by_step(records, title):
-    """Latency at the size that most steps were measured at; among such the one that the book quotes, else the largest."""
+def by_step(records, peers, words, unit):
+    """Latency at the size that most steps were measured at; among such the one that the book quotes, else the largest. A row is
+    [name, milliseconds, None, is it a peer?]: by data type first the steps, then the peers."""
     steps_at = defaultdict(set)
     for record in records:
         steps_at[record.shape].add(record.step)
     work = lambda shape: shape.batch * shape.heads * shape.seq * shape.seq_kv * shape.dim
     shape = max(steps_at, key=lambda shape: (len(steps_at[shape]), shape == rec.QUOTED, work(shape)), default=None)
-    last = {name(record): record.ms for record in records if record.shape == shape}  # a later line replaces an earlier one
-    if len(last) < 2:
+    last = {}  # a later line replaces an earlier one
+    for record in [*records, *peers]:
+        is_peer = record.step in PEERS
+        if record.shape == shape:
+            order = -record.ms if is_peer else (record.step[:2], record.step[2] == "_", record.step)
+            last[record.details.get("dtype", "fp32"), is_peer, record.step] = order, PEERS.get(record.step, record.step), record.ms
+    if sum(not is_peer for _, is_peer, _ in last) < 2:
         return None
-    dtypes = {label.partition(" (")[2] for label in last}
-    common = dtypes.pop() if len(dtypes) == 1 else ""  # of all of them: stands once, in the title
-    last = {label.removesuffix(f" ({common}"): ms for label, ms in last.items()}
-    shown = f", {common[:-1]}" if common else ""
-    return {"title": f"{title}\n{records[0].device}, {shape}{shown}", "points": sorted(last.items(), key=lambda point: (point[0][:2], point[0][2] == "_", point))}
+    dtypes = sorted({dtype for dtype, is_peer, _ in last if not is_peer}, reverse=True)
+    rows = [[called + f", {dtype}" * (len(dtypes) > 1), ms, None, kind] for dtype in dtypes for kind in (False, True)
+            for _, called, ms in sorted(row for (of, is_peer, _), row in last.items() if (of, is_peer) == (dtype, kind))]
+    where = f"{records[0].device}, {shape}" + f", {dtypes[0]}" * (len(dtypes) == 1)
+    ours = [row for row in rows if not row[3]]
+    ends = (f"{rec.number(ms, ' ms')} in {unit} {step.partition('_')[0]}" for step, ms, *_ in (ours[0], ours[-1]))
+    return {"title": f"{words}: {', '.join(ends)}\n{where}", "points": rows}
 
 
 def by_length(records, title, value):
@@ -121,10 +131,19 @@ def traffic(records):
     (b, h, n, d), found = map(int, METERED.split()[1::2]), {}
     for run in BOOK.meters:
         if run["options"] == METERED and run["step"] in names and rec.is_chapter(run["step"]):
-            sectors = sum(access.get("sectors", 0) for kernel in run["meter"] for access in kernel["lines"])
-            shown = names[run["step"]]
-            found[run["step"]] = shown, 32 * sectors, least_bytes(b, h, n, d, run["step"] in backward, 2 if "(" in shown else 4)
-    return {"title": f"Bytes that each step requests from global memory\nB {b}, H {h}, N {n}, d {d}", "points": sorted(found.values())}
+            # By the totals, for what the TMA copies belongs to no line.
+            sectors = sum(count for kernel in run["meter"] for key, count in kernel["totals"].items() if re.fullmatch("global_.*_sectors", key))
+            least = least_bytes(b, h, n, d, run["step"] in backward, 2 if "(" in names[run["step"]] else 4)
+            assert 32 * sectors >= least, f"{run['step']} requests fewer bytes than its inputs and outputs have: a count is missing"
+            found[run["step"]] = [names[run["step"]], 32 * sectors, least, False]
+    points = sorted(found.values())
+    first, last = (times_least(*next(point for point in points if point[0].startswith(step))[1:3]) for step in ("01", "06"))
+    return {"title": f"Bytes requested: {first} times the least in chapter 01, {last} times in 06\nFrom global memory, "
+                     f"B {b}, H {h}, N {n}, d {d}; counted by the simulated device", "points": points}
+
+
+def times_least(value, least):
+    return f"{value / least:.{int(value < 10 * least)}f}"
 
 
 def roofline(bits, steps):
@@ -176,8 +195,8 @@ def bounds(chapter):
     size = f"{rec.parse_size(causes.COUNTERS_AT)[0]}, {'bf16' if products else 'fp32'}"
     words = PASSES["bwd" if chapter in ("09", "11", "13") else "fwd"]
     first, last = ({unit.partition(" (")[0].partition(" of ")[0]: round(100 * of) for unit, of in share.items()} for _, _, share in (points[0], points[-1]))
-    at = [", ".join(unit for unit in of if of[unit] >= max(of.values()) - 2) for of in (first, last)]
-    finding = f"Busiest: {at[0]} {max(first.values())} %, at last {at[1] if at[1] != at[0] else ''} {max(last.values())} %".replace("  ", " ")
+    at = [" and ".join(unit for unit in of if of[unit] >= max(of.values()) - 2) for of in (first, last)]
+    finding = f"Busiest: first {at[0]} ({max(first.values())} %), at last {at[1]} ({max(last.values())} %)"
     title = f"{finding}\n{words[0].upper()}{words[1:]}, {BOOK.records()[-1].device}, {size}"
     return {"title": title, "points": points} if len(points) > 2 else None
 
@@ -190,6 +209,7 @@ def bytes_label(value):
 # ---- drawing --------------------------------------------------------------------------------------------------------
 
 
+DARK = "#595959"  # what is compared with, in words
 WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # behind words that stand on lines
 
 
@@ -208,46 +228,75 @@ def write(axes, x, y, text, dx, dy=0, **more):
     axes.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", **{"va": "center"} | more)
 
 
-def draw_dots(facts, label, words):
-    """A dot per step on a logarithmic axis, its value beside it. points: [step, value] or [step, value, least possible]."""
-    points, mark = facts["points"], None
-    fig, axes = style.figure(height=1.8 + 0.38 * len(points))
-    for row, (step, value, *least) in enumerate(points):
-        axes.plot(value, row, **style.looks(step), markersize=9, clip_on=False)
-        write(axes, value, row, label(value), 9, bbox=WHITE)
-        for low in least:
-            mark, = axes.plot([low] * 2, [row - 0.4, row + 0.4], color=style.INK, linewidth=2)
-    low, high = min(point[-1] for point in points), max(point[1] for point in points)
-    axes.set_yticks(range(len(points)), [point[0] for point in points])
-    axes.set(xscale="log", xlim=(low / 1.8, high * (high / low * 1.8) ** 0.17), xlabel=words, title=facts["title"],
-             ylim=(len(points) + (0.5 if mark else -0.4), -0.6))  # the first step on top, below the last one the legend
+def framed(facts, height, **axes_properties):
+    """A row per point; the title has the whole width."""
+    fig, axes = style.figure(height=height)
+    fig.suptitle(facts["title"], x=0.01, ha="left", fontsize=13, weight="bold")
+    axes.set_yticks(range(len(facts["points"])), [point[0] for point in facts["points"]])
+    axes.set(**axes_properties)
     axes.tick_params(axis="y", length=0)
-    axes.grid()
+    return fig, axes
+
+
+def draw_dots(facts, label, words):
+    """A mark per row on a logarithmic axis, its value beside it; a line leads to it from the least possible."""
+    points, with_least = facts["points"], any(point[2] for point in facts["points"])
+    low, high = min(point[2] or point[1] for point in points), max(point[1] for point in points)
+    fig, axes = framed(facts, 1.6 + 0.4 * len(points), xscale="log", xlim=(low / 1.6, high * (high / low * 1.8) ** (0.3 if with_least else 0.17)),
+                       xlabel=words, ylim=(len(points) - 0.4, -1.2 if with_least else -0.6))
+    for row, (step, value, least, is_peer) in enumerate(points):
+        looks = {"color": DARK, "marker": "d", "markerfacecolor": "white", "markeredgewidth": 2} if is_peer else style.looks(step)
+        axes.plot(value, row, **looks, markersize=10, clip_on=False, zorder=4)
+        color = DARK if is_peer else style.INK
+        write(axes, value, row, label(value) + (f" ({times_least(value, least)}x)" if least else ""), 10, bbox=WHITE, color=color)
+        axes.get_yticklabels()[row].set_color(color)
+        if least:
+            axes.plot([least, value], [row] * 2, color=looks["color"], linewidth=2.5, alpha=0.5)
+            axes.plot([least] * 2, [row - 0.35, row + 0.35], color=style.INK, linewidth=2.5)
+    axes.grid(axis="x")
     plain_ticks(axes.xaxis)
-    if mark is not None:
-        axes.legend([mark], ["each input read once, each output written once"], loc="lower right", edgecolor="white", fontsize=9.5)
-        axes.set_xticks([2**power for power in range(18, 31, 3) if low / 1.8 < 2**power])
+    if with_least:
+        write(axes, points[0][2], -0.8, "the least: each input read once, each output written once", -3, ha="left", fontsize=10, bbox=WHITE)
+        axes.set_xticks([2**power for power in range(18, 31, 3) if low / 1.6 < 2**power])
         axes.xaxis.set_major_formatter(lambda value, _: bytes_label(value))
     return fig
 
 
+def draw_climb(facts):
+    """A bar per rung and peer; a rung's is compared with that of the rung before."""
+    points, before = facts["points"], None
+    fig, axes = framed(facts, 1.5 + 0.4 * len(points), xlim=(0, 1.32 * max(ms for _, ms, *_ in points)), ylim=(len(points) - 0.5, -0.6),
+                       xlabel="milliseconds; in brackets: compared with the rung before")
+    for row, (_, ms, _, is_peer) in enumerate(points):
+        ratio = 1 if is_peer or not before else before / ms
+        change = f" ({ratio:.2f}x faster)" if ratio >= 1.005 else f" ({1 / ratio:.2f}x slower)" if ratio <= 0.995 else " (the same)"
+        axes.barh(row, ms, height=0.72, color=style.GREY if is_peer else style.PALETTE[3] if ratio <= 0.995 else style.PALETTE[0])
+        write(axes, ms, row, rec.number(ms, " ms") + change * bool(before and not is_peer), 5)
+        axes.get_yticklabels()[row].set_color(DARK if is_peer else style.INK)
+        before = ms
+    return fig
+
+
 def draw_bounds(facts):
-    """A bar per rung and unit: the share of the kernel's time in which it is busy. Two points are within the clock's error."""
-    points = facts["points"]
-    fig, axes = style.figure(height=3.0 + 0.5 * len(points))
+    """A line per unit down the rungs: the share of a kernel's time in which it is busy. Two points are within the clock's error."""
+    points, looks = facts["points"], [(style.PALETTE[0], "o"), (style.PALETTE[3], "s"), (style.PALETTE[2], "^")]
+    notes = [unit.partition(" (100 %: ")[::2] for unit in points[0][2] if "(100 %" in unit]
+    fig, axes = framed(facts, 2.9 + 0.4 * len(points), xlim=(0, 100), ylim=(len(points) - 0.4, -2.4), xlabel="% of the time in which each unit works"
+                       + "".join(f"\n(100 % of the {unit}: {what}" for unit, what in notes))
+    to_the_right = max(points[0][2].values()) < 0.5  # where words stand, so that no line to other words crosses them
+    order = sorted(points[0][2], key=points[0][2].get, reverse=to_the_right)
+    for (color, marker), unit in zip(looks, points[0][2]):
+        shares, y = [100 * share[unit] for *_, share in points], -0.7 - 0.6 * order.index(unit)
+        axes.plot([shares[0], *shares], [y, *range(len(points))], color=color, marker=marker, markevery=slice(1, None), linewidth=2.5,
+                  markersize=8, zorder=4)
+        write(axes, shares[0], y, unit.partition(" (")[0], 5 if to_the_right else -5, ha="left" if to_the_right else "right", color=color,
+              weight="bold", bbox=WHITE)
     for row, (_, time, share) in enumerate(points):
-        for at, (value, colour) in enumerate(zip(share.values(), style.PALETTE[1:])):
-            y = row + 0.27 * (at - 1)
-            axes.barh(y, 100 * value, height=0.25, color=colour)
-            write(axes, 100 * value, y, f"{100 * value:.0f}", 4, fontsize=9, weight="bold" if round(100 * value) >= round(100 * max(share.values())) - 2 else "normal")
-        write(axes, 100, row, f"{time:.0f} µs", 12, annotation_clip=False)
-    axes.set_yticks(range(len(points)), [point[0] for point in points])
-    write(axes, 100, -0.62, "time", 12, fontsize=9, annotation_clip=False)
-    axes.set(xlim=(0, 100), ylim=(len(points) - 0.4, -0.6), title=facts["title"], xlabel="% of the unit's own peak; bold: the busiest, and what comes within 2 of it")
-    handles = [axes.barh(0, 0, color=colour) for _, colour in zip(points[0][2], style.PALETTE[1:])]
-    axes.legend(handles, list(points[0][2]), loc="upper center", bbox_to_anchor=(0.42, -0.9 / len(points)), ncol=1,
-                frameon=False)
-    axes.tick_params(axis="y", length=0)
+        most = 100 * max(share.values())
+        write(axes, most, row, f"{most:.0f} %", 9, weight="bold", bbox=WHITE, zorder=5)
+        write(axes, 100, row, f"{time:.0f} µs", 26, annotation_clip=False)
+    write(axes, 100, -0.7, "time", 26, annotation_clip=False)
+    axes.grid(axis="x")
     return fig
 
 
@@ -328,15 +377,16 @@ def draw_roofline(facts):
     return fig
 
 
-def listed(records, rungs):
+def listed(records, rungs, peers):
     """{name: (facts or None, draw)} of the pictures of these records: of chapters, and of their rungs."""
     axis, found = "milliseconds, logarithmic (further left is faster)", {}
     dots = lambda facts: draw_dots(facts, lambda ms: rec.number(ms, " ms"), axis)
     for pass_, words in PASSES.items():
         timed = [record for record in records if record.pass_ == pass_ and record.ms]
+        theirs = [peer for peer in peers if peer.pass_ == pass_ and peer.device == records[0].device and peer.step in PEERS]
         steps = [record for record in timed if rec.is_chapter(record.step)]
         one_head = [record for record in steps if family(record.shape) == (1, 1, rec.QUOTED.dim, False)]
-        found[f"latency_by_step_{pass_}"] = by_step(steps, f"Latency of the {words} pass"), dots
+        found[f"latency_by_step_{pass_}"] = by_step(steps, theirs, f"{words.title()} pass", "chapter"), dots
         found[f"latency_by_length_{pass_}"] = (by_length(steps, f"Latency of the {words} pass", lambda record: record.ms),
                                                lambda facts: draw_lines(facts, "milliseconds"))
         for kind, mine in (("memory_by_length", steps), ("memory_one_head", one_head)):
@@ -346,7 +396,7 @@ def listed(records, rungs):
         for chapter in sorted({record.step[:2] for record in climbed}):
             mine = [record for record in climbed if record.step.startswith(chapter) and record.step[2] != "x"]  # those on the chain
             if len({record.step for record in mine}) > 2:
-                found[f"climb_{chapter}"] = by_step(mine, f"Latency of the rungs of chapter {chapter}"), dots
+                found[f"climb_{chapter}"] = by_step(mine, theirs, f"{words.title()} pass", "rung"), draw_climb
     return found
 
 
@@ -361,7 +411,7 @@ def main():
     except (rec.BadRecord, OSError) as error:
         sys.exit(f"plot.py: {error}")
     records, rungs = (newest_card(own or BOOK.records(kind)) for kind in ("latency", "rungs"))
-    chosen = listed(records, rungs)
+    chosen = listed(records, rungs, [] if own else BOOK.records("peers"))
     if not own:
         for chapter in sorted({record.step[:2] for record in rungs} & {step[:2] for step in rec.rungs(ROOT)}):
             chosen[f"bounds_{chapter}"] = bounds(chapter), draw_bounds

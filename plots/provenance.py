@@ -1,6 +1,6 @@
 """Keeps committed pictures up to date without redrawing what has not changed. Standard library only.
 
-A picture remembers what it was made from: its PNG has a text "Source-Hash" with a SHA-256 over the scripts that draw it
+A picture remembers what it was made from: its PNG has a text "Source-Hash", its SVG a comment, with a SHA-256 over the scripts that draw it
 and the facts that they draw.
 """
 
@@ -38,14 +38,15 @@ def update(pictures, check=False):
     status = 0
     for picture in list(pictures):  # each is known before the first one is drawn
         old, digest = picture.path.read_bytes() if picture.path.exists() else None, picture.source_hash()
-        if old and old.partition(b"tEXt" + KEY.encode() + b"\0")[2][:64] == digest.encode():
+        if old and any(KEY.encode() + between + digest.encode() in old for between in (b"\0", b": ")):
             continue
         if check:
             print(f"{os.path.relpath(picture.path)}: {'missing' if old is None else 'out of date'}", file=sys.stderr)
             status = 1
             continue
         image = io.BytesIO()  # an interrupted script leaves no half picture
-        picture.figure(picture.facts).savefig(image, format="png", metadata={KEY: digest, "Software": None})  # else it holds matplotlib's version
+        metadata = {KEY: digest, "Software": None}  # else it holds matplotlib's version
+        picture.figure(picture.facts).savefig(image, format=picture.path.suffix[1:], metadata=metadata)
         picture.path.parent.mkdir(parents=True, exist_ok=True)
         picture.path.write_bytes(image.getvalue())
         print(f"{os.path.relpath(picture.path)}: drawn")

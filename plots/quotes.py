@@ -1,5 +1,6 @@
-"""What the pages quote: functions, whole files and what scripts print. Standard library only."""
+"""What the pages quote: functions, whole files and what scripts print; and which headers a kernel file is made of. Standard library only."""
 
+import difflib
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ def lines_of(book, file):
 
 
 def whole_file(book, page, file):
-    return fenced("", lines_of(book, file))
+    return fenced("cuda" if file.endswith(".cu") else "", lines_of(book, file))
 
 
 def output(book, page, script):
@@ -40,3 +41,23 @@ def code(book, page, file, name):
     start = starts[0] - BELONGING.search("".join(line + "\n" for line in lines[: starts[0]]))[0].count("\n")
     end = next(at for at in range(starts[0], len(lines)) if lines[at].startswith("}"))
     return fenced({".cu": "cuda", ".cuh": "cuda", ".py": "python", ".sh": "bash"}.get(Path(file).suffix, "c"), lines[start : end + 1])
+
+
+def included(file):
+    """The headers (.cuh) of steps/ that a file includes, and those that they include, each once."""
+    found = []
+    for name in re.findall(r'^#include "(.*\.cuh)"$', file.read_text(encoding="utf-8"), re.M):
+        header = (file.parent / name).resolve()
+        found += [each for each in [header, *(included(header) if header.exists() else [])] if each.exists() and each not in found]
+    return found
+
+
+def without(text, headers, new):
+    """The lines of a text less what stands, five lines or more in a row, in one of the headers and not in the text `new`."""
+    lines = text.splitlines()
+    for header in headers:
+        matcher = difflib.SequenceMatcher(None, lines, header.read_text(encoding="utf-8").splitlines(), autojunk=False)
+        for at, _, size in reversed(matcher.get_matching_blocks()):
+            if size >= 5 and "\n".join(lines[at : at + size]) not in new:
+                del lines[at : at + size]
+    return "".join(line + "\n" for line in lines)

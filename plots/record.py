@@ -19,10 +19,8 @@ these steps is recorded, or when they differ because the kernel was edited since
 """
 
 import argparse
-import csv
 import datetime
 import functools
-import json
 import os
 import re
 import shutil
@@ -30,82 +28,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import instructions
+import meter
+import nsight
 import records as rec
 import tables
 import truth
+from nsight import count, count_all, no_card, profile_program
+from runs import BIN, COUNTED, DATA, LONG, ROOT, SPLITS, TRUTH, VARIED, fail, failures, options, run, write
 
-ROOT = Path(__file__).resolve().parent.parent
-BIN = ROOT / "build" / "cuda" / "bin"
-DATA = ROOT / "plots" / "data"
-REFUSED = 2  # a program's exit status
 QUICK_MS = 30  # of B 4, H 16, N 4096, d 64: who is quicker is measured at more sizes
 SLOW_MS = 60  # who takes longer runs less often,
 TOO_SLOW_MS = 4000  # and not at all
 MUCH_MEMORY = 8e9  # bytes
-failures = []
-
-
-def options(B, H, N, d, more=""):
-    return f"--batch {B} --heads {H} --seq {N} --dim {d} {more}".strip()
-
-
-# What is counted by the simulated device, and on the card for the table that compares the two.
-TRUTH = [options(1, 2, 256, 64), options(1, 2, 200, 40), options(1, 3, 320, 48, "--seq-kv 192 --causal"),
-         options(1, 2, 160, 128), options(1, 2, 130, 59)]
-TRUTH += [f"{size} --deterministic" for size in TRUTH[:2]]
-# Of steps for few queries, with groups of heads: one split and many, every number of row tiles, pages.
-DECODED = [options(1, 8, 1, 128, "--heads-kv 2 --seq-kv 1000"), options(2, 6, 5, 72, "--heads-kv 2 --seq-kv 2500 --causal"),
-           options(1, 4, 8, 64, "--heads-kv 1 --seq-kv 3000 --dtype fp16"), options(1, 24, 4, 128, "--heads-kv 1 --seq-kv 200 --causal"),
-           options(4, 16, 2, 64, "--heads-kv 8 --seq-kv 130"),
-           options(3, 8, 2, 128, "--heads-kv 2 --seq-kv 2000 --page-size 16 --lengths 2000,0,65"),
-           options(1, 4, 4, 64, "--heads-kv 2 --seq-kv 300 --page-size 64 --lengths 200 --causal")]
-# On both devices: at the last four, the number of splits depends on the number of multiprocessors, which is the H100's and the H200's.
-SPLITS = [DECODED[i] for i in (3, 4, 6)] + [f"SIMT_MULTIPROCESSORS=132 {DECODED[i]}" for i in (0, 1, 2, 5)]
-# Of steps that have variants of attention, each one in both passes and both tilings; a step refuses those that it lacks.
-VARIED = [f"--heads 4 --dim {d} {variant} --pass {pass_}" for pass_ in ("fwd", "bwd") for d in (64, 128) for variant in (
-    "--seq 200 --window 40,10", "--seq 200 --softcap 20 --alibi", "--seq 200 --heads-kv 2", "--lengths 130,0,65,5",
-    "--seq 200 --dropout 0.3", "--seq 200 --rotary interleaved")]
-# By the simulated device alone: tilings of other d, a mask whose corner lies on no tile's.
-METERED = TRUTH + [*(options(1, 1, 130, d) for d in (24, 32, 36, 96)), options(1, 2, 330, 128, "--seq-kv 250 --causal"),
-                   *(f"{size} --deterministic" for size in TRUTH[2:4]), options(1, 1, 130, 64, "--dtype fp16"),
-                   *(f"SIMT_SHARED_KIB=99 {options(1, 1, 130, d, more)}" for d in (64, 128) for more in ("", "--deterministic")),
-                   *DECODED, *SPLITS[3:], *VARIED]
-# Of rungs as well: all counts, without the lines, and the work, which depends on the compiler a little.
-# The last widths of tilings, causal and not, for much and for little shared memory.
-WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1, 1, 97, 64), options(1, 1, 97, 64, "--causal"),
-          options(1, 1, 70, 32), options(1, 1, 97, 64, "--deterministic"), options(1, 1, 70, 32, "--deterministic"),
-          *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)}" for KiB, d in ((99, 64), (99, 128), (99, 32), (163, 64), (163, 128))),
-          *(f"SIMT_SHARED_KIB={KiB} {options(1, 1, 65, d)} --deterministic" for KiB, d in ((99, 32), (163, 64), (163, 128))),
-          options(1, 1, 97, 128, "--dtype fp16"),
-          # One block, the first: under a mask it should be one of the longest.
-          *(options(1, 1, 300, 64, f"--causal --meter-blocks 1000{more}") for more in ("", " --deterministic")), *DECODED, *VARIED]
-WORK = ("basic_blocks", "accesses_during_async_copies", *instructions.NAMES)
-WORK_SHARE = 0.03
-LONG = [options(8, 32, queries, 128, "--heads-kv 8 --seq-kv 16384") for queries in (1, 8)]  # 537 MB of K and V
-COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
-
-# The counters that the tables show, under ncu's names, and a few more.
-SHOWN = {"launch__registers_per_thread" if name == "registers" else name for _, name, _, below in tables.COUNTED["rows"]
-         for name in (name, *(below or "").split(" + ")) if name}
-REQUESTS = {f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st")}
-TRUTH_METRICS = sorted({name for *_, names, others in truth.COMPARED for name in names + others} | REQUESTS | {"launch__registers_per_thread"})
-PEER_METRICS = ["gpu__time_duration.sum", "launch__registers_per_thread", "smsp__inst_executed.sum", tables.FFMA, tables.HMMA]
-METRICS = sorted(SHOWN.union(TRUTH_METRICS, PEER_METRICS, map(tables.stall_counter, tables.STALLS), {
-    "l1tex__lsuin_requests.sum", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
-    "smsp__inst_executed_op_local_ld.sum", "smsp__inst_executed_op_local_st.sum"}))
-# What only Hopper has, counted of the chapters for it: wgmma, and tiles copied by the TMA.
-HOPPER = ["sm__inst_executed_pipe_tensor_op_gmma.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",
-          "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum", "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
-          "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "sm__inst_executed_pipe_xu.sum"]
-
-
-def fail(what):
-    failures.append(what)
-    print(f"FAILED: {what}", file=sys.stderr, flush=True)
 
 
 def first_line(*command):
@@ -143,25 +79,6 @@ class Card:
         if kind in ("latency", "rungs", "counters", "bits") and old.exists():
             write(file, *(line for line in rec.lines(old) if not self.only.match(line["step"])))
         return file
-
-
-def no_card(why):
-    print(f"record.py: {why}", file=sys.stderr)
-    sys.exit(3)
-
-
-def run(command, more=dict):
-    """The JSON line of a program with the fields that more() gives; None when it refused or failed."""
-    with tempfile.NamedTemporaryFile("r") as line:
-        done = subprocess.run([*command, "--json", line.name], capture_output=True, text=True)
-        if done.returncode not in (0, REFUSED):
-            fail(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
-        return None if done.returncode else {**json.load(line), **more()}
-
-
-def write(file, *lines):
-    for line in filter(None, lines):
-        print(json.dumps(line, separators=(",", ":")), file=file, flush=True)
 
 
 def measure(card, file, step, size, expected_ms=0.0):
@@ -217,7 +134,7 @@ def counters(card, jobs):
     file = card.new_file("counters", "counters")
     count_all(narrow, jobs, file)
     for step, size in wide:
-        write(file, *count(step, size, METRICS))
+        write(file, *count(step, size, nsight.METRICS))
 
 
 def drawn(card, jobs):
@@ -238,48 +155,6 @@ def causes(card, jobs):
         for command in (["cmake", "--preset", "cuda"], build):
             subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
         count_all(pairs, jobs, card.new_file("counters", "causes"), programs=Path(folder) / "build/cuda/bin")
-
-
-def count_all(pairs, jobs, file, more={}, programs=BIN):
-    """Counts of the SMs do not change when other programs wait their turn beside; time and traffic to memory do."""
-    with ThreadPoolExecutor(jobs) as pool:
-        for lines in pool.map(lambda pair: count(*pair, TRUTH_METRICS, programs), pairs):
-            write(file, *({**line, **more} for line in lines))
-
-
-def count(step, size, metrics, programs=BIN):
-    """Nsight Compute's counters of each kernel of a step, in the order of launch; [] when it refuses the size."""
-    words = [word for word in size.split() if not word.startswith("SIMT_")]  # the simulated device's alone
-    program, metrics = [programs / step, *words, "--no-time", "--no-check"], [*metrics, *(HOPPER if step >= "12" else [])]
-    with tempfile.NamedTemporaryFile("r") as json_line:
-        kernels = profile_program([*program, "--json", json_line.name], metrics, [])
-        line = json_line.read()
-    if not line or not kernels:
-        if subprocess.run(program, capture_output=True).returncode != REFUSED:
-            fail(f"ncu counted nothing of {step} {size}; to see why: ncu {' '.join(map(str, program))}")
-        return []
-    # The harness computes O and L for a backward pass by a kernel of its own.
-    own = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob(f"steps/{step[:2]}_*/*.cu"))
-    if json.loads(line)["pass"] == "bwd" and re.sub("^void |<.*", "", kernels[0][0]) + "(" not in own:
-        kernels = kernels[1:]
-    return [{"step": step, "options": size, "kernel": name, "counters": counted} for name, counted in kernels]
-
-
-def profile_program(command, metrics, selection):
-    """(kernel, counters) of each launch, from ncu's raw page."""
-    ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base",
-           "demangled", "--metrics", ",".join(metrics), *selection]
-    try:
-        done = subprocess.run([*ncu, *command], capture_output=True, text=True)
-    except OSError:
-        no_card("ncu of Nsight Compute is not on PATH")
-    names, *kernels = csv.reader(line for line in [*done.stdout.splitlines(), '"ID"'] if line.startswith('"'))
-    kernels = [dict(zip(names, row)) for row in kernels[1:-1]]  # the first row holds the units
-    number = lambda text: float(text.replace(",", ""))
-    value = lambda text: int(number(text)) if number(text).is_integer() else number(text)
-    return [(fields["Kernel Name"].split("(")[0],
-             {name.replace("launch__registers_per_thread", "registers"): value(fields[name]) for name in metrics
-              if re.match(r"[\d.]", fields.get(name, ""))}) for fields in kernels]
 
 
 def bits(card, _):
@@ -317,7 +192,7 @@ def peers(card, _):
     for d in (64, 128):
         for backend, selection in (("efficient", ["regex:fmha"]), ("math", ["regex:gemm", "--launch-count", "2"])):
             command = [sys.executable, ROOT / "tests" / "pytorch" / "run_peers.py", backend, "4", "16", "1024", str(d)]
-            kernels = profile_program(command, PEER_METRICS, ["--profile-from-start", "off", "--kernel-name", *selection])
+            kernels = profile_program(command, nsight.PEER_METRICS, ["--profile-from-start", "off", "--kernel-name", *selection])
             if not kernels:
                 fail(f"ncu counted nothing of {backend}")
             write(file, *({"step": f"pytorch_{backend}", "options": options(4, 16, 1024, d), "kernel": name,
@@ -350,127 +225,11 @@ def record(arguments):
     card.sampler.terminate()
 
 
-# ---- the simulated device --------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def metered(programs, step, size, places=True):
-    """What the meter counts in a run; None when the step refuses it. The places of accesses are kept at the first sizes."""
-    # Counts do not depend on the run. Which request is kept as a line's example does, when blocks run side by side.
-    variables, at, numbers = ("SIMT_THREADS=1 " + size).partition(" --")
-    line = run(["env", *variables.split(), programs / step, *(at + numbers).split(), "--meter", "--no-check", "--no-time"])
-    if line is None:
-        return None
-    for kernel in line["meter"]:
-        kernel["work"] = {name: kernel.pop(name) for name in (*WORK[:2], "async_copies")}
-        kernel["work"].update(instructions.executed(programs / step, kernel.pop("basic_block_counts")))
-        if size not in TRUTH[:2] or not places:
-            del kernel["lines"], kernel["events"]
-            continue
-        for place in kernel["lines"] + kernel["events"]:  # the path in the project, wherever the build folder lies
-            place["file"] = re.sub(r"^.*?(?=(steps|common|tests)/)", "", place["file"])
-        for place in kernel["lines"]:  # how far apart two arrays lie differs from run to run
-            if len({place["sample"][end].split("[")[0] for end in ("lowest", "highest")} if "sample" in place else "1") > 1:
-                del place["sample"]
-        # Not in the order in which the compiler happened to lay out the code.
-        kernel["lines"].sort(key=lambda l: (l["file"], l["line"], l["space"], l["access"], l.get("sample", {}).get("lowest", "")))
-        kernel["events"].sort(key=lambda e: (e["file"], e["line"], e["what"]))
-    return {"step": step, "options": size, "source": line["kernel"],
-            **{key: line[key] for key in ("workspace_bytes", "calls", "meter")}}
-
-
-def in_lines(line):
-    """As meter.jsonl keeps it: the chapters' counts by lines, without the work."""
-    return line and {**{key: value for key, value in line.items() if key != "source"},
-                     "meter": [{key: value for key, value in kernel.items() if key != "work"} for kernel in line["meter"]]}
-
-
-def in_sums(line):
-    """As work.jsonl keeps it: all counts but zeros."""
-    return line and {**line, "meter": [
-        {key: {name: count for name, count in value.items() if count} if isinstance(value, dict) else value
-         for key, value in kernel.items() if key not in ("lines", "events")} for kernel in line["meter"]]}
-
-
-def sums(line):
-    """A compiler of another version may place an access on a neighbouring line, so the sums of each kernel are compared. The
-    arguments of a template are one of the values, so that a kernel with others is compared as well."""
-    apart = ("lines", "events", "totals", "work")
-    whole = {"kernel": "all of it", "totals": {key: line.get(key) for key in ("workspace_bytes", "calls")}}
-    return {(at, kernel["kernel"].partition("<")[0], key): value for at, kernel in enumerate([whole, *line["meter"]])
-            for key, value in {**kernel, **kernel["totals"], **kernel.get("work", {})}.items() if key not in apart}
-
-
-def check_meter(recorded, line):
-    """Name each count that is another than the recorded one."""
-    old, new = sums(recorded), sums(line or {"meter": []})
-    in_both = {key[:2] for key in old} & {key[:2] for key in new}
-    zeros = {name for kernel in (line or recorded)["meter"] if "work" in kernel for name in {**kernel["totals"], **kernel["work"]}}
-    for key in old | new:
-        if key[:2] in in_both and key not in old and key[2] not in zeros:
-            continue  # the device counts it since then
-        before, now = (counts.get(key, 0 if key[:2] in in_both else None) for counts in (old, new))
-        counted = key[2] not in instructions.NAMES or instructions.can_be_counted()
-        some = WORK_SHARE * before if key[2] in WORK and None not in (before, now) else 0
-        if counted and before != now and not (some and abs(before - now) <= some):
-            fail(f"{recorded['step']} {recorded['options']}: {key[1]}: {key[2]}: recorded {before}, now {now}")
-
-
-def meter(arguments):
-    option = arguments.pop(0) if arguments[:1] in (["--check"], ["--beside"]) else ""
-    if not arguments:
-        print("record.py: meter needs the folder of the programs; see record.py --help", file=sys.stderr)
-        sys.exit(2)
-    programs, steps = Path(arguments[0]), arguments[1:] or sorted({*rec.chapters(ROOT), *rec.rungs(ROOT)})
-    if option == "--beside":
-        known = {(line["step"], line["options"]) for line in rec.lines(DATA / "counters" / "meter.jsonl")}
-        pairs = {(line["step"], line["options"]): None for line in tables.Book(ROOT).on_card() if "/" not in line["step"]
-                 and (line["step"], line["options"]) not in known and not line["options"].startswith(tuple(COUNTED))}
-        with (DATA / "counters" / "meter-beside.jsonl").open("w", encoding="utf-8") as file:
-            return write(file, *(in_lines(metered(programs, *pair, places=False)) for pair in sorted(pairs)))
-    found, edited = False, False
-    for name, sizes, form in (("work", WORKED, in_sums), ("meter", METERED, in_lines)):
-        path = DATA / "counters" / f"{name}.jsonl"
-        recorded = rec.lines(path)
-        if not option:
-            new = [form(line) for step in steps for size in sizes if (name == "work" or rec.is_chapter(step))
-                   and (line := metered(programs, step, size))]
-            kept = [line for line in recorded if line["step"] not in steps]
-            with path.open("w", encoding="utf-8") as file:
-                write(file, *sorted(kept + new, key=lambda line: line["step"]))
-            continue
-        for line in [line for line in recorded if line["step"] in steps]:
-            new = metered(programs, line["step"], line["options"])
-            check_meter(line, form(new))
-            found, edited = True, edited or new and new["source"] != line.get("source", new["source"])
-    if not option:
-        return
-    edited = edited and failures and os.environ.get("CI") != "true"
-    if edited or not found:
-        print(f"SKIPPED: {', '.join(steps)}: {'edited since its counts were recorded' if edited else 'nothing is recorded'}")
-        sys.exit(77)
-
-
-def profile(arguments):
-    """The rows that the chapters' tables show, a column per kernel."""
-    step, size = arguments[0], " ".join(arguments[1:])
-    done = subprocess.run([BIN / step, *arguments[1:], "--no-time", "--no-check"])  # ncu would hide what it says
-    if done.returncode:
-        sys.exit(done.returncode)
-    kernels = count(step, size, METRICS)
-    if not kernels:
-        sys.exit(3)
-    rows = tables.counter_rows(kernels)
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for label, *cells in rows:
-        print(label.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:])), sep="  ")
-
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["meter"]:
-        meter(sys.argv[2:])
+        meter.meter(sys.argv[2:])
     elif sys.argv[1:2] == ["profile"]:
-        profile(sys.argv[2:])
+        nsight.profile(sys.argv[2:])
     else:
         record(sys.argv[1:])
     sys.exit(1 if failures else 0)

@@ -24,16 +24,16 @@ backward pass), ,det (its deterministic variant) or ,both:
     pair:A/B:SIZE       the time of A's forward pass and B's backward pass together
     rung:A/B:DIM        the time of the rung A divided by that of B, at the size of the rungs' tables
     stands:RUNG         the rung's rate in % of the best library's at d 64 (d 128), and at d 64 how busy its units are and what
-                        its warps wait for most
+                        its warps wait for most; of chapter 14 at its own size, of 15 the rate alone, without a variant
     percent:STEP:SIZE   the step's rate in % of cuDNN's (fp32: of PyTorch's fused kernel's), in one process
-    percent:STEP/math:SIZE   the same in % of another backend of PyTorch
+    percent:STEP/math:SIZE   the same in % of another backend of PyTorch, or of fa4, FlashAttention-4
     peer:STEP:SIZE      the time of PyTorch's fused kernel ('efficient', 'flash' in 16 bits) divided by the step's, in one process
     constant:NAME       one of the card's constants (plots/probes.py)
     knockout:STEP:DIM:NAME:less  what a kernel without one part saves, in % (knockouts.sh; NAME with hyphens); or its rate, in 1e12
                         FLOP/s; or alone: the time of the scores' exponentials, 16 per cycle of an SM, in % of the whole kernel's
     ablation:RUNG:DIM:NAME:more  how much longer a rung without one idea takes, in %
     variants:STEP:WHAT:PASS:DIM:causal|full   the time of what a rung of chapter 15 is compared with, divided by its own
-    splits:mean|median|p95|max|within|shapes   the regret of chapter 14's rule for the number of splits
+    splits:mean|median|p95|max|within|shapes[-beyond-one]   the regret of chapter 14's rule for the number of splits
     decode:STEP:SIZE:copy|cudnn|flash   what part of that one's rate a decoding step reaches, at a SIZE like B8,H32,G8,N1,M4096
     asked:DIM           the instructions for which copy_tile of 06 asks a piece whether it is inside
     card  date  driver  toolkit  commit  clocks     of the recorded latencies; card:peers and so on of another kind
@@ -46,7 +46,7 @@ A sentence that says why a time is what it is has a marker beside it, which the 
     <!-- why form NAME OP VALUE STEP SIZE -->  <!-- why form no-turns < 0.9 12_hopper_fwd B2,H32,N8192,d64,bf16 -->
     <!-- why trial NAME OP VALUE STEP SIZE -->  <!-- why trial halves < 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16 -->
 
-What has not been recorded is a dash. A number that looks measured and stands outside of markers is an error, unless its
+What has not been recorded is a dash in a table of which other cells are recorded; else it is an error. A number that looks measured and stands outside of markers is an error, unless its
 line says where it is from and carries <!-- cited -->.
 """
 
@@ -127,8 +127,11 @@ class Book:
         return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', match[1])) if match else ""
 
     def changed_lines(self, old, new):
-        """Added plus deleted, by `diff` of diffutils: it is on every Debian, where git need not be."""
-        done = subprocess.run(["diff", self.kernel_file(old), self.kernel_file(new)], capture_output=True, text=True)
+        """Added plus deleted, by `diff` of diffutils: it is on every Debian, where git need not be. Less what moved to a header."""
+        before, after = self.kernel_file(old), self.kernel_file(new)
+        moved = [header for header in quotes.included(after) if header not in quotes.included(before)]
+        text = quotes.without(before.read_text(encoding="utf-8"), moved, after.read_text(encoding="utf-8"))
+        done = subprocess.run(["diff", "-", after], input=text, capture_output=True, text=True)
         need(done.returncode < 2, f"diff of {old} and {new}: {done.stderr}")
         return sum(line.startswith(("<", ">")) for line in done.stdout.splitlines())
 
@@ -146,11 +149,17 @@ PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("fl
 def percent(book, line, backend=None):
     """A record's rate, of the rate of a backend of PyTorch (the best one) at the same size, data type and pass."""
     dtype = line and line.details["dtype"]
-    theirs = line and rec.find(book.records("peers"), f"pytorch_{backend or BEST[dtype][0]}", line.shape, line.pass_)
+    theirs = line and rec.find(book.records("peers"), backend if backend == "fa4" else f"pytorch_{backend or BEST[dtype][0]}", line.shape, line.pass_)
     return f"{100 * theirs.ms / line.ms:.0f} %" if theirs and theirs.details["dtype"] == dtype else DASH
 
 
 # ---- tables of times ---------------------------------------------------------------------------------------------------------
+
+
+WHOLE = {"10_tensor_core_fwd": "tensor cores: mma.sync on fragments in registers, ldmatrix, swizzle, stages",  # where a program names its last rung's idea
+         "11_tensor_core_bwd": "five products on tensor cores, swizzle, transposed tiles, vector reductions",
+         "12_hopper_fwd": "wgmma on tiles that the TMA copies, a producer warp, ping-pong of two or three warpgroups",
+         "13_hopper_bwd": "wgmma and TMA for five products, dQ summed in shared memory"}
 
 
 def ladder(book, page, pass_="fwd", size=None):
@@ -162,11 +171,11 @@ def ladder(book, page, pass_="fwd", size=None):
     first = found[0][1]
     other_type = lambda line: f" ({line.details['dtype']})" if line and line.details["dtype"] != "fp32" else ""
     rows = [[f"[{step}]({os.path.relpath(book.root / 'steps' / step / 'README.md', page.parent)})",
-             book.says(step, "idea") + other_type(line),
+             WHOLE.get(step, book.says(step, "idea")) + other_type(line),
              number(line and line.ms, " ms"), DASH if other_type(line) else number(divided(first and first.ms, line and line.ms), "x"),
-             number(line and line.tflops), percent(book, line), size_in_bytes(line and line.workspace)] for step, line in found]
-    return [str(shape), "idea", "latency", f"speedup over {found[0][0][:2]}", "TFLOP/s",
-            "% of PyTorch's fused kernel; in 16 bits, of cuDNN", "extra memory"], "llrrrrr", rows
+             percent(book, line), size_in_bytes(line and line.workspace)] for step, line in found]
+    return [str(shape), "idea", "latency", f"speedup over {found[0][0][:2]}",
+            "% of PyTorch's fused kernel; in 16 bits, of cuDNN", "extra memory"], "llrrrr", rows
 
 
 def shapes_of(lines):
@@ -309,7 +318,7 @@ def gallery(book, page, folder="steps"):
     shown, text = set(), ""
     for source in [other for other in book.pages if other != page]:
         pictures = ""
-        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]+\.png)\)", source.read_text(encoding="utf-8")):
+        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]+\.(?:png|svg))\)", source.read_text(encoding="utf-8")):
             picture = (source.parent / target).resolve()
             if picture.is_relative_to(book.root / folder) and picture not in shown:
                 shown.add(picture)
@@ -317,7 +326,8 @@ def gallery(book, page, folder="steps"):
         name = "README" if source.parent == book.root else source.parent.name if source.name == "README.md" else source.name
         text += f"### [{name}]({os.path.relpath(source, page.parent)})\n\n{pictures}" if pictures else ""
     need(text, f"gallery: no page shows a picture of {folder}")
-    unseen = sorted(picture.name for picture in book.root.glob(f"{folder}/**/*.png") if picture not in shown)
+    unseen = sorted(picture.name for picture in book.root.glob(f"{folder}/**/*.png")
+                    if not {picture, picture.with_name(picture.name.replace("_still.png", ".svg"))} & shown)
     need(not unseen, f"gallery: no page shows {', '.join(unseen)} of {folder}")
     return "\n" + text
 
@@ -378,12 +388,14 @@ def inline_value(book, page, key):
         return percent(book, rec.find(book.records("peers"), step, *parse_size(rest[1])), backend)
     if kind == "stands" and len(rest) == 1:
         book.kernel_file(rest[0])
-        lines = [rung_line(book, rest[0], dim) for dim in (64, 128)]
-        if not any(lines):
-            return DASH
-        need(all(lines), f"no times of {rest[0]} are recorded at both d")
-        library = BEST[lines[0].details["dtype"]][0].replace("cudnn", "cuDNN").replace("efficient", "'efficient'")
-        return f"{percent(book, lines[0])} ({percent(book, lines[1])}) of {library}; {causes.busy(book, rest[0])}"
+        if rest[0].startswith("14"):
+            return f"{trials.decode_value(book, rest[0], trials.DECODING[0], 'copy')} of a copy's rate; {causes.busy(book, rest[0], trials.DECODING[1])}"
+        plain = [trials.variant_line(book, rest[0], "plain", pass_, dim, "full") for dim in ("64", "128") for pass_ in ("fwd", "bwd")] if rest[0][:2] == "15" else []
+        lines = [rec.record_of({"seq_kv": line["seq"]} | line) for line in plain if line and line["pass"] == next(filter(None, plain))["pass"]]
+        lines = lines or [rung_line(book, rest[0], dim) for dim in (64, 128)]
+        need(all(lines) or (rest[0].startswith("16") and not any(lines)), f"no times of {rest[0]} are recorded at both d")
+        library = BEST[lines[0].details["dtype"]][0].replace("cudnn", "cuDNN").replace("efficient", "'efficient'") if all(lines) else None
+        return "not measured yet" if not library else f"{percent(book, lines[0])} ({percent(book, lines[1])})" + ("" if plain else f" of {library}; {causes.busy(book, rest[0])}")
     need(len(rest) == 2 and kind in VALUES, f'"{key}" is no key; the top of plots/tables.py lists them')
     steps, size = rest[0].split("/"), rest[1]
     need(len(steps) == (2 if kind in ("ratio", "speedup", "rung") else 1), f'"{key}": A/B are two steps, STEP is one')
@@ -397,6 +409,13 @@ def inline_value(book, page, key):
 
 
 # ---- pages ---------------------------------------------------------------------------------------------------------------------------
+
+
+def is_empty(made):
+    """Nothing, a dash alone, or a table with a row or a column of nothing else below its heads (beside its first column)."""
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in made.splitlines() if line.startswith("|")]
+    cells = [*(row[1:] or row for row in rows[2:]), *list(zip(*rows[2:]))[1:]] if len(rows) > 1 else []
+    return made.strip() in ("", DASH) or len(rows) == 2 or any(set(line) <= {"", DASH} for line in cells)
 
 
 class Page:
@@ -418,6 +437,8 @@ class Page:
         except BadMarker as error:
             self.errors.append(f"{self.name}: {error}")
             return match[0]
+        if is_empty(new):
+            self.errors.append(f"{self.name}: {kind} {words}: nothing is recorded, so it would be empty")
         if new != old:
             self.stale.append(f"{self.name}: {kind} {words}")
         start, end = (at - match.start() for at in match.span(3))

@@ -18,11 +18,12 @@ def trials(book, page, step, dim):
         shape = [rec.Shape(*(lines[0][key] for key in ("batch", "heads", "seq", "seq", "dim")), causal) for causal in (False, True)]
         best = [rec.find(book.records("peers"), f"pytorch_{BEST[dtype][0]}", one, lines[0]["pass"]) for one in shape]
         rows.append([DASH, f"{BEST[dtype][1][5:]}, in another process", *(number(line and line.tflops) for line in best)])
-    return [f"{size}, d {dim}", "", "TFLOP/s", "causal"], "llrr", rows
+    shown = 4 if any(row[3] != DASH for row in rows) else 3  # under a causal mask some were not tried
+    return [f"{size}, d {dim}", "", "TFLOP/s", "causal"][:shown], "llrr"[:shown], [row[:shown] for row in rows]
 
 
 def forms(book, page, step, dim):
-    """Other forms of a kernel, timed in turns with it and PyTorch's in one process (forms.sh, trials/run.sh beside chapter 11), at one d."""
+    """Other forms of a kernel, timed in turns with it and PyTorch's in one process (forms.sh), at one d."""
     lines = [line for line in book.lines("trials", "forms") if str(line["dim"]) == dim and line["step"] == step]
     need(lines, f"no form of {step} is recorded at d {dim}")
     causal, size = {line["name"]: line for line in lines if line["causal"]}, lines[0]
@@ -63,7 +64,7 @@ def ablations(book, page, rung):
 
 def knockout(book, step, dim, name, what, file="knockouts", key="step"):
     """A number of one kernel of `knockouts` or `ablations`; `what` is less, more, rate or alone (top of tables.py)."""
-    lines = {line["what"].replace(" ", "-"): line for line in book.lines("trials", file) if (line[key], str(line["dim"])) == (step, dim)}
+    lines = {line["what"].rpartition(": ")[2].replace(" ", "-"): line for line in book.lines("trials", file) if (line[key], str(line["dim"])) == (step, dim)}
     need(name in lines, f'no "{name}" of the {file} of {step} is recorded at d {dim}; there are: {", ".join(lines)}')
     line, whole = lines[name], next(iter(lines.values()))["ms"]
     scores = line["batch"] * line["heads"] * line["seq"] ** 2
@@ -75,6 +76,7 @@ def knockout(book, step, dim, name, what, file="knockouts", key="step"):
 
 
 ablation = functools.partial(knockout, file="ablations", key="rung")
+DECODING = "B8,H32,G8,N1,M65536", "B8,H32,N1,d128,M16384,G8"  # where chapter 14's rungs stand: the size of their times, and of their counters
 DECODED = ("14a_one_block", "14b_split", "14c_group")
 
 
@@ -117,8 +119,9 @@ def pages(book, page, *sizes):
 
 def regret(book, what):
     """How much longer the rule's number of splits takes than the best of those that were tried, over the recorded shapes: mean, median,
-    p95 or max in %, `within` (shapes at most 5 % slower) or `shapes`."""
-    lines = book.lines("trials", "splits")
+    p95 or max in %, `within` (shapes at most 5 % slower) or `shapes`. With `-beyond-one` behind it: where one of the two is not 1."""
+    lines, what = book.lines("trials", "splits"), what.removesuffix(beyond := "-beyond-one" * what.endswith("-beyond-one"))
+    lines = [line for line in lines if not beyond or line["rule"] != 1 or min(line["ms"], key=line["ms"].get) != "1"]
     regrets = sorted(line["ms"][str(line["rule"])] / min(line["ms"].values()) - 1.0 for line in lines)
     need(regrets, "no splits are recorded")
     values = {"mean": sum(regrets) / len(regrets), "median": regrets[len(regrets) // 2], "p95": regrets[-(-19 * len(regrets) // 20) - 1], "max": regrets[-1]}
