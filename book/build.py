@@ -31,8 +31,11 @@ FENCED = re.compile(r"^ *(```+|~~~+)[ \t]*([\w-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[ \t]
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
+UNSTYLED = re.compile(r' class="(?:reference (?:in|ex)ternal|toctree-l\d|(?:doc )?std std-doc|docutils (?:literal notranslate|align-default)|pre|row-\w+|head|simple|caption-text)"')
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
-UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png")
+UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png", "doctools.js",
+          "documentation_options.js", "language_data.js", "searchtools.js", "sphinx_highlight.js")
+START = ("docs/first.md", "docs/gpu.md", "docs/math/attention.md", "docs/math/costs.md", "exercises/00*/README.md")
 EXPLORERS = [  # page, explorer and its state, the section behind which it stands, its heading; a sentence where the explorer's own is too general
     ("docs/measurements.md", "ladder", "Pictures", "Look it up: all measured times", ""),
     ("docs/gpu.md", "warp-map", "Banks", "Try it: one request of a warp", ""),
@@ -59,10 +62,10 @@ FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer b
     ("12b_producer", "parity", "12b_full_parity_never_turns", "waits for K by parity 0 always"),
     ("12b_producer", "released", "12b_K_released_before_its_product_is_done", "K released before its product")]
 PRODUCER = re.compile(r"mbarrier_(wait)\(([KV])_(full|empty) \+|(load)_tile<D>\(([KV])_|(multiply)_[QP]([KV])|(release)\(([KV])_|(new_maxima)\(S")
-SHOWN = {"05_fa2_fwd": "&warp=1&at=14", "10_tensor_core_fwd": "&mask=causal&at=5"}  # what shows a chapter's idea; else the first step
+SHOWN = {"10_tensor_core_fwd": "&mask=causal"}  # what shows a chapter's idea; else the walk opens at the first product
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
-    for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Sphinx: its scripts for search": "python3-sphinx",
+    for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Lunr: search": "libjs-lunr",
                           "Pygments: the colours of code": "python3-pygments"}.items()}
 
 
@@ -82,17 +85,20 @@ def boxes(text):
 
 def first_steps(text):
     """The start page with links to what moves, below its first paragraph."""
-    links = (("explorers/tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"), ("explorers/example.html", "Change four keys and four queries"),
-             ("explorers/warp-map.html", "Remove bank conflicts"), ("steps/01_naive/README.html", "Begin with chapter 01"))
-    title, first, rest = text.split("\n\n", 2)
-    cards = "".join(f'<a href="{to}">{said}</a>' for to, said in links)
+    links = (("docs/first.html", "Begin: ten minutes"), ("explorers/tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"),
+             ("explorers/example.html", "Attention by hand"), ("explorers/warp-map.html", "Remove bank conflicts"))
+    if repository := os.environ.get("GITHUB_REPOSITORY"):  # where a workflow builds the site
+        links = (links[0], (f"{os.environ['GITHUB_SERVER_URL']}/{repository}", "Get the code"), *links[1:3])
+    title, first, rest = re.split(r"\n\n(?!\*\*)", text, maxsplit=2)  # "For whom" belongs to the first
+    cards = "".join(f'<a href="{to.replace(".html", ".html?from=index.html") if to.startswith("explorers/") else to}">{said}</a>' for to, said in links)
     return f'{title}\n\n{first}\n\n<nav class="cards" aria-label="To begin with">{cards}</nav>\n\n{rest}'
 
 
 class Site:
     def __init__(self, source, walked):
         self.source, self.walked = source, walked  # walked: the steps that the explorer has traces of
-        self.pages, self.files, self.book = [ROOT / "README.md"], [], tables.Book(ROOT)  # both lists grow as links are found
+        self.pages, self.files, self.book = [ROOT / "README.md", ROOT / "docs/first.md"], [], tables.Book(ROOT)  # both lists grow as links are found
+        self.above = {}  # of pages that the reading order leaves out: the page that lists them
 
     def name_of(self, path):
         """Of a page or a file of the repository, its Markdown in the source folder."""
@@ -110,10 +116,12 @@ class Site:
             sys.exit(f"build.py: {page.relative_to(ROOT)}: {written} leads nowhere")
         if file.is_dir() and (file / "README.md").exists():
             file = file / "README.md"
-        if file.suffix == ".png":
+        if file.suffix in (".png", ".svg"):
             to = self.source / file.relative_to(ROOT)
             to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, to)
+            for name in (file.name, f"{file.stem}_narrow{file.suffix}"):  # for a phone, where there is one
+                if file.with_name(name).exists():
+                    shutil.copyfile(file.with_name(name), to.with_name(name))
         else:
             found = self.pages if file.suffix == ".md" else self.files
             found += [] if file in found else [file]
@@ -157,9 +165,10 @@ class Site:
                            "The explorer replays what one block of the kernel did on the simulated device. A ▸ before a line of code on this page shows the first "
                            "step in which that line runs."))
         for name, state, behind, title, words in wanted:
-            address = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html{html.escape('#' * bool(state) + state)}".replace(" ", "%20")
-            made = (f"## {title}\n\n{words}{' ' * bool(words)}<a class=\"full\" href=\"{address}\">Open it at full width</a>.\n\n"
-                    f"<iframe class=\"explorer\" name=\"{name}\" title=\"{title}\" loading=\"lazy\" src=\"{address}\"></iframe>\n\n")
+            address, state = f"{os.path.relpath(ROOT, page.parent)}/explorers/{name}.html", html.escape("#" * bool(state) + state).replace(" ", "%20")
+            back = f"?from={self.name_of(page).relative_to(self.source).with_suffix('.html')}"
+            made = (f"## {title}\n\n{words}{' ' * bool(words)}<a class=\"full\" href=\"{address}{back}{state}\">Open it at full width</a>.\n\n"
+                    f"<iframe class=\"explorer\" name=\"{name}\" title=\"{title}\" loading=\"lazy\" src=\"{address}{state}\"></iframe>\n\n")
             head, heading, rest = text.partition(f"\n## {behind}\n")
             before, after = re.split(r"\n(?=## )|\Z", rest, maxsplit=1)
             text = f"{head}{heading}{before}\n\n{made}{after}" if heading else f"{text}\n\n{made}"
@@ -173,8 +182,11 @@ class Site:
         """All pages that README.md leads to; then the files that they link to."""
         texts = {page: self.translate(page) for page in self.pages}
         texts[ROOT / "README.md"] = first_steps(texts[ROOT / "README.md"])
+        groups = self.order()
         for page, text in texts.items():
-            self.write(self.name_of(page), self.rungs(page, self.frames(page, text)) + self.contents(page))
+            above = self.above.get(page)
+            head = f"---\norphan: true\nabove: {self.name_of(above).relative_to(self.source).with_suffix('')}\n---\n" if above else ""
+            self.write(self.name_of(page), head + self.rungs(page, self.frames(page, text)) + self.contents(page, groups))
         for file in self.files:
             self.write(self.name_of(file), self.file_page(file))
         licences = "".join(f"## {name}\n\n```text\n{path.read_text(encoding='utf-8').strip()}\n```\n\n" for name, path in LICENCES.items())
@@ -184,31 +196,52 @@ class Site:
         name = file.relative_to(ROOT)
         head = f"---\norphan: true\n---\n# `{name}`\n\n"
         if file.is_dir():
-            inside = [path for path in sorted(file.iterdir()) if path.is_file() and path.suffix not in (".png", ".pyc")]
+            inside = [path for path in sorted(file.iterdir()) if path.is_file() and path.suffix not in (".png", ".svg", ".pyc")]
             self.files += [path for path in inside if path.suffix != ".md" and path not in self.files]
             return head + "".join(f"- [{path.name}]({os.path.relpath(self.name_of(path), self.name_of(file).parent)})\n" for path in inside)
+        if (page := file.parent / "README.md") in self.pages:
+            head += f"[The page of this folder]({os.path.relpath(self.name_of(page), self.name_of(file).parent)})\n\n"
         text = file.read_text(encoding="utf-8")
         lexer = LEXERS.get(file.suffix) or ("bash" if text.startswith("#!") else "text")
         return f"{head}``````{{code-block}} {lexer}\n:linenos:\n\n{text.rstrip()}\n``````\n"
 
-    def contents(self, page):
-        """The order of the pages, in a list that only the site's sidebar shows."""
-        def tree(*patterns, caption="", more=()):
-            paths = dict.fromkeys(path for pattern in patterns for path in sorted(page.parent.glob(pattern)) if path in self.pages and path != page)
-            names = [*(os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths), *more]
-            options = "\n:caption: " * bool(caption) + caption
-            return f"\n\n```{{toctree}}\n:hidden:\n:titlesonly:{options}\n\n" + "\n".join(names) + "\n```\n" if names else ""
+    def order(self):
+        """The reading order: (page, caption, pages) of each list. Before a chapter stand the pages that README.md and docs/README.md want read first."""
+        placed, before = {ROOT / "README.md"}, defaultdict(list)
+        for page in (ROOT / "README.md", ROOT / "docs/README.md"):
+            for number, row in re.findall(r"(?m)^\| *\[?(\d\d)(?=[_ ])(.*)", page.read_text(encoding="utf-8")):
+                before[number] += [str((page.parent / to).resolve().relative_to(ROOT)) for to in re.findall(r"\]\(((?!\.\./steps/|steps/)[^)#:]+\.md)", row)]
 
-        name = str(page.relative_to(ROOT))
-        if name == "README.md":
-            others = (path for path in (str(path.relative_to(ROOT)) for path in self.pages) if not path.startswith(("docs/", "steps/", "exercises/")))
-            return (tree("steps/[0-8]*/README.md", caption="Chapters")
-                    + tree(*(f"docs/{name}.md" for name in ("README", "gpu", "math", "study-plan", "glossary", "*")), caption="Background")
-                    + tree("exercises/README.md", "docs/answers/README.md", caption="Practice") + tree(*others, caption="More", more=["licences.md"]))
-        children = {"docs/math.md": "math/*.md", "exercises/README.md": "*/README.md", "docs/answers/README.md": "*.md"}
-        if name.startswith("steps/") and page.name == "README.md":
-            children[name] = "*.md"
-        return tree(children[name]) if name in children else ""
+        def take(*patterns):
+            found = dict.fromkeys(path for pattern in patterns for path in sorted(ROOT.glob(pattern)) if path in self.pages and path not in placed)
+            placed.update(found)
+            return list(found)
+
+        index, chapters = ROOT / "README.md", sorted(path.name for path in ROOT.glob("steps/[0-8]*"))
+        start = take(*START)
+        for above, inside in (("docs/teaching.md", "docs/answers/README.md"), ("docs/answers/README.md", "docs/answers/*.md"), ("exercises/README.md", "exercises/*/README.md")):
+            self.above |= dict.fromkeys(take(inside), ROOT / above)
+        groups = [(index, "Start here", start), (index, "Chapters", take(*(page for name in chapters for page in (*before[name[:2]], f"steps/{name}/README.md")))),
+                  (index, "Practice", take("exercises/README.md", "docs/study-plan.md", "docs/debugging.md")),
+                  (index, "Reference", take(*(f"docs/{name}.md" for name in ("README", "glossary", "math", "math/*", "*")))),
+                  (index, "Appendices of chapters", take("steps/[0-8]*/*.md"))]
+        return [*groups, (index, "More", [page for page in self.pages if page not in placed])]
+
+    def contents(self, page, groups):
+        """The lists of a page, which only the site's sidebar shows; there a chapter has its short name."""
+        made = ""
+        for caption, paths in ((caption, paths) for where, caption, paths in groups if where == page and paths):
+            names = [os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths] + ["licences.md"] * (caption == "More")
+            names = [re.sub(r"^steps/(\w+)/README.md", lambda at: f"{title_of(at[1])} <{at[0]}>", name) for name in names]
+            made += "\n\n```{toctree}\n:hidden:\n:titlesonly:" + f"\n:caption: {caption}" * bool(caption) + "\n\n" + "\n".join(names) + "\n```\n"
+        return made
+
+
+def title_of(chapter):
+    """05_fa2_fwd as "05 FlashAttention-2 forward"."""
+    number, *words = chapter.split("_")
+    words = " ".join({"fwd": "forward", "bwd": "backward", "fa1": "FlashAttention-1", "fa2": "FlashAttention-2"}.get(word, word) for word in words)
+    return f"{number} {words[0].upper()}{words[1:]}"
 
 
 def beside_each_other(*files):
@@ -248,7 +281,8 @@ def trace(step, programs, out):
             shape = walk.shape_of(f"{folder}/json")
             masks[mask] = {"command": f"{step} {options} --trace FILE --trace-blocks 0"} | walk.read(f"{folder}/trace", shape)
     walk.write(out / f"{step}.js", f"steps/{chapter}/README.html", masks)
-    return step, book.says(step, "idea"), None
+    print(f"traced {step}", flush=True)  # book/job.sh counts them
+    return step, (tables.WHOLE.get(step, book.says(step, "idea")), title_of(chapter)), None
 
 
 def show_trace(path, out, sources):
@@ -262,7 +296,7 @@ def show_trace(path, out, sources):
         sys.exit(2)
     data = out / "explorers/data"
     walk.write(data / "your_trace.js", "index.html", {"none": {"command": path.name} | found})
-    steps = [["your_trace", path.name], *(step for step in read_js(data / "steps.js") if step[0] != "your_trace")]
+    steps = [["your_trace", path.name, "Your trace"], *(step for step in read_js(data / "steps.js") if step[0] != "your_trace")]
     (data / "steps.js").write_text(f"window.STEPS = {json.dumps(steps)};\n", encoding="utf-8")
     print(f"Your trace: file://{out}/explorers/tile-walk.html#step=your_trace")
 
@@ -295,13 +329,6 @@ def write_example(data):
     example = {name: json.loads(rows.translate(str.maketrans("{}", "[]"))) for name, rows in re.findall(r"\[TENSOR_(\w+)\] = (\{\{.*?\}\})", body)}
     example["scale"] = float(re.search(r"\.scale = ([\d.]+)", text)[1])
     (data / "example.js").write_text(f"window.EXAMPLE = {json.dumps(example)};\n", encoding="utf-8")
-
-
-def write_fragments(programs, data):
-    """Who holds which element, as a program on the simulated device finds it."""
-    command = [programs / "simt-nvcc", "--run", "-std=c++20", "-I", ROOT / "common/device", HERE / "fragments.cu"]
-    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    (data / "fragments.js").write_text(f"window.FRAGMENTS = {found.strip()};\n", encoding="utf-8")
 
 
 def bound_of(record):
@@ -395,6 +422,7 @@ def write_static(static):
         shutil.copyfile(font, static / "katex/fonts" / font.name)
     styles = (HtmlFormatter(style=style).get_style_defs(f"[data-theme={theme}] .highlight") for theme, style in (("light", "vs"), ("dark", "native")))
     colours = (re.sub(r"^.*(line-height|linenos).*\n|background(-color)?: #\w+;?", "", style, flags=re.MULTILINE) for style in styles)
+    shutil.copyfile("/usr/share/javascript/lunr/lunr.min.js", static / "lunr.min.js")
     (static / "code.css").write_text("\n".join(colours), encoding="utf-8")
 
 
@@ -418,28 +446,28 @@ def main():
     Site(source, arguments.steps).write_pages()
     data.mkdir()
     write_example(data)
-    write_fragments(arguments.bin, data)
     write_ladder(data)
     command = [sys.executable, "-B", "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-d", str(work / "trees"), str(source), str(site)]
     with multiprocessing.Pool(max(1, min(4, os.cpu_count() - 1))) as pool:  # Sphinx takes one processor, the traces the others
+        pool.map(fewer_colours, list(source.glob("**/*.png")), chunksize=4)
         traced = pool.starmap_async(trace, [(step, arguments.bin, data) for step in arguments.steps], chunksize=1)
-        pictures = pool.map_async(fewer_colours, list(source.glob("**/*.png")), chunksize=4)
-        pictures.get()
         pipeline = pool.apply_async(write_pipeline, (data, arguments.bin, arguments.steps))
         if subprocess.run(command, env=os.environ | {"BOOK_FOLDER": str(HERE), "SOURCE_DATE_EPOCH": "0"}).returncode:
             sys.exit("build.py: Sphinx has warnings; see above")
         traced, _ = traced.get(), pipeline.get()
     if wrong := [error for _, _, error in traced if error]:
         sys.exit("\n".join(wrong))
-    (data / "steps.js").write_text("window.STEPS = " + json.dumps([[step, idea] for step, idea, _ in traced]) + ";\n", encoding="utf-8")
+    (data / "steps.js").write_text("window.STEPS = " + json.dumps([[step, *said] for step, said, _ in traced]) + ";\n", encoding="utf-8")
     for name in (".buildinfo", "objects.inv", *(f"_static/{name}" for name in UNUSED)):
         (site / name).unlink(missing_ok=True)
     for page in site.glob("**/*.html"):
-        text = UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8"))
+        text = UNSTYLED.sub("", UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8")))
         if page.name == "README.html" and page.parent.name in arguments.steps:
             text = bind(text, page.parent.name, data)
         page.write_text(LINE_NUMBER.sub(r'<a class="linenos" id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
     walk.install(site / "explorers")
+    for page in (site / "explorers").glob("*.html"):
+        page.write_text(page.read_text(encoding="utf-8").replace("<h1>", (HERE / "theme/explorer.html").read_text(encoding="utf-8") + "<h1>", 1), encoding="utf-8")
     data.rename(site / "explorers/data")
     shutil.rmtree(out, ignore_errors=True)
     site.rename(out)

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,9 +23,10 @@ myst_heading_anchors = 6  # as GitHub makes them
 root_doc, html_theme, html_theme_path = "index", "site", ["theme"]
 html_static_path = ["static"]
 html_math_renderer = "katex"
-html_copy_source = html_show_sourcelink = html_use_index = html_show_search_summary = False  # a summary would be fetched
-html_search_scorer = str(BOOK / "scorer.js")
-html_context = {"explorers": [(path.name, re.search(r"<title>(.*?) - ", path.read_text(encoding="utf-8"))[1]) for path in sorted(BOOK.glob("explorers/*.html"))]}
+html_copy_source = html_show_sourcelink = html_use_index = False
+html_additional_pages = {"search": "search.html"}
+html_context = {"explorers": [(f"{name}.html", *re.search(r"<title>(.*?) - (?:.|\n)*<h1>(.*?)</h1>", (BOOK / f"explorers/{name}.html").read_text(encoding="utf-8")).groups())
+                              for name in ("example", "warp-map", "tile-walk", "pipeline", "fragments", "ladder")]}  # as a reader meets them
 suppress_warnings = ["misc.highlighting_failure"]  # a quoted output is no program
 highlight_language = "text"
 
@@ -94,11 +96,49 @@ def link_terms(app, doctree, page):
             text.parent.replace(text, [*parts, nodes.Text(text[at:])])
 
 
+# ---- search -------------------------------------------------------------------------------------------------------------------
+
+def text_of(node):
+    """What a reader can search: a line per paragraph and per line of code."""
+    if isinstance(node, (nodes.raw, nodes.comment, nodes.math_block, nodes.section, nodes.title)):
+        return ""
+    if isinstance(node, nodes.literal_block):
+        return f"\n{node.astext()}\n"
+    if isinstance(node, nodes.Text):
+        return re.sub(r"\s+", " ", node.astext())
+    return ("" if isinstance(node, nodes.TextElement) else "\n").join(map(text_of, node.children))
+
+
+def write_search(app, error):
+    """A script with an entry per section, [address, page, heading, text], of a file of code its name alone, and Lunr's index of them."""
+    if error:
+        return
+    entries = [[f"explorers/{file}", name, "Explorer", said] for file, name, said in html_context["explorers"]]
+    for page in sorted(app.env.found_docs - {"licences"}):
+        title, tree = app.env.titles[page].astext(), app.env.get_doctree(page)
+        for section in tree.findall(nodes.section) if not page.startswith("code/") else ():
+            heading = section.next_node(nodes.title).astext()
+            text = re.sub(r"\n\s*", "\n", "\n".join(map(text_of, section.children))).strip()
+            entries.append([f"{page}.html" + f"#{section['ids'][0]}" * (heading != title), title, heading if heading != title else "", text])
+        if page.startswith("code/"):
+            entries.append([f"{page}.html", title, "", ""])
+    script = Path(app.outdir) / "_static/search.js"
+    done = subprocess.run(["node", script], input=json.dumps(entries), check=True, capture_output=True, text=True, env=os.environ | {"NODE_PATH": "/usr/share/nodejs"})
+    script.with_name("search-index.js").write_text(done.stdout, encoding="utf-8")
+
+
 class Translator(HTML5Translator):
     def visit_image(self, node):  # a picture leads to its file, where a phone can enlarge it
+        drawn = Path(self.builder.srcdir, node["uri"])
         super().visit_image(node)
         source = re.search(r'src="([^"]+)"', self.body[-1])
         if source and not isinstance(node.parent, nodes.reference):
+            narrow = drawn.with_name(f"{drawn.stem}_narrow.svg")
+            if narrow.exists():
+                to = Path(self.builder.outdir, self.builder.imagedir, narrow.name)
+                to.parent.mkdir(exist_ok=True)
+                shutil.copyfile(narrow, to)
+                self.body[-1] = f'<picture><source media="(max-width: 40rem)" srcset="{os.path.dirname(source[1])}/{narrow.name}">{self.body[-1]}</picture>'
             self.body[-1] = f'<a class="picture" href="{source[1]}">{self.body[-1]}</a>'
 
     def visit_table(self, node):  # wider than a phone, it scrolls by itself
@@ -114,4 +154,6 @@ def setup(app):
     app.add_html_math_renderer("katex", (visit_math(False), None), (visit_math(True), None))
     app.set_translator("html", Translator)
     app.connect("doctree-resolved", link_terms)
+    app.connect("builder-inited", lambda app: setattr(app.builder, "search", False))  # Sphinx's own
+    app.connect("build-finished", write_search)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,8 +7,8 @@ one; where they wait at mbarriers, what the warps of a role do from one wait to 
     walk.read(trace.json, shape)    {"launches": [{"kernel", "grid", "block", "index", "arrays", "mbarriers", "sites", "steps"}], "sources"}
 
 Without a shape, which a trace does not hold, an array has lines of 64 words. An array is [name, rows, columns in words of 4 bytes,
-elements per word], the first, of no name, shared memory; what is used of it are computed values. It has "bytes" and "bands", [name, first
-byte, bytes]. Of mbarriers their names. Of a step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
+elements per word], the first, of no name, shared memory; what is used of it are computed values. It has "bytes". Of mbarriers their names. Of a
+step: "epoch", "sites" and "warps"; "touches", [array, action, warps, [[rows, columns], ...]] with rows and columns as "0-3,8";
 "content", what lies in shared memory from then on, [array or -1 (computed) or -1 - array (a copy is under way), places]; "came" and
 "gone", which words of the arrays have arrived there and which were overwritten; "counts" by collective; "alike", whether each warp executes
 as many wgmma; "sync", [what, space, object, phase, warps, bytes, arrivals and bytes announced by then]: who arrives, waits, and has waited for the phase that is over; of "copies" the
@@ -185,7 +185,6 @@ def step_of(events, numbers, launch, content):
         if old is not None and old != new and old[0] in launch.arrays:
             gone[old[0]].add(old[1])
         changed[place] = new
-        launch.first.setdefault(place, new[0].removeprefix(UNDER_WAY))
 
     busy = Counter(warp for warp, _ in {(events[k].warp, events[k].site) for k in numbers})  # by the number of lines: the others do a part of them
     for k in sorted(numbers, key=lambda k: -busy[events[k].warp]):
@@ -276,15 +275,6 @@ def shapes_of(launch, shape):
     return found
 
 
-def bands(launch):
-    """[name, first byte, bytes] of the arrays in shared memory, and behind them, by lines, of the matrix whose words come there first."""
-    found = [[array["name"], array["offset"], array["bytes"]] for array in launch.fields["shared_arrays"]]
-    line, end = BANKS * traces.WORD, max((at + size for _, at, size in found), default=0)
-    lines = {place // BANKS: name for place, name in sorted(launch.first.items(), reverse=True) if place * traces.WORD >= end}
-    groups = traces.grouped(lines.items(), lambda a, b: b == (a[0] + 1, a[1]))
-    return found + [[group[0][1], group[0][0] * line, len(group) * line] for group in groups]
-
-
 def mbarriers_of(events, lines):
     """The name of each mbarrier by its address: NAME of a line with mbarrier_wait(NAME ..., and its place in an array. One that is not
     waited for lies in the array of one with which it shares a place of the program. Without a name: its number. lines: of each site."""
@@ -314,7 +304,7 @@ def read(path, shape, folder=ROOT):
         events = [event for event in events if event.kind != "commit of groups"]
         launch.mbarriers, launch.waiting = sorted({event.sync[1] for event in events if event.sync and event.sync[0] == "mbarrier"}), {}
         launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
-        launch.shapes, launch.come, launch.announced, launch.first, content = shapes_of(launch, shape), defaultdict(int), defaultdict(int), {}, {}
+        launch.shapes, launch.come, launch.announced, content = shapes_of(launch, shape), defaultdict(int), defaultdict(int), {}
         for file, line in sorted({site[:2] for site in sites} | {(file, int(line)) for file, _, line in (site[4].rpartition(":") for site in sites) if file}):
             source = next((place for place in (ROOT / file, folder / file) if place.is_file()), None)
             lines = source.read_text(encoding="utf-8").splitlines() if source else []
@@ -323,7 +313,7 @@ def read(path, shape, folder=ROOT):
         lines = ["".join(sources[file].get(int(line), "") for file, line in (site[:2], site[4].rpartition(":")[::2]) if file) for site in sites]
         made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
                      "mbarriers": mbarriers_of(events, lines), "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)],
-                     "bytes": raw["dynamic_shared_bytes"] + raw["static_shared_bytes"], "bands": bands(launch)})
+                     "bytes": raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]})
     return {"launches": made, "sources": sources}
 
 
@@ -387,7 +377,7 @@ def main(folder, sources, *names):
         write(folder / f"data/{name}.js", f"{folder.name}/beside.html", {"none": {"command": (folder / f"{name}.command").read_text(encoding="utf-8").strip()} | found})
     frames = (f'<iframe title="{name}" src="tile-walk.html#step={name}"></iframe>' for name in names)
     (folder / "beside.html").write_text(HEAD + BESIDE % "".join(frames), encoding="utf-8")
-    (folder / "data/steps.js").write_text(f"window.STEPS = {json.dumps([[name, 'your kernel' if name == 'yours' else name] for name in names])};\n", encoding="utf-8")
+    (folder / "data/steps.js").write_text(f"window.STEPS = {json.dumps([[name, 'your kernel' if name == 'yours' else name, 'beside each other'] for name in names])};\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

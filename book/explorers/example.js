@@ -48,6 +48,16 @@ function partsOf(name, place) {
     return (summed ? RANGE : [0]).flatMap((k) => factors.map(([, of, row, column]) => [of, at(row, k), at(column, k)]));
 }
 
+const keySaid = (last, forget) => !last ? "No key yet: m = -inf, l = 0, and the weighted sum is 0." :
+    last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` :
+        `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}${forget ? ", but here this is omitted." : "."}`;
+const place = () => byId("forget").checked ? N + 1 : +byId("keys").value;
+function move(at) {
+    byId("keys").value = Math.min(at, N);
+    byId("forget").checked = at > N;
+    show();
+}
+
 function show() {
     // After a change of the pass an element that is shown.
     if (!PASSES[byId("pass").value].includes(chosen[0])) chosen = byId("pass").value === "backward" ? ["dS", 3, 0] : ["O", 3, 0];
@@ -60,9 +70,7 @@ function show() {
     const beside = (is, ought) => list(is) + (list(is) === list(ought) ? "" : ` (right: ${list(ought)})`);
     fillTable(byId("online"), [["key", "s", "new maximum m", "rescale", "weight exp(s - m)", "l", "weighted sum of V"], ...steps.rows.map(({ j, s, m, used, weight, l, o }, k) =>
         [j, ...[s, m].map(shownNumber), beside(used, right.rows[k].used), shownNumber(weight), beside(l, right.rows[k].l), beside(o, right.rows[k].o)])]);
-    byId("said").textContent = !last ? "No key yet: m = -inf, l = 0, and the weighted sum is 0." :
-        (last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` : `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}` +
-            (forget ? ", but here this is omitted." : ".")) +
+    byId("said").textContent = keySaid(last, forget) +
         (keys === N ? ` The end: O = (${list(steps.o)}), L = ${list(steps.L)}.` + (forget ? ` Right is O = (${list(right.o)}), L = ${list(right.L)}.` : "") : "");
     const [name, i, j] = chosen, formula = FORMULAS[name], parts = partsOf(name, [i, j]), used = new Set(parts.map((part) => part.join()));
     const here = formula.replace(/\[([ijc])\]/g, (text, axis) => AXES[name].includes(axis) ? `[${[i, j][AXES[name].indexOf(axis)]}]` : text);
@@ -72,8 +80,11 @@ function show() {
         `${formula.startsWith("scale") ? `${shownNumber(scale)} x ` : ""}(${products.map((pair) => pair.map(worth).join(" x ")).join(" + ")}) = ${worth(chosen)}.` :
         `${worth(chosen)}, from ${parts.map((part) => `${named(part)} = ${worth(part)}`).join(", ")}.`);
     for (const of of OUTPUTS) made[of].forEach((cells, a) => cells.forEach((x, b) => Object.assign(byId(`${of}${a}${b}`), { textContent: shownNumber(x),
-        ariaLabel: `${of}, row ${a}, column ${b}: ${shownNumber(x)}`, ariaPressed: String(of === name && a === i && b === j), className: used.has([of, a, b].join()) ? "mine" : "" })));
+        ariaLabel: `${of}, row ${a}, column ${b}: ${shownNumber(x)}`, ariaPressed: String(of === name && a === i && b === j), className: used.has([of, a, b].join()) ? "mine" : of !== "L" && causal && b > a && ["S", "P"].includes(of) ? "masked" : "" })));
     for (const of of INPUTS) for (const a of RANGE) for (const b of RANGE) byId(`${of}${a}${b}`).className = used.has([of, a, b].join()) ? "mine" : "";
+    const { rows } = online(row, N, false), wrong = online(row, N, true);
+    tell([...range(N + 1).map((at) => ({ at, title: at ? `Key ${at - 1}` : "Before the first key", text: keySaid(rows[at - 1]) })),
+        { at: N + 1, title: "Without the rescale", text: `l becomes ${shownNumber(wrong.rows[N - 1].l)} instead of ${shownNumber(rows[N - 1].l)}: earlier keys weigh too much wherever the maximum rose behind them.` }]);
     OUTPUTS.forEach((of, k) => { byId("outputs").children[k].hidden = !PASSES[byId("pass").value].includes(of); });
     writeAddress({ ...Object.fromEntries(INPUTS.map((of) => [of, input[of].flat().join(" ")])), scale, causal: +causal, row, keys, forget: +forget, pass: byId("pass").value, at: chosen.join(" ") });
 }
@@ -90,13 +101,14 @@ function set(state) {
     byId("scale").value = state.scale ?? EXAMPLE.scale;
     for (const id of ["causal", "forget"]) byId(id).checked = state[id] === "1";
     byId("row").value = /^[0-3]$/.test(state.row) ? state.row : "3";
-    byId("keys").value = state.keys ?? N;
+    byId("keys").value = state.keys ?? 0;
     byId("pass").value = state.pass in PASSES ? state.pass : "forward";
     const [name, i, j] = (state.at || "O 3 0").split(" ");
     chosen = name in FORMULAS && /^[0-3]$/.test(i) && /^[0-3]$/.test(j) ? [name, +i, ["L", "D"].includes(name) ? 0 : +j] : ["O", 3, 0];
     show();
 }
 
+startStory({ place, move });
 byId("inputs").append(...INPUTS.map((name) => figure(name, N, (i, j) => element("input", { type: "number", step: "any", id: `${name}${i}${j}`, ariaLabel: `${name}, row ${i}, column ${j}`, oninput: show }))));
 byId("outputs").append(...OUTPUTS.map((name) => figure(name, ["L", "D"].includes(name) ? 1 : N, (i, j) =>
     element("button", { type: "button", id: `${name}${i}${j}`, onclick: () => { chosen = [name, i, j]; show(); } }))));

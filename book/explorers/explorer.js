@@ -8,18 +8,12 @@ function element(name, properties = {}, ...children) {
     return made;
 }
 
-const framed = window.parent !== window, dark = matchMedia("(prefers-color-scheme: dark)");
-function setTheme(theme) {
+const framed = window.parent !== window;
+function setTheme(theme) { // by itself; in the site site.js sets the reader's
     document.documentElement.dataset.theme = theme;
     dispatchEvent(new Event("themed"));
 }
-const chosenTheme = () => {
-    let stored = null;
-    try { stored = localStorage.getItem("theme"); } catch (error) { /* not from a file, in this browser */ }
-    return stored === "light" || stored === "dark" ? stored : dark.matches ? "dark" : "light";
-};
-document.documentElement.dataset.theme = chosenTheme();
-dark.addEventListener("change", () => setTheme(chosenTheme()));
+setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 addEventListener("message", (event) => {
     if (framed && event.source === window.parent && event.data && /^(light|dark)$/.test(event.data.theme)) setTheme(event.data.theme);
 });
@@ -27,7 +21,7 @@ if (framed) {
     document.documentElement.classList.add("frame");
     const tell = () => parent.postMessage({ height: document.documentElement.getBoundingClientRect().height + 8 }, "*");
     addEventListener("load", () => new ResizeObserver(tell).observe(document.body));
-} else addEventListener("DOMContentLoaded", () => document.body.prepend(element("a", { href: "../index.html", className: "home" }, "Back to the book")));
+}
 
 // What a field does not take is said beside it. The explorers' own listeners come later, and put there what it takes.
 const clearNotes = () => document.querySelectorAll(".note").forEach((note) => note.remove());
@@ -40,13 +34,30 @@ addEventListener("change", ({ target }) => {
 }, true);
 
 // The state lives in the address, behind its #: name=value&name=value. A browser refuses many changes in a short time: the last counts.
-const readAddress = (url = location.href) => Object.fromEntries(new URLSearchParams(new URL(url).hash.slice(1)));
-let waiting = null;
-const writeAddress = (state, hash = "#" + new URLSearchParams(state)) => {
+// "wall" there: the explorer is large, and without what a lecture does not need.
+const asked = (url = location.href) => new URLSearchParams(new URL(url).hash.slice(1));
+const readAddress = (url) => Object.fromEntries([...asked(url)].filter(([name]) => name !== "wall"));
+let waiting = null, written = {}, wall = false;
+const writeAddress = (state = written, hash = "#" + new URLSearchParams(state) + (wall ? "&wall" : "")) => {
+    written = state;
     clearTimeout(waiting);
     waiting = setTimeout(() => history.replaceState(null, "", hash), 100);
     if (framed) parent.postMessage({ hash }, "*"); // the page's link to the full width
 };
+
+function setWall(on) {
+    wall = on;
+    document.documentElement.classList.toggle("wall", on);
+    byId("lecture")?.setAttribute("aria-pressed", String(on));
+    dispatchEvent(new Event("themed"));
+}
+setWall(asked().has("wall"));
+addEventListener("hashchange", ({ newURL }) => setWall(asked(newURL).has("wall")));
+const button = (id, text, title, onclick) => element("button", { type: "button", id, title, onclick }, text);
+addEventListener("DOMContentLoaded", () => document.querySelector(".bar")?.append(Object.assign(button("lecture", "Wall", "Large, for a lecture; key w", () => {
+    setWall(!wall);
+    writeAddress();
+}), { ariaPressed: String(wall) })));
 
 // A table of rows of texts, the first of which is its head.
 function fillTable(table, [head, ...rows]) {
@@ -91,4 +102,65 @@ function grid(id, heads, sides, cells, chosen, choose) {
     const reached = cells[chosen] ? chosen : cells.findIndex(Boolean); // by the tab key
     cells.forEach((cell, k) => cell && Object.assign(at.items[k], { textContent: cell[0], ariaLabel: cell[1], className: cell[2] || "", style: cell[3] || "",
         ariaPressed: String(k === chosen), tabIndex: k === reached ? 0 : -1 }));
+}
+
+// One legend for all explorers: a kind of bar or cell has the class of a meaning, whose colour is explorer.css's.
+const legend = (id, entries) => byId(id).replaceChildren(...entries.map(([kind, words]) => element("span", {}, element("i", { className: `swatch ${kind}` }), words)));
+
+// A story: captions {at, title, text, event} by their places in the figure. `place` says where the figure is, `move` moves it. Of what an
+// explorer has found it calls tell(captions), and told() where the place has changed. Play goes from caption to caption, between two of
+// them step by step, unless the reader wants less motion, and ends at the last. A caption whose place is passed is pale.
+const READ = 5000, STEP = 400, WAY = 2000; // ms: for a caption, a step, all steps to the next caption at most
+const still = matchMedia("(prefers-reduced-motion: reduce)"), story = { captions: [], unit: "", timer: null };
+const captionNow = () => story.captions.findLastIndex(({ at }) => at <= story.place());
+const toCaption = (k) => story.captions[k] && story.move(story.captions[k].at);
+function beside(by) { // to the caption before or behind the place
+    const now = captionNow(), isBetween = now >= 0 && story.captions[now].at !== story.place();
+    play(false);
+    toCaption(Math.max(0, now + by + (by < 0 && isBetween)));
+}
+function told() {
+    const now = captionNow(), { title, text, at } = story.captions[now] || { title: "The story", text: `Play, or choose one of the ${story.captions.length} captions.` };
+    const said = [title, at === undefined || !story.unit ? "" : ` ${story.unit} ${at + (story.unit === "step")}`, typeof text === "string" ? text : text()];
+    const caption = byId("caption");
+    caption.className = at === story.place() ? "" : "passed";
+    if (caption.textContent !== said.join("")) // else it would be read aloud again
+        caption.replaceChildren(element("strong", {}, said[0]), element("small", {}, said[1]), element("br"), said[2]);
+    [...byId("captions").children].forEach((each, k) => { each.ariaPressed = String(k === now); });
+}
+function tell(captions) {
+    story.captions = captions;
+    byId("captions").replaceChildren(...captions.map(({ title }, k) => element("button", { type: "button", title, ariaLabel: `Caption ${k + 1}: ${title}`,
+        onclick: () => { play(false); toCaption(k); } }, String(k + 1))));
+    told();
+}
+function goOn() {
+    const at = story.place(), next = story.captions.find((each) => each.at > at), isCaption = story.captions.some((each) => each.at === at);
+    story.timer = setTimeout(() => {
+        if (!next) return play(false);
+        story.move(still.matches ? next.at : Math.min(next.at, at + 1));
+        goOn();
+    }, (isCaption || still.matches ? READ : Math.min(STEP, WAY / (next ? next.at - at : 1))) / byId("speed").value);
+}
+function play(on) {
+    clearTimeout(story.timer);
+    story.timer = null;
+    Object.assign(byId("play"), { textContent: on ? "Pause" : "Play", ariaPressed: String(on) });
+    if (!on) return;
+    if (captionNow() === story.captions.length - 1) toCaption(0);
+    goOn();
+}
+const KEYS = { p: () => play(story.timer === null), b: () => beside(-1), n: () => beside(1), w: () => byId("lecture").click() };
+function startStory(explorer) {
+    Object.assign(story, explorer);
+    const speed = element("select", { id: "speed", ariaLabel: "Speed" });
+    options(speed, ["0.5", "1", "2", "4"].map((each) => [each, `${each}x`]));
+    speed.value = "1";
+    byId("story").prepend(element("div", { className: "bar" }, button("play", "Play", "The story; key p", KEYS.p), Object.assign(button("earlier", "\u25c2", "Caption before; key b", KEYS.b), { ariaLabel: "Caption before" }),
+        Object.assign(button("later", "\u25b8", "Next caption; key n", KEYS.n), { ariaLabel: "Next caption" }), speed), element("div", { id: "captions", role: "group", ariaLabel: "Captions" }), element("p", { id: "caption", ariaLive: "polite" }));
+    addEventListener("keydown", (event) => {
+        if (!KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, pre, canvas, input:not([type=range])")) return;
+        event.preventDefault();
+        KEYS[event.key]();
+    });
 }

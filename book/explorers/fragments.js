@@ -1,4 +1,4 @@
-// Fragments: data/fragments.js says which elements each lane holds (book/fragments.cu); places in memory are computed here.
+// Fragments: which elements each lane holds, and where they lie in memory. Both are compared with the simulated device's instructions by a test.
 "use strict";
 const CONTROLS = ["what", "order", "pitch", "swizzle", "top", "left", "major", "count"], DEFAULTS = { what: "A", order: "k", pitch: 128, swizzle: "16",
     top: 0, left: 0, major: "K", count: 128, d: "4000004000000000", row: 0, column: 0 }; // d: a descriptor
@@ -9,8 +9,24 @@ const EXAMPLES = { // order in memory, count, mode, base offset, SBO, LBO, start
     "K of 12a to 12d, all 128 keys": ["K", 128, 1, 0, 1024, 0, 0], "K, the next 16 columns": ["K", 128, 1, 0, 1024, 0, 32],
     "V of 12a to 12d, 128 columns": ["MN", 128, 1, 0, 1024, 16384, 0], "V of 12_hopper_fwd, 176 keys": ["MN", 128, 1, 0, 1024, 22528, 0],
     "64-byte swizzle, K-major": ["K", 64, 2, 0, 512, 0, 0], "32-byte swizzle, K-major": ["K", 64, 3, 0, 256, 0, 0], "no swizzle, K-major": ["K", 64, 0, 0, 128, 1024, 0], "no swizzle, MN-major": ["MN", 64, 0, 0, 256, 128, 0] };
+const STORY = [ // a state, its title, what there is to see; # is the number of wavefronts
+    [{ what: "A" }, "A: 16 x 16", "Each lane holds 8 elements in 4 registers: two neighbours of a row in each."], [{ what: "B" }, "B: 16 x 8", "Two neighbours of a column lie in one register: K can be read row by row."],
+    [{ what: "C" }, "C: 16 x 8 sums", "A lane holds 4 sums of two rows. The softmax of a row needs the 4 lanes that share it."], [{ what: "ldmatrix.x4" }, "ldmatrix without a swizzle", "32 lanes name 32 rows of 16 bytes: # wavefronts, since 8 rows lie in the same banks."],
+    [{ what: "ldmatrix.x4", swizzle: "xor" }, "ldmatrix with the swizzle", "The unit is XORed with the row: # wavefronts, and no bank conflict."], [{ what: "wgmma" }, "A descriptor of wgmma", "One warpgroup reads a whole tile. 64 bits say where its core matrices lie."]];
+const captions = STORY.map(([, title, text], at) => ({ at, title, text: () => text.replace("#", shown.wavefronts) }));
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 let set = {}, descriptor = 0n, shown = null;
+
+// Lane by lane and register by register the numbers of the elements, which count row by row; matrices of an ldmatrix lie one below the other.
+const FRAGMENTS = Object.fromEntries([["A", 16, 16, 2], ["B", 16, 8, 2], ["C", 16, 8, 1],
+    ...["", ".trans"].flatMap((trans) => [4, 2, 1].map((count) => [`ldmatrix.x${count}${trans}`, 8 * count, 8, 2]))].map(([name, rows, columns, each]) => {
+    const held = range(rows * columns).map((k) => {
+        const places = rows * columns / 32, lane = Math.floor(k / places), part = Math.floor(k % places / 2); // of 8 x 8 elements
+        const [r, c] = [lane >> 2, lane % 4 * 2 + k % 2], [row, column] = name === "B" || name.endsWith("trans") ? [c, r] : [r, c];
+        return name === "A" ? (part % 2 * 8 + row) * columns + (part >> 1) * 8 + column : (part * 8 + row) * columns + column;
+    });
+    return [name, { rows, columns, each, held }];
+}));
 
 // ---- places in memory ----
 const exchanged = (at, span, base = 0) => at ^ ((at >> 7) - base & span / 16 - 1) << 4; // by the swizzle of TMA and wgmma
@@ -135,10 +151,13 @@ function show(wanted) {
     const found = set.what === "wgmma" ? showDescriptor() : showWarp();
     [set.row, set.column] = [found.row, found.column];
     shown = { ...set, ...found };
+    told();
     writeAddress(set);
 }
 const pack = (values) => INPUTS.reduce((sum, [, first, count, , by], k) =>
     sum | BigInt(Math.max(0, Math.min(2 ** count - 1, Math.floor(values[k] / by) || 0))) << BigInt(first), 0n).toString(16);
+startStory({ place: () => STORY.findIndex(([state]) => Object.entries({ swizzle: "16", ...state }).every(([id, value]) => set[id] === value)), move: (at) => show({ ...DEFAULTS, ...STORY[at][0] }) });
+tell(captions);
 options(byId("what"), [...Object.keys(FRAGMENTS).map((name) => [name, name.length > 1 ? name : `${name} of mma.sync.m16n8k16`]), ["wgmma", "descriptor of wgmma"]]);
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 for (const id of CONTROLS) byId(id).addEventListener("change", (event) => show({ ...set, [id]: event.target.value }));

@@ -3,8 +3,9 @@
 "use strict";
 const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bwd: "backward", det: "backward, deterministic",
     latency: "each chapter by itself", rungs: "the rungs of the chapters", peers: "in turns with PyTorch" };
-const PEERS = { flash: "FlashAttention-2 (PyTorch's 'flash')", cudnn: "cuDNN (PyTorch's 'cudnn')" };
-const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops" };
+const PEERS = { flash: "FlashAttention-2", cudnn: "cuDNN", fa4: "FlashAttention-4" }, peerOf = (row) => row[4].replace("pytorch_", "");
+const named = (row) => PEERS[peerOf(row)] || row[4];
+const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops", theirs: "1" };
 let rows = [];
 
 const metrics = () => [["tflops", "TFLOP/s"], ["ms", "milliseconds"], ["bound", "% of the bound"],
@@ -24,16 +25,24 @@ function show(wanted) {
     });
     options(byId("metric"), metrics());
     byId("metric").value = metrics().some(([name]) => name === wanted.metric) ? wanted.metric : PREFERRED.metric;
-    const metric = byId("metric").value, most = metric === "bound" ? 100 : Math.max(...rows.map((row) => valueOf(row, metric) || 0));
+    byId("theirs").checked = wanted.theirs !== "0";
+    if (byId("theirs").checked && byId("source").value !== "peers") // recorded at this size
+        rows = [...rows, ...LADDER.filter((row) => row[0] === "peers" && FILTERS.every((id, k) => !k || row[k] === byId(id).value) && peerOf(row) in PEERS)];
+    const metric = byId("metric").value, values = rows.map((row) => valueOf(row, metric)).filter(Boolean), most = metric === "bound" ? 100 : Math.max(...values), least = 10 ** Math.floor(Math.log10(Math.min(...values)) - 1e-9);
+    const share = (value) => value ? 100 * Math.log(value / least) / Math.log(most / least) : 0; // of the width
     const unit = metrics().find(([name]) => name === metric)[1], best = rows.reduce((a, b) => ((valueOf(b, metric) ?? 0) > (valueOf(a, metric) ?? 0)) === (metric !== "ms") ? b : a);
     const again = { ms: 4, bound: 6 }[metric]; // the column of what is shown
-    fillTable(byId("table"), [["program", "data type", unit, "", "ms", "bound, ms", "% of the bound", "bound by"], ...rows.map((row) => [row[4], row[5], digits(valueOf(row, metric)), "",
+    fillTable(byId("table"), [["program", "data type", unit, "", "ms", "bound, ms", "% of the bound", "bound by"], ...rows.map((row) => [named(row), row[5], digits(valueOf(row, metric)), "",
         digits(row[6]), digits(boundOf(row)), digits(valueOf(row, "bound")), row[9] ? row[9][0] < row[9][1] ? "bytes" : "arithmetic" : "-"])].map((row) => row.filter((_, k) => k !== again)));
-    [...byId("table").querySelectorAll("tbody tr")].forEach((tr, k) => tr.children[3].append(element("div", { className: "measure" + (rows[k][4].startsWith("pytorch") ? " peer" : ""),
-        style: `width: ${Math.max(0, 16 * (valueOf(rows[k], metric) || 0) / most)}rem` })));
-    byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${best[4]}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
+    const cells = [...byId("table").rows].map((tr) => tr.cells[3].appendChild(element("div", { className: "axis" })));
+    rows.forEach((row, k) => valueOf(row, metric) && cells[k + 1].append(element("i", { className: "measure" + (row[4] !== peerOf(row) || row[4] in PEERS ? " peer" : ""),
+        style: `left: ${share(valueOf(row, metric))}%` })));
+    byId("table").style.setProperty("--decade", `${share(10 * least)}%`);
+    cells[0].append(...range(Math.ceil(Math.log10(most / least))).map((k) =>
+        element("span", { className: "tick", style: `left: ${k * share(10 * least)}%` }, String(+(least * 10 ** k).toPrecision(1)))));
+    byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${named(best)}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
     writeAddress(chosen());
 }
-const chosen = () => Object.fromEntries([...FILTERS, "metric"].map((id) => [id, byId(id).value]));
-for (const id of [...FILTERS, "metric"]) byId(id).addEventListener("change", () => show(chosen()));
+const chosen = () => ({ ...Object.fromEntries([...FILTERS, "metric"].map((id) => [id, byId(id).value])), theirs: byId("theirs").checked ? "1" : "0" });
+for (const id of [...FILTERS, "metric", "theirs"]) byId(id).addEventListener("change", () => show(chosen()));
 show({ ...PREFERRED, ...readAddress() });

@@ -7,7 +7,7 @@ const KINDS = { copy: "a copy is under way", use: "a tile is read", product: "pr
 const START = { early: { skew: 5 }, parity: { latency: 40 } }; // of a fault: other times than usual, with which a read meets a write
 const label = (words) => words.split(":")[0].replace(/,| and/g, ""); // a bar has no room for more words
 const name = ([array, tile]) => array + tile;
-let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1;
+let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1, moment = 0;
 
 // What a program consists of. `does` happens at once, or `after` so long; `needs` is waited for until `of` have done it; `takes` is time.
 const wait = (needs, of, words, kind = "wait") => ({ kind, needs, of, words }), release = (words) => ({ does: `${words} read` });
@@ -87,13 +87,43 @@ function draw() {
     if (now !== layout) byId("line").replaceChildren(...Object.keys(lanes).map((lane) => element("div", { className: "track" }, element("b", {}, lane), element("div", {}, element("div", { className: "bars" }),
         ...items.filter((item) => item.lane === lane).map(({ k, words }) => element("input", { type: "range", id: `arrival${k}`, min: 0, ariaLabel: `arrival of ${words}` }))))));
     layout = now;
-    byId("line").style.minWidth = `${Math.max(20, 0.45 * scale)}rem`;
+    byId("line").style.cssText = `--long: ${Math.max(20, 0.45 * scale)}rem; --lanes: ${Object.keys(lanes).length}`;
     Object.values(lanes).forEach((bars, k) => byId("line").children[k].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
-        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, label(words)))));
+        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, label(words))), element("i", { className: "cursor" })));
     const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
-    byId("key").replaceChildren(...drawn.map(([kind, words]) => element("span", {}, element("i", { className: `swatch ${kind}` }), words)));
+    legend("key", drawn);
     for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
     byId("bar").textContent = "Point at a bar, or touch it, to read what it is. The table below has every bar."; // until one is touched
+}
+
+function moveTo(time) {
+    moment = time;
+    const line = byId("line"), box = line.parentElement;
+    box.scrollLeft = line.clientWidth * time / scale - box.clientWidth / 2; // where it scrolls
+    for (const each of document.querySelectorAll(".cursor")) each.style.left = `${100 * time / scale}%`;
+    told();
+}
+// Captions by the bars of the figure: of each kind the first, then what is behind a product, and the end.
+function captionsOf() {
+    const units = (count) => `${count} unit${count === 1 ? "" : "s"}`, named = (lane) => /warp|producer/.test(lane) ? `the ${lane}` : lane;
+    const bars = Object.entries(shown.lanes).flatMap(([lane, those]) => those.map((bar) => ({ lane, ...bar, long: bar.to - bar.from, who: named(lane), item: bar.words.split(": ").at(-1) })));
+    const first = (kind, test = () => true) => bars.filter((bar) => bar.kind === kind && test(bar)).sort((a, b) => a.from - b.from)[0], found = [], upper = (text) => text.replace(/^./, (letter) => letter.toUpperCase());
+    const covers = (bar) => first("copy", (copy) => copy.from < bar.to && copy.to > bar.from), last = bars.reduce((a, b) => b.to > a.to ? b : a), [waiter, [most]] = Object.entries(shown.waits).sort(([, [a]], [, [b]]) => b - a)[0];
+    const hidden = first("product", covers);
+    for (const [event, bar, title, text] of [
+        ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and the result depends on which comes first.`],
+        ["copy", first("copy"), "The first copy", ({ words, long }) => `${words.replace(": copy", "")}: the copy takes ${units(long)}, and goes on by itself while warps do other work.`],
+        ["wait", first("wait"), "The first wait for a copy", ({ who, words, long }) => `${upper(who)} waits ${units(long)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}: without it there is nothing to compute.`],
+        ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} has its tile and computes ${words.split(": ")[1]}.`],
+        ["softmax", first("softmax"), "The softmax", ({ who, words, long }) => `${upper(who)} takes ${units(long)} for the softmax ${words.split(": ")[1]}. It needs no new tile.`],
+        ["hidden", hidden, "A copy behind a product", (bar) => `The copy of ${covers(bar).words.replace(": copy", "")} is under way while ${bar.who} computes ${bar.words.split(": ")[1]}: this part of its latency costs nothing.`],
+        ["barrier", first("barrier"), "A wait at a barrier", ({ who, words, long }) => `${upper(who)} waits ${units(long)} for the other warp. The barrier comes ${words.split(": ")[1]}.`],
+        ["empty", first("empty"), "A wait for an empty stage", ({ who, words, long }) => `${upper(who)} waits ${units(long)} until ${words.match(/until (.*?),/)[1]}: every stage holds a tile that is still needed.`],
+        ["end", last, "The end", ({ to }) => `All is done after ${to} units. Of these ${named(waiter)} has waited ${most} for ${waiter === "producer" ? "empty stages" : "copies"}.`]]) {
+        const at = bar && range(bar.long).map((k) => event === "end" ? bar.to - 1 - k : bar.from + k).find((time) => found.every((each) => each.at !== time));
+        if (at !== undefined) found.push({ event, at, title, text: text(bar), bar });
+    }
+    return found.sort((a, b) => a.at - b.at);
 }
 
 function show(dragging) {
@@ -116,6 +146,8 @@ function show(dragging) {
         "With these times no read meets a write, and the result may be right. The simulated device stops all the same: it judges by the program's order, and nothing orders the two. " +
         "Change the times, or move an arrival, until they meet.";
     draw();
+    tell(captionsOf());
+    moveTo(moment);
     writeAddress({ kernel: byId("kernel").value, ...set, moved: moved.join() });
 }
 
@@ -130,9 +162,12 @@ function choose(wanted, given = {}) {
     byId("page").href = "../" + kernel.page;
     byId("source").textContent = kernel.turns ? "a trace of the kernel on the simulated device; a turn lies between two barriers" : "the kernel's text: of each tile its waits, copies, products and releases. At d 128 it has two consumers";
     moved = range(kernel.turns ? TURNS : 2 * TILES).map((k) => +(given.moved || "").split(",")[k]);
+    play(false);
     show();
+    moveTo((story.captions.find(({ event }) => event === "hazard") || story.captions[0]).at);
 }
 
+startStory({ unit: "unit", place: () => moment, move: moveTo });
 options(byId("kernel"), Object.keys(PIPELINE.kernels).map((each) => [each, each]));
 byId("kernel").addEventListener("change", (event) => choose(event.target.value));
 byId("reset").addEventListener("click", () => { clearNotes(); choose(byId("kernel").value); });

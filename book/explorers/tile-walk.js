@@ -5,11 +5,11 @@ const ACTIONS = ["load", "copy", "store", "add", "read from shared memory", "loa
 const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "store #", "add to #", "read # from shared memory", "", "", "copy # to shared memory (TMA)",
     "multiply # from shared memory (wgmma)"];
 const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, BULK_LOAD, MULTIPLY] = ACTIONS.keys();
-const HUES = { Q: 210, K: 30, V: 130, O: 0, dO: 280, dQ: 190, dK: 45, dV: 160, L: 320, D: 300, workspace: 250 };
-const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN] = [0, 1, 2, 3, 4, 5, 6], COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
-const MEANING = { [NOW]: "read in this step", [WRITTEN]: "written in this step", [UNDER_WAY]: "asked for, not yet seen as arrived", [HELD]: "in shared memory", [BEFORE]: "touched by now", [LATER]: "not yet touched", [NEVER]: "never touched by this block" };
+const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN, MASKED, MADE] = range(9), COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
+const MEANING = [["other", "never touched by this block"], ["untouched", "not yet touched"], ["touched", "touched by now"], ["coming", "asked for, not yet seen as arrived"], ["loaded", "in shared memory"], ["read", "read in this step"],
+    ["written", "written in this step"], ["masked", "masked: never loaded"], ["made", "computed by the block, in shared memory"]]; // of a cell's state
 const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", scale: "multiply by the scale", softmax: "softmax: shuffles and votes", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
-let walk = null, run = null, launch = null, at = 0, warp = "all", timer = null, shown = null, shownPhases = null;
+let walk = null, run = null, launch = null, at = 0, warp = "all", shown = null, shownPhases = null;
 
 function* words(rectangles, columns) {
     for (const [rows, cols] of rectangles)
@@ -40,50 +40,54 @@ function compute() {
             underWay[array].delete(word);
         }
     });
+    if (byId("mask").value === "causal") for (const array of arrays.keys()) // keys that this block never loads
+        if (/^[KV]$/.test(arrays[array][0])) cells[array].forEach((state, word) => { if (state === NEVER) cells[array][word] = MASKED; });
     for (const [state, sets] of [[HELD, held], [UNDER_WAY, underWay]])
         sets.forEach((set, array) => set.forEach((word) => { if (cells[array][word] < NOW) cells[array][word] = state; }));
     return { cells, holds, held, underWay };
 }
 
-// By state its saturation and its lightness, in the light theme and in the dark one. What is written has the hue of no matrix.
-const SHADES = { [NEVER]: [0, 82, 22], [LATER]: [0, 98, 12], [BEFORE]: [40, 88, 32], [HELD]: [85, 70, 45], [NOW]: [85, 40, 65], [WRITTEN]: [0, 0, 100] };
-function colour(hue, state) {
-    const [saturation, ...lightness] = SHADES[state];
-    return `hsl(${hue} ${saturation}% ${lightness[+(document.documentElement.dataset.theme === "dark")]}%)`;
-}
-const hueOf = (array) => array === COMPUTED ? 340 : HUES[launch.arrays[array][0]] ?? 60;
-
-// stateOf: of a cell's number, [hue, state]. What is under way is hatched.
-function paint(canvas, width, count, stateOf) {
+// stateOf: of a cell's number. What is under way is hatched. Adds to `states` what there is.
+function paint(canvas, width, count, stateOf, colours, states) {
     if (count === 0) return; // a kernel without shared memory
     Object.assign(canvas, { width, height: Math.ceil(count / width) });
-    const context = canvas.getContext("2d"), shadeOf = (k) => {
-        const [hue, state] = stateOf(k);
-        return 8 * hue + (state !== UNDER_WAY ? state : (k + Math.floor(k / width)) % 4 < 2 ? HELD : LATER);
-    };
+    const context = canvas.getContext("2d"), shadeOf = (k) => stateOf(k) !== UNDER_WAY ? stateOf(k) : (k + Math.floor(k / width)) % 4 < 2 ? HELD : LATER;
     for (let k = 0, end = 0; k < count; k = end) { // cells side by side of one colour
         const shade = shadeOf(k);
+        states.add(stateOf(k));
         for (end = k + 1; end < count && end % width && shadeOf(end) === shade;) end++;
-        context.fillStyle = colour(shade >> 3, shade & 7);
+        context.fillStyle = colours[shade];
         context.fillRect(k % width, Math.floor(k / width), end - k, 1);
     }
 }
 
-function draw() {
-    const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1;
-    const inShared = (place, cell, state = place < COMPUTED ? UNDER_WAY : place === EMPTY ? cell : HELD) => [hueOf(place < COMPUTED ? -1 - place : place), cell >= NOW ? cell : state];
+// Beside the lines of shared memory the matrix that fills most of each: [name, first line, last line].
+function held(across) {
+    const lines = range(Math.ceil(shown.holds.length / across)).map((line) => shown.holds.slice(line * across, line * across + across).sort()[across >> 1]), found = [];
+    lines.forEach((array, line) => found.at(-1)?.[0] === array ? found.at(-1)[2] = line : found.push([array, line, line]));
+    return found.filter(([array, first, last]) => array !== EMPTY && last - first > lines.length / 16).map(([array, ...span]) => [array === COMPUTED ? "computed" : launch.arrays[array < 0 ? -1 - array : array][0], ...span]);
+}
+
+function draw(zoom = wall ? 2.6 : 1) {
+    const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1, states = new Set();
+    const style = getComputedStyle(document.documentElement), colours = MEANING.map(([meaning]) => style.getPropertyValue(`--${meaning}`));
+    const inShared = (place, cell) => cell >= NOW ? cell : place < COMPUTED ? UNDER_WAY : place === EMPTY ? cell : place === COMPUTED ? MADE : HELD;
     launch.arrays.forEach(([, rows, columns], array) => {
         const canvas = figures[array].querySelector("canvas"), cells = shown.cells[array], across = array ? columns : wordsPerLine(cells.length);
-        paint(canvas, across, cells.length, (k) => array ? [hueOf(array), cells[k]] : inShared(shown.holds[k], cells[k]));
+        const stateOf = (k) => array ? cells[k] : inShared(shown.holds[k], cells[k]);
+        paint(canvas, across, cells.length, stateOf, colours, states);
         const whole = large * rows <= 128 * large ? large * rows : rows / Math.ceil(rows / (128 * large)); // of rows that are left out the hatches of the others stay even
         const size = array ? [columns === 1 ? 14 : 64 * large, Math.max(16, whole)] : [384, canvas.height * Math.max(1, Math.min(3, Math.floor(180 / canvas.height)))];
-        canvas.style.cssText = `width: ${size[0]}px; height: ${size[1]}px`;
-        figures[array].querySelector("i").style.background = array ? colour(hueOf(array), NOW) : "grey";
+        canvas.style.cssText = `width: ${zoom * size[0]}px; height: ${zoom * size[1]}px`;
+        let low = 0; // where the label above ends
+        if (!array) canvas.parentElement.replaceChildren(canvas, ...held(across).map(([name, first]) => {
+            const top = Math.max(low, zoom * size[1] * first / canvas.height);
+            low = top + (wall ? 28 : 11);
+            return element("small", { ariaHidden: "true", style: `top: ${top}px` }, name);
+        }));
     });
-    const swatch = (hue, state, text) => element("span", {}, element("i", { className: "swatch", style: "background: " + (state === UNDER_WAY ?
-        `repeating-linear-gradient(45deg, ${colour(hue, HELD)} 0 2px, ${colour(hue, LATER)} 2px 4px)` : colour(hue, state)) }), text);
-    byId("key").replaceChildren(swatch(0, WRITTEN, MEANING[WRITTEN]), "In shades of each matrix's colour, here of Q's: ", ...range(WRITTEN).reverse().map((state) => swatch(210, state, MEANING[state])),
-        swatch(340, HELD, "computed by the block, in shared memory"));
+    legend("key", [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED].filter((state) => state === WRITTEN || states.has(state)).map((state) => MEANING[state]));
+    if (zoom > 1 && byId("figures").getBoundingClientRect().bottom > innerHeight - 10) draw(zoom - 0.2); // as large as the wall allows
 }
 
 // "K (rows 64-127, columns 0-63)": the rows and columns between the first and the last of what is touched.
@@ -108,14 +112,14 @@ function said([what, space, object, phase, , bytes, come, announced]) {
     return (what === "arrive" ? `arrive at ${named(space, object)}` : "") + (bytes ? `${what === "arrive" ? " and " : `at ${named(space, object)} `}announce ${bytes} bytes` : "") + now;
 }
 const warpsOf = () => Math.ceil(launch.block.reduce((a, b) => a * b) / 32);
-const who = (warps) => `${/[-,]/.test(warps) ? "warps" : "warp"} ${warps}`;
+const who = (warps) => warps === String(warpsOf()) ? "another block of the cluster" : `${/[-,]/.test(warps) ? "warps" : "warp"} ${warps}`;
 function sentence(step) {
     const [first] = step.sync;
     if (step.warps === "" && first)
         return `Phase ${first[3]} of ${named(first[1], first[2])} is over.` + (first[4] ? ` The wait of ${who(first[4])} sees it.` : "") +
             (step.came.length ? ` The wait sees as arrived in shared memory: ${extents(step.came)}.` : "");
     if (step.warps === "") return `${Object.keys(step.counts)[0]}: every warp waits until all have arrived. Barrier ${launch.steps.slice(0, at + 1).filter(({ warps, sync }) => warps === "" && !sync.length).length} of the block.`;
-    const doer = step.warps === String(warpsOf()) ? "another block of the cluster" : who(step.warps);
+    const doer = who(step.warps);
     if (!inWarp(step.warps)) return `Warp ${warp} takes no part in this step; ${doer} ${doer.startsWith("warps") ? "do" : "does"}.`;
     const byAction = new Map(), count = spans(step.warps).reduce((sum, [from, to]) => sum + to - from + 1, 0), parts = [];
     const together = count > 1 ? ` (all ${count} warps together)` : "", ofOne = warp === "all" ? "" : together;
@@ -164,7 +168,8 @@ function phasesOf() {
     const ofWarps = range(warpsOf() + 1).map((w) => ({ warps: [w], steps: range(parts.length).filter((k) => launch.steps[k].warps && among(launch.steps[k].warps, w)) }));
     let rows = [];
     for (const each of ofWarps.filter(({ steps }) => steps.length).sort((a, b) => b.steps.length - a.steps.length)) {
-        const row = rows.find(({ steps }) => within(each.steps, steps));
+        const from = ({ warps }) => Math.min(...warps.map((w) => Math.abs(w - each.warps[0]))), row = rows.filter(({ steps }) => within(each.steps, steps))
+            .sort((a, b) => from(a) - from(b) || a.warps[0] - b.warps[0])[0]; // a warp that takes part in little is in the row beside it
         if (row) row.warps.push(...each.warps);
         else rows.push(each);
     }
@@ -187,9 +192,35 @@ function drawPhases() {
     };
     const drawn = (row, of = phases.filter((each) => each.row === row)) => [...of.map(bar), ...of.filter(({ what }) => what !== "phase").map(label)];
     byId("rows").replaceChildren(...names.map((name, row) => element("div", { className: "track" }, element("b", {}, name), element("div", {}, ...drawn(row), element("span", { className: "span now" })))));
-    byId("kinds").replaceChildren(...Object.entries(PHASES).filter(([kind]) => phases.some(({ what }) => what === kind && !(isDense && kind === "phase"))).map(([kind, text]) => element("span", {}, element("i", { className: `swatch ${kind}` }), text)));
+    legend("kinds", Object.entries(PHASES).filter(([kind]) => phases.some(({ what }) => what === kind && !(isDense && kind === "phase"))));
     byId("at").style.cssText = `left: calc(${percent / 2}% - .45rem); width: calc(${100 - percent}% + .9rem)`;
     fillTable(byId("phases"), [["steps", "warps", "what", "with"], ...phases.sort((a, b) => a.from - b.from).map(({ row, what, arrays, from, to }) => [to - from > 1 ? `${from + 1}-${to}` : to, names[row], what, arrays.join(", ")])]);
+}
+
+// S of a forward pass, which no memory holds: [rows, keys, kind, isNow]. A warp that reads rows of K multiplies them by the rows of Q that it has read
+// since it read V; where it reads rows of V, it adds P V to O.
+function scoresOf() {
+    const [Q, K, V] = ["Q", "K", "V"].map((name) => launch.arrays.findIndex((array) => array[0] === name)), all = launch.steps.flatMap(({ touches }) => touches);
+    const isIn = (array, ...actions) => ([other, action]) => other === array && actions.includes(action), reads = (array) => isIn(array, ...(all.some(isIn(array, USE, MULTIPLY)) ? [USE, MULTIPLY] : [LOAD]));
+    const found = new Map(), rowsOf = new Map(), hasAdded = new Set(), rowsIn = (lists) => new Set(lists.map(([rows]) => rows));
+    if (!isForward() || Math.min(Q, K, V) < 0) return null;
+    launch.steps.slice(0, at + 1).forEach((step, k) => {
+        const each = (test, act) => step.touches.filter(test).forEach(([, , warps, lists]) => spans(warps).forEach(([from, to]) => range(to - from + 1).forEach((w) => act(from + w, rowsIn(lists)))));
+        const mark = (kind) => (w, keys) => keys.forEach((these) => (rowsOf.get(w) || []).forEach((rows) => found.set([rows, these, kind === "made"].join(), [rows, these, kind === "made" && k < at ? "touched" : "product", k === at, w])));
+        each(reads(Q), (w, rows) => rowsOf.set(w, hasAdded.delete(w) ? rows : new Set([...(rowsOf.get(w) || []), ...rows])));
+        each(reads(K), mark("product"));
+        each(reads(V), (w, keys) => { hasAdded.add(w); mark("made")(w, keys); });
+        if (phaseOf(step)[0] === "softmax") for (const one of found.values()) if (one[2] === "product" && among(step.warps, one[4])) one[2] = "softmax";
+    });
+    return [...found].sort(([a], [b]) => a.endsWith("true") - b.endsWith("true")).map(([, one]) => one);
+}
+function drawScores() {
+    const found = scoresOf(), [N_q, N_kv] = ["Q", "K"].map((name) => launch.arrays.find((array) => array[0] === name)?.[1]), percent = (part, whole) => `${100 * part / whole}%`;
+    const box = element("div", { role: "img", ariaLabel: "The scores that this block has computed" }, ...(found || []).flatMap(([rows, keys, kind, isNow]) => spans(rows).flatMap(([top, bottom]) => spans(keys).map(([left, right]) =>
+        element("span", { className: `span ${kind}${isNow ? " new" : ""}`, style: `top: ${percent(top, N_q)}; height: ${percent(bottom - top + 1, N_q)}; left: ${percent(left, N_kv)}; width: ${percent(right - left + 1, N_kv)}` })))));
+    byId("scores").hidden = !found;
+    byId("scores").replaceChildren(box, element("small", {}, `S, ${N_q} x ${N_kv}`), element("span", { className: "key", id: "scored" }));
+    legend("scored", [["product", "S"], ["softmax", "P"], ["touched", "in O"]]);
 }
 
 // The lines of a step, and of one in a header the kernel's line that calls it.
@@ -233,6 +264,8 @@ function show() {
         ...step.came.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is now in shared memory", name(array), "", rows, cols])),
         ...step.gone.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is overwritten", name(array), "", rows, cols]))]);
     draw();
+    drawScores();
+    told();
     if (framed) parent.postMessage({ lines: placesOf(step) }, "*");
     writeAddress(chosen());
 }
@@ -242,14 +275,7 @@ function go(to) {
     at = Math.max(0, Math.min(launch.steps.length - 1, to));
     show();
 }
-function play(on) {
-    clearInterval(timer);
-    timer = on ? setInterval(() => at === launch.steps.length - 1 ? play(false) : go(at + 1), matchMedia("(prefers-reduced-motion: reduce)").matches ? 2000 : 700) : null;
-    byId("play").setAttribute("aria-pressed", String(on));
-    byId("play").textContent = on ? "Pause" : "Play";
-}
-
-const MOVES = [["First", "Home", () => go(0)], ["Back", "ArrowLeft", () => go(at - 1)], ["Play", "p", () => play(timer === null)], ["Next", "ArrowRight", () => go(at + 1)],
+const MOVES = [["First", "Home", () => go(0)], ["Back", "ArrowLeft", () => go(at - 1)], ["Next", "ArrowRight", () => go(at + 1)],
     ["Last", "End", () => go(Infinity)]];
 
 // Says which word a column and a row of a canvas are, and what is with it.
@@ -259,7 +285,7 @@ function pick(array, canvas, x, y) {
     const held = !holds ? "nothing yet" : holds === COMPUTED ? "a computed value" : holds < COMPUTED ? `${launch.arrays[-1 - holds][0]} is on the way` : launch.arrays[holds][0];
     Object.assign(canvas, { x: column, y: row });
     byId("picked").textContent = array === 0 ? `Shared memory, byte ${4 * cell}, bank ${cell % 32}: ${held}` :
-        `${name} row ${row}` + (columns > 1 ? `, column${elements > 1 ? `s ${first}-${first + elements - 1}` : ` ${first}`}` : "") + `; byte ${4 * cell}: ${MEANING[shown.cells[array][cell]]}`;
+        `${name} row ${row}` + (columns > 1 ? `, column${elements > 1 ? `s ${first}-${first + elements - 1}` : ` ${first}`}` : "") + `; byte ${4 * cell}: ${MEANING[shown.cells[array][cell]][1]}`;
 }
 
 function chooseLaunch(index, where) {
@@ -278,10 +304,9 @@ function chooseLaunch(index, where) {
             if (move) event.preventDefault();
             pick(array, canvas, (canvas.x ?? 0) + x, (canvas.y ?? 0) + y);
         };
-        const bands = launch.bands.filter(([name, , bytes]) => name !== "computed" && bytes > rows * columns / 3).map(([name, first]) => [name.replace("_smem", ""), `top: ${25 * first / (rows * columns)}%`]);
-        const sides = array ? [["0", "top: 0"], [rows - 1, "bottom: 0"]] : bands;
+        const sides = array ? rows < 16 ? [[`0-${rows - 1}`, "top: 0"]] : [["0", "top: 0"], [rows - 1, "bottom: 0"]] : [];
         return element("figure", { hidden: array === 0 && rows === 0 }, element("div", { className: "sides" }, canvas, ...sides.map(([side, style]) => element("small", { ariaHidden: "true", style }, side))),
-            element("figcaption", {}, element("i", { className: "swatch" }), text));
+            element("figcaption", {}, text));
     });
     byId("shared").replaceChildren(memory);
     const rows = launch.steps.flatMap(({ touches }) => touches).filter(([array]) => launch.arrays[array][0] === "Q").flatMap(([, , , rectangles]) => rectangles.flatMap(([rows]) => spans(rows).flat()));
@@ -290,7 +315,8 @@ function chooseLaunch(index, where) {
     byId("figures").replaceChildren(...matrices);
     for (const list of document.querySelectorAll("select")) list.disabled = list.options.length === 1; // and looks like text
     drawPhases();
-    go(where);
+    tell(captionsOf(launch, byId("mask").value === "causal"));
+    go(where ?? story.captions[0].at);
 }
 function chooseMask(mask, index, where) {
     run = walk.masks[mask] || Object.values(walk.masks)[0];
@@ -302,7 +328,7 @@ function chooseMask(mask, index, where) {
 const unpacked = (text) => new Response(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()
     .pipeThrough(new DecompressionStream("gzip"))).text();
 function chooseRung(name, state = {}, asked = state) { // asked: what the address says
-    const known = STEPS.find(([step]) => step === name) || STEPS[0], script = element("script", { src: `data/${known[0]}.js` });
+    const known = [name, "05_fa2_fwd"].map((each) => STEPS.find(([step]) => step === each)).find(Boolean) || STEPS[0], script = element("script", { src: `data/${known[0]}.js` });
     play(false);
     script.onload = async () => {
         walk = window.WALK;
@@ -311,12 +337,13 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
             for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(lists[found.pop()]);
         byId("rung").value = known[0];
         byId("page").href = "../" + walk.page;
+        document.querySelector("h1").textContent = `${known[0]}: ${known[1]}`;
         options(byId("mask"), Object.keys(walk.masks).map((mask) => [mask, mask === "none" ? "no mask" : mask]));
         warp = state.warp || "all";
         // Without a wish, the kernel with the most steps: the others prepare and clean up.
         const most = (launches) => launches.reduce((best, each, k) => each.steps.length > launches[best].steps.length ? k : best, 0);
         const mask = state.mask in walk.masks ? state.mask : Object.keys(walk.masks)[0];
-        chooseMask(mask, state.launch ?? most(walk.masks[mask].launches), parseInt(state.at) || 0);
+        chooseMask(mask, state.launch ?? most(walk.masks[mask].launches), state.at === undefined ? undefined : parseInt(state.at) || 0);
         const first = state.line ? launch.steps.findIndex((step) => placesOf(step).includes(state.line)) : -1; // "file:line"
         if (first >= 0) go(first);
         const is = { ...chosen(), line: first >= 0 ? state.line : "none" }, odd = Object.keys(asked).filter((name) => String(asked[name]) !== String(is[name]));
@@ -325,11 +352,13 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
     document.head.append(script);
 }
 
+startStory({ unit: "step", place: () => at, move: go });
 byId("moves").prepend(...MOVES.map(([text, title, onclick]) => element("button", { type: "button", id: text.toLowerCase(), title, onclick }, text)));
-options(byId("rung"), STEPS.map(([name, idea]) => [name, `${name}: ${idea}`]));
+byId("rung").replaceChildren(...[...new Set(STEPS.map(([, , chapter]) => chapter))].map((label) => element("optgroup", { label },
+    ...STEPS.filter(([, , chapter]) => chapter === label).map(([value]) => element("option", { value }, value)))));
 byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
-byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value, 0));
-byId("launch").addEventListener("change", (event) => chooseLaunch(event.target.value, 0));
+byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value));
+byId("launch").addEventListener("change", (event) => chooseLaunch(event.target.value));
 byId("warp").addEventListener("change", (event) => { warp = event.target.value; show(); });
 byId("at").addEventListener("input", (event) => go(+event.target.value));
 addEventListener("keydown", (event) => {

@@ -1,8 +1,9 @@
-// Of each page: the theme, the list of pages on a phone, tables that scroll by themselves, and the frames of explorers. A classic
-// script, loaded in the head, so that a dark page is never light first.
+// Of each page, the explorers' own among them: the theme, the way around, wide tables, copies of code, and the frames of explorers. A
+// classic script, loaded in the head, so that a dark page is never light first.
 "use strict";
+const newElement = (kind, properties, ...inside) => { const made = Object.assign(document.createElement(kind), properties); made.append(...inside); return made; };
 (function () {
-    const NAMES = ["automatic", "light", "dark"], root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)");
+    const HERE = document.currentScript.src.replace("site.js", ""), NAMES = ["automatic", "light", "dark"], root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)");
     const stored = (name, value) => { // a browser may refuse to store anything of a file
         try {
             if (value !== undefined) localStorage.setItem(name, value);
@@ -18,6 +19,7 @@
         root.dataset.theme = theme === "automatic" ? (dark.matches ? "dark" : "light") : theme;
         const button = document.getElementById("theme");
         if (button) button.textContent = "Theme: " + theme;
+        dispatchEvent(new Event("themed")); // an explorer's figures are drawn again
         for (const frame of frames()) frame.contentWindow.postMessage({ theme: root.dataset.theme }, "*");
     }
     show();
@@ -32,15 +34,67 @@
         if (performance.now() < 5000 && aimed()) aimed().scrollIntoView(); // the frame above it grew after the jump
         source.postMessage({ theme: root.dataset.theme }, "*");
     });
+    // What is wider than its column becomes smaller; what is still too wide wraps, or on a small screen scrolls, by the keyboard too.
+    function fit() {
+        for (const wide of document.querySelectorAll("main :is(pre, .wide, .math)")) {
+            const scrolls = () => wide.scrollWidth > wide.clientWidth + 1;
+            wide.classList.remove("tight", "wraps");
+            for (const way of ["tight", "wraps"]) if (scrolls()) wide.classList.add(way);
+            wide.classList.toggle("scrolls", scrolls());
+            for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "scrolls sideways"]])
+                if (scrolls()) wide.setAttribute(name, value); else wide.removeAttribute(name);
+        }
+    }
+    // A button that copies a box: its commands without the prompt; an output has none.
+    function copies() {
+        for (const box of document.querySelectorAll("main .highlight:not(.highlight-text *, .highlight-default *, .highlight-none *)")) {
+            const commands = box.parentElement.matches(".highlight-console"), name = commands ? "Copy the commands" : "Copy the code";
+            box.append(newElement("button", { type: "button", className: "copy", ariaLabel: name, onclick: async ({ target }) => {
+                const code = box.querySelector("pre").cloneNode(true);
+                code.querySelectorAll(".linenos").forEach((number) => number.remove());
+                const lines = code.textContent.trimEnd().split("\n");
+                const typed = (k) => lines[k - 1]?.endsWith("\\") ? typed(k - 1) : lines[k].startsWith("$ ");
+                await navigator.clipboard.writeText(lines.filter((_, k) => !commands || typed(k)).map((line) => commands ? line.replace(/^\$ /, "") : line).join("\n"));
+                target.textContent = "Copied";
+                setTimeout(() => { target.textContent = "Copy"; }, 1500);
+            } }, "Copy"));
+        }
+    }
+    // The contents of the page below its name in the list of pages, and in them the section that is read.
+    function follow() {
+        const pages = document.querySelector(".pages"), contents = document.querySelector(".here > nav"), current = pages?.querySelector("a.current");
+        if (!contents || matchMedia("(max-width: 56rem)").matches) return;
+        if (current) current.after(contents); else pages.prepend(contents);
+        const links = [...contents.querySelectorAll(":scope > ul > li > ul > li > a")];
+        const places = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+        let last = null;
+        const mark = () => {
+            const now = links[places.findLastIndex((place) => place && place.getBoundingClientRect().top < 90)];
+            if (now === last) return;
+            last?.removeAttribute("aria-current");
+            now?.setAttribute("aria-current", "location");
+            if (now) pages.scrollTop = now.offsetTop - pages.clientHeight / 2;
+            last = now;
+        };
+        addEventListener("scroll", mark, { passive: true });
+        if (links.length) mark();
+    }
+    addEventListener("keydown", (event) => {
+        if (!root.dataset.page || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.target.closest?.("input, select, textarea, .scrolls")) return;
+        const link = document.querySelector({ ArrowLeft: "a[rel=prev]", ArrowRight: "a[rel=next]" }[event.key] || "nothing");
+        if (link) link.click();
+        if (event.key !== "/") return;
+        event.preventDefault();
+        document.querySelector("header [type=search]").focus();
+    });
     // The reader's marks of a page's questions, kept in this browser by a question's text: one that changes loses its mark.
     function questions() {
         const lists = [...document.querySelectorAll("#check-yourself > ol, details.questions > ol")], name = "questions of " + root.dataset.page;
         if (!lists.length) return;
-        const make = (kind, properties, ...inside) => { const made = Object.assign(document.createElement(kind), properties); made.append(...inside); return made; };
         let marks = {};
         try { Object.assign(marks, JSON.parse(stored(name))); } catch (error) { /* not written by this page */ }
-        const texts = [], buttons = [], said = make("span", { role: "status" });
-        const clear = make("button", { type: "button", id: "clear", onclick: () => { marks = {}; kept(); } }, "Clear the marks");
+        const texts = [], buttons = [], said = newElement("span", { role: "status" });
+        const clear = newElement("button", { type: "button", id: "clear", onclick: () => { marks = {}; kept(); } }, "Clear the marks");
         function kept() {
             const refused = stored(name, JSON.stringify(marks)) === null, count = (mark) => texts.filter((text) => mark ? marks[text] === mark : marks[text]).length;
             for (const [button, text, mark] of buttons) button.setAttribute("aria-pressed", String(marks[text] === mark));
@@ -48,21 +102,31 @@
                 (refused ? " This browser does not keep the marks." : "");
         }
         for (const question of lists.flatMap((list) => [...list.children])) {
-            const text = question.textContent.trim(), number = texts.push(text), group = make("div", { className: "marks" });
+            const text = question.textContent.trim(), number = texts.push(text), group = newElement("div", { className: "marks" });
             for (const [mark, words] of [["knew", "I knew it"], ["again", "Look again"]]) {
                 const press = () => { marks[text] = marks[text] === mark ? undefined : mark; kept(); };
-                buttons.push([make("button", { type: "button", ariaLabel: `${words}: question ${number}`, onclick: press }, words), text, mark]);
+                buttons.push([newElement("button", { type: "button", ariaLabel: `${words}: question ${number}`, onclick: press }, words), text, mark]);
                 group.append(buttons.at(-1)[0]);
             }
             question.append(group);
         }
-        (lists[0].closest("details.questions") || lists[0]).before(make("p", { className: "marks" }, said, clear));
+        (lists[0].closest("details.questions") || lists[0]).before(newElement("p", { className: "marks" }, said, clear));
         kept();
     }
     addEventListener("DOMContentLoaded", () => {
         show();
         questions();
+        copies();
+        follow();
+        fit();
         unfold();
+        addEventListener("resize", fit);
+        document.addEventListener("toggle", fit, true);
+        const back = document.getElementById("origin"), from = new URLSearchParams(location.search).get("from") || "";
+        if (back && /^[\w/-]+\.html$/.test(from) && from !== "index.html") {
+            back.href = "../" + from;
+            back.textContent = "← Back to " + from.replace(/(\/README)?\.html$/, "").split("/").pop();
+        }
         document.getElementById("theme").addEventListener("click", () => {
             theme = NAMES[(NAMES.indexOf(theme) + 1) % NAMES.length];
             stored("theme", theme);
@@ -75,11 +139,11 @@
             walk.contentWindow.location.replace(each.href);
             walk.scrollIntoView();
         });
-        if (matchMedia("(max-width: 56rem)").matches) document.querySelector(".pages").open = false;
-        const current = document.querySelector(".pages a.current");
+        if (matchMedia("(max-width: 56rem)").matches) document.querySelector(".pages")?.removeAttribute("open");
+        const current = document.querySelector(".pages a.current"), field = document.querySelector("header [type=search]");
         if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;
-        for (const wide of document.querySelectorAll("main pre, .wide, main .math")) // reached by the keyboard where it scrolls
-            if (wide.scrollWidth > wide.clientWidth) { wide.tabIndex = 0; wide.setAttribute("role", "region"); wide.setAttribute("aria-label", "scrolls sideways"); }
+        const search = () => ["lunr.min.js", "search-index.js", "search.js"].forEach((name) => document.head.append(newElement("script", { src: HERE + name, async: false })));
+        if (document.getElementById("found")) search(); else field.addEventListener("focus", search, { once: true }); // the index is large
         let opened = []; // paper has the answers; the differences between rungs are too wide for it
         addEventListener("beforeprint", () => { opened = [...document.querySelectorAll("main details:not(.rungs):not([open])")].map((each) => Object.assign(each, { open: true })); });
         addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));

@@ -1,0 +1,116 @@
+// Search by Lunr, by section: in the browser it fills the page of search; under node it writes the index of the sections that it reads.
+"use strict";
+{ // an explorer has names of its own
+// What newcomers say, and what the book calls it.
+const CALLED = [[/\bfa ?-?([1-4])\b/, "flash attention $1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"]];
+const words = (text) => String(text).toLowerCase().match(/[\p{L}\p{N}]+/gu) || [];
+const tokens = (text) => words(text).filter((word) => !/^\d{3,}$|^\p{N}[\p{N}a-f]{7,}$/u.test(word)).map((word, at) => new lunr.Token(word, { at }));
+
+function makeIndex(sections) {
+    return lunr(function () {
+        this.tokenizer = tokens;
+        this.pipeline.remove(lunr.trimmer);
+        this.ref("at");
+        this.field("page", { boost: 3 });
+        this.field("heading", { boost: 6 });
+        this.field("text");
+        sections.forEach(([, page, heading, text], at) => this.add({ at, page, heading: heading || page, text }, { boost: text ? 1 : 0.1 }));
+    });
+}
+
+// The pages that fit a question, the best first, as lists of their sections, at most three: [number of a section, stems that it has].
+function find(index, vocabulary, sections, question) {
+    const stem = (word) => lunr.stemmer(new lunr.Token(word)).toString(), asked = question.toLowerCase(), groups = [];
+    const means = (word) => lunr.stopWordFilter(new lunr.Token(word)), spoken = words(asked), places = spoken.flatMap((word, k) => means(word) ? [k] : []);
+    const phrases = places.slice(1).map((to, k) => spoken.slice(places[k], to + 1)).filter((each) => each[0][1] && each.at(-1)[1]).map((each) => ` ${each.map(stem).join(" ")} `); // "out of bounds"
+    const typed = [...new Set(words(CALLED.reduce((text, [said, called]) => said.test(asked) ? `${text} ${asked.match(said)[0].replace(said, called)}` : text, asked)).filter(means))];
+    typed.forEach((word, at) => {
+        if (vocabulary.has(stem(word + (typed[at + 1] || "")))) groups.push([stem(word + typed[at + 1])]); // "flash attention", "FlashAttention"
+        const cut = vocabulary.has(stem(word)) ? 0 : [...word].findIndex((_, k) => k > 2 && k < word.length - 2 && vocabulary.has(stem(word.slice(0, k))) && vocabulary.has(stem(word.slice(k))));
+        groups.push(...(cut > 0 ? [[stem(word.slice(0, cut))], [stem(word.slice(cut))]] : [[stem(word), word]])); // "tensorcore"
+    });
+    const hits = new Map();
+    for (const [term, word = term] of groups) {
+        const found = index.query((query) => {
+            query.term(term, { usePipeline: false, boost: 10 });
+            if (word.length > 2) query.term(word, { usePipeline: false, wildcard: lunr.Query.wildcard.TRAILING });
+            if (!vocabulary.has(term) && word.length > 3) query.term(term, { usePipeline: false, editDistance: word.length > 7 ? 2 : 1 });
+        });
+        for (const { ref, score, matchData } of found) {
+            const hit = hits.get(ref) || { score: 0, terms: [], groups: 0 };
+            hits.set(ref, hit);
+            hit.score += score;
+            hit.groups++;
+            hit.terms.push(...Object.keys(matchData.metadata));
+        }
+    }
+    const typedOnce = [...new Set(typed.map(stem))].sort().join(" "); // a heading that is the question
+    for (const [ref, hit] of hits) if (words(sections[ref][2] || sections[ref][1]).map(stem).sort().join(" ") === typedOnce) hit.score *= 4;
+    for (const [ref, hit] of hits) hit.score *= /^exercises\/\w+\/|^docs\/answers|\/appendix/.test(sections[ref][0]) ? 0.6 : 1; // a page that explains before tasks, answers and appendices
+    const order = ([, a], [, b]) => b.score * b.groups ** 2 - a.score * a.groups ** 2;
+    for (const [ref, hit] of phrases.length ? [...hits].sort(order).slice(0, 100) : []) {
+        const said = ` ${words(sections[ref].slice(1).join(" ")).map(stem).join(" ")} `;
+        for (const phrase of phrases) if (said.includes(phrase)) hit.score *= 2;
+    }
+    const pages = new Map();
+    for (const [ref, hit] of [...hits].sort(order)) {
+        const page = sections[ref][0].split("#")[0];
+        pages.set(page, [...(pages.get(page) || []), [+ref, hit.terms]]);
+    }
+    return [...pages.values()].map((hits) => hits.slice(0, 3));
+}
+
+// The sentence of a text that has the most of these stems, in pieces: [piece, is it one of them?].
+function excerpt(text, terms) {
+    const has = (word) => terms.includes(lunr.stemmer(new lunr.Token(word.toLowerCase())).toString()) || terms.includes(word.toLowerCase());
+    const sentences = text.split(/(?<=[.?!])\s+|\n/).filter((sentence) => sentence.length > 20);
+    const count = (sentence) => new Set(words(sentence).filter(has)).size + /[.?!]$/.test(sentence) / 2; // rather than a line of code
+    const counts = sentences.map(count), best = counts.indexOf(Math.max(...counts));
+    const shown = sentences.length ? sentences.slice(best, best + (sentences[best].length < 100 ? 2 : 1)).join(" ") : text;
+    return shown.slice(0, 320).split(/([\p{L}\p{N}]+)/u).map((piece, k) => [piece, k % 2 === 1 && has(piece)]);
+}
+
+// On the page of search its list, on every other page one below the field, of the best eight.
+if (typeof document !== "undefined") {
+    const index = lunr.Index.load(BOOK.index), vocabulary = new Set(BOOK.index.invertedIndex.map(([term]) => term));
+    const field = document.querySelector("header [name=q]"), root = document.querySelector("script[src$='_static/site.js']").src.replace("_static/site.js", "");
+    const here = document.getElementById("found"), list = here || field.form.appendChild(newElement("ol", { id: "found", ariaLabel: "Pages found" }));
+    const count = here && document.getElementById("count"), most = count ? 20 : 8; // explorers have a count of their own
+    const show = () => {
+        const question = field.value.trim(), found = question ? find(index, vocabulary, BOOK.sections, question) : [];
+        const one = ([at, terms], first) => {
+            const [to, page, heading, text] = BOOK.sections[at], href = root + to;
+            return [newElement("a", { href }, first ? page : heading || page), ...(first && heading ? [" › ", newElement("a", { href }, heading)] : []),
+                newElement("p", {}, ...excerpt(text, terms).map(([piece, hit]) => hit ? newElement("mark", {}, piece) : piece))];
+        };
+        list.replaceChildren(...found.slice(0, most).map((hits) => newElement("li", {}, ...(count ? hits : hits.slice(0, 1)).flatMap((hit, k) =>
+            k ? [newElement("div", {}, ...one(hit, false))] : one(hit, true)))));
+        if (!count) return;
+        count.textContent = !question ? "Type a word or a question in the field above."
+            : found.length ? `${found.length} pages${found.length > most ? `, the best ${most} of them:` : ":"}` : "No page has any of these words. Try another word, or the glossary.";
+        document.title = `${question ? question + " - " : ""}Search - Attention, step by step`;
+        history.replaceState(null, "", "?" + new URLSearchParams({ q: field.value }));
+    };
+    if (count) {
+        field.value = new URLSearchParams(location.search).get("q") || "";
+        field.form.addEventListener("submit", (event) => event.preventDefault());
+        if (!field.value) field.focus();
+    }
+    field.addEventListener("input", show);
+    field.form.addEventListener("keydown", (event) => { // below the field: from answer to answer, and away
+        const links = [...list.querySelectorAll("li > a:first-child")], step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (event.key === "Escape") document.activeElement.blur();
+        if (!step || !field.form.contains(list)) return;
+        event.preventDefault();
+        (links[links.indexOf(document.activeElement) + step] || field).focus();
+    });
+    show();
+} else {
+    globalThis.lunr = require("lunr");
+    module.exports = { find, excerpt };
+    if (require.main === module) {
+        const sections = JSON.parse(require("fs").readFileSync(0, "utf-8"));
+        process.stdout.write(`var BOOK = ${JSON.stringify({ sections, index: makeIndex(sections) })};\n`);
+    }
+}
+}
