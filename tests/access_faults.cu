@@ -31,6 +31,19 @@ template <bool CORRECT> __global__ void tail_read_shared(const int *in, int *out
 FAULT(tail_read_shared, cudaErrorIllegalAddress, "index 128 is out of bounds", FIRST(T - 1, in[i + 1] - in[i]),
       tail_read_shared<CORRECT><<<1, T>>>(in, out))
 
+/* Of 32 bytes that the device judges together, all others have read the first ones before. */
+template <bool CORRECT> __global__ void tail_read_after_others(const int *in, int *out) {
+    __shared__ int tile[12];
+    const int *first = tile;
+    int t = (int)threadIdx.x, sum = 0;
+    if (t < 12) tile[t] = in[t];
+    __syncthreads();
+    for (int i = 8; i < (CORRECT || t < T - 1 ? 12 : 13); i++) sum += first[i]; // here
+    out[t] = sum;
+}
+FAULT(tail_read_after_others, cudaErrorIllegalAddress, "read of 4 bytes out of bounds", FIRST(T, in[8] + in[9] + in[10] + in[11]),
+      tail_read_after_others<CORRECT><<<1, T>>>(in, out))
+
 template <bool CORRECT> __global__ void tail_write_shared(const int *in, int *out) {
     __shared__ int tile[CORRECT ? T + 1 : T];
     int t = (int)threadIdx.x;
@@ -253,6 +266,16 @@ template <bool CORRECT> __global__ void unwritten_global(const int *fresh, const
 FAULT(unwritten_global, cudaErrorLaunchFailure, "nobody has written", FIRST(T, in[i]), int *fresh = new_ints(T);
       if (CORRECT) cudaMemset(fresh, 0, T * sizeof(int));
       unwritten_global<CORRECT><<<1, T>>>(fresh, in, out))
+
+/* As tail_read_after_others, in global memory. */
+template <bool CORRECT> __global__ void unwritten_after_others(const int *fresh, int *out) {
+    int sum = 0;
+    for (int i = 0; i < (CORRECT || global_thread() < 7 * T - 1 ? 7 : 8); i++) sum += fresh[i]; // here
+    out[global_thread()] = sum;
+}
+FAULT(unwritten_after_others, cudaErrorLaunchFailure, "nobody has written",
+      FIRST(7 * T, in[0] + in[1] + in[2] + in[3] + in[4] + in[5] + in[6]), int *fresh = new_ints(8);
+      cudaMemcpy(fresh, in, 7 * sizeof *in, cudaMemcpyDeviceToDevice); unwritten_after_others<CORRECT><<<7, T>>>(fresh, out))
 
 template <bool CORRECT> __global__ void partly_written_global(const int *fresh, const int *in, int *out) {
     int t = (int)threadIdx.x;

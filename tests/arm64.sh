@@ -10,7 +10,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 root=${1:-$here/build/arm64}
 suite=${SUITE:-bookworm}
 mirror=${MIRROR:-http://deb.debian.org/debian}
-packages=build-essential,cmake,libboost-context-dev,libcjson-dev,libdw-dev,libcriterion-dev,python3
+packages=build-essential,cmake,libboost-context-dev,libcjson-dev,libdw-dev,libseccomp-dev,libcriterion-dev,python3
 
 skip() {
     echo "SKIPPED arm64: $1"

@@ -9,7 +9,8 @@ export OMP_WAIT_POLICY=passive # threads of the reference that wait must not tak
 if [[ $1 == --all ]]; then
     all_built=$2/all_tests_are_built
     rm -f "$all_built"
-    cmake --build "$2" --target "${TEST_PROGRAMS:-test_programs}" --parallel "$(getconf _NPROCESSORS_ONLN)" -- -k && touch "$all_built"
+    keep_going=-k && [[ ! -e $2/build.ninja ]] || keep_going=-k0
+    cmake --build "$2" --target "${TEST_PROGRAMS:-test_programs}" --parallel "$(getconf _NPROCESSORS_ONLN)" -- "$keep_going" && touch "$all_built"
     exit 0
 fi
 folder=$1

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 #include "simulated.h"
-extern const char *simt_last_report(void) ON_SIMULATED_DEVICE;
+extern const char *simt_last_report(void) SIMT_WEAK;
 #ifdef __cplusplus
 }
 #endif

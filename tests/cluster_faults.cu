@@ -310,6 +310,62 @@ template <bool CORRECT> __global__ static __cluster_dims__(2, 1, 1) void block_b
 FAULT(block_barrier_only, cudaErrorLaunchFailure, "race on theirs|read of theirs", FIRST(2 * T, in[i ^ T]),
       block_barrier_only<CORRECT><<<2, T>>>(in, out))
 
+// ---- clusters of four and eight
+
+template <bool CORRECT> __global__ static __cluster_dims__(4, 1, 1) void ring_of_four(const int *in, int *out) {
+    __shared__ int mine[T];
+    cluster_sync();
+    mine[threadIdx.x] = in[pair_thread()]; // here
+    if (CORRECT) cluster_sync();
+    out[pair_thread()] = of_rank(mine, (cluster_rank() + 1) % 4)[threadIdx.x]; // here
+    cluster_sync();
+}
+FAULT(ring_of_four, cudaErrorLaunchFailure, "a barrier of the cluster is missing", FIRST(4 * T, in[(i + T) % (4 * T)]),
+      ring_of_four<CORRECT><<<4, T>>>(in, out))
+
+// Each block waits for its reader alone, whose arrivals count for two: nobody else has used its memory.
+template <bool CORRECT> __global__ static __cluster_dims__(8, 1, 1) void readers_of_eight(const int *in, int *out) {
+    __shared__ int mine[64];
+    __shared__ uint64_t done;
+    int i = (int)(cluster_rank() * 64 + threadIdx.x), next = (int)(cluster_rank() + 1) % 8;
+    mine[threadIdx.x] = in[i];
+    ready(&done, 2 * 64);
+    cluster_sync();
+    out[i] = of_rank(mine, next)[threadIdx.x];
+    asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n" // here
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote], 2;\n}" ::"r"(shared_address(&done)), "r"(next)
+                 : "memory");
+    if (CORRECT || cluster_rank() != 5) mbarrier_wait(&done, 0);
+}
+FAULT(readers_of_eight, cudaErrorLaunchFailure, "which may have ended", FIRST(8 * 64, in[(i + 64) % (8 * 64)]),
+      readers_of_eight<CORRECT><<<8, 64>>>(in, out))
+
+// All add to the first one's sum, by the size that the launch gives.
+__global__ static void sum_of_cluster(const int *in, int *out) {
+    __shared__ int sum;
+    unsigned blocks = cooperative_groups::this_cluster().num_blocks();
+    if (threadIdx.x == 0) sum = 0;
+    cluster_sync();
+    atomicAdd(of_rank(&sum, 0), in[blockIdx.x * 32 + threadIdx.x]);
+    cluster_sync();
+    if (cluster_rank() == 0 && threadIdx.x == 0) out[blockIdx.x / blocks] = sum;
+}
+static void launch_clusters(unsigned blocks, const int *in, int *out) {
+    cudaLaunchAttribute size = {};
+    size.id = cudaLaunchAttributeClusterDimension;
+    size.val.clusterDim.x = blocks, size.val.clusterDim.y = size.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(8), config.blockDim = dim3(32), config.attrs = &size, config.numAttrs = 1;
+    int clusters = 0, most = 0;
+    cr_assert_eq(cudaOccupancyMaxPotentialClusterSize(&most, sum_of_cluster, &config), cudaSuccess);
+    cr_assert_eq(cudaOccupancyMaxActiveClusters(&clusters, sum_of_cluster, &config), cudaSuccess);
+    cr_assert(most == 8 && clusters > 0);
+    cr_assert_eq(cudaLaunchKernelEx(&config, sum_of_cluster, in, out), cudaSuccess);
+}
+static int sum_from(const int *in, int first, int count) { return count == 0 ? 0 : in[first] + sum_from(in, first + 1, count - 1); }
+PATTERN(sum_of_four_blocks, FIRST(2, sum_from(in, i * 128, 128)), launch_clusters(4, in, out))
+PATTERN(sum_of_eight_blocks, FIRST(1, sum_from(in, 0, 256)), launch_clusters(8, in, out))
+
 // By PTX addresses: mapa, ld and st.shared::cluster.
 template <bool CORRECT> __global__ static __cluster_dims__(2, 1, 1) void both_blocks_store(const int *in, int *out) {
     __shared__ int sum[T];
@@ -556,13 +612,13 @@ Test(messages, clusters_refused) {
     report_says("a grid of (3,1,1) blocks is no multiple of clusters of (2,1,1)");
     reads_before_begin<true><<<2, 6 * T>>>(nullptr, nullptr);
     cr_assert_eq(cudaGetLastError(), cudaErrorNotSupported);
-    report_says("a cluster of blocks of 768 threads");
+    report_says("a cluster of 2 blocks of 768 threads");
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {4, 1, 1};
+    attribute.val.clusterDim = {16, 1, 1};
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(4), config.blockDim = dim3(1), config.attrs = &attribute, config.numAttrs = 1;
+    config.gridDim = dim3(16), config.blockDim = dim3(1), config.attrs = &attribute, config.numAttrs = 1;
     cr_assert_eq(cudaLaunchKernelEx(&config, rank_in_cluster, (const int *)nullptr, (int *)nullptr),
                  cudaErrorNotSupported);
-    report_says("clusters of (4,1,1) blocks");
+    report_says("clusters of (16,1,1) blocks");
 }

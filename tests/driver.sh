@@ -55,6 +55,18 @@ flags=(-O3 -std=c++17 -arch=sm_80 -gencode arch=compute_80,code=sm_80 -lineinfo 
     -Iinclude -DFACTOR=3)
 check 'several files' 0 '' "$nvcc" "${flags[@]}" kernel.cu 'a folder/main.cu' -o program
 check 'its program' 0 6 ./program
+cat >threads.cu <<'EOF'
+#include <thread>
+__global__ void set(int *x, int value) { *x = value; }
+int main() {
+    int *x;
+    cudaMalloc(&x, sizeof *x);
+    for (int i = 0; i < 2; i++) std::thread([=] { set<<<1, 1>>>(x, i); }).join();
+    cudaDeviceSynchronize();
+}
+EOF
+check 'one default stream' 0 '' "$nvcc" --run --default-stream legacy threads.cu
+check 'one default stream per thread' 3 'race between streams on x[0]' "$nvcc" --run --default-stream=per-thread threads.cu
 check 'objects' 0 '' "$nvcc" "${flags[@]}" -c kernel.cu -o kernel.o
 check 'objects, linked' 0 '' "$nvcc" kernel.o 'a folder/main.cu' -o linked -lcudart
 check 'their program' 0 6 ./linked
@@ -169,18 +181,63 @@ check 'rows' 0 '' "$nvcc" rows.cu -o rows
 check 'a small part is no waste' 1 '' sh -c 'SIMT_METER=1 ./rows 2>&1 | grep "most waste"'
 check 'a column is' 0 'most waste' env SIMT_METER=1 ./rows column
 check 'a meter that cannot be written' 3 'none/meter.json' env SIMT_METER=none/meter.json ./program
+cat >cub.cu <<'EOF'
+#include <cub/cub.cuh>
+typedef cub::BlockReduce<int, 64> Reduce;
+__global__ void k(int *out, bool waits) { // CUB's rule: a barrier before its storage is used again
+    __shared__ Reduce::TempStorage storage;
+    int sum = Reduce(storage).Sum(1);
+    if (waits) __syncthreads();
+    int other = Reduce(storage).Sum(2);
+    if (threadIdx.x == 0) *out = sum + other;
+}
+int main(int argc, char **) {
+    int *out;
+    cudaMallocManaged(&out, 4);
+    k<<<1, 64>>>(out, argc > 1);
+    return cudaDeviceSynchronize() == cudaSuccess && *out == 192 ? 0 : 1;
+}
+EOF
+check "CUB's storage used twice" 3 'cub.cu:7, and nothing orders' "$nvcc" --run cub.cu
+check "CUB's storage used twice, with a barrier" 0 '' "$nvcc" --run cub.cu -- waits
+cat >old.cu <<'EOF'
+__global__ void k(int *out) { // as before CUDA 9
+    int sum = threadIdx.x;
+    for (int by = 16; by > 0; by /= 2) sum += __shfl_down(sum, by);
+    if (__any(threadIdx.x == 5) && !__all(sum == 3) && threadIdx.x == 0) *out = sum + (int)(__ballot(1) & 1);
+}
+int main() {
+    int *out;
+    cudaMallocManaged(&out, 4);
+    k<<<1, 32>>>(out);
+    return cudaDeviceSynchronize() == cudaSuccess && *out == 497 ? 0 : 1;
+}
+EOF
+check 'shuffles without a mask' 0 '' "$nvcc" --run old.cu
 check 'a file that is not there' 2 'none.cu: no such file' "$nvcc" none.cu
 check 'an option that needs a value' 2 '-o needs a value' "$nvcc" kernel.cu -o
 check 'no file' 2 'usage' "$nvcc" -c
-check 'a shared library' 2 '-shared is not supported' "$nvcc" -shared kernel.cu
 
 refused() { # WORDS LINE: a program whose second line is refused
     printf '#include <cstdio>\n%s\nint main() { return 0; }\n' "$2" >refused.cu
     check "$2" 1 "refused.cu:2: error: $1" "$nvcc" refused.cu -o refused
 }
 refused 'PTX' '__device__ unsigned f(unsigned x) { asm("isspacep.global %0, %1;" : "=r"(x) : "r"(x)); return x; }'
+refused 'PTX instruction tcgen05.wait::ld.sync.aligned: it is Blackwell' '__device__ void f() { asm("tcgen05.wait::ld.sync.aligned;"); }'
+refused 'PTX instruction exit: the simulated device does not have it' '__device__ void f() { asm("exit;"); }'
+refused 'PTX instruction wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3: 8-bit operands are K-major only' \
+    '__device__ void f(float *C, size_t A) { asm("wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%0, %1, %2, %3}, %4, %4, 1, 1, 1, 0, 1;" : "+f"(C[0]), "+f"(C[1]), "+f"(C[2]), "+f"(C[3]) : "l"(A)); }'
+refused 'inline PTX: a branch to OUT, which is no label' '__device__ void f() { asm("{ .reg .pred p; @p bra OUT; }"); }'
 refused '<<< without >>>' 'void f() { g<<<1, 2; }'
 refused 'the __shared__ variable x cannot have an initial value' '__global__ void k() { __shared__ int x = 1; }'
+refused 'k is a kernel, which is launched: write k<<<blocks, threads>>>' '__global__ void k(int *x) {} void f(int *x) { k(x); }'
+refused 'k is a kernel' 'template <class T> __global__ void k(T *x) {} __global__ void l(int *x) { k(x); }'
+refused 'the host calls f(), a function of the device' '__device__ int f(int x) { return x; } int g() { return f(1); }'
+refused 'a __global__ function takes no rvalue reference' '__global__ void k(int &&x) {}'
+refused 'the size of an array in device code must be a constant, and n is known' '__device__ void f(int n) { float x[n]; x[0] = 1; }'
+refused 'the size of an array in device code' '__host__ __device__ void f(int n) { if (n > 1) { const int m = n; int x[2][m + 1]; x[0][0] = 1; } }'
+printf '#include <vector>\n__global__ void k(std::vector<int> v, int *x) { *x = v[0]; }\nint main() {}\n' >refused.cu
+check 'a vector as a parameter' 1 'refused.cu:2: error: device code uses v, a std::vector' "$nvcc" refused.cu
 constant='the size of a __shared__ array must be a constant, and'
 refused "$constant n is known" '__global__ void k(int n) { __shared__ int x[n]; x[0] = 1; }'
 refused "$constant n is known" '__global__ void k() { int n = 4; if (n > 1) { __shared__ int x[2][n + 1]; x[0][0] = 1; } }'
@@ -262,14 +319,67 @@ EOF
 check 'nested helpers' 0 '' "$nvcc" nested.cu -o nested
 check 'a helper in a header that another one calls' 3 'helper.cuh:1, called at outer.cuh:4, called at nested.cu:4: read' ./nested 1000
 check 'a barrier in a helper' 3 '__syncthreads() in outer.cuh:3, called at nested.cu:4, thread' env SIMT_STRICT=1 ./nested -1
-check 'before an array' 3 '4104 bytes before the start of device allocation' ./calls 8000 0 -1026
-check 'before an array, accessed before' 3 '4120 bytes before the start of device allocation' ./calls 8192 -1030 1030
+check 'before an array' 3 '4104 bytes before the start of x (cudaMalloc, calls.cu:9), which' ./calls 8000 0 -1026
+check 'before an array, accessed before' 3 '4120 bytes before the start of x (cudaMalloc, calls.cu:9), which' ./calls 8192 -1030 1030
 check 'between two arrays' 3 'which has 8000 bytes, or 4104 bytes before' ./calls 8000 0 -1026
-check 'past an array' 3 'byte 12096 of device allocation' ./calls 8000 0 3024 lower
-check 'past an array, accessed before' 3 'byte 12312 of device allocation' ./calls 8192 1539 0 lower
-far='which is no device memory (2420130816 bytes past the start of device allocation'
+check 'past an array' 3 'byte 12096 of y (cudaMalloc, calls.cu:10), which' ./calls 8000 0 3024 lower
+check 'past an array, accessed before' 3 'byte 12312 of y (cudaMalloc, calls.cu:10), which' ./calls 8192 1539 0 lower
+far='which is no device memory (2420130816 bytes past the start of x (cudaMalloc, calls.cu:9): an index that overflowed'
 check 'an index that overflowed' 3 "$far" ./calls 8000 0 605032704
 check 'an index that overflowed below 0' 3 'an index that is negative or overflowed, a host pointer' ./calls 8000 0 -605032704
+# What a message calls memory: the variable and the line, as far as they are known.
+cat >allocations.cuh <<'EOF'
+template <typename T> T *made(int n) { T *memory; cudaMalloc(&memory, n * sizeof(T)); return memory; }
+extern "C" int *made_in_c(int n);
+EOF
+cat >made_in_c.c <<'EOF'
+#include <cuda_runtime.h>
+int *made_in_c(int n) { void *memory; cudaMalloc(&memory, 4 * n); return memory; }
+EOF
+cat >allocations.cu <<'EOF'
+#include <cstdio>
+#include <cstdlib>
+#include "allocations.cuh"
+#define CHECKED(call) do { if ((call) != cudaSuccess) exit(1); } while (0)
+struct buffers { int *data, *rows[2]; void make(int n) { cudaMalloc(&data, 4 * n); CHECKED(cudaMalloc((void **)&this->rows[n & 1],
+    4 * n)); } };
+__global__ void past(int *x, int i) { x[i] = 1; }
+int main(int argc, char **argv) {
+    int n = 100, *a, *b, *m, *h, *t;
+    buffers both;
+    both.make(n);
+    CHECKED(cudaMalloc(&a, 4 * n)); CHECKED(cudaMalloc(reinterpret_cast<void **>(&b), 4 * n));
+    cudaMallocManaged(&m, 4 * n);
+    cudaMallocHost(&h, 4 * n);
+    cudaMalloc<int>(&t, 4 * n);
+    int *c = made<int>(n),
+        *d = made<int>(n), *e = made_in_c(n), *all[] = {both.data, both.rows[0], a, b, m, h, t, c, d, e};
+    past<<<1, 1>>>(all[atoi(argv[1])], n - (argc > 2));
+    return cudaDeviceSynchronize();
+}
+EOF
+check 'allocations' 0 '' "$nvcc" allocations.cu made_in_c.c -o allocations
+number=0
+for words in 'data (cudaMalloc, allocations.cu:5)' 'this->rows[n & 1] (cudaMalloc, allocations.cu:' 'a (cudaMalloc, allocations.cu:12)' \
+    'b (cudaMalloc, allocations.cu:12)' 'm (cudaMallocManaged, allocations.cu:13)' 'h (cudaMallocHost, allocations.cu:14)' \
+    'device allocation (cudaMalloc, allocations.cu:15)' 'memory (cudaMalloc, allocations.cuh:1, called at allocations.cu:16)' \
+    'memory (cudaMalloc, allocations.cuh:1, called at allocations.cu:17)' "device allocation (cudaMalloc, $work/made_in_c.c:2)"; do
+    check "memory $words" 3 "byte 400 of $words" ./allocations $number
+    check "inside of it" 0 '' ./allocations $((number++)) inside
+done
+rm allocations.cu*
+check 'memory without its source' 3 'byte 400 of b (cudaMalloc, allocations.cu:12)' ./allocations 3
+cp allocations stripped && strip --strip-debug stripped
+check 'memory without debug information' 3 'byte 400 of b, which has' ./stripped 3
+check 'memory of which nothing is known' 3 'byte 400 of device allocation 10, which has' ./stripped 9
+# Lines are broken for a terminal only, at its width.
+script -qec 'stty cols 60; ./calls 8000 0 3024 lower' /dev/null >narrow 2>&1
+COLUMNS=90 script -qec './calls 8000 0 3024 lower' /dev/null >wide 2>&1
+if [[ $(wc -l <narrow) -le 4 ]] || grep -q '.\{62\}' narrow || ! grep -q 'calls.cu:10' narrow || ! grep -q '.\{70\}' wide || grep -q '.\{92\}' wide; then
+    echo 'lines on terminals of 60 and 90 columns:' && cat narrow wide && failed=1
+fi
+check 'lines that are redirected' 3 'helper.cuh:1, called at calls.cu:4: read of 4 bytes out of bounds: byte 12096 of y (cudaMalloc, calls.cu:10), which has 8000 bytes: element' \
+    env COLUMNS=60 ./calls 8000 0 3024 lower
 cat >after.cu <<'EOF'
 #include <cstdio>
 __global__ void k(int *x) { x[threadIdx.x + 1] = 1; }
@@ -337,8 +447,78 @@ int main() {
     printf(" %d %d %d %d\n", of[0].device, of[1].device, host, multiprocessors);
 }
 EOF
+cat >waits.cu <<'EOF'
+#include <cstdio>
+__global__ void all_wait(int *come) { // one block of each multiprocessor's shared memory
+    int seen;
+    asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(come) : "memory");
+    do asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(come) : "memory");
+    while (seen != (int)gridDim.x);
+}
+int main() {
+    int *come, bytes = 200 << 10;
+    cudaMalloc(&come, sizeof *come);
+    cudaMemset(come, 0, sizeof *come);
+    cudaFuncSetAttribute(all_wait, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    all_wait<<<4, 1, bytes>>>(come);
+    printf("%d\n", cudaDeviceSynchronize());
+}
+EOF
+check 'blocks that wait for one another' 0 0 "$nvcc" --run waits.cu
+check 'as many multiprocessors as blocks' 0 0 env SIMT_MULTIPROCESSORS=4 "$nvcc" --run waits.cu
+check 'blocks that cannot have begun' 3 '1 blocks have not begun: no more than 3 of them run at once' env SIMT_MULTIPROCESSORS=3 "$nvcc" --run waits.cu
+cat >names.cu <<'EOF'
+namespace of { enum class mode : char { A, B = 4 }; }
+template <int N, of::mode M, class T> __global__ void of_mode(T *y) { y[N] = (int)M; }
+extern "C" __global__ void plain(float *y) { y[64] = 1; }
+int main(int argc, char **) {
+    float *y;
+    cudaMalloc(&y, 256);
+    void *arguments[] = {&y};
+    if (argc > 1) cudaLaunchKernel((void *)plain, dim3(1), dim3(1), arguments, 0, 0);
+    else of_mode<64, of::mode::B, float><<<1, 1>>>(y);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+EOF
+check 'the name of an enumerator' 3 'in kernel of_mode<64, B, float>, block' "$nvcc" --run names.cu
+check 'the name of a kernel of C' 3 'in kernel plain, block' "$nvcc" --run names.cu -- 1
+mkdir -p toolkit
+echo 'struct fp8 {};' >toolkit/cuda_fp99.h
+printf '#include <cuda_fp99.h>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n' >fp99.cu
+check "a toolkit's header" 1 'fp99.cu:1: error: #include <cuda_fp99.h>: the simulated device does not have it' "$nvcc" -isystem toolkit fp99.cu -o fp99
 check 'two devices' 0 '1 1 0 704 0 705 0 0 1 8 132' env SIMT_DEVICES=2 SIMT_MULTIPROCESSORS=132 "$nvcc" --run peers.cu
 check 'no multiprocessor' 2 'SIMT_MULTIPROCESSORS is "0": it must be' env SIMT_DEVICES=2 SIMT_MULTIPROCESSORS=0 "$nvcc" --run peers.cu
+cat >pair.cu <<'EOF'
+#include <cstdio>
+#include <nccl.h>
+int main(int count, char **) {
+    ncclComm_t comm[2];
+    cudaStream_t stream[2];
+    float *data[2], got = 0;
+    if (ncclCommInitAll(comm, 2, nullptr) != ncclSuccess) return 1;
+    for (int rank = 0; rank < 2; rank++) {
+        float one = rank + 1;
+        cudaSetDevice(rank);
+        cudaStreamCreate(&stream[rank]);
+        cudaMalloc(&data[rank], 4);
+        cudaMemcpy(data[rank], &one, 4, cudaMemcpyHostToDevice);
+    }
+    ncclGroupStart();
+    ncclSend(data[0], 1, ncclFloat, 1, comm[0], stream[0]);
+    if (count < 3) ncclRecv(data[1], 1, ncclFloat, 0, comm[1], stream[1]);
+    if (count != 2) ncclGroupEnd();
+    if (count == 1) cudaStreamSynchronize(stream[1]), cudaMemcpy(&got, data[1], 4, cudaMemcpyDeviceToHost);
+    printf("got %g\n", got);
+    for (int rank = 0; rank < 2 && count == 1; rank++) ncclCommDestroy(comm[rank]);
+}
+EOF
+check 'a copy without peer access' 0 'note: peers.cu:14: copy from device 0 to device 1, neither of which has access' env SIMT_DEVICES=2 "$nvcc" --run peers.cu
+check 'NCCL' 0 'got 1' env SIMT_DEVICES=2 "$nvcc" --run pair.cu -lnccl
+check 'a group without end' 3 'at the end of the program: the group that began at pair.cu:15 has not ended' env SIMT_DEVICES=2 "$nvcc" --run pair.cu -lnccl -- x
+check 'a send without receive' 3 'at the end of the program: there is the ncclSend() of rank 0 to rank 1 at pair.cu:16, which no ncclRecv() of rank 1' \
+    env SIMT_DEVICES=2 "$nvcc" --run pair.cu -lnccl -- x x
+check 'NCCL for more devices than there are' 1 'there is no device 1: there are 1 (SIMT_DEVICES)' "$nvcc" --run pair.cu -lnccl
+check 'a wrong order of streams' 2 'SIMT_STREAMS is "soon": it must be late' env SIMT_STREAMS=soon "$nvcc" --run peers.cu
 
 mkdir -p toolkit/thrust
 echo '#error "the toolkit'"'"'s own"' >toolkit/cuda_runtime.h
@@ -349,6 +529,136 @@ for line in 1 2 3 9; do # with headers, nothing and lines before it
     { ((line == 1)) || echo '#include <cstdio>'; for ((i = 2; i < line; i++)); do echo; done; } >refused.cu
     echo '#include <thrust/vector.h>' >>refused.cu
     check "a refused include in line $line" 1 "refused.cu:$line: error: #include <thrust/vector.h>" "$nvcc" -Itoolkit -c refused.cu
+done
+
+# The Debian package, unpacked: it needs nothing of the folder that it was built in.
+if command -v cpack >/dev/null && command -v dpkg-deb >/dev/null; then
+    check 'a Debian package' 0 'generated' cpack --config "$(dirname "$nvcc")/../CPackConfig.cmake" -B package
+    dpkg-deb -x package/*.deb unpacked
+    dpkg-deb -e package/*.deb unpacked/control
+    check "the package's commands" 0 '/usr/bin/simt-nvcc simt-nvcc /usr/lib/simt-nvcc-' grep -h alternatives unpacked/control/postinst unpacked/control/prerm
+    mv unpacked/usr/lib/simt-nvcc-* packed
+    check 'a program by the package' 3 'cub.cu:7, and nothing orders' packed/bin/simt-nvcc --run cub.cu
+    check "the package's toolkit" 0 '' packed/lib/simt/toolkit/bin/nvcc --run cub.cu -- waits
+fi
+
+# Builds as authors build: by a Makefile that names nvcc, by CMake's own CUDA, and by its older FindCUDA.
+toolkit=$(dirname "$nvcc")/../lib/simt/toolkit
+mkdir built old
+sed 's/scale.cuh/twice.cuh/; s/scaled(in)/twice(in[threadIdx.x])/' kernel.cu >built/a.cu
+echo '__device__ float twice(float x);' >built/twice.cuh
+printf '#include "twice.cuh"\n__device__ float twice(float x) { return 2 * x; }\n' >built/b.cu
+{ echo '#include <cuda_runtime.h>' && cat 'a folder/main.cu'; } >built/main.cpp
+echo '"-DMORE=a b" -I.' >built/more.txt
+cp built/*.cu* built/main.cpp old
+cat >built/Makefile <<'EOF'
+NVCC = nvcc
+FLAGS = -ccbin g++ -m64 -gencode arch=compute_70,code=sm_70 -gencode=arch=compute_90a,code=[sm_90a,compute_90a] --ptxas-options=-v \
+    -Xcompiler "-Wall,-fPIC" -Xcompiler=-fno-strict-aliasing --expt-relaxed-constexpr --extended-lambda -t 4 --threads=2 -maxrregcount=32 \
+    -diag-suppress=177 -Xcudafe "--display_error_number --diag_suppress=177" -Wno-deprecated-gpu-targets -Werror all-warnings -std=c++11 \
+    --fmad=false -fmad false -use_fast_math -default-stream per-thread -rdc=true -cudart=static --generate-line-info -restrict -O3 -G -g \
+    --keep-dir . --source-in-ptx -Werror=cross-execution-space-call -D=LIMIT=4 -isystem=. --options-file more.txt
+app: obj/a.o obj/b.o obj/main.o
+	$(NVCC) -dlink $^ -o obj/link.o
+	$(NVCC) -lib -o libboth.a obj/a.o obj/b.o
+	g++ obj/main.o obj/link.o -o $@ -L. -lboth -L$(TOOLKIT)/lib64 -lcudadevrt -lcudart
+obj/main.o: main.cpp
+	$(NVCC) -x cu -std=c++17 -c $< -o $@
+obj/%.o: %.cu
+	mkdir -p obj
+	$(NVCC) $(FLAGS) -MD -MP -dc $< -odir obj
+-include $(wildcard obj/*.d)
+EOF
+cat >built/CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.18)
+project(course LANGUAGES CXX CUDA)
+find_package(CUDAToolkit REQUIRED)
+add_library(both STATIC a.cu b.cu)
+set_target_properties(both PROPERTIES CUDA_SEPARABLE_COMPILATION ON POSITION_INDEPENDENT_CODE ON)
+target_compile_features(both PUBLIC cuda_std_14)
+add_executable(app main.cpp)
+target_link_libraries(app both CUDA::cudart CUDA::cublas CUDA::cuda_driver)
+EOF
+cat >old/CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.10)
+project(course)
+find_package(CUDA REQUIRED)
+set(CUDA_SEPARABLE_COMPILATION ON)
+list(APPEND CUDA_NVCC_FLAGS "-arch=sm_60;-O3;-std=c++11")
+cuda_add_library(both STATIC a.cu b.cu)
+cuda_add_executable(app main.cpp)
+target_link_libraries(app both ${CUDA_CUBLAS_LIBRARIES})
+EOF
+check 'make' 0 '' env PATH="$toolkit/bin:$PATH" make -C built TOOLKIT="$toolkit"
+check 'its program' 9 4 built/app 64 9
+check 'its dependencies' 0 '-odir obj' make -C built -n -W twice.cuh
+check 'CMake' 0 12.8.0 env PATH="$toolkit/bin:$PATH" cmake -G Ninja -S built -B built/cmake -DCMAKE_CUDA_ARCHITECTURES=native
+check 'its build' 0 '' cmake --build built/cmake
+check 'its program' 9 4 built/cmake/app 64 9
+touch built/twice.cuh
+check 'its dependencies' 0 'b.cu.o' cmake --build built/cmake -v
+check 'FindCUDA' 0 12.8 env PATH="$toolkit/bin:$PATH" cmake -Wno-dev -G 'Unix Makefiles' -S old -B old/cmake
+check 'its build' 0 '' cmake --build old/cmake
+check 'its program' 9 4 old/cmake/app 64 9
+# Kernels in a shared library, with what they know only by its addresses; beside kernels of the program they are refused by name.
+cat >library.cu <<'EOF'
+__device__ int counter;
+__constant__ int table[2] = {5, 6};
+static const int literal[4] = {1, 2, 3, 4};
+__global__ void k(int *x) { x[threadIdx.x] = atomicAdd(&counter, 1) * 0 + table[threadIdx.x % 2] + literal[threadIdx.x % 4]; }
+extern "C" int run(int threads) {
+    int *x, host[4];
+    cudaMalloc(&x, sizeof host);
+    k<<<1, threads>>>(x);
+    cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);
+    return host[3];
+}
+EOF
+printf 'extern "C" int run(int);\nint main(int count, char **) { return run(3 + count); }\n' >user.cpp
+printf '__global__ void own() {}\nextern "C" int run(int);\nint main() { own<<<1, 1>>>(); return run(4); }\n' >mixed.cu
+check 'a shared library' 0 '' "$nvcc" -shared library.cu -o libkernels.so
+check 'its user' 0 '' g++ user.cpp -L. -lkernels -Wl,-rpath,. -o user
+check 'which runs' 10 '' ./user
+check 'a fault in it' 3 'library.cu:4: write of 4 bytes out of bounds: byte 16 of x (cudaMalloc, library.cu:7)' ./user more
+check 'its user by simt-nvcc' 0 '' "$nvcc" mixed.cu -L. -lkernels -Xlinker -rpath,. -o mixed
+check 'kernels here and there' 3 'launch of own: its code is in ./mixed, and the simulated device runs in ./libkernels.so' ./mixed
+check 'whose nvcc it is' 0 "this is not NVIDIA's" "$toolkit/bin/nvcc" --version
+check 'whose nvidia-smi it is' 0 'No GPU and no driver' "$toolkit/bin/nvidia-smi"
+check 'what it is asked' 0 'sim, 9.0, [N/A]' "$toolkit/bin/nvidia-smi" --query-gpu=name,compute_cap,power.draw --format=csv,noheader
+check 'preprocessing' 0 'return 2 * x' "$nvcc" -E built/b.cu
+check 'dependencies of a name with a blank' 0 'a\ b.o: library.cu' sh -c '"$1" -MD -MF blank.d -c library.cu -o "a b.o" && cat blank.d' sh "$nvcc"
+check 'options of the environment' 0 'b.o: built/b.cu' env NVCC_PREPEND_FLAGS='-MM -Ibuilt' "$nvcc" built/b.cu
+check 'no file of options' 2 'none.txt: no such file' "$nvcc" --options-file none.txt kernel.cu
+check 'device code' 2 '-ptx is not supported' "$nvcc" -ptx kernel.cu
+
+# A program may call its macros as it likes, and its host files are as old as C++11 and C.
+cp -r "$root/common/simt/include" headers
+(cd headers && find . -type f ! -name cupti.h ! -name nvml.h -printf '#include <%P>\n' | sort) >headers.cu
+mapfile -t words < <({ grep -ohwrE '[A-Z][A-Z0-9_]*' headers && printf '%s\n' {A..Z} BLOCK BLOCK_SIZE TILE TILE_SIZE WARP THREADS HEIGHT ROWS COLS DIM MAX; } |
+    grep -vE '^(SIMT_|CU|NVTX|BLOCK_(REDUCE|SCAN|LOAD|STORE)_|NULL$|FILE$|M_PI)' | sed 's/$/=@/' | sort -u)
+check 'macros of any name' 0 '' "$nvcc" "${words[@]/#/-D}" -c headers.cu
+cat >host.cpp <<'EOF'
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+__global__ void kernel(float *x);
+int main() {
+    float *x, host = 2;
+    cudaMalloc(&x, sizeof host);
+    cudaMemcpy(x, &host, sizeof host, cudaMemcpyHostToDevice);
+    return cudaFree(x) + (int)__half2float(__float2half(0));
+}
+EOF
+for standard in c++11 c++14 c++17 c++20; do check "a host's file in $standard" 0 '' g++ -std=$standard -Wall -Werror -DN=@ -isystem headers -c host.cpp -o "$standard.o"; done
+check 'its program' 0 '' "$nvcc" c++11.o -o host
+check 'which runs' 0 '' ./host
+printf '#include <cuda.h>\nint main(void) { return cuInit(0); }\n' >host.c
+check "a host's file in C" 0 '' "$nvcc" --run host.c
+for header in cupti nvml; do
+    printf '#include <%s.h>\n' $header >refused.cu
+    check $header 1 'refused.cu:1:' "$nvcc" -c refused.cu
 done
 
 # An error whose call drops it is told with its line, unless the program asks for it.
@@ -379,6 +689,39 @@ ignored 'cudaFree(h); cudaGetLastError();' 0 ''
 ignored 'return cudaFree(h) == cudaSuccess;' 0 ''
 ignored '(void)cudaFree(h);' 0 ''
 ignored 'cudaMemset(d, 0, sizeof h); cudaFree(d);' 0 ''
+
+cat >map.cu <<'EOF'
+#include <cuda.h>
+__global__ void load(const CUtensorMap *map, float *y) {
+    __shared__ alignas(128) float tile[64];
+    __shared__ unsigned long long bar;
+    unsigned to = (unsigned)__cvta_generic_to_shared(tile), full = (unsigned)__cvta_generic_to_shared(&bar);
+#ifdef FIX
+    asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(map) : "memory");
+#endif
+    asm volatile("mbarrier.init.shared.b64 [%0], 1; fence.mbarrier_init.release.cluster;\n"
+                 "mbarrier.arrive.expect_tx.shared.b64 _, [%0], 256;" ::"r"(full));
+    asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2}], [%3];" ::"r"(to),
+                 "l"(map), "r"(0), "r"(full));
+    asm volatile("{.reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra again;}" ::"r"(full));
+    y[0] = tile[63];
+}
+int main() {
+    float h[64] = {}, *x, *y;
+    CUtensorMap m, *g;
+    cuuint64_t size[] = {64}, stride[] = {0};
+    cuuint32_t box[] = {64}, one[] = {1};
+    cudaMalloc(&x, sizeof h), cudaMalloc(&y, 4), cudaMalloc(&g, sizeof m);
+    cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+    cuTensorMapEncodeTiled(&m, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, x, size, stride, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                           CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    cudaMemcpy(g, &m, sizeof m, cudaMemcpyHostToDevice);
+    load<<<1, 1>>>(g, y);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+EOF
+check 'a tensor map in global memory' 3 'its tensor map lies in global memory, and no thread of the block has executed' "$nvcc" --run map.cu
+check 'with its fence' 0 '' "$nvcc" -DFIX --run map.cu
 
 # The meter names all kernels and all barriers, however many.
 {

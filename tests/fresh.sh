@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Both commands of the README on a machine that nobody prepared.
 # fresh.sh: in a copy of the files, in a folder whose path has blanks and an umlaut, with a PATH on which there is no git,
-#     no sudo and a bwrap that fails; then once more as an ordinary user, with the build of the first and without the tests of
-#     single steps, which take most of the time and ask nothing of the user. --all keeps them.
+#     no sudo and a bwrap that fails; then once more as an ordinary user, with the build of the first. Of the tests those that may
+#     ask something of the user, of the path or of the machine (the label fresh in CMakeLists.txt). --all runs what a reader runs.
 # fresh.sh --root FOLDER [COMMAND]: ./run.sh and ./run.sh test in an empty Debian root that debootstrap makes in FOLDER, three
 #     times: as root, who installs what is missing; as an ordinary user; and with a bwrap that fails. With a COMMAND, as
 #     './run.sh book', that one once, as root. SUITE (default: bookworm), MIRROR and SECTIONS (main) choose the root; Ubuntu's:
@@ -29,12 +29,12 @@ failing() { # FILE: a program that only fails
 }
 
 # The environment of a login that has nothing but a PATH. In the folder $project, behind the words of the array `enter`.
-failed=0 without='' commands=('./run.sh --quick' './run.sh test')
+failed=0 selection=fresh commands=('./run.sh --quick' './run.sh test')
 both_commands() { # WHAT
     local command log seconds
     for command in "${commands[@]}"; do
         log=$work/${1// /_}.${command##*[ -/]}.log seconds=$SECONDS
-        if "${enter[@]}" env -i "PATH=$path" "HOME=$home" LC_ALL=C.UTF-8 "TEST_WITHOUT=$without" sh -c "cd \"\$1\" && $command" sh "$project" >"$log" 2>&1 </dev/null; then
+        if "${enter[@]}" env -i "PATH=$path" "HOME=$home" LC_ALL=C.UTF-8 "TEST_SELECTION=$selection" sh -c "cd \"\$1\" && $command" sh "$project" >"$log" 2>&1 </dev/null; then
             echo "ok      $1: $command, $((SECONDS - seconds)) s"
         else
             echo "FAILED  $1: $command, $((SECONDS - seconds)) s; the end of what it said:"
@@ -50,6 +50,7 @@ in_copies() {
     trap 'rm -rf --one-file-system "$work"' EXIT
     project="$work/ein Weg mit Büchern" path=$work/path home=$work/home enter=()
     copy_files "$project"
+    [[ ! ${1-} ]] || selection=quick
     mkdir "$path" "$home"
     for folder in /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do
         for program in "$folder"/*; do
@@ -62,7 +63,6 @@ in_copies() {
     if ((EUID == 0)); then
         chown -R "$ordinary:$ordinary" "$project" "$home"
         enter=("${as_ordinary[@]}")
-        [[ ${1-} ]] || without='^(step|accuracy|meter_of|mutant|barrier)_'
         both_commands 'as an ordinary user'
     else
         echo 'as an ordinary user: this was one'
@@ -90,7 +90,7 @@ in_root() { # ROOT [COMMAND]
     [[ ${MIRROR-} || ! -e /etc/apt/sources.list.d/debian.sources ]] ||
         { sed "s/bookworm/${SUITE:-bookworm}/g" /etc/apt/sources.list.d/debian.sources >"$root/etc/apt/sources.list.d/debian.sources" && : >"$root/etc/apt/sources.list"; }
 
-    work=$root.logs path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin home=/root project=/book enter=(chroot "$root") commands=("${2:-./run.sh}")
+    work=$root.logs path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin home=/root project=/book selection=quick enter=(chroot "$root") commands=("${2:-./run.sh}")
     mkdir -p "$work"
     copy_files "$root/book"
     [[ ${2-} ]] || commands+=('./run.sh test')

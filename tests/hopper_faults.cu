@@ -5,6 +5,7 @@
 #include <cuda_awbarrier_primitives.h>
 #include <cuda_pipeline.h>
 
+#include "fp8.cuh"
 #include "hopper.cuh"
 #include "tensors.h"
 
@@ -545,6 +546,20 @@ template <bool CORRECT> __global__ static void descriptor_in_bytes(const int *in
 FAULT(descriptor_in_bytes, cudaErrorIllegalAddress, "in units of 16 bytes", FIRST(T, 16 + in[i]),
       descriptor_in_bytes<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
 
+// The same for 8-bit numbers, in the swizzle of 64 bytes: 0x3c is 1.5 in e4m3, and every second one is 0.
+template <bool CORRECT> __global__ static void descriptor_of_bytes(const int *in, int *out) {
+    fill_with_ones();
+    uint64_t stride = CORRECT ? 512 / 16 : 512, start = shared_address(smem) / 16;
+    float C[8][4];
+    wgmma_fence();
+    wgmma_fp8(__nv_fp8_e4m3(), C, bytes_tile<128>(smem), start | stride << 32 | 2ull << 62, false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(descriptor_of_bytes, cudaErrorIllegalAddress, "in units of 16 bytes", FIRST(T, 36 + in[i]),
+      descriptor_of_bytes<CORRECT><<<1, T, ONES_BYTES>>>(in, out))
+
 // The map has no swizzle, the descriptor has one. Rows from 8 on lie outside of the tensor: zeros.
 template <bool CORRECT> __global__ static void swizzle_differs(MAP, int *out) {
     __shared__ uint64_t full;
@@ -608,6 +623,61 @@ template <bool CORRECT> __global__ static void named_barrier_waits(const int *in
 }
 FAULT(named_barrier_waits, cudaErrorLaunchFailure, "for barrier 1, to which 64 of 128 threads have come",
       FIRST(64, in[i]), named_barrier_waits<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+// __syncthreads() is barrier 0 of all threads. The others may come to it before the two warps have met.
+template <bool CORRECT> __global__ static void barrier_zero_of_two_warps(const int *in, int *out) {
+    int t = threadIdx.x;
+    smem[t] = in[t];
+    if (t < 64) named_barrier_sync(CORRECT ? 1 : 0, 64); // here
+    out[t] = smem[t < 64 ? t ^ 32 : t];
+    __syncthreads(); // here
+}
+FAULT(barrier_zero_of_two_warps, cudaErrorLaunchFailure, "at barrier 0, of which this thread does not know|it is that of __syncthreads()|is barrier 0 of 128 threads",
+      FIRST(T, in[i < 64 ? i ^ 32 : i]), barrier_zero_of_two_warps<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+template <bool CORRECT> __global__ static void barrier_zero_while_others_wait(const int *in, int *out) {
+    int t = threadIdx.x;
+    if (t < 64) named_barrier_sync(CORRECT ? 1 : 0, 64); // here
+    __syncthreads(); // here
+    if (t < 64) named_barrier_sync(0, 64);
+    out[t] = in[t];
+}
+FAULT(barrier_zero_while_others_wait, cudaErrorLaunchFailure, "at barrier 0, of which this thread does not know|it is that of __syncthreads()|is barrier 0 of 128 threads",
+      FIRST(T, in[i]), barrier_zero_while_others_wait<CORRECT><<<1, T>>>(in, out))
+
+// Two pairs of warps meet by one number: the first of each pair may meet the second of the other.
+template <bool CORRECT> __global__ static void number_of_two_pairs(const int *in, int *out) {
+    int t = threadIdx.x;
+    smem[t] = in[t]; // here
+    named_barrier_sync(CORRECT ? 1 + t / 64 : 1, 64); // here
+    out[t] = smem[t ^ 32]; // here
+}
+FAULT(number_of_two_pairs, cudaErrorLaunchFailure, "does not know that the round before is over|race on", FIRST(T, in[i ^ 32]),
+      number_of_two_pairs<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+// Two halves take turns. In the end each meets alone: the number of its turn may still get the other half's last arrival.
+template <bool CORRECT> __global__ static void last_barrier_by_turn(const int *in, int *out) {
+    int t = threadIdx.x, half = t / 64;
+    if (half == 1) named_barrier_arrive(1, T);
+    for (int turn = 0; turn < 3; turn++) {
+        named_barrier_sync(1 + half, T);
+        named_barrier_arrive(1 + (half ^ 1), T); // here
+    }
+    smem[t] = in[t];
+    named_barrier_sync(CORRECT ? 3 + half : 1 + half, 64); // here
+    out[t] = smem[t ^ 32];
+}
+FAULT(last_barrier_by_turn, cudaErrorLaunchFailure, "does not know that the round before is over|threads at barrier [12], at which",
+      FIRST(T, in[i ^ 32]), last_barrier_by_turn<CORRECT><<<1, T, TILE_BYTES>>>(in, out))
+
+// For two blocks of a multiprocessor there are 65536 registers, and 67584 are asked for.
+template <bool CORRECT> __global__ static __launch_bounds__(2 * T, 2) void registers_of_two_blocks(const int *in, int *out) {
+    if (threadIdx.x < T) registers_decrease<24>();
+    else registers_increase<CORRECT ? 232 : 240>(); // here
+    if (threadIdx.x < T) out[threadIdx.x] = in[threadIdx.x];
+}
+FAULT(registers_of_two_blocks, cudaErrorLaunchFailure, "ask for 33792 registers in all", FIRST(T, in[i]),
+      registers_of_two_blocks<CORRECT><<<1, 2 * T>>>(in, out))
 
 template <bool CORRECT> __global__ static void registers_of_one_warp(const int *in, int *out) {
     if (CORRECT || threadIdx.x < 32) registers_decrease<24>(); // here
@@ -764,6 +834,17 @@ template <bool CORRECT> __global__ static void map_of_own_bytes(MAP, int *out) {
 }
 FAULT(map_of_own_bytes, cudaErrorIllegalInstruction, "is none that cuTensorMapEncodeTiled() has made", FIRST(T, in[i]),
       map_of_own_bytes<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), out))
+
+// A copy in local memory, as a parameter that is no __grid_constant__ is one, too.
+template <bool CORRECT> __global__ static void map_in_local_memory(const CUtensorMap map, const __grid_constant__ CUtensorMap constant, int *out) {
+    __shared__ uint64_t full;
+    ready(&full, 1);
+    if (threadIdx.x == 0) mbarrier_arrive_expect(&full, TILE_BYTES);
+    if (threadIdx.x == 0) tma_load(smem, CORRECT ? &constant : &map, 0, 0, 0, &full); // here
+    take_tile(&full, out);
+}
+FAULT(map_in_local_memory, cudaErrorIllegalInstruction, "its tensor map lies in local memory", FIRST(T, in[i]),
+      map_in_local_memory<CORRECT><<<1, T, TILE_BYTES>>>(map_of(in), map_of(in), out))
 
 template <bool CORRECT> __global__ static void accumulators_in_memory(const int *in, int *out) {
     fill_with_ones();

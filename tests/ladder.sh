@@ -36,7 +36,7 @@ if grep -q '"device":"sim"' "$work/results.jsonl"; then
     sed -E "/\"step\":\"$last\"/s/\"kernel\":\"[0-9a-f]*\"/\"kernel\":\"another\"/" "$work/recorded.jsonl" >"$work/other.jsonl"
     "${ladder[@]}" --recorded "$work/recorded.jsonl" "$work/results.jsonl" >"$work/table"
     [[ $(grep -c ' 12\.5 ms ' "$work/table") == "$of_size" ]] || fail 'a recorded latency is missing'
-    grep -q 'recorded on A card' "$work/table" || fail 'the card is not named'
+    grep -q 'Recorded, not measured here, on A card' "$work/table" || fail 'the card is not named'
     "${ladder[@]}" --recorded "$work/other.jsonl" "$work/results.jsonl" >"$work/table"
     if grep -qE "^$last .* 12\.5 ms" "$work/table"; then fail 'a recorded latency stands beside another kernel'; fi
     [[ $(grep -c ' 12\.5 ms ' "$work/table") == $((of_size - 1)) ]] || fail 'a recorded latency is missing beside its own kernel'
@@ -44,6 +44,18 @@ if grep -q '"device":"sim"' "$work/results.jsonl"; then
     "${ladder[@]}" --recorded "$work/old.jsonl" "$work/results.jsonl" >"$work/table"
     if grep -q '12\.5 ms' "$work/table"; then fail 'a latency of an unknown kernel is shown'; fi
 fi
+
+# Counts of a metered run; a step without them says so.
+echo '{"step":"'"$1"'","meter":[{"barriers":3,"totals":{"shared_load_conflicts":5,"shared_load_wavefronts":9},"lines":[
+    {"space":"global","requests":2,"sectors":64,"bytes":256},{"space":"global","requests":2,"sectors":2,"bytes":256},{"space":"shared","requests":7}]}]}' |
+    tr -d '\n' >"$work/metered.jsonl"
+"${ladder[@]}" --metered "$work/metered.jsonl" "$work/results.jsonl" >"$work/table"
+grep -qE "^$1 +ok +[0-9.e-]+ +16\.5 +2\.5 +5 +3 " "$work/table" || fail 'the counts of a metered run are not those in its line'
+[[ $# == 1 ]] || grep -qE "^${*: -1} +ok .*( not run){4} " <(tr -s ' ' <"$work/table") || fail 'a step that was not metered does not say so'
+if grep -qE '^[0-9]{2}[a-z]?_.* - ' "$work/table"; then fail 'a cell holds a dash'; fi
+echo '{"step":"01_naive","meter":[{}]}' >"$work/metered.jsonl"
+status=0 && "${ladder[@]}" --metered "$work/metered.jsonl" "$work/results.jsonl" >"$work/table" 2>"$work/log" || status=$?
+if ((status != 2)) || ! grep -q 'metered.jsonl:1' "$work/log"; then fail 'a metered line without counts was accepted'; fi
 
 echo '{"step": "01_naive"}' >>"$work/results.jsonl"
 if "${ladder[@]}" "$work/results.jsonl" 2>"$work/log"; then fail 'a line without a size was accepted'; fi

@@ -27,7 +27,16 @@ static void softmax(float *S, int keys, int attended) {
 }
 
 static void round_all(float *values, size_t count, enum dtype dtype) {
-    for (size_t i = 0; i < count; i++) values[i] = rounded_to(values[i], dtype);
+    for (size_t i = 0; i < count; i++) values[i] = rounded_to(values[i], dtype == FP8 ? BF16 : dtype);
+}
+
+/* P in FP8: each row times what makes its largest weight 256, in e4m3. */
+static void round_rows(float *P, int rows, size_t keys) {
+    for (int i = 0; i < rows; i++, P += keys) {
+        float largest = 0.0f;
+        for (size_t j = 0; j < keys; j++) largest = fmaxf(largest, P[j]);
+        for (size_t j = 0; j < keys && largest > 0.0f; j++) P[j] = of_fp8(fp8_of(256.0f * P[j] / largest, E4M3), E4M3) * largest / 256.0f;
+    }
 }
 
 static float *floats(size_t count) {
@@ -48,7 +57,10 @@ static void head_attention(const struct problem *p, const float *Q, const float 
         softmax(P + (size_t)i * N_kv, p->N_kv, last + 1);
     }
     memcpy(rounded_P, P, scores * sizeof *P);
-    round_all(rounded_P, scores, p->dtype);
+    if (p->dtype == FP8)
+        round_rows(rounded_P, p->N_q, N_kv);
+    else
+        round_all(rounded_P, scores, p->dtype);
     matmul(O, rounded_P, N_kv, 1, V, d, 1, p->N_q, p->d, p->N_kv, 1.0f);
     round_all(O, queries, p->dtype);
     if (dO != NULL) {
@@ -76,7 +88,9 @@ struct tensors math_attention(const struct run *run) {
     const struct problem *p = &run->problem;
     size_t queries = tensor_elements(p, TENSOR_Q), keys = tensor_elements(p, TENSOR_K);
     int heads = p->batch * p->heads;
-    struct tensors t = {run->host[TENSOR_Q], run->host[TENSOR_K], run->host[TENSOR_V], .O = floats(queries)};
+    float *Q = as_seen(p, TENSOR_Q, run->host[TENSOR_Q]), *K = as_seen(p, TENSOR_K, run->host[TENSOR_K]);
+    float *V = as_seen(p, TENSOR_V, run->host[TENSOR_V]);
+    struct tensors t = {Q, K, V, .O = floats(queries)};
     if (run->backward) t.dO = run->host[TENSOR_dO], t.dQ = floats(queries), t.dK = floats(keys), t.dV = floats(keys);
     for (size_t head = 0; head < (size_t)heads; head++) {
         size_t q = head * queries / (size_t)heads, k = head * keys / (size_t)heads;
@@ -85,6 +99,8 @@ struct tensors math_attention(const struct run *run) {
         else
             head_attention(p, t.Q + q, t.K + k, t.V + k, NULL, t.O + q, NULL, NULL, NULL);
     }
+    t.Q = t.K = t.V = NULL;
+    free(Q), free(K), free(V);
     return t;
 }
 

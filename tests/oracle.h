@@ -34,9 +34,10 @@ static inline struct oracle ask_oracle(const struct run *run) {
         oracle.size[tensor] = doubles(tensor_elements(p, tensor));
     }
     const double *L = oracle.values[TENSOR_L], *D = oracle.D;
-    float *Q = rotated(p, TENSOR_Q, in[TENSOR_Q]), *K = rotated(p, TENSOR_K, in[TENSOR_K]);
-    reference_forward_rows(p, Q, K, in[TENSOR_V], NULL, tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_O],
+    float *Q = as_seen(p, TENSOR_Q, in[TENSOR_Q]), *K = as_seen(p, TENSOR_K, in[TENSOR_K]), *V = as_seen(p, TENSOR_V, in[TENSOR_V]);
+    reference_forward_rows(p, Q, K, V, NULL, tensor_rows(p, TENSOR_Q), oracle.values[TENSOR_O],
                          oracle.values[TENSOR_L]);
+    free(V);
     if (!run->backward) {
         free(Q), free(K);
         return oracle;

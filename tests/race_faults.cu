@@ -295,7 +295,7 @@ template <bool CORRECT> __global__ void count_without_atomic_shared(const int *i
     __syncthreads();
     if (t < 8) out[t] = bins[t];
 }
-FAULT(count_without_atomic_shared, cudaErrorLaunchFailure, "race on bins[", FIRST(8, count_of(in, i, T)),
+FAULT(count_without_atomic_shared, cudaErrorLaunchFailure, "`++` reads and writes: use atomicAdd,", FIRST(8, count_of(in, i, T)),
       count_without_atomic_shared<CORRECT><<<1, T>>>(in, out))
 
 template <bool CORRECT> __global__ void count_without_atomic_global(const int *in, int *out) {
@@ -303,7 +303,7 @@ template <bool CORRECT> __global__ void count_without_atomic_global(const int *i
     if (CORRECT) atomicAdd(&out[in[i] & 7], 1);
     else out[in[i] & 7] = out[in[i] & 7] + 1; // here
 }
-FAULT(count_without_atomic_global, cudaErrorLaunchFailure, "blocks run in any order", FIRST(8, count_of(in, i, 16)),
+FAULT(count_without_atomic_global, cudaErrorLaunchFailure, "`x = x + y` reads and writes: use atomicAdd,", FIRST(8, count_of(in, i, 16)),
       count_without_atomic_global<CORRECT><<<16, 1>>>(in, out))
 
 template <bool CORRECT> __global__ void atomic_against_plain_read(const int *in, int *out) {
@@ -329,6 +329,124 @@ template <bool CORRECT> __global__ void atomic_against_plain_store(const int *in
 }
 FAULT(atomic_against_plain_store, cudaErrorLaunchFailure, "race on total", FIRST(T, sum_of(in, T)),
       atomic_against_plain_store<CORRECT><<<1, T>>>(in, out))
+
+/* ---- updates in one line: of which one is lost, and what is no update ----------------------------------------------- */
+
+template <bool CORRECT> __global__ void lanes_update_floats(const int *in, int *out) {
+    __shared__ float bins[8];
+    int t = (int)threadIdx.x;
+    if (t < 8) bins[t] = 0;
+    __syncwarp();
+    if (CORRECT) atomicAdd(&bins[in[t] & 7], -1.0f);
+    else bins[in[t] & 7] -= 1.0f; // here
+    __syncwarp();
+    if (t < 8) out[t] = (int)bins[t];
+}
+FAULT(lanes_update_floats, cudaErrorLaunchFailure,
+      "`-=` reads and writes: use atomicSub (for floating point atomicAdd of the negative value),", FIRST(8, -count_of(in, i, 32)),
+      lanes_update_floats<CORRECT><<<1, 32>>>(in, out))
+
+/* One thread of each warp; of a type that is a template's. */
+template <typename Number, bool CORRECT> __global__ void warps_update(const int *in, int *out) {
+    __shared__ Number total;
+    int t = (int)threadIdx.x;
+    if (t == 0) total = 0;
+    __syncthreads();
+    if (t % 32 == 0 && CORRECT) atomicAdd(&total, (Number)(in[t] & 7));
+    if (t % 32 == 0 && !CORRECT) total += (Number)(in[t] & 7); // here
+    __syncthreads();
+    if (t == 0) out[0] = (int)total;
+}
+FAULT(warps_update, cudaErrorLaunchFailure, "`+=` reads and writes: use atomicAdd,",
+      FIRST(1, (in[0] & 7) + (in[32] & 7) + (in[64] & 7) + (in[96] & 7)), warps_update<unsigned, CORRECT><<<1, T>>>(in, out))
+
+static int bits_of(const int *in, int parity) {
+    int bits = 0;
+    for (int t = 0; t < T; t++) bits ^= (in[t] & 1) == parity ? 1 << (t & 3) : 0;
+    return bits;
+}
+template <bool CORRECT> __global__ void update_by_pointer(const int *in, int *out) {
+    int *p = out + (in[threadIdx.x] & 1);
+    if (CORRECT) atomicXor(p, 1 << (threadIdx.x & 3));
+    else *p ^= 1 << (threadIdx.x & 3); // here
+}
+FAULT(update_by_pointer, cudaErrorLaunchFailure, "`^=` reads and writes: use atomicXor,", FIRST(2, bits_of(in, i)),
+      update_by_pointer<CORRECT><<<1, T>>>(in, out))
+
+static int most_of(const int *in, int count) {
+    int most = 0;
+    for (int t = 0; t < count; t++) most = in[t] > most ? in[t] : most;
+    return most;
+}
+template <bool CORRECT> __global__ void maximum_of_blocks(const int *in, int *out) {
+    int value = in[global_thread()];
+    if (CORRECT) atomicMax(&out[0], value);
+    else out[0] = max(out[0], value); // here
+}
+FAULT(maximum_of_blocks, cudaErrorLaunchFailure, "`=` reads and writes: use atomicMax", FIRST(1, most_of(in, 64)),
+      maximum_of_blocks<CORRECT><<<64, 1>>>(in, out))
+
+template <bool CORRECT> __global__ void scale_of_blocks(const int *in, int *out) {
+    if (CORRECT ? blockIdx.x == 0 : true) out[0] *= in[0]; // here
+}
+FAULT(scale_of_blocks, cudaErrorLaunchFailure, "`*=` reads and writes: use a loop around atomicCAS,", FIRST(0, 0),
+      scale_of_blocks<CORRECT><<<2, 1>>>(in, out))
+
+/* The line does not show what the macro does. */
+#define ADD_ONE_TO(element) (element) += 1
+template <bool CORRECT> __global__ void update_by_macro(const int *in, int *out) {
+    __shared__ int bins[8];
+    int t = (int)threadIdx.x;
+    if (t < 8) bins[t] = 0;
+    __syncthreads();
+    if (CORRECT) atomicAdd(&bins[in[t] & 7], 1);
+    else ADD_ONE_TO(bins[in[t] & 7]); // here
+    __syncthreads();
+    if (t < 8) out[t] = bins[t];
+}
+FAULT(update_by_macro, cudaErrorLaunchFailure,
+      "if this line updates the element, as += does, use an atomic operation (atomicAdd); if not: ", FIRST(8, count_of(in, i, T)),
+      update_by_macro<CORRECT><<<1, T>>>(in, out))
+
+/* No updates: a barrier is missing. In the last one, thread 0 stores what it has read itself. */
+template <bool CORRECT> __global__ void shift_in_one_line(const int *in, int *out) {
+    __shared__ int row[2][T + 1];
+    int t = (int)threadIdx.x;
+    row[0][t] = in[t];
+    if (t == 0) row[0][T] = 0;
+    __syncthreads();
+    row[CORRECT][t] = row[0][t + 1]; // here
+    __syncthreads();
+    out[t] = row[CORRECT][t];
+}
+FAULT(shift_in_one_line, cudaErrorLaunchFailure, "put a __syncthreads() between the two|a __syncthreads() is missing between the two",
+      FIRST(T, i < T - 1 ? in[i + 1] : 0), shift_in_one_line<CORRECT><<<1, T>>>(in, out))
+
+template <bool CORRECT> __global__ void all_of_the_first(const int *in, int *out) {
+    __shared__ int row[T];
+    int t = (int)threadIdx.x;
+    row[t] = in[t];
+    __syncthreads();
+    if (CORRECT ? t > 0 : true) row[t] = row[CORRECT ? 0 : t & 64]; // here
+    out[t] = row[t];
+}
+FAULT(all_of_the_first, cudaErrorLaunchFailure, "put a __syncthreads() between the two|a __syncthreads() is missing between the two",
+      FIRST(T, in[0]), all_of_the_first<CORRECT><<<1, T>>>(in, out))
+
+/* The line has two elements of the array: it does not tell which of them the race is about. */
+template <bool CORRECT> __global__ void add_the_first(const int *in, int *out) {
+    __shared__ int row[T];
+    int t = (int)threadIdx.x;
+    row[t] = in[t];
+    __syncthreads();
+    int first = row[0];
+    __syncthreads();
+    if (CORRECT) row[t] += first;
+    else row[t] += row[0]; // here
+    out[t] = row[t];
+}
+FAULT(add_the_first, cudaErrorLaunchFailure, "put a __syncthreads() between the two|a __syncthreads() is missing between the two",
+      FIRST(T, in[i] + in[0]), add_the_first<CORRECT><<<1, T>>>(in, out))
 
 /* ---- reductions, flags, stencils --------------------------------------------------------------------------------- */
 
@@ -452,6 +570,29 @@ Test(messages, race_past_a_barrier_in_a_branch) {
     report_says("stands between the two lines, but thread (");
     report_says("has left it out: is it in a branch that only some threads take?");
     report_does_not_say("is missing between");
+}
+
+Test(messages, update_that_is_none) {
+    static const struct fault *const faults[] = {&fault_tree_reduction_without_barrier, &fault_shift_in_one_line, &fault_all_of_the_first};
+    for (int i = 0; i < 3; i++) {
+        launch_fault(faults[i]);
+        report_says("__syncthreads()");
+        report_does_not_say("atomic");
+    }
+    launch_fault(&fault_add_the_first);
+    report_does_not_say("reads and writes");
+}
+
+/* Of which nobody can read the text. */
+#line 7 "absent.cu"
+__global__ static void in_an_absent_file(const int *in, int *out) { out[in[threadIdx.x] & 7] += 1; }
+static const struct fault fault_in_an_absent_file = {
+    "in_an_absent_file", "absent.cu", cudaErrorLaunchFailure, "", [](const int *in, int *out) { in_an_absent_file<<<1, T>>>(in, out); }, NULL, NULL};
+
+Test(messages, update_in_an_absent_file) {
+    launch_fault(&fault_in_an_absent_file);
+    report_says("absent.cu:7");
+    report_says("if this line updates the element, as += does, use an atomic operation (atomicAdd); if not: ");
 }
 
 Test(messages, race_within_a_warp) {

@@ -22,6 +22,63 @@ refused() { # STATUS ARGUMENTS...: one line on standard error
 mkdir "$work/copy" && tar -c --exclude=./build --exclude=./.git . | tar -x -C "$work/copy" && cd "$work/copy" || exit 1
 rm -rf steps/9[0-9]_* # a reader's own
 
+# A toolkit without a card: nothing calls its compiler.
+mkdir "$work/toolkit" && printf '#!/bin/sh\ntouch %q\nexit 1\n' "$work/nvcc_was_called" >"$work/toolkit/nvcc" && chmod +x "$work/toolkit/nvcc"
+PATH="$work/toolkit:$PATH"
+
+answered() { # ARGUMENTS ANSWER: at once, with a command that can be copied
+    local words
+    read -ra words <<<"$1"
+    refused 2 "${words[@]}"
+    grep -qF -- "$2" "$work/err" && [[ ! -e build ]]
+    check "    and it says: $2"
+}
+answered 01 './run.sh --steps 01 '
+answered '1 --quick' './run.sh --steps 01 --quick '
+answered 06b_swizzled_registers './run.sh --steps 06b_'
+answered 00a './run.sh start 00a '
+answered b07 './run.sh start b07 '
+answered hello.cu './run.sh cu hello.cu '
+answered tset './run.sh test '
+answered 'grde 05a' './run.sh grade 05a '
+answered xyzzy './run.sh --help'
+answered '--step 01' './run.sh --steps 01 '
+answered '--quik' './run.sh --quick '
+answered '--steps 99' 'there are 01 02'
+answered '--steps 06z' 'there are 06a 06b'
+answered '--steps 05_fa2' './run.sh --steps 05_fa2_fwd '
+answered 'try 05_fa2' './run.sh try 05_fa2_fwd '
+answered grade './run.sh grade 00a '
+answered 'grade 5b' './run.sh start 05b '
+answered 'grade 05z' './run.sh grade 05'
+answered 'start 00z' './run.sh start 00'
+answered 'new 97_x' './run.sh new 90_x --from 01'
+! grep -q both_passes "$work/err"
+check 'no name of a step of the tests is shown'
+answered 'new 90_x' './run.sh new 90_x --from 01'
+answered 'new 90_x --from 02_tiled' './run.sh new 90_x --from 02_tiled_matmul '
+answered 'cu none.cu' 'none.cu: no such file'
+run help && grep -q -- '--from 01' "$work/out"
+check './run.sh help'
+run cu --help && grep -q 'simt-nvcc --run' "$work/out" && [[ ! -e build ]]
+check './run.sh cu --help: at once'
+
+# Lines that count: at least one in 5 s, and of those that come thick and fast one in 3 s.
+eval "$(sed -n '/^say() /p; /^pulse() {/,/^}/p; /^how_long() {/,/^}/p; /^note_time() /p' run.sh)"
+{ for i in 1 2 3; do echo "[$i/4] work" && echo "found $i"; done; sleep 9; echo '[4/4] done'; } | pulse >"$work/out"
+diff - "$work/out" <<'END'
+  [1/4] work
+found 1
+found 2
+found 3
+  [3/4] still at work after 4 s
+  [3/4] still at work after 8 s
+END
+check 'a build that is silent for 9 s says so twice'
+(cd "$work" && mkdir build && how_long site 60 && note_time site 77 && how_long site 60 && note_time site 78 && how_long site 60) >"$work/out"
+grep -q '^about [0-9]* s$' "$work/out" && grep -q 'about 77 s, as the last time' "$work/out" && tail -n 1 "$work/out" | grep -q 'about 78 s'
+check 'how long a build takes: what it took the last time'
+
 for arguments in --bogus --seq '--seq 0' '--seq 1x' '--dim 129' '--batch 99999999999' '--preset gpu' '--steps' '--steps 77' \
     '--steps 06z' '--steps ,' 'test now' 'profile' 'profile 77' 'profile 02 --steps 01' 'sanitize' 'sanitize 02 now' 'cu' \
     'try' 'stray' 'new' 'new 90_mine' 'new mine --from 01' 'new 90_Mine --from 01' 'new 01_mine --from 01' \
@@ -45,7 +102,7 @@ check 'new 90_mine --from 01'
 run new 91_twin --from 06b
 check 'new 91_twin --from 06b'
 refused 2 new 90_other --from 02
-grep -q '90_mine; 92 is free, as in 92_other$' "$work/err"
+grep -q '90_mine; 92 is free: ./run.sh new 92_other --from 02$' "$work/err"
 check 'which number is free'
 grep -q '.name = "90_mine"' steps/90_mine/mine.cu && ! grep -q 'step_01_naive' steps/90_mine/mine.cu
 check 'no name of the step that was copied is left'
@@ -66,29 +123,40 @@ int main(int argc, char **argv) {
     return value;
 }
 CUDA
+export CMAKE_GENERATOR='Unix Makefiles' # of an existing build folder
 status=0
 run cu "$work/own.cu" -- 21 || status=$?
+unset CMAKE_GENERATOR
 ((status == 42)) && grep -q 'twice is 42' "$work/out"
 check "one's own .cu runs with its argument; exit status $status"
 status=0
 run cu "$work/own.cu" -- 21 22 || status=$?
-((status == 3)) && grep -q 'own.cu' "$work/err"
+((status == 3)) && grep -q 'own.cu' "$work/err" && tail -n 1 "$work/err" | grep -q '^Next: docs/simulated-device.md, "How to read a message"'
 check "and is stopped where it reaches past its array; exit status $status"
 ! grep -q '^Building' "$work/err"
 check 'the second time without a build'
 touch common/simt/scheduler/workers.c
 run cu "$work/own.cu" -- 21 || true
-grep -q '^Building' "$work/err"
-check 'after an edit of the device with one'
+grep -q '^Building' "$work/err" && [[ -e build/sim/Makefile && ! -e build/sim/build.ninja ]]
+check 'after an edit of the device with one, by the generator that the folder has'
 
-run --quick --steps 90,02
-check 'a step of the reader runs'
+rm -r build/sim
+run --quick --steps 90,2
+check 'a step of the reader runs, and 2 is 02'
+grep -qE '^  \[[0-9]+/[0-9]+\] (Building|Linking|Generating|still)' "$work/out" && grep -qE '^  \[1/6\] 02_tiled_matmul ' "$work/out"
+check 'lines count'
+! command -v ninja >/dev/null || [[ -e build/sim/build.ninja ]]
+check 'a new folder is built by Ninja where there is one'
+grep -qE '^02_tiled_matmul +ok +[0-9.e-]+ +3\.9 +3\.9 +0 +64 +fwd fp32 ' "$work/out"
+check 'its row says what the metered run counted'
+tail -n 1 "$work/out" | grep -q '^Next: ./run.sh start 00a'
+check 'and the last line what to do next'
 grep -qE '^90_mine .* ok ' "$work/out" && grep -qE '^02_tiled_matmul .* ok ' "$work/out" && (($(wc -l <build/sim/results.jsonl) == 4))
 check 'and has its row'
 run --quick --steps 90,02 && (($(wc -l <build/sim/results.jsonl) == 4))
 check 'results.jsonl is of one run'
 cp steps/90_mine/mine.cu "$work/mine.cu"
-sed -i '/if (m == -INFINITY)/,/^    }/d' steps/90_mine/mine.cu
+sed -i '/if (attended_keys(p, row) == 0)/,/^    }/d' steps/90_mine/mine.cu
 ! run --quick --steps 90 && grep -qE '^90_mine .* FAILED ' "$work/out" && grep -q 'got NaN' "$work/out"
 check 'a row without keys is checked, too'
 cp "$work/mine.cu" steps/90_mine/mine.cu
@@ -102,6 +170,8 @@ grep -q '^90_mine FAILED' "$work/out" && grep -q "mine.cu:.*summ" "$work/out" &&
 check 'the first errors of 90 are shown'
 grep -qE '^91_twin .* FAILED ' "$work/out" && grep -qE '^02_tiled_matmul .* ok ' "$work/out"
 check '91 is wrong, 02 runs as before'
+tail -n 1 "$work/out" | grep -q '^Next: mend it, then ./run.sh try 90_mine'
+check 'and what to do next'
 ! grep -q 90_mine build/sim/results.jsonl
 check 'no program of an earlier build ran for 90'
 
@@ -111,4 +181,6 @@ timeout --preserve-status -s INT 2 ./run.sh --steps 02 --seq 3000 >"$work/out" 2
 check "interrupted: exit status $status, nothing unfinished left"
 (($(wc -l <build/sim/results.jsonl) == 4))
 check 'and the results of the run before it are whole'
+nvidia-smi -L >/dev/null 2>&1 || [[ ! -e $work/nvcc_was_called ]]
+check 'without a card nothing is compiled for one'
 exit $failed

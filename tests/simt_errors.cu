@@ -65,13 +65,13 @@ Test(simt_errors, read_past_the_end) {
 Test(simt_errors, read_before_the_start) {
     read_at<<<1, 64>>>(floats, second, -1);
     EXPECT_FAULT(cudaErrorIllegalAddress, read_at);
-    report_says("4 bytes before the start of device allocation");
+    report_says("4 bytes before the start of memory (cudaMalloc, tests/device_test.h:");
 }
 
 Test(simt_errors, read_before_the_start_of_the_second_array) {
     read_at<<<1, 64>>>(second, floats, -1);
     EXPECT_FAULT(cudaErrorIllegalAddress, read_at);
-    report_says("4 bytes before the start of device allocation");
+    report_says("4 bytes before the start of memory (cudaMalloc, tests/device_test.h:");
 }
 
 static void check_pointer(const void *pointer, const char *words) {

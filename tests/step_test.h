@@ -16,6 +16,9 @@ extern const struct step *const step_under_test;
 extern const bool is_last_rung; /* else a rung below it, or a failed idea: tested on fewer shapes */
 /* ./run.sh test takes a part of a last rung's shapes and orders, so that it ends within minutes; CI and try take all. */
 static inline bool takes_part(void) { return getenv("TEST_FEWER") != NULL; }
+/* For a test that takes long and that ./run.sh test leaves out. */
+#define LEAVE_TO_CI() \
+    if (takes_part()) cr_skip_test("left to .ci/run")
 
 /* The number of splits that a step takes in place of its rule's; 0: the rule's. The last rung of chapter 14 has it (steps/14_decode/decode.cu). */
 extern int decode_splits __attribute__((weak));

@@ -7,6 +7,7 @@
 #include "run.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COUNT = 6 };
@@ -57,6 +58,53 @@ Test(check, a_zero_reference_must_be_met_by_zeros) {
     cr_assert(check_values((float[]){0, 0, 0}, zeros, 3, bound).ok);
     cr_assert_not(check_values((float[]){0, 1e-30f, 0}, zeros, 3, bound).ok);
     cr_assert_not(check_values((float[]){0, NAN, 0}, zeros, 3, bound).ok);
+}
+
+/* What is left of terms that cancel may be 0 or rounding alone: the error is relative to the terms, and no bound is above 1. */
+Test(check, terms_that_cancel) {
+    const double size[3] = {1, 2, 2}, rests[][3] = {{0, 0, 0}, {0, 1e-9, 0}, {0, 2.9e-5, 0}};
+    for (int i = 0; i < 3; i++) {
+        float out[3] = {(float)rests[i][0], (float)rests[i][1] + 1e-6f, (float)rests[i][2]};
+        struct check check = check_gradient(out, rests[i], size, 3, bound);
+        cr_expect(check.ok);
+        cr_expect_leq(check.bound_rel, 1.0, "case %d: bound %g", i, check.bound_rel);
+        cr_expect_float_eq(check.err_rel, 1e-6 / 3, 1e-7);
+        out[1] = (float)rests[i][1] + 1e-3f;
+        cr_expect_not(check_gradient(out, rests[i], size, 3, bound).ok, "case %d: a wrong rest passes", i);
+        out[1] = NAN;
+        cr_expect_not(check_gradient(out, rests[i], size, 3, bound).ok, "case %d: NaN passes", i);
+    }
+    const float zeros[3] = {0};
+    const double rest[3] = {0, 3.1e-5, 0}; /* just above what rounding explains: now 0 is wrong */
+    cr_expect_not(check_gradient(zeros, rest, size, 3, bound).ok);
+    cr_expect_not(check_gradient((float[]){0, 1e-30f, 0}, rests[0], rests[0], 3, bound).ok, "there are no terms");
+}
+
+/* Where rounding may be as large as what is compared, not even the reference itself is right. */
+Test(check, a_bound_that_says_nothing_fails) {
+    float out[COUNT];
+    copy_ref(out);
+    const double infinite = INFINITY, unknown = NAN;
+    cr_expect(check_values(out, ref, COUNT, 0.2).ok && check_gradient(out, ref, ref, COUNT, 0.2).ok);
+    cr_expect(check_logsumexp(out, ref, COUNT, 0.2).ok);
+    for (int i = 0; i < 3; i++) {
+        double loose = i == 0 ? 0.4 : i == 1 ? infinite : unknown;
+        struct check checks[] = {check_values(out, ref, COUNT, loose), check_gradient(out, ref, ref, COUNT, loose),
+                                 check_logsumexp(out, ref, COUNT, loose)};
+        for (int k = 0; k < 3; k++) cr_expect(checks[k].vague && !checks[k].ok, "bound %g, check %d", loose, k);
+    }
+}
+
+/* The error of a logarithm is that of the scores, however large L is. */
+Test(check, logsumexp_is_held_to_an_absolute_error) {
+    const double L[4] = {1e4, -1e4, 0, 1e-3};
+    cr_expect(check_logsumexp((float[]){1e4f + 1e-3f, -1e4f, 0, 1e-3f}, L, 4, 1e-3).ok);
+    cr_expect_not(check_logsumexp((float[]){1e4f + 1e-2f, -1e4f, 0, 1e-3f}, L, 4, 1e-3).ok, "one element, ten times the bound");
+    cr_expect_not(check_logsumexp((float[]){1e4f + 3e-3f, -1e4f - 3e-3f, 3e-3f, 4e-3f}, L, 4, 1e-3).ok, "each, three times");
+    cr_expect_lt(check_logsumexp((float[]){1e4f, -1e4f, 0, 1e-3f}, L, 4, 1e-3).bound_rel, 1e-6);
+    const double small[2] = {1e-9, 0}; /* L passes through zero */
+    cr_expect(check_logsumexp((float[]){1e-6f, 1e-6f}, small, 2, 1e-5).ok);
+    cr_expect_not(check_logsumexp((float[]){1e-4f, 0}, small, 2, 1e-5).ok);
 }
 
 Test(check, logsumexp_of_an_empty_row_is_minus_infinity_and_nothing_else) {
@@ -152,6 +200,59 @@ Test(dtype, rounding_error_is_at_most_the_unit_roundoff) {
     for (enum dtype dtype = FP16; dtype <= BF16; dtype++)
         for (float x = 1.0f; x < 2.0f; x += 0x1p-13f)
             cr_assert_leq(fabs((double)rounded_to(x, dtype) - (double)x) / (double)x, unit_roundoff(dtype));
+}
+
+/* ---- 8-bit numbers ---- */
+
+Test(dtype, fp8_at_its_borders) {
+    cr_assert_eq(fp8_of(448.0f, E4M3), 0x7e);
+    cr_assert_eq(fp8_of(464.0f, E4M3), 0x7e); cr_assert_eq(fp8_of(-1e30f, E4M3), 0xfe, "beyond it, the largest number");
+    cr_assert_eq(fp8_of(INFINITY, E5M2), 0x7b); cr_assert_eq(fp8_of(57344.0f, E5M2), 0x7b);
+    cr_assert_eq(fp8_of(0x1p-9f, E4M3), 0x01); cr_assert_eq(fp8_of(0x1p-16f, E5M2), 0x01, "the smallest subnormals");
+    cr_assert_eq(fp8_of(0x1p-10f, E4M3), 0x00); cr_assert_eq(fp8_of(3 * 0x1p-10f, E4M3), 0x02, "ties go to the even neighbour");
+    cr_assert_eq(fp8_of(1.0625f, E4M3), 0x38); cr_assert_eq(fp8_of(1.1875f, E4M3), 0x3a); cr_assert_eq(fp8_of(1.9375f, E4M3), 0x40);
+    cr_assert_eq(fp8_of(-0.0f, E4M3), 0x80); cr_assert_eq(fp8_of(NAN, E4M3), 0x7f);
+    cr_assert(isnan(of_fp8(0xff, E4M3))); cr_assert(isnan(of_fp8(0x7d, E5M2))); cr_assert(isinf(of_fp8(0xfc, E5M2)));
+    for (int format = E4M3; format <= E5M2; format++)
+        for (int bits = 0, neighbour; bits < 0x7b; bits++) {
+            float value = of_fp8((uint8_t)bits, (enum fp8)format), next = of_fp8((uint8_t)(bits + 1), (enum fp8)format);
+            cr_assert_eq(fp8_of(value, (enum fp8)format), bits);
+            cr_assert_eq(fp8_of(-value, (enum fp8)format), bits | 0x80);
+            neighbour = bits + bits % 2;
+            cr_assert_eq(fp8_of((value + next) / 2.0f, (enum fp8)format), neighbour, "between %#x and the next", bits);
+            cr_assert_eq(fp8_of(nextafterf((value + next) / 2.0f, 0.0f), (enum fp8)format), bits);
+            cr_assert_eq(fp8_of(nextafterf((value + next) / 2.0f, 1e9f), (enum fp8)format), bits + 1);
+        }
+}
+
+/* Two heads of K with 200 rows, so two blocks each; the largest sizes are in block 1 of head 0 and in block 0 of head 1. */
+Test(dtype, scales_of_quantised_inputs) {
+    enum { HEADS = 2, N = 200, D = 16, BLOCKS = 2 };
+    static float values[HEADS * N * D], seen_scales[HEADS * BLOCKS];
+    static uint8_t bits[HEADS * N * D];
+    struct problem problem = {.dtype = FP8, .batch = 1, .heads = 4, .heads_kv = HEADS, .N_q = 3, .N_kv = N, .d = D};
+    for (int i = 0; i < HEADS * N * D; i++) values[i] = (float)(i % 5) * 0.25f; /* up to 1 in each block */
+    values[128 * D] = -896.0f, values[N * D + 3] = 224.0f, values[7] = NAN, values[N * D + 9] = INFINITY;
+    static const float expected[3][HEADS * BLOCKS] = {{2, 2, 2, 2}, {2, 2, 0.5f, 0.5f}, {1.0f / 448.0f, 2, 0.5f, 1.0f / 448.0f}};
+    cr_assert_eq(scale_count(&problem, TENSOR_K), HEADS * BLOCKS);
+    for (int kind = OF_TENSOR; kind <= OF_BLOCK; kind++) {
+        problem.scales = (enum scales)kind;
+        quantise(&problem, TENSOR_K, values, bits, seen_scales);
+        for (int i = 0; i < HEADS * BLOCKS; i++) cr_assert_eq(seen_scales[i], expected[kind][i], "scale %d of kind %d", i, kind);
+        cr_assert_eq(bits[128 * D], 0xfe, "the largest size becomes the largest number");
+        cr_assert_eq(bits[7], 0x7f, "NaN stays"); cr_assert_eq(bits[N * D + 9], 0x7e, "infinity becomes the largest number");
+        float *seen = as_seen(&problem, TENSOR_K, values);
+        for (int i = 0; i < HEADS * N * D; i++)
+            cr_assert(isnan(values[i]) || isinf(values[i]) || fabsf(seen[i] - values[i]) <= 0x1p-4f * fabsf(values[i]) + 0.0021f, "element %d", i);
+        free(seen);
+    }
+    for (int i = 0; i < HEADS * N * D; i++) values[i] = i < N * D ? 0.0f : 1e-44f; /* a scale that would be 0 or subnormal */
+    quantise(&problem, TENSOR_K, values, bits, seen_scales);
+    cr_assert_eq(seen_scales[0], 1.0f); cr_assert_eq(seen_scales[2], 0x1p-126f);
+    for (int i = 0; i < HEADS * N * D; i++) cr_assert_eq(bits[i], 0);
+    problem.fp8 = E5M2, values[0] = 57344.0f * 4.0f;
+    quantise(&problem, TENSOR_K, values, bits, seen_scales);
+    cr_assert_eq(seen_scales[0], 4.0f); cr_assert_eq(bits[0], 0x7b);
 }
 
 /* ---- what a step refuses ---- */

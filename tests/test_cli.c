@@ -62,7 +62,7 @@ static const char *const bad_usage[] = {
     "--heads-kv 0", "--heads-kv -1", "--heads-kv two", "--heads-kv", "--heads-kv 1", "--heads 4 --heads-kv 3", "--heads 2 --heads-kv 4",
     "--input example --heads-kv 1",
     "--window", "--window 3", "--window 3,a", "--window 1,2,3", "--window -2,0", "--window 1,", "--window 1,0",
-    "--softcap 0", "--softcap -1", "--softcap nan", "--softcap inf", "--softcap x", "--softcap", "--softcap 5",
+    "--softcap 0", "--softcap -1", "--softcap 1e39", "--softcap nan", "--softcap inf", "--softcap x", "--softcap", "--softcap 5",
     "--dropout -0.1", "--dropout 1", "--dropout nan", "--dropout x", "--dropout", "--dropout 0.5",
     "--rotary", "--rotary both", "--rotary halved", "--alibi", "--alibi=yes",
     "--lengths", "--lengths 5,,3", "--lengths 5,", "--lengths -1", "--lengths 0,0", "--lengths 9999999,9999999", "--lengths 5,3",
@@ -73,7 +73,7 @@ static const char *const bad_usage[] = {
     "--dim 0", "--dim -64", "--dim 129", "--dim 1000000", "--dim d", "--dim",
     "--scale nan", "--scale inf", "--scale big", "--scale",
     "--seed -1", "--seed x", "--seed",
-    "--input zeros", "--input", "--input example --seq 5", "--dtype int8", "--dtype bf16", "--pass sideways", "--pass",
+    "--input zeros", "--input", "--input example --seq 5", "--dtype int8", "--dtype bf16", "--dtype fp8", "--fp8", "--fp8 e5m2", "--fp8 e3m4", "--scales", "--scales row", "--scales head", "--pass sideways", "--pass",
     "--warmup -1", "--warmup many", "--repeat 0", "--repeat -2", "--repeat 1.0",
     "--json", "--json /no/such/folder/file.json", "--json .",
     "--stamp", "--stamp novalue", "--stamp =x",
@@ -115,13 +115,56 @@ Test(cli, a_forward_step_refuses_the_backward_pass) {
     cr_assert_eq(run_program("01_naive", "--pass both").status, 2);
 }
 
+/* A softcap far above the scores leaves them as they are; one that rounding would decide about is refused. */
+Test(cli, softcap_of_any_size_is_right_or_refused) {
+    static const char *const caps[] = {"1e6", "9e8", "3e38", "0.01"};
+    for (int i = 0; i < 4; i++) {
+        char options[80];
+        snprintf(options, sizeof options, "--softcap %s --seq 64 --pass both --no-time", caps[i]);
+        cr_expect_eq(run_program("15_variants", options).status, 0, "%s", options);
+    }
+    struct result result = run_program("15_variants", "--softcap 1e-38 --scale 10 --seq 64 --pass both --no-time");
+    cr_expect_eq(result.status, 2);
+    cr_expect_not_null(strstr(result.err, "softcap 1e-38 is not supported: with scale 10 it must be at least"), "%s", result.err);
+    cr_expect_eq(count_lines(result.err), 1);
+    cr_expect_eq(run_program("15_variants", "--softcap 0.01 --scale -10 --seq 64 --no-time").status, 0);
+    cr_expect_eq(run_program("15_variants", "--softcap 0.009 --scale -10 --seq 64 --no-time").status, 2);
+}
+
+/* The bounds that a run prints for this tensor. */
+static void read_bounds(const char *out, const char *tensor, double bounds[2]) {
+    char start[8];
+    snprintf(start, sizeof start, "\n  %s", tensor);
+    const char *line = strstr(out, start);
+    cr_assert_not_null(line);
+    cr_assert_eq(sscanf(line, " %*s error %*s of its norm (bound %lf), at most %*s (bound %lf)", bounds, bounds + 1), 2);
+}
+
+Test(cli, bounds_say_something) {
+    double bounds[2];
+    struct result result = run_program("07_naive_bwd", "--batch 1 --heads 1 --seq 8 --seq-kv 1 --dim 8 --no-time");
+    cr_expect_eq(result.status, 0);
+    for (int i = 0; i < 2; i++) {
+        read_bounds(result.out, i == 0 ? "dQ" : "dK", bounds); /* both are 0: the bounds were 1.7 and 2.2 of a millionth of the terms */
+        cr_expect_leq(bounds[0], 1e-5);
+    }
+    result = run_program("07_naive_bwd", "--input large --seq 64 --no-time");
+    cr_expect_eq(result.status, 0);
+    read_bounds(result.out, "L", bounds);
+    cr_expect_leq(bounds[0], 1e-5);
+    cr_expect_leq(bounds[1], 0.05);
+    result = run_program("01_naive", "--input large --scale 10 --seq 64 --no-time");
+    cr_expect_eq(result.status, 1, "scores of a million have no digit after the point");
+    cr_expect_not_null(strstr(result.out, "UNPROVEN\n      no proof: rounding in this precision may be as large"), "%s", result.out);
+}
+
 Test(cli, help_lists_every_option) {
     static const char *const options[] = {"--batch",    "--heads",   "--heads-kv", "--seq",   "--seq-kv", "--dim",    "--causal",
                                           "--scale",    "--dtype",   "--seed",  "--input",  "--pass",   "--deterministic",
                                           "--warmup",   "--repeat",  "--json",  "--stamp",  "--print",  "--no-check",
                                           "--no-time",  "--meter",   "--meter-blocks",      "--trace",  "--trace-blocks",
-                                          "--shuffle-seed", "--describe", "--help", "--window", "--softcap", "--alibi",
-                                          "--dropout",  "--rotary",  "--lengths", "--page-size"};
+                                          "--shuffle-seed", "--describe", "--help", "--window", "--softcap", "--alibi", "--alibi-released",
+                                          "--dropout",  "--rotary",  "--lengths", "--page-size", "--fp8", "--scales"};
     struct result result = run_program("02_tiled_matmul", "--help");
     cr_assert_eq(result.status, 0);
     cr_assert_str_empty(result.err);
@@ -149,6 +192,10 @@ Test(cli, steps_state_what_they_do) {
                    {"96_multiple_of_16", "--dim 32 --deterministic", "deterministic"},
                    {"97_both_passes", "--deterministic --pass both", "deterministic"},
                    {"97_both_passes", "--dtype fp16", "fp32"},
+                   {"16_fp8_fwd", "--dim 40", "multiple of 16"},
+                   {"16_fp8_fwd", "--dtype bf16", "bf16 is not supported: this step takes fp8"},
+                   {"16_fp8_fwd", "--scales row", "--scales: 'row' is none of tensor, head, block"},
+                   {"01_naive", "--fp8 e5m2", "not supported without --dtype fp8"},
                    {"07_naive_bwd", "--pass fwd", "forward"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct result result = run_program(refused[i].step, refused[i].arguments);
@@ -165,6 +212,11 @@ Test(cli, steps_state_what_they_do) {
     result = run_program("14_decode", "--heads 6 --heads-kv 2 --seq 3 --seq-kv 70 --no-time");
     cr_assert_eq(result.status, 0, "%s", result.err);
     cr_assert_not_null(strstr(result.out, "heads 6 on 2 of K and V"));
+    result = run_program("16_fp8_fwd", "--heads 2 --seq 40 --fp8 e5m2 --scales block --no-time --json -");
+    cr_assert_eq(result.status, 0, "%s", result.err);
+    cr_assert_not_null(strstr(result.err, "d 64, e5m2, a scale per block, fp8"), "%s", result.err);
+    cr_assert_not_null(strstr(result.err, "total error"), "%s", result.err);
+    cr_assert_not_null(strstr(result.out, "\"dtype\":\"fp8\",\"fp8\":\"e5m2\",\"scales\":\"block\",\"total_err_rel\":0."), "%s", result.out);
     result = run_program("14_decode", "--heads 2 --seq 3 --page-size 16 --lengths 0,17,40 --no-time");
     cr_assert_eq(result.status, 0, "%s", result.err);
     cr_assert_not_null(strstr(result.out, "batch 3, heads 2, 3 queries, 40 keys, d 64, pages of 16"), "%s", result.out);

@@ -96,6 +96,32 @@ Test(pages, reference, .init = needs_pages) {
     }
 }
 
+/* Pages so far back in the pool that their elements are numbered from 2^31 or 2^32 on. Nothing before them is touched. */
+Test(pages, elements_past_32_bits, .init = needs_pages) {
+    if (simt_reserve == NULL) cr_skip_test("a card has no memory that is never touched");
+    static const int lengths[] = {170, 40};
+    for (int bits = 31; bits <= 32; bits++) {
+        struct run run = paged_run((struct shape){2, 4, 2, 200, 128, true, 0.0f, 2}, 32, lengths);
+        struct problem *p = &run.problem;
+        size_t page = (size_t)kv_heads(p) * (size_t)p->page_size * (size_t)p->d * element_bytes(p, TENSOR_K);
+        int near = p->page_count, far = (int)((1ull << bits) / (page / element_bytes(p, TENSOR_K))) + 1;
+        const float **pools[] = {&run.device.K, &run.device.V};
+        for (int i = 0; i < 2; i++) {
+            char *pool = simt_reserve((size_t)(far + near) * page);
+            cr_assert_not_null(pool);
+            cr_assert_eq(cudaMemcpy(pool + (size_t)far * page, *pools[i], (size_t)near * page, cudaMemcpyDeviceToDevice), cudaSuccess);
+            *pools[i] = (const float *)(void *)pool;
+        }
+        int numbers = p->batch * pages_per_sequence(p);
+        for (int i = 0; i < numbers; i++) run.own_pages[i] += far;
+        p->page_count += far;
+        cr_assert_eq(cudaMemcpy(run.tables[TABLE_PAGES], run.own_pages, (size_t)numbers * sizeof(int), cudaMemcpyHostToDevice), cudaSuccess);
+        forward(&run, step);
+        expect_right(&run, step, false, bits == 31 ? "past element 2^31" : "past element 2^32");
+        cudaDeviceReset();
+    }
+}
+
 /* Each sequence divides its own tiles over the splits, not those that the table has room for: with the same number of splits O and L have
  * the bits of the same keys one after the other. */
 Test(pages, own_tiles, .init = needs_pages) {

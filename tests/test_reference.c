@@ -365,12 +365,32 @@ Test(reference, term_size, .init = read_example) {
     EXPECT_NEAR(reference_forward(&problem, &HAND_Q[0][0], &HAND_K[0][0], &HAND_V[0][0], O, L), 1 * ln_2, 1e-12,
                 "terms", 2);
 
+    /* A score that softcap leaves as it is has the terms that it had: its rounding does not grow with softcap. */
+    problem.softcap = 9e8f;
+    EXPECT_NEAR(reference_forward(&problem, &HAND_Q[0][0], &HAND_K[0][0], &HAND_V[0][0], O, L), 1 * ln_2, 1e-12,
+                "terms", 4);
+    problem.softcap = 0;
+
     /* Of the rows asked for only: query 2 alone has no term above ln 2. */
     const size_t row = 2;
     problem.N_q = problem.N_kv = 4;
     problem.causal = false;
     EXPECT_NEAR(reference_forward_rows(&problem, &HAND_Q[0][0], &HAND_K[0][0], &HAND_V[0][0], &row, 1, O, L), 1 * ln_2,
                 1e-12, "terms", 3);
+}
+
+/* Slopes of 12 heads by the released rule: those of 8 heads, then every second one of 16. With Q = 0 a query at its own key and at the
+ * one before has L = log(1 + exp(-slope)). */
+Test(reference, released_slopes_of_alibi) {
+    static const double exponents[12] = {1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5};
+    struct problem problem = {.batch = 2, .heads = 12, .N_q = 1, .N_kv = 2, .d = 1, .scale = 1.0f, .alibi = RELEASED_RULE};
+    const float Q[24] = {0}, K[48] = {0}, V[48] = {0};
+    double O[24], L[24];
+    reference_forward(&problem, Q, K, V, O, L);
+    for (int h = 0; h < 24; h++) EXPECT_NEAR(-log(exp(L[h]) - 1), exp2(-exponents[h % 12]), 1e-12, "slope", h);
+    problem.alibi = ONE_FORMULA;
+    reference_forward(&problem, Q, K, V, O, L);
+    EXPECT_NEAR(-log(exp(L[8]) - 1), exp2(-6), 1e-12, "slope of head", 8);
 }
 
 /* ---- gradients against finite differences ---- */
@@ -410,13 +430,13 @@ static const struct problem VARIANTS[] = {
     {.batch = 1, .heads = 2, .N_q = 7, .N_kv = 9, .d = 4, .scale = 0.5f, .windowed = true, .left = 2, .right = 1},
     {.batch = 1, .heads = 1, .N_q = 9, .N_kv = 6, .d = 4, .scale = 0.5f, .windowed = true, .left = 1, .right = 3, .causal = true},
     {.batch = 1, .heads = 2, .N_q = 5, .N_kv = 6, .d = 3, .scale = 0.5f, .softcap = 0.75f},
-    {.batch = 2, .heads = 3, .N_q = 5, .N_kv = 8, .d = 3, .scale = 0.5f, .alibi = true},
-    {.batch = 1, .heads = 4, .N_q = 6, .N_kv = 6, .d = 3, .scale = 0.5f, .alibi = true, .softcap = 0.5f, .causal = true},
+    {.batch = 2, .heads = 3, .N_q = 5, .N_kv = 8, .d = 3, .scale = 0.5f, .alibi = RELEASED_RULE},
+    {.batch = 1, .heads = 4, .N_q = 6, .N_kv = 6, .d = 3, .scale = 0.5f, .alibi = ONE_FORMULA, .softcap = 0.5f, .causal = true},
     {.batch = 2, .heads = 6, .N_q = 4, .N_kv = 5, .d = 3, .scale = 0.5f, .heads_kv = 2, .causal = true},
     {.batch = 1, .heads = 2, .N_q = 9, .N_kv = 17, .d = 4, .scale = 0.5f, .dropout = 0.3f, .dropout_seed = 5},
     {.batch = 1, .heads = 2, .N_q = 11, .N_kv = 11, .d = 4, .scale = 0.5f, .starts = starts, .sequences = 4, .longest = 7},
     {.batch = 1, .heads = 4, .N_q = 11, .N_kv = 11, .d = 4, .scale = 0.5f, .starts = starts, .sequences = 4, .longest = 7, .heads_kv = 2,
-     .causal = true, .windowed = true, .left = 3, .dropout = 0.5f, .dropout_seed = 1, .softcap = 1.0f, .alibi = true},
+     .causal = true, .windowed = true, .left = 3, .dropout = 0.5f, .dropout_seed = 1, .softcap = 1.0f, .alibi = ONE_FORMULA},
 };
 enum { VARIANT_COUNT = sizeof VARIANTS / sizeof VARIANTS[0] };
 

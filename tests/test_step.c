@@ -39,12 +39,11 @@ static void compare_shapes(enum input_kind input, int stride) {
     cr_expect_geq(GROUPED_SHAPE_COUNT, 30);
 }
 
-/* All shapes, or each third one of a last rung's. */
-Test(step, shapes, .init = skip_without_device) {
-    compare_shapes(INPUT_RANDOM, is_last_rung && takes_part() ? 3 : 1);
-}
-Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, 5); }
-Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, 5); }
+/* All shapes, or a fifth. */
+static int stride(int whole) { return whole * (takes_part() ? 5 : 1); }
+Test(step, shapes, .init = skip_without_device) { compare_shapes(INPUT_RANDOM, stride(1)); }
+Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, stride(5)); }
+Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, stride(5)); }
 
 /* A scale of 0: all keys that a query attends to weigh the same, and dQ and dK are 0. A scale below 0, with scores more than 88
  * apart: the largest product has the smallest weight. */
@@ -74,11 +73,30 @@ Test(step, other_types, .init = skip_without_device) {
         }
 }
 
+/* Both types of 8 bits, and scales of each kind: rows grow from block to block and from head to head, so that a wrong scale shows. */
+Test(step, scales_of_eight_bits, .init = needs_forward) {
+    if (!takes_dtype(step, FP8)) cr_skip_test("the step takes no fp8");
+    for (int kind = 0; kind < 6; kind++) {
+        struct problem problem = problem_for(step, &(struct shape){2, 4, 150, 300, kind % 2 == 0 ? 64 : 128, kind < 3, 1.0f, step->grouped_heads ? 2 : 0});
+        problem.dtype = FP8, problem.fp8 = (enum fp8)(kind / 3), problem.scales = (enum scales)(kind % 3);
+        struct run run = new_run(step, &problem, INPUT_RANDOM);
+        for (enum tensor tensor = TENSOR_Q; tensor <= TENSOR_V; tensor++) {
+            size_t d = (size_t)problem.d, N = (size_t)(tensor_table[tensor].per_key ? problem.N_kv : problem.N_q);
+            for (size_t i = 0; i < tensor_elements(&problem, tensor); i++)
+                run.host[tensor][i] *= 0.25f * (float)(1 + i / d % N / SCALE_ROWS) * (float)(1 + i / d / N % 3);
+        }
+        cr_assert_eq(run_upload(&run), cudaSuccess);
+        forward(&run, step);
+        expect_right(&run, step, false, "forward, scales");
+        run_destroy(&run);
+    }
+}
+
 /* TEST_SEED draws others; a failure prints the shape. */
 Test(step, drawn_shapes, .init = skip_without_device) {
     const char *text = getenv("TEST_SEED");
     uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : 1;
-    for (unsigned i = 0; i < (!is_last_rung ? 1 : takes_part() ? 6 : 12); i++) {
+    for (unsigned i = 0; i < (!is_last_rung ? 1 : takes_part() ? 2 : 12); i++) {
         struct shape shape = drawn_shape(seed, i);
         struct problem problem = problem_for(step, &shape);
         if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, INPUT_RANDOM);
@@ -93,7 +111,7 @@ Test(step, drawn_shapes, .init = skip_without_device) {
  * keys, so that what one tile leaves past d meets the next. */
 Test(step, every_eighth_dimension, .init = skip_without_device) {
     if (!is_last_rung) cr_skip_test("for last rungs");
-    for (int d = step->d_multiple > 4 ? 8 : 4; d <= MAX_HEAD_DIM; d += 8) {
+    for (int d = step->d_multiple > 4 ? 8 : 4; d <= MAX_HEAD_DIM; d += 8 * stride(1)) {
         struct problem problem = problem_for(step, &(struct shape){1, 1, 40, 200, d, false, 1.0f});
         if (problem.d != d || step_refuses(step, &problem, all_passes()) != NULL) continue;
         compare_passes(&problem, INPUT_RANDOM);
@@ -159,8 +177,9 @@ Test(forward, causal_prefix, .init = needs_forward) {
     size_t N = 129, d = (size_t)run.problem.d;
     for (size_t head = 0; head < 2; head++) {
         for (size_t i = (head * N + changed) * d; i < (head + 1) * N * d; i++) {
-            run.host[TENSOR_K][i] += 3.0f;
-            run.host[TENSOR_V][i] -= 5.0f;
+            bool scaled = run.problem.dtype == FP8; /* by the largest number of a tensor, which must stay */
+            run.host[TENSOR_K][i] = scaled ? -run.host[TENSOR_K][i] : run.host[TENSOR_K][i] + 3.0f;
+            run.host[TENSOR_V][i] = scaled ? -run.host[TENSOR_V][i] : run.host[TENSOR_V][i] - 5.0f;
         }
     }
     cr_assert_eq(run_upload(&run), cudaSuccess);
@@ -175,14 +194,14 @@ Test(forward, causal_prefix, .init = needs_forward) {
     run_destroy(&run);
 }
 
-/* The weights of a row add up to 1: where V is all ones, so is O. */
+/* The weights of a row add up to 1: where V is all ones, so is O; in FP8 up to the rounding of P, of which l knows nothing. */
 Test(forward, weights_sum_to_one, .init = needs_forward) {
     struct run run = small_run(1, 1, 65, 129, 40, false, INPUT_LARGE);
     for (size_t i = 0; i < tensor_elements(&run.problem, TENSOR_V); i++) run.host[TENSOR_V][i] = 1.0f;
     cr_assert_eq(run_upload(&run), cudaSuccess);
     forward(&run, step);
     for (size_t i = 0; i < tensor_elements(&run.problem, TENSOR_O); i++)
-        cr_assert_float_eq(run.host[TENSOR_O][i], 1.0f, 2e-6f);
+        cr_assert_float_eq(run.host[TENSOR_O][i], 1.0f, run.problem.dtype == FP8 ? 0.04f : 2e-6f);
     run_destroy(&run);
 }
 
@@ -237,7 +256,7 @@ Test(forward, repeatable, .init = needs_forward) {
     struct run run = small_run(2, 2, 113, 203, 64, true, INPUT_RANDOM);
     forward(&run, step);
     double *O = keep(&run, TENSOR_O);
-    for (unsigned repeat = 0; repeat < 5; repeat++) {
+    for (unsigned repeat = 0; repeat < (takes_part() ? 2 : 5); repeat++) {
         if (simt_shuffle_blocks != NULL) simt_shuffle_blocks(repeat);
         forward(&run, step);
         cr_assert(same_bits(&run, TENSOR_O, O));
@@ -344,7 +363,7 @@ Test(backward, masked_keys, .init = needs_backward) {
 static void expect_each_row(const struct run *run, enum tensor tensor, const double *ref, const double *size, double times,
                             const char *what) {
     size_t d = (size_t)run->problem.d, rows = tensor_elements(&run->problem, tensor) / d;
-    double bound = times * (run->problem.dtype == FP32 ? 1e-5 : 8.0 * unit_roundoff(run->problem.dtype));
+    double bound = times * (run->problem.dtype == FP32 ? 1e-5 : (run->problem.dtype == FP8 ? 0.25 : 8.0) * unit_roundoff(run->problem.dtype));
     for (size_t r = 0; r < rows; r++) {
         double error = 0.0, terms = 0.0;
         for (size_t c = r * d; c < (r + 1) * d; c++) {
@@ -427,6 +446,7 @@ Test(forward, small_weights_add_up, .init = needs_forward) {
             problem.dtype = dtype;
             problem.scale = 1.0f;
             if (dtype == FP16 && below[b / 2] > 11.0f) continue; /* weights below 2^-16 lose too many bits */
+            if (dtype == FP8 && below[b / 2] > 9.7f) continue;   /* below 2^-14 in e4m3, with the factor of P */
             if (step_refuses(step, &problem, all_passes()) != NULL) continue;
             struct run run = new_run(step, &problem, INPUT_RANDOM);
             size_t d = (size_t)problem.d, largest = b % 2 == 0 ? 0 : (size_t)N_kv - 1;
@@ -460,8 +480,9 @@ static void one_key_of_large_negative_scores(int half, bool is_backward) {
     for (size_t i = 0; i < 2 * N_kv * d; i += d) K[i] = ldexpf(-1.0f, i / d % N_kv == KEY ? half : half + 1);
     cr_assert_eq(run_upload(&run), cudaSuccess);
     forward(&run, step);
+    float *V = as_seen(&problem, TENSOR_V, run.host[TENSOR_V]);
     for (size_t row = 0; !is_backward && row < 2 * N_q; row++) {
-        const float *value = run.host[TENSOR_V] + (row / N_q * N_kv + KEY) * d;
+        const float *value = V + (row / N_q * N_kv + KEY) * d;
         double L = (double)run.host[TENSOR_L][row];
         cr_assert_float_eq(L, score, 1e-6 * -score, "%s: L of row %zu of head %zu is %g instead of %g", step->name, row % N_q,
                            row / N_q, L, score);
@@ -472,6 +493,7 @@ static void one_key_of_large_negative_scores(int half, bool is_backward) {
                                row % N_q, row / N_q, O, (double)value[c]);
         }
     }
+    free(V);
     for (int deterministic = 0; is_backward && deterministic <= (step->backward_deterministic != NULL); deterministic++) {
         backward(&run, step, deterministic != 0);
         for (size_t head = 0; head < 2; head++)

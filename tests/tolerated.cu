@@ -122,6 +122,54 @@ __global__ void labels_fault(int *out) {
     if (out[vertex] == 0 || threadIdx.x > N - 5) out[vertex] = 5 + threadIdx.x / 60; // here
 }
 
+/* A flag that ends a search: whoever sets it has looked at it before, by the line by which the others look. */
+__global__ void flag_of_search(int *out) {
+    for (int i = 0; i < 3; i++) {
+        if (out[0] == 7) return; // here
+        if (threadIdx.x * 3 + i > 50) out[0] = 7; // here
+    }
+}
+__global__ void flag_of_search_twin(int *out) {
+    for (int i = 0; i < 3; i++) {
+        if (atomicAdd(out, 0) == 7) return;
+        if (threadIdx.x * 3 + i > 50) atomicExch(out, 7);
+    }
+}
+
+/* Plain stores that nobody tests: what a neighbour reads depends on the order, though each word has one value. */
+__global__ void neighbour_fault(int *out) { // of another block
+    int i = (blockIdx.x * N + threadIdx.x) % N, other = (i + N / 2) % N;
+    if (threadIdx.x / (N / 2) == blockIdx.x) {
+        out[i] = 1;                                // here
+        if (out[other] == 1) __nanosleep(100);     // here
+    }
+}
+__global__ void neighbour_of_the_block_fault(int *out) {
+    int i = threadIdx.x;
+    int next = out[(i + 32) % N]; // here
+    out[i] = next + 5;            // here
+}
+__global__ void three_neighbours_fault(int *out) { // several read each word by one line
+    int sum = 0, i = threadIdx.x;
+    for (int k = 1; k < 4; k++) sum += out[(i + 8 * k) % N]; // here
+    out[i] = sum > 99 ? 1 : 2; // here
+}
+__global__ void flag_without_test_fault(int *out) { // who stores it is another one than those that wait for it
+    if (threadIdx.x == 40) out[0] = 7; // here
+    else if (threadIdx.x < 32 && out[0] == 7) out[1 + threadIdx.x] = 1; // here
+}
+
+__global__ void same_bits(int *out) { out[0] |= 4; } // here
+__global__ void same_bits_twin(int *out) { atomicOr(out, 4); }
+__global__ void update_fault(int *out) { out[threadIdx.x & 1] += 1; } // here
+
+__global__ void two_reads(int *out) {
+    out[2 + threadIdx.x] = out[0] + // here
+                           out[1];  // here
+    out[0] = 7;
+    out[1] = 7;
+}
+
 __global__ void read_before(int *out) {
     int before = out[0]; // here
     if (threadIdx.x == 40) out[0] = 7; // here
@@ -296,6 +344,63 @@ static void copy(bool waits) {
     if (waits) cudaStreamSynchronize(0);
     if (host[3] != 0) printf("wrong\n"); // here
 }
+/* Two copies, and what is read is what the first one brings. */
+static void first_copy(bool waits) {
+    float *device, *host;
+    cudaMalloc(&device, N * sizeof *device);
+    cudaMallocHost(&host, N * sizeof *host);
+    cudaMemset(device, 0, N * sizeof *device);
+    cudaMemcpyAsync(host, device, N / 2 * sizeof *host, cudaMemcpyDeviceToHost);
+    cudaMemcpyAsync(host + N / 2, device, N / 2 * sizeof *host, cudaMemcpyDeviceToHost);
+    if (waits) cudaDeviceSynchronize();
+    if (host[3] != 0) printf("wrong\n"); // here
+}
+static void other_stream(bool waits) {
+    float *data;
+    cudaStream_t a, b;
+    cudaStreamCreate(&a), cudaStreamCreate(&b);
+    cudaMallocManaged(&data, N * sizeof *data);
+    fill<<<1, N, 0, a>>>(data, N);
+    cudaStreamSynchronize(waits ? a : b);
+    if (data[3] != 1) printf("wrong\n"); // here
+}
+static void old_event(bool waits) {
+    float *data;
+    cudaEvent_t event;
+    cudaEventCreate(&event);
+    cudaMallocManaged(&data, N * sizeof *data);
+    if (!waits) cudaEventRecord(event);
+    fill<<<1, N>>>(data, N);
+    if (waits) cudaEventRecord(event);
+    cudaEventSynchronize(event);
+    if (data[3] != 1) printf("wrong\n"); // here
+}
+static void refilled(bool waits) {
+    float *device, *host;
+    cudaMalloc(&device, N * sizeof *device);
+    cudaMallocHost(&host, N * sizeof *host);
+    for (int i = 0; i < N; i++) host[i] = 1;
+    cudaMemcpyAsync(device, host, N * sizeof *host, cudaMemcpyHostToDevice);
+    if (waits) cudaStreamSynchronize(0);
+    host[3] = 2; // here
+}
+static void set_first(void *data) { *(float *)data = 1; }
+static void host_function(bool waits) {
+    float *host;
+    cudaMallocHost(&host, N * sizeof *host);
+    cudaLaunchHostFunc(0, set_first, host);
+    if (waits) cudaStreamSynchronize(0);
+    if (host[0] != 1) printf("wrong\n"); // here
+}
+static void race_between_streams_fault(bool waits) {
+    float *data;
+    cudaStream_t a, b;
+    cudaStreamCreate(&a), cudaStreamCreate(&b);
+    cudaMalloc(&data, N * sizeof *data);
+    fill<<<1, N, 0, a>>>(data, N); // here
+    if (waits) cudaStreamSynchronize(a);
+    cudaMemsetAsync(data, 0, N * sizeof *data, b); // here
+}
 
 int main(int argc, char **argv) {
     int *out, *in, host[N];
@@ -325,8 +430,18 @@ int main(int argc, char **argv) {
     else if (is("cas_max_twin")) cas_max_twin<<<2, N>>>(out);
     else if (is("cas_max_fault")) cas_max_fault<<<1, N>>>(out);
     else if (is("early_exit")) early_exit<<<2, N>>>(out);
+    else if (is("flag_of_search")) flag_of_search<<<2, N>>>(out);
+    else if (is("flag_of_search_twin")) flag_of_search_twin<<<2, N>>>(out);
+    else if (is("neighbour_fault")) neighbour_fault<<<2, N>>>(out);
+    else if (is("neighbour_of_the_block_fault")) neighbour_of_the_block_fault<<<1, N>>>(out);
+    else if (is("three_neighbours_fault")) three_neighbours_fault<<<1, N>>>(out);
+    else if (is("flag_without_test_fault")) flag_without_test_fault<<<1, N>>>(out);
     else if (is("early_exit_twin")) early_exit_twin<<<2, N>>>(out);
     else if (is("early_exit_fault")) early_exit_fault<<<1, N>>>(out);
+    else if (is("two_reads")) two_reads<<<1, N - 2>>>(out);
+    else if (is("same_bits")) same_bits<<<2, N>>>(out);
+    else if (is("same_bits_twin")) same_bits_twin<<<2, N>>>(out);
+    else if (is("update_fault")) update_fault<<<2, N>>>(out);
     else if (is("labels")) labels<<<2, N>>>(out);
     else if (is("labels_twin")) labels_twin<<<2, N>>>(out);
     else if (is("labels_fault")) labels_fault<<<1, N>>>(out);
@@ -359,6 +474,18 @@ int main(int argc, char **argv) {
     else if (is("managed_write_twin")) return managed_write(true), 0;
     else if (is("copy")) return copy(false), 0;
     else if (is("copy_twin")) return copy(true), 0;
+    else if (is("first_copy")) return first_copy(false), 0;
+    else if (is("first_copy_twin")) return first_copy(true), 0;
+    else if (is("other_stream")) return other_stream(false), 0;
+    else if (is("other_stream_twin")) return other_stream(true), 0;
+    else if (is("old_event")) return old_event(false), 0;
+    else if (is("old_event_twin")) return old_event(true), 0;
+    else if (is("refilled")) return refilled(false), 0;
+    else if (is("refilled_twin")) return refilled(true), 0;
+    else if (is("host_function")) return host_function(false), 0;
+    else if (is("host_function_twin")) return host_function(true), 0;
+    else if (is("race_between_streams_fault")) return race_between_streams_fault(false), 0;
+    else if (is("race_between_streams_fault_twin")) return race_between_streams_fault(true), 0;
     else return fprintf(stderr, "no kernel is called \"%s\"\n", name), 2;
     cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost); /* errors are ignored: the exit status tells of a fault */
     printf("%d\n", host[1]);

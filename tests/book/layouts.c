@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
         descriptor |= (uint64_t)below(4) << 62;
         unsigned i = below(256), k = below(DEPTH);
         bool transposed = below(2) == 0;
-        struct layout layout = decode(descriptor, transposed);
+        struct layout layout = decode(descriptor, SIMT_BF16, transposed);
         uint32_t byte = transposed ? unit_address(&layout, i / 8 * 8, k) + i % 8 * 2
                                    : unit_address(&layout, i, k / 8 * 8) + k % 8 * 2;
         printf("%s[\"%016lx\",\"%s\",%u,%u,%u]", n > 0 ? ",\n" : "", (unsigned long)descriptor, transposed ? "MN" : "K",

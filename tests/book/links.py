@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """links.py SITE: does each link, picture and script of each page of the site lead to a file in it and, behind a #, to a place there?
-Is the site under 20 MB, does each page that the book has appear in it, and is each picture given words?"""
+Is the site under 20 MB, does each page that the book has appear in it, is each picture given words, does Next lead from the first page through
+all others but tasks and model answers, each of which a page on that way lists, what is needed before a chapter before it, and is nothing that was
+made for the site empty?"""
 
+import re
 import sys
 from functools import lru_cache
 from html.parser import HTMLParser
@@ -15,13 +18,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.links, self.ids, self.wordless = [], set(), []
+        self.links, self.ids, self.wordless, self.next, self.up = [], set(), [], None, None
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
         self.ids |= {found[name] for name in ("id", "name") if found.get(name)}
         self.links += [(tag, found[name]) for name in ("href", "src") if name in found]
+        if found.get("rel") in ("next", "up"):
+            setattr(self, found["rel"], found["href"])
         if tag == "img" and not found.get("alt"):
             self.wordless.append(found.get("src"))
 
@@ -56,7 +61,51 @@ def problems(site):
             yield f"{page.relative_to(ROOT)} is not in the site"
 
 
+EMPTY = re.compile(r"<(h[1-6]|summary|a|li|caption|option)\b((?![^>]*(?:aria-label|\bclass=.headerlink|\bid=))[^>]*)>\s*</\1>|[>\s](?:undefined|None|null)</|"
+                   r"(?:Now|Measured|forward|backward)(?:</\w+>)*:?(?:</\w+>)* (?:-|–)(?=[,.<])")
+LISTED = re.compile(r"exercises/\w+/README|docs/answers/")  # tasks and model answers
+BEFORE = re.compile(r"^\| *\[?(\d\d)(?=[_ ])(.*)", re.MULTILINE)
+
+
+def order(site):
+    """The pages, as the links to the next one lead through them."""
+    pages, page = [], site / "index.html"
+    while page not in pages:
+        pages.append(page)
+        target = unquote(urlsplit(read(page).next or "").path)
+        page = (page.parent / target).resolve() if target else page
+    return [str(page.relative_to(site)) for page in pages]
+
+
+def made(site):
+    """What is wrong with the order of the pages, and with what build.py and the generated parts of the text put into them."""
+    pages = order(site)
+    for path in sorted(site.glob("**/*.html")):
+        name = str(path.relative_to(site))
+        if LISTED.match(name) and name not in pages:
+            above = (path.parent / unquote(read(path).up or "")).resolve()
+            links = [(above.parent / unquote(urlsplit(link).path)).resolve() for _, link in read(above).links] if above.is_file() else []
+            if path not in links or not (LISTED.match(str(above.relative_to(site))) or str(above.relative_to(site)) in pages):
+                yield f"{name}: no page of the reading order lists it"
+        elif LISTED.match(name) and not name.startswith("exercises/00"):
+            yield f"{name} stands in the reading order"
+        elif not name.startswith(("code/", "explorers/", "search.html")) and name not in pages:
+            yield f"{name}: no link to the next page leads there"
+        for empty in EMPTY.finditer(re.sub("(?s)<pre.*?</pre>|<code.*?</code>|<script.*?</script>", "", path.read_text(encoding="utf-8"))):
+            yield f"{name}: empty: {empty[0]}"
+    start = ["index", "docs/first", "docs/gpu", "docs/math/attention", "docs/math/costs"]
+    if pages[:5] != [f"{name}.html" for name in start] or not all(page.startswith("exercises/00") for page in pages[5:9]):
+        yield f"the book begins with {', '.join(pages[:9])}"
+    for page in (ROOT / "README.md", ROOT / "docs/README.md"):
+        for number, row in BEFORE.findall(page.read_text(encoding="utf-8")):
+            chapter = next((k for k, name in enumerate(pages) if name.startswith(f"steps/{number}_")), 0)
+            for needed in re.findall(r"\]\(([^)#:]*(?<!README)\.md)", row):
+                name = str((page.parent / needed).resolve().relative_to(ROOT).with_suffix(".html"))
+                if name not in pages[:chapter]:
+                    yield f"{name}, needed before chapter {number}, stands behind it"
+
+
 if __name__ == "__main__":
-    found = list(problems(Path(sys.argv[1]).resolve()))
+    found = [*problems(Path(sys.argv[1]).resolve()), *made(Path(sys.argv[1]).resolve())]
     print("\n".join(found) or "Every link of the site leads somewhere.")
     sys.exit(bool(found))

@@ -6,20 +6,22 @@ A rung of VARIANTS changes the last rung of another chapter. What it shares with
 functions are taken out of the other chapter's text before the two are compared. Lines that only name headers do not count. The rung
 has at most 350 lines."""
 
-import difflib
 import re
 import subprocess
 import sys
-import tempfile
 
 from pages import ROOT, report
+
+sys.path.insert(0, str(ROOT / "plots"))
+from quotes import included, without  # noqa: E402
 
 MOST = 100
 LIMITS = {  # of a rung that has one of its own, and why
     "10b_mma": 112,  # WMMA and all that it needs in shared memory leave at once: no line that touches a fragment stays
     "12b_producer": 120,  # the roles of producer and consumer change each line that copies, waits or computes a row
     "13_hopper_bwd": 108,  # a fixed order needs turns, a writer per consumer and two orders of the tiles at once
-    "11f_transposed": 162,  # a kernel of its own for d 64: like a first rung, its section lists what it keeps and what is new
+    "16_fp8_fwd": 120,  # as 12b: the roles of producer and consumer
+    "11f_transposed": 158,  # a kernel of its own for d 64: like a first rung, its section lists what it keeps and what is new
 }
 
 MOST_LINES = 350
@@ -35,21 +37,12 @@ DETERMINISTIC = (  # chapter 11's other pass, which no variant has
     (r" *if constexpr \(!ADD_DQ\) return;\n", ""),
     (r"if constexpr \(ADD_DQ\) ", ""),
     (r"template fitting<true>", "fitting"),
+    (r"dispatch\(p,\n +", "dispatch(p, "),
     (r"\{\n *(return shared_memory_fits.*;)\n *\}", r"{ \1 }"),
     (r" when ADD_DQ,", ":"),
     (r" when ADD_DQ", ""),
-    (r".*deterministic.*\n", ""),
+    (r'\n#include "deterministic.cuh"\n|.*deterministic.*\n', ""),
 )
-
-
-def without_shared(text, headers):
-    """The lines of `text` less what also stands in one of the headers, five lines or more in a row."""
-    lines = text.splitlines()
-    for header in headers:
-        matcher = difflib.SequenceMatcher(None, lines, header.read_text(encoding="utf-8").splitlines(), autojunk=False)
-        for block in reversed([block for block in matcher.get_matching_blocks() if block.size >= 5]):
-            del lines[block.a : block.a + block.size]
-    return "".join(line + "\n" for line in lines)
 
 
 def variants():
@@ -60,12 +53,13 @@ def variants():
             base = (ROOT / "steps" / other).read_text(encoding="utf-8")
             for pattern, replacement in DETERMINISTIC:
                 base = re.sub(pattern, replacement, base)
-            headers = [rung.with_name(name) for name in re.findall(r'^#include "(.*)"', text, re.M)]
-            base = without_shared(base, [header for header in headers if header.exists()])
-            with tempfile.NamedTemporaryFile("w", suffix=".cu", encoding="utf-8") as old:
-                old.write(base)
-                old.flush()
-                said = subprocess.run(["diff", old.name, rung], capture_output=True, text=True)
+            headers = included(rung)
+            for header in included(ROOT / "steps" / other):  # of which the rung has a version of its own
+                if header not in headers and f'"{header.name}"' in base:
+                    body = re.search(r"\n#\w+ [^\n]*\n\n(//.*)#endif$", header.read_text(encoding="utf-8").rstrip(), re.S)[1]
+                    base = re.sub(rf'#include "{header.name}"\n((#include.*\n)*\n)', lambda names: names[1] + body, base)
+            base = without(base, headers, text)
+            said = subprocess.run(["diff", "-", rung], input=base, capture_output=True, text=True)
             if said.returncode > 1:
                 sys.exit(said.stderr)
             yield rung.stem, len(text.splitlines()), sum(bool(re.match(r"[<>] (?!#include|using )", line)) for line in said.stdout.splitlines())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_words.py [PAGE.md...]: phrases that the book's English avoids, in the prose of the pages."""
+"""check_words.py [PAGE.md...]: phrases that the book's English avoids, in the prose of the pages; and the limits of long pages and of README.md."""
 
 import re
 import sys
@@ -35,6 +35,25 @@ REJECTED = (  # pattern, what to write
 
 
 MOST_WORDS, MOST_LINES = 7000, 750  # of a chapter's README
+FRONT_WORDS, FRONT_LINES, FRONT_COLUMNS = 900, 120, 6  # of the book's
+
+
+def sentences(page):
+    """Of its prose, those that say something: five words or more."""
+    text = " ".join(prose(page.read_text(encoding="utf-8")).split())
+    return {sentence for sentence in re.split(r"(?<=[.:?!]) ", text) if len(sentence.split()) >= 5}
+
+
+def problems_of_front(page, index):
+    """The book's README is one page, and says nothing that the index of docs/ says too."""
+    raw = re.sub(r"<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    words, lines = sum(bool(re.search(r"\w", word)) for word in raw.split()), raw.count("\n")
+    columns = max((row.count("|") - 1 for row in raw.split("\n") if row.startswith("|")), default=0)
+    if words > FRONT_WORDS or lines > FRONT_LINES or columns > FRONT_COLUMNS:
+        yield 0, (f"{shown(page)}: {words} words, {lines} lines, {columns} columns in a table: at most {FRONT_WORDS}, {FRONT_LINES} and "
+                  f"{FRONT_COLUMNS}; a page of docs/ takes the rest")
+    for sentence in sorted(sentences(page) & sentences(index)):
+        yield 0, f"{shown(page)}: {shown(index)} says this, too: {sentence}"
 
 
 def problems_of(page):
@@ -46,6 +65,8 @@ def problems_of(page):
     if page.match("steps/*/README.md") and (words > MOST_WORDS or raw.count("\n") > MOST_LINES):
         yield 0, (f"{shown(page)}: {words} words in {raw.count(chr(10))} lines: a chapter has at most {MOST_WORDS} and {MOST_LINES}; "
                   "an appendix takes the rest")
+    if page.name == "README.md" and (page.parent / "docs" / "README.md").exists():
+        yield from problems_of_front(page, page.parent / "docs" / "README.md")
     text = prose(raw)
     for pattern, instead in REJECTED:
         for match in re.finditer(pattern.replace(" ", SPACE), text, re.IGNORECASE):

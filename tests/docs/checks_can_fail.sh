@@ -57,6 +57,12 @@ expect() { # WANTED-STATUS WHAT CHECK [SED-SCRIPT]
 
 printf '# Other\n\n## A heading\n' >"$work/other.md"
 for check in check_links.py check_names.py check_spelling.py check_words.py run_commands.py; do expect 0 "$check accepts a right page" "$check"; done
+
+mkdir "$work/tree"
+(cd ../.. && tar c steps/*/*.cu steps/*/*.cuh common/device docs/index-arithmetic.md tests/docs/check_indices.py) | tar x -C "$work/tree"
+expect 0 'check_indices.py accepts the kernels' "$work/tree/tests/docs/check_indices.py"
+sed -i 's/O\[(size_t)row \* p\.d/O[row * p.d/' "$work/tree/steps/04_fa1_fwd/fa1_fwd.cu"
+expect 1 'a row times d in 32 bits' "$work/tree/tests/docs/check_indices.py"
 expect 1 'a link to a file that is not there' check_links.py 's/other\.md/another.md/'
 expect 1 'a link to a heading that is not there' check_links.py 's/#a-heading/#no-heading/'
 expect 1 'a file that is not there' check_names.py 's/`steps\/06_vectorized/`steps\/06_scalar/'
@@ -71,6 +77,14 @@ expect 1 'a cause at the beginning of a line' check_words.py 's/^One thread/<!--
 mkdir -p "$work/steps/01_long"
 for ((i = 0; i < 800; i++)); do echo 'A line of a page, with words.'; done >"$work/steps/01_long/README.md"
 if python3 -B check_words.py "$work/steps/01_long/README.md" >"$work/said"; then echo 'FAILED  a chapter of 800 lines' && failed=1; fi
+front() { # WHAT EDIT: of the book's first page
+    mkdir -p "$work/front/docs" && cp ../../docs/README.md "$work/front/docs" && sed -E "$2" ../../README.md >"$work/front/README.md"
+    if python3 -B check_words.py "$work/front/README.md" >"$work/said"; then echo "FAILED  $1" && failed=1; else echo "ok      $1"; fi
+}
+front 'a first page that is too long' 's/^A book.*/&\n\n&\n\n&/; s/$/ more words than a page has room for/'
+front 'a first page with too many lines' '/^## /s/^/\n\n\n\n\n\n/'
+front 'a table with seven columns' 's/^\| \[01_naive.*/& x |/'
+front 'a sentence of the index' 's/^## Three doors/These pages are what they share.\n\n&/'
 expect 1 'a wrong quote' run_commands.py 's/^first$/frist/'
 expect 1 'a quote that lacks a line' run_commands.py '/^third$/d'
 expect 1 'a quote with a line too many' run_commands.py 's/^three$/three\nfour/'
@@ -114,6 +128,29 @@ weighs 1 'a trial that there is not' 'trial no-such < 1 11_tensor_core_bwd B4,H3
 weighs 1 'a marker without a step' 'issue_active < 60' 'not COUNTER OP VALUE STEP SIZE'
 sed -Ei '/"10d_swizzle"/s/("smsp__issue_active.avg.pct_of_peak_sustained_active":)[0-9.]+/\194.8/' "$work/plots/data/counters/h200-counters.jsonl"
 weighs 1 'a record that has changed' "issue_active < 60 10d_swizzle $at,bf16" 'recorded is 94.8'
+
+# What would be empty, since it is not recorded: plots/tables.py on a page with one marker.
+empty() { # WANTED-STATUS WHAT LINE...
+    local status=0
+    printf '# A page\n\n' >"$work/README.md"
+    printf '%s\n' "${@:3}" >>"$work/README.md"
+    python3 -B "$work/plots/tables.py" >"$work/said" 2>&1 || status=$?
+    if ((status == $1)) && { ((status == 0)) || grep -q 'README.md: .*: nothing is recorded' "$work/said"; }; then
+        echo "ok      $2 (exit status $status)"
+    else
+        echo "FAILED  $2: exit status $status, expected $1"
+        cat "$work/said"
+        failed=1
+    fi
+}
+empty 0 'a value that is recorded' '<!-- n ms:01_naive:B4,H16,N4096,d64 -->-<!-- /n -->'
+empty 0 'where a rung of chapter 15 stands' '<!-- n stands:15a_window_fwd -->-<!-- /n -->'
+empty 0 'a table with a dash among its cells' '<!-- begin table sizes 12_hopper_fwd -->' '<!-- end table -->'
+empty 1 'a value that is not recorded' '<!-- n ms:01_naive:B4,H16,N77,d64 -->-<!-- /n -->'
+empty 1 'a table of nothing' '<!-- begin table trials 06_vectorized 99 -->' '<!-- end table -->'
+cp "$work/plots/trials.py" "$work/trials.py" && sed -i 's/shown = 4 if .* else 3/shown = 4/' "$work/plots/trials.py"
+empty 1 'a table with a column of dashes' '<!-- begin table trials 06_vectorized 64 -->' '<!-- end table -->'
+cp "$work/trials.py" "$work/plots/trials.py"
 
 # The counts beside a card's: plots/truth.py with one record changed.
 truth() { # WANTED-STATUS WHAT FILE SED-SCRIPT SAID

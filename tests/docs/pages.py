@@ -12,7 +12,7 @@ def pages(arguments=()):
     """The files that the command line names, else all pages."""
     if arguments:
         return [Path(name).resolve() for name in arguments]
-    found = [ROOT / "README.md"]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     for folder in ("docs", "steps", "exercises", "tests"):
         found += sorted((ROOT / folder).glob("**/*.md"))
     return [page for page in found if page.exists()]

@@ -9,6 +9,8 @@ A command that cannot run has a comment before its fence, <!-- not run: the reas
 a card run where there is one. Commands run in the root of the repository, each once, in the order of the pages; build the
 sim preset first. --list says which are run, which are not, and why.
 
+A comment before a fence, <!-- by hand: a command -->, does what the page tells the reader to do with an editor.
+
 run_commands.py --handout, with the folder in BOOK_ROOT: of a handout for students. There the commands within the text are
 run as well, a listing of a program without its source needs its counts only, and a starter may have its few points.
 """
@@ -30,6 +32,7 @@ FOR_READERS = re.compile(r"--batch 4 --heads 16|\b(?:FILE|DIR|ID|NN|SEED|PROGRAM
 LISTED = re.compile(r"^ *\d+ +[\d.\[\]]+ [sw][ !]*(?:\d+|\[\.\.\.\])")  # the counts of a line of source
 SOURCE = re.compile(r"^ {20,}\d+ ")
 NOT_RUN = re.compile(r"<!-- not run: (.+?) -->$")
+BY_HAND = re.compile(r"<!-- by hand: (.+?) -->$")
 
 
 def prose_with_code(text):
@@ -117,8 +120,8 @@ def main():
                 if language in ("", "bash", "shell") and any(COMMAND.match(line) for line in lines):
                     problems.append(f"{where}: commands stand in a fence marked sh or console")
                 continue
-            refused = NOT_RUN.search(before)
-            for command, quoted in commands_of(language, lines):
+            refused, by_hand = NOT_RUN.search(before), BY_HAND.search(before)
+            for command, quoted in ([(by_hand[1], None)] if by_hand and not HANDOUT else []) + commands_of(language, lines):
                 if refused:
                     if not not_run or not_run[-1].split(": ")[0] != where:
                         not_run.append(f"{where}: {refused[1]}")

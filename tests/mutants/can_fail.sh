@@ -17,6 +17,9 @@ line=$(grep -m 1 'attended_keys(' "$here/../../$kernel")
     printf '## 01_test_of_can_fail_%s\nfile: %s\n-%s\n+%s\n' without_reason "$kernel" "$line" "$line"
     printf '@@\n+%s\n\n## two\nfile: x\n\n## two\nfile: x\n*\n' 'no place'
 } >"$work/01.changes"
+head -n 10 "$work/01.changes" >"$work/stale.changes"
+printf '## one\nafter: two\nfile: %s\n-%s\n' "$kernel" "$line" >"$work/orphan.changes"
+cd "$here/../.." || exit 1
 
 expect() { # STATUS MESSAGE COMMAND...
     local said found
@@ -39,6 +42,12 @@ expect 2 'place 2 does not say which lines' "$change" apply "$work/01.changes" 0
 expect 2 'begins with none of' "$change" apply "$work/01.changes" two "$here/../../$kernel"
 expect 2 'two changes have this name' "$change" header "$work/01.changes" two
 expect 2 'cannot read' "$change" apply "$work/01.changes" two "$work/none"
+expect 0 '' "$change" check
+expect 1 "stale.changes: 01_test_of_can_fail_gone: $kernel: not there: no such line" "$change" check "$work/stale.changes"
+expect 1 "01_test_of_can_fail_twice: $kernel: not there once: }" "$change" check "$work/stale.changes" -- $kernel
+expect 0 '' "$change" check "$work/stale.changes" -- steps/02_tiled_matmul/tiled_matmul.cu
+expect 2 'is after "two", which there is not' "$change" check "$work/orphan.changes"
+expect 2 'begins with none of' "$change" check "$work/01.changes"
 expect 2 'change list FILE' "$change" apply "$work/01.changes"
 [[ $status == 0 ]] && echo 'each is refused'
 exit "$status"

@@ -278,7 +278,9 @@ def variant_members(Q, K, window=None, softcap=0.0, alibi=False, dropout=0.0, dr
     if rotary not in (None, "interleaved", "halved"):
         raise ValueError(f'rotary must be None, "interleaved" or "halved", not {rotary!r}')
     kind = (None, "interleaved", "halved").index(rotary)
-    return members | dict(softcap=softcap, alibi=int(alibi), dropout=dropout, dropout_seed=dropout_seed, rotary=kind)
+    if alibi not in (False, True, "released"):
+        raise ValueError(f'alibi must be False, True or "released", not {alibi!r}')
+    return members | dict(softcap=softcap, alibi=2 if alibi == "released" else int(alibi), dropout=dropout, dropout_seed=dropout_seed, rotary=kind)
 
 
 def check_table(name, tensor, Q, shape):

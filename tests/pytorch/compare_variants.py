@@ -63,9 +63,9 @@ def drawn(draw, step):
     if "window" in want:
         p.variants["window"] = tuple(draw.choice((0, 1, 64, None, draw.randint(0, 300))) for _ in range(2))
     if "softcap" in want:
-        p.variants["softcap"] = draw.choice((0.5, 1.0, 5.0, 30.0))
+        p.variants["softcap"] = draw.choice((0.01, 0.5, 1.0, 5.0, 30.0, 1e6, 3e38))
     if "alibi" in want:
-        p.variants["alibi"] = True
+        p.variants["alibi"] = draw.choice((True, "released"))
     if "dropout" in want:
         p.variants |= dict(dropout=draw.choice((0.01, 0.25, 0.5, 0.95)), dropout_seed=draw.getrandbits(64))
     if "rotary" in want:
@@ -119,7 +119,12 @@ class Plan:
             left, right = of["window"]
             self.seen = self.seen & (distance >= -left if left is not None else True) & (distance <= right if right is not None else True)
         head = torch.arange(p.heads, device="cuda").view(1, -1, 1, 1)
-        self.bias = -torch.exp2(-8.0 * (head + 1).double() / p.heads) * distance.abs() if "alibi" in of else None
+        slopes = [2 ** (-8 * (h + 1) / p.heads) for h in range(p.heads)]
+        if of.get("alibi") == "released":
+            power = 1 << p.heads.bit_length() - 1
+            slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)] + [2 ** (-4 * h / power) for h in range(1, 2 * power, 2)]
+        slopes = torch.tensor(slopes[: p.heads], dtype=torch.float64, device="cuda").view(1, -1, 1, 1)
+        self.bias = -slopes * distance.abs() if "alibi" in of else None
         self.softcap = of.get("softcap")
         self.kept = None
         if "dropout" in of:

@@ -4,7 +4,8 @@
     time_peers.py [--dtype fp32|fp16|bf16] [--pass fwd|bwd] [--steps 05,06] [--sizes 4x16x4096x64,...] [--causal both|yes|no] [--repeat 25]
                   [--json FILE]
 
-A size is batch x heads x N x d. In 16 bits PyTorch's backends are 'flash', FlashAttention-2, which ratios are to, and 'cudnn'.
+A size is batch x heads x N x d. In 16 bits PyTorch's backends are 'flash', FlashAttention-2, which ratios are to, and 'cudnn'; beside them
+stands FlashAttention-4, `fa4`, where it is installed (the Python package flash-attn-4).
 In fp32 PyTorch's backends are 'efficient' (one fused kernel) and 'math' (matrix products with
 a softmax between them); TF32 is off for the latter, and the former is exact to fp32 by three TF32 products on tensor
 cores for one of fp32. A JSON line has the fields of a step's own lines (--json of its program) and is appended;
@@ -19,6 +20,8 @@ Exit status: 0 all was timed; 1 a result is wrong; 2 bad usage; 3 PyTorch, a car
 import argparse
 import contextlib
 import datetime
+import importlib
+import importlib.metadata
 import json
 import os
 import statistics
@@ -173,6 +176,34 @@ def pytorch_contestant(backend, Q, K, V, causal, O_ref):
     return Contestant(f"pytorch_{backend}", idea, torch.version.cuda, run, extra, {"o": last_head_error(O, O_ref)})
 
 
+def flash_attention_4(name="flash_attn_func"):
+    """A function of FlashAttention-4, and what it is called in a line. Its tensors are (batch, N, heads, d)."""
+    try:
+        function = getattr(importlib.import_module("flash_attn.cute.interface"), name)
+        return function, f"FlashAttention-4 {importlib.metadata.version('flash-attn-4')}"
+    except Exception as error:  # a package of another compiler ends in many ways
+        raise NotImplementedError(f"FlashAttention-4 is not there: {error}") from None
+
+
+def fa4_contestant(Q, K, V, causal, O_ref):
+    function, idea = flash_attention_4()
+    inputs = [x.transpose(1, 2).contiguous() for x in (Q, K, V)]
+    run = lambda: function(*inputs, causal=causal)[0]
+    (O,), extra = peak_beyond(lambda: (run(),))
+    return Contestant("fa4", idea, torch.version.cuda, run, extra, {"o": last_head_error(O.transpose(1, 2), O_ref)})
+
+
+def fa4_backward(Q, K, V, dO, causal, refs):
+    function, idea = flash_attention_4()
+    inputs = [x.transpose(1, 2).contiguous().requires_grad_() for x in (Q, K, V)]
+    with torch.enable_grad():
+        O = function(*inputs, causal=causal)[0]
+    dO = dO.transpose(1, 2).contiguous()
+    gradients, extra = peak_beyond(run := lambda: torch.autograd.grad(O, inputs, dO, retain_graph=True))
+    errors = gradient_errors([x.transpose(1, 2) for x in gradients], refs)
+    return Contestant("fa4", idea, torch.version.cuda, run, extra, errors)
+
+
 def backends_of(size):
     """The first one is what ratios are to."""
     return list(FP32_BACKENDS if size.dtype == "fp32" else BACKENDS_OF_16_BITS)
@@ -191,6 +222,8 @@ def contestants_for(size, steps):
         arguments = Q, K, V, dO, size.causal, last_gradients_reference(Q, K, V, dO, size.causal)
         theirs, ours = pytorch_backward, our_backward
     makers = {f"pytorch_{backend}": partial(theirs, backend) for backend in backends_of(size)}
+    if size.dtype != "fp32":
+        makers["fa4"] = fa4_contestant if size.pass_ == "fwd" else fa4_backward
     for step in steps:
         if dtype not in step.dtypes:
             continue
@@ -206,6 +239,10 @@ def contestants_for(size, steps):
         except torch.cuda.OutOfMemoryError:
             print(f"  {name}: left out: it needs more memory than the card has")
             torch.cuda.empty_cache()
+        except Exception as error:
+            if name != "fa4":
+                raise
+            print(f"  {name}: left out: {(str(error) or repr(error)).splitlines()[0]}")
     return contestants
 
 
