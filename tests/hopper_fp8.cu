@@ -2,6 +2,7 @@
  * fp8.cuh, both types, A from shared memory and from registers. For cards of compute_capability = 90. */
 #include "device_test.h"
 
+#include <algorithm>
 #include <math.h>
 #include <stdint.h>
 
@@ -150,8 +151,9 @@ template <class T, int N> static void check_all() {
 Test(fp8, products_of_e4m3) { check_all<__nv_fp8_e4m3, 64>(), check_all<__nv_fp8_e4m3, 128>(); }
 Test(fp8, products_of_e5m2) { check_all<__nv_fp8_e5m2, 64>(), check_all<__nv_fp8_e5m2, 128>(); }
 
-/* The model of the accumulator: 13 bits below the largest exponent are kept, of C and of each product, and the rest is cut off, towards
- * zero. On a card this is what others report; a mismatch there says what the model must become. */
+/* The accumulator. C and the 32 products are cut off 13 bits below the largest exponent, towards zero, where a product's exponent is the
+ * sum of its factors' and a subnormal number has the smallest of its type; the rest is added exactly, and the sum is cut off to 13 bits of
+ * fraction. On the H200 all results of `sums_of_random_tiles` have these bits. */
 static void check_sum(float before, float first, float others, float wanted) {
     uint8_t A[64 * 32], B[64 * 32];
     static float all[64 * 64];
@@ -170,6 +172,65 @@ Test(fp8, accumulator_of_13_bits) {
     check_sum(0.0f, 128.0f, 0x1p-7f, 128.0f);              // 14: 31 of them would be 0.24
     check_sum(-4096.0f, 0.0f, 0x1p-1f, -4096.0f + 31 * 0x1p-1f);
     check_sum(8192.0f, 0.0f, 0x1.8p-1f, 8192.0f);
+}
+
+struct number {
+    double value;
+    int exponent; // of zero: far below all
+};
+static number number_of(int bits, bool e5m2) {
+    int fraction = e5m2 ? 2 : 3, field = bits >> fraction & (e5m2 ? 31 : 15);
+    return {value_of(bits, e5m2), (bits & 0x7f) == 0 ? -1000 : (field > 0 ? field : 1) - (e5m2 ? 15 : 7)};
+}
+static double cut(double x, int last_bit) { return ldexp(trunc(ldexp(x, -last_bit)), last_bit); }
+static float sum_of(const number *a, const number *b, float before) {
+    int most = before != 0.0f ? ilogb((double)before) : -1000;
+    for (int k = 0; k < 32; k++) most = std::max(most, a[k].exponent + b[k].exponent);
+    if (most <= -900) return 0.0f;
+    double sum = cut((double)before, most - 13);
+    for (int k = 0; k < 32; k++) sum += cut(a[k].value * b[k].value, most - 13);
+    return sum == 0.0 ? 0.0f : (float)cut(sum, ilogb(sum) - 13);
+}
+
+/* Seven kinds of numbers: any bits but the specials; of few exponents; positive; mostly zeros; mostly small, with outliers; powers of 2;
+ * subnormal and tiny. */
+static int draw(int kind, bool e5m2) {
+    static uint64_t state = 1;
+    auto below = [&](unsigned end) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return (int)((unsigned)(state >> 33) % end);
+    };
+    int fraction = e5m2 ? 2 : 3, bias = e5m2 ? 15 : 7, sign = below(2) << 7;
+    auto with = [&](int exponent) { return sign | (exponent + bias) << fraction | below(1 << fraction); };
+    switch (kind) {
+    case 0: return sign | below(e5m2 ? 0x7c : 0x7f);
+    case 1: return with(below(4) - 2);
+    case 2: return with(below(3)) & 0x7f;
+    case 3: return below(8) == 0 ? with(below(8) - 4) : 0;
+    case 4: return with(below(16) == 0 ? 6 : below(3) - 6);
+    case 5: return with(below(12) - 6) >> fraction << fraction;
+    default: return sign | below(4 << fraction);
+    }
+}
+
+template <class T, bool A_IN_REGISTERS> static void check_random_tiles(bool e5m2) {
+    enum { TILES = 5, KINDS = 7 }; // of each kind, 4096 sums each
+    static float wanted[64 * 64];
+    for (int i = 0; i < TILES * KINDS; i++) {
+        uint8_t A[64 * 32], B[64 * 32];
+        static number a[64 * 32], b[64 * 32];
+        for (int j = 0; j < 64 * 32; j++) {
+            A[j] = (uint8_t)draw(i % KINDS, e5m2), B[j] = (uint8_t)draw(i % KINDS, e5m2);
+            a[j] = number_of(A[j], e5m2), b[j] = number_of(B[j], e5m2);
+        }
+        float before = i % 3 == 0 ? 0.0f : ldexpf(8192 + draw(0, true), i % 20 - 20) * (i % 2 != 0 ? 1.0f : -1.0f);
+        for (int j = 0; j < 64 * 64; j++) wanted[j] = sum_of(a + j / 64 * 32, b + j % 64 * 32, before);
+        check<T, 64, 128, A_IN_REGISTERS>(A, B, before, true, wanted);
+    }
+}
+Test(fp8, sums_of_random_tiles) {
+    check_random_tiles<__nv_fp8_e4m3, false>(false), check_random_tiles<__nv_fp8_e4m3, true>(false);
+    check_random_tiles<__nv_fp8_e5m2, false>(true);
 }
 
 /* NaN and infinity stay in their row; e4m3 has no infinity. */

@@ -11,23 +11,24 @@
 constexpr float P_EXPONENT = 8.0f;
 
 /* S becomes P, not yet rounded, and m, the maximum of factor S, and l, the sum of P over this lane's keys, are brought up to date. O
- * must be multiplied by `rescale`. my_key: the key of S[0][0]; my_row: the row of S[0][0]. */
+ * must be multiplied by `rescale`. my_key: the key of S[0][0]; my_row: the row of S[0][0]. If `masked`, S is multiplied by the factor
+ * before its maximum is found, since its sign may be negative and NONE must stay the least. */
 template <int NS>
 __device__ __forceinline__ void weights8(float (&S)[NS][4], float (&m)[2], float (&l)[2], float (&rescale)[2],
                                          float factor, const problem &p, bool masked, int my_key, int my_row) {
+    float left = masked ? 1.0f : factor;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         int attended = masked ? attended_keys(p, my_row + 8 * i) - my_key : 0; // of the keys from my_key on
-        float m_new = m[i];
+        float high = NONE;
 #pragma unroll
         for (int n = 0; n < NS; n++)
 #pragma unroll
             for (int e = 2 * i; e < 2 * i + 2; e++) {
-                S[n][e] *= factor;
-                if (masked && 8 * n + e % 2 >= attended) S[n][e] = NONE;
-                m_new = fmaxf(m_new, S[n][e]);
+                if (masked) S[n][e] = 8 * n + e % 2 < attended ? S[n][e] * factor : NONE;
+                high = fmaxf(high, S[n][e]);
             }
-        m_new = quad_max(m_new);
+        float m_new = fmaxf(m[i], quad_max(high) * left);
         rescale[i] = exp2_approx(m[i] - m_new);
         m[i] = m_new;
         l[i] *= rescale[i];
@@ -35,7 +36,7 @@ __device__ __forceinline__ void weights8(float (&S)[NS][4], float (&m)[2], float
         for (int n = 0; n < NS; n++)
 #pragma unroll
             for (int e = 2 * i; e < 2 * i + 2; e++) {
-                S[n][e] = exp2_approx(S[n][e] - (m_new - P_EXPONENT));
+                S[n][e] = exp2_approx(S[n][e] * left - (m_new - P_EXPONENT));
                 l[i] += S[n][e];
             }
     }

@@ -49,6 +49,15 @@ __device__ __forceinline__ void add_part(float (&O)[NO][4], const float (&part)[
         for (int e = 0; e < 4; e++) O[n][e] = O[n][e] * rescale[e / 2] + part[n][e] * V_scale;
 }
 
+/* The same where the scale of V is left to the end: one instruction for an element. */
+template <int NO>
+__device__ __forceinline__ void add_part(float (&O)[NO][4], const float (&part)[NO][4], const float (&rescale)[2]) {
+#pragma unroll
+    for (int n = 0; n < NO; n++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) O[n][e] = O[n][e] * rescale[e / 2] + part[n][e];
+}
+
 /* Call run.operator()<D, T>() with the tile width D, 64 or 128, and the type T of Q, K and V. */
 template <class F> cudaError_t dispatch8(const problem *p, F run) {
     if (p->fp8 == E4M3)
