@@ -78,7 +78,7 @@ def by_step(records, peers, words, unit):
             last[record.details.get("dtype", "fp32"), is_peer, record.step] = order, PEERS.get(record.step, record.step), record.ms
     if sum(not is_peer for _, is_peer, _ in last) < 2:
         return None
-    dtypes = sorted({dtype for dtype, is_peer, _ in last if not is_peer}, reverse=True)
+    dtypes = sorted({dtype for dtype, is_peer, _ in last if not is_peer}, key=list(rec.BEST).index)
     rows = [[called + f", {dtype}" * (len(dtypes) > 1), ms, None, kind] for dtype in dtypes for kind in (False, True)
             for _, called, ms in sorted(row for (of, is_peer, _), row in last.items() if (of, is_peer) == (dtype, kind))]
     where = f"{records[0].device}, {shape}" + f", {dtypes[0]}" * (len(dtypes) == 1)

@@ -19,7 +19,14 @@ class BadRecord(Exception):
 
 DASH = "-"  # what has not been recorded
 # The best library of each data type, a backend of PyTorch, and its name in a heading.
-BEST = {"fp32": ("efficient", "% of PyTorch's fused kernel"), "fp16": ("cudnn", "% of cuDNN"), "bf16": ("cudnn", "% of cuDNN")}
+BEST = {"fp32": ("efficient", "% of PyTorch's fused kernel"), "fp16": ("cudnn", "% of cuDNN"), "bf16": ("cudnn", "% of cuDNN"),
+        "fp8": ("cudnn_fp8", "% of cuDNN's FP8")}
+# What a chapter is about, where its program names its last rung's idea.
+WHOLE = {"10_tensor_core_fwd": "tensor cores: mma.sync on fragments in registers, ldmatrix, swizzle, stages",
+         "11_tensor_core_bwd": "five products on tensor cores, swizzle, transposed tiles, vector reductions",
+         "12_hopper_fwd": "wgmma on tiles that the TMA copies, a producer warp, ping-pong of two or three warpgroups",
+         "13_hopper_bwd": "wgmma and TMA for five products, dQ summed in shared memory",
+         "16_fp8_fwd": "eight bits, V transposed by a warpgroup, sums of few bits added in fp32"}
 
 
 class BadMarker(Exception):

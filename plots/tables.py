@@ -156,12 +156,6 @@ def percent(book, line, backend=None):
 # ---- tables of times ---------------------------------------------------------------------------------------------------------
 
 
-WHOLE = {"10_tensor_core_fwd": "tensor cores: mma.sync on fragments in registers, ldmatrix, swizzle, stages",  # where a program names its last rung's idea
-         "11_tensor_core_bwd": "five products on tensor cores, swizzle, transposed tiles, vector reductions",
-         "12_hopper_fwd": "wgmma on tiles that the TMA copies, a producer warp, ping-pong of two or three warpgroups",
-         "13_hopper_bwd": "wgmma and TMA for five products, dQ summed in shared memory"}
-
-
 def ladder(book, page, pass_="fwd", size=None):
     """The recorded steps side by side at one size."""
     shape = parse_size(size)[0] if size else rec.QUOTED
@@ -171,7 +165,7 @@ def ladder(book, page, pass_="fwd", size=None):
     first = found[0][1]
     other_type = lambda line: f" ({line.details['dtype']})" if line and line.details["dtype"] != "fp32" else ""
     rows = [[f"[{step}]({os.path.relpath(book.root / 'steps' / step / 'README.md', page.parent)})",
-             WHOLE.get(step, book.says(step, "idea")) + other_type(line),
+             rec.WHOLE.get(step, book.says(step, "idea")) + other_type(line),
              number(line and line.ms, " ms"), DASH if other_type(line) else number(divided(first and first.ms, line and line.ms), "x"),
              percent(book, line), size_in_bytes(line and line.workspace)] for step, line in found]
     return [str(shape), "idea", "latency", f"speedup over {found[0][0][:2]}",
@@ -210,7 +204,9 @@ def rungs(book, page, chapter):
                                                            percent(book, line)))])
     types = [line.details["dtype"] for rung in chain[-1:] + beside if (line := rung_line(book, rung, 64))]
     best = "; ".join(dict.fromkeys(BEST[dtype][1] + " (fp32)" * (dtype != types[0]) for dtype in types))
-    return ["B 4, H 16, N 4096", "idea", "changed lines", "d 64", "TFLOP/s", best, "d 128", "TFLOP/s", best], "llrrrrrrr", rows
+    heads = ["B 4, H 16, N 4096", "idea", "changed lines", "d 64", "TFLOP/s", best, "d 128", "TFLOP/s", best]
+    timed = [i for i, head in enumerate(heads) if head != best or any(row[i] != DASH for row in rows)]  # a library may not have been
+    return [heads[i] for i in timed], "llrrrrrrr"[: len(timed)], [[row[i] for i in timed] for row in rows]
 
 
 def peers(book, page, step, pass_="fwd"):
@@ -393,9 +389,11 @@ def inline_value(book, page, key):
         plain = [trials.variant_line(book, rest[0], "plain", pass_, dim, "full") for dim in ("64", "128") for pass_ in ("fwd", "bwd")] if rest[0][:2] == "15" else []
         lines = [rec.record_of({"seq_kv": line["seq"]} | line) for line in plain if line and line["pass"] == next(filter(None, plain))["pass"]]
         lines = lines or [rung_line(book, rest[0], dim) for dim in (64, 128)]
-        need(all(lines) or (rest[0].startswith("16") and not any(lines)), f"no times of {rest[0]} are recorded at both d")
-        library = BEST[lines[0].details["dtype"]][0].replace("cudnn", "cuDNN").replace("efficient", "'efficient'") if all(lines) else None
-        return "not measured yet" if not library else f"{percent(book, lines[0])} ({percent(book, lines[1])})" + ("" if plain else f" of {library}; {causes.busy(book, rest[0])}")
+        need(all(lines), f"no times of {rest[0]} are recorded at both d")
+        if lines[0].details["dtype"] == "fp8":  # neither a library nor counters at this size
+            return f"{number(lines[0].tflops)} ({number(lines[1].tflops)}) TFLOP/s"
+        library = BEST[lines[0].details["dtype"]][0].replace("cudnn", "cuDNN").replace("efficient", "'efficient'")
+        return f"{percent(book, lines[0])} ({percent(book, lines[1])})" + ("" if plain else f" of {library}; {causes.busy(book, rest[0])}")
     need(len(rest) == 2 and kind in VALUES, f'"{key}" is no key; the top of plots/tables.py lists them')
     steps, size = rest[0].split("/"), rest[1]
     need(len(steps) == (2 if kind in ("ratio", "speedup", "rung") else 1), f'"{key}": A/B are two steps, STEP is one')

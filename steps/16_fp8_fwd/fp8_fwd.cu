@@ -1,8 +1,8 @@
-// 16_fp8_fwd: the order and the overlap of chapter 12.
+// 16_fp8_fwd: two products per turn, three consumers at d 64, the order of the blocks.
 //
-// Idea      A consumer starts the product with K of the next tile beside the product with V, and more consumers fill what is left:
-//           three at d 64, as in chapter 12. Blocks start in chapter 12's order. Where a head has one scale, no scale is read per tile,
-//           and the addition of a tile's part is one instruction.
+// Idea      A consumer starts the product with K of a tile, and behind it that of the tile before with V, and waits once for both. At d 64
+//           three consumers fit into the registers. Blocks start in the order of chapter 12. Where a head has one scale, none is read
+//           per tile, and the addition of a tile's part is one instruction.
 // Costs     O(N) memory: the outputs only. Two shared-memory passes over each tile of V, for 128 or 192 query rows.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
@@ -16,18 +16,18 @@
 #include "tiles8.cuh"
 #include "transpose8.cuh"
 
-template <int D> constexpr int CONSUMERS = D == 64 ? 3 : 2;              // warpgroups that compute, 64 query rows each
-template <int D> constexpr int THREADS = (1 + CONSUMERS<D>)*WARPGROUP;   // per block
-template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 40;   // per thread. The sum over all threads is
-template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 232; // at most what it was before setmaxnreg
-template <int D> constexpr int Br = 64 * CONSUMERS<D>;                   // query rows per block
+template <int D> constexpr int CONSUMERS_OF = D == 64 ? 3 : 2;            // warpgroups that compute, 64 query rows each
+template <int D> constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 40;    // per thread. The sum over all threads is
+template <int D> constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 232;  // at most what it was before setmaxnreg
+template <int D> constexpr int THREADS = (1 + CONSUMERS_OF<D>)*WARPGROUP; // per block
+template <int D> constexpr int ROWS = 64 * CONSUMERS_OF<D>;               // query rows per block
 constexpr int STAGES = 2; // tiles of K, of V and of V transposed in shared memory
 
 constexpr size_t SECTION_BYTES = 32 << 20; // K and V of the heads of a section: what stays in the L2 cache
 
 // Shared memory: Q (Br, D), K, V (STAGES, Bc, D) and V transposed (STAGES, D, Bc), the barriers, and what may lie before a multiple of
 // 1024 bytes.
-template <int D> constexpr size_t BYTES = (Br<D> + 3 * STAGES * Bc) * D + (1 + 5 * STAGES) * sizeof(uint64_t) + 1024;
+template <int D> constexpr size_t BYTES = (ROWS<D> + 3 * STAGES * Bc) * D + (1 + 5 * STAGES) * sizeof(uint64_t) + 1024;
 static_assert(BYTES<128> <= LEAST_SHARED_BYTES_9_0, "the tiles fit into the shared memory of a Hopper card");
 
 struct tensor_maps {
@@ -46,9 +46,10 @@ static __global__ __launch_bounds__(THREADS<D>,
                                                            float *L,              // (heads, N_q)
                                                            int group,             // query heads per head of K and V
                                                            problem p, int section) {
+    constexpr int CONSUMERS = CONSUMERS_OF<D>, Br = ROWS<D>;
     extern __shared__ uint4 smem[];
     uint8_t *Q_smem = first_multiple_of_1024(smem); // (Br, D)
-    uint8_t *K_smem = Q_smem + Br<D> * D;           // (STAGES, Bc, D)
+    uint8_t *K_smem = Q_smem + Br * D;              // (STAGES, Bc, D)
     uint8_t *V_smem = K_smem + STAGES * Bc * D;     // (STAGES, Bc, D)
     uint8_t *V_t_smem = V_smem + STAGES * Bc * D;   // (STAGES, D, Bc)
     uint64_t *Q_full = (uint64_t *)(V_t_smem + STAGES * Bc * D), *K_full = Q_full + 1, *V_full = K_full + STAGES;
@@ -58,12 +59,13 @@ static __global__ __launch_bounds__(THREADS<D>,
     // Blocks start in the order of their index: section by section, in each the last rows of all its heads first, since under a
     // causal mask they attend to the most keys.
     block_place own = place_of_block(blockIdx.x, blockIdx.y, gridDim.x, gridDim.y, section);
-    int head = own.head, kv_head = head / group, row0 = (gridDim.x - 1 - own.tile) * Br<D>;
-    int tiles = (attended_keys(p, row0 + Br<D> - 1) + Bc - 1) / Bc; // with keys that the block's last row attends to
+    int head = own.head, kv_head = head / group;
+    int row0 = (gridDim.x - 1 - own.tile) * Br;
+    int tiles = (attended_keys(p, row0 + Br - 1) + Bc - 1) / Bc; // with keys that the block's last row attends to
 
     if (threadIdx.x == 0) {
         for (uint64_t *full = Q_full; full < K_empty; full++) mbarrier_init(full, 1);
-        for (int i = 0; i < 2 * STAGES; i++) mbarrier_init(K_empty + i, 4 * CONSUMERS<D>); // warps arrive
+        for (int i = 0; i < 2 * STAGES; i++) mbarrier_init(K_empty + i, 4 * CONSUMERS); // warps arrive
         fence_mbarrier_init();
     }
     __syncthreads(); // the barriers are ready
@@ -78,15 +80,15 @@ static __global__ __launch_bounds__(THREADS<D>,
                        V_full + i % STAGES);
         };
         bool loads = threadIdx.x == 0;
-        if (loads && tiles > 0) load_bytes(Q_smem, maps.Q, Br<D> * D, 0, row0, head, Q_full);
+        if (loads && tiles > 0) load_bytes(Q_smem, maps.Q, Br * D, 0, row0, head, Q_full);
         for (int i = 0; loads && i < min(tiles, STAGES); i++) load_K(i), load_V(i);
         for (int i = 0; i < tiles; i++) {
             int stage = i % STAGES, round = i / STAGES;
             mbarrier_wait(V_full + stage, round % 2);
             if (round > 0) mbarrier_wait(V_t_empty + stage, (round - 1) % 2);
             transpose_tile<D>(V_t_smem + stage * Bc * D, V_smem + stage * Bc * D);
-            fence_proxy_async();                             // wgmma sees what this thread has stored
-            named_barrier_sync(1 + CONSUMERS<D>, WARPGROUP); // all threads have stored their part, none still reads V
+            fence_proxy_async();                          // wgmma sees what this thread has stored
+            named_barrier_sync(1 + CONSUMERS, WARPGROUP); // all threads have stored their part, none still reads V
             if (!loads) continue;
             mbarrier_arrive(V_t_full + stage);
             if (i + STAGES >= tiles) continue;
@@ -117,9 +119,9 @@ static __global__ __launch_bounds__(THREADS<D>,
         if (D == 64) named_barrier_sync(1 + consumer, 2 * WARPGROUP);
     };
     auto next_turn = [&]() {
-        if (D == 64) named_barrier_arrive(1 + (consumer + 1) % CONSUMERS<D>, 2 * WARPGROUP);
+        if (D == 64) named_barrier_arrive(1 + (consumer + 1) % CONSUMERS, 2 * WARPGROUP);
     };
-    if (tiles > 0 && consumer == CONSUMERS<D> - 1) next_turn(); // the first consumer begins
+    if (tiles > 0 && consumer == CONSUMERS - 1) next_turn(); // the first consumer begins
     auto softmax = [&](int tile, bool masked) {
         weights8(S_reg, m_reg, l_reg, rescale, BLOCKS ? factor * K_scales[first_scale + tile] : factor, p, masked,
                  tile * Bc + lane % 4 * 2, my_row);
@@ -175,12 +177,13 @@ static __global__ __launch_bounds__(THREADS<D>,
 static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStream_t stream) {
     int heads = p->batch * p->heads, kv = p->batch * kv_heads(p), group = p->heads / kv_heads(p);
     return dispatch8(p, [&]<int D, class T>() {
+        constexpr int Br = ROWS<D>;
         tensor_maps maps;
-        cudaError_t error = make_bytes_map<D>(&maps.Q, t->Q, heads, p->N_q, p->d, Br<D>);
+        cudaError_t error = make_bytes_map<D>(&maps.Q, t->Q, heads, p->N_q, p->d, Br);
         if (error == cudaSuccess) error = make_bytes_map<D>(&maps.K, t->K, kv, p->N_kv, p->d, Bc);
         if (error == cudaSuccess) error = make_bytes_map<D>(&maps.V, t->V, kv, p->N_kv, p->d, Bc);
         if (error != cudaSuccess) return error;
-        dim3 blocks(ceil_div(p->N_q, Br<D>), heads);
+        dim3 blocks(ceil_div(p->N_q, Br), heads);
         size_t bytes = 2 * (size_t)p->N_kv * p->d / group + 1; // K and V of a head, of which a group has one
         int section = p->causal ? heads_of_section(SECTION_BYTES, bytes, blocks.y, blocks.x) : 1;
         auto kernel = p->scales == OF_BLOCK ? forward_kernel<D, T, true> : forward_kernel<D, T, false>;
@@ -191,7 +194,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 
 extern "C" const step step_16_fp8_fwd = {
     .name = "16_fp8_fwd",
-    .idea = "the order and the overlap of chapter 12",
+    .idea = "two products per turn, three consumers at d 64, the order of the blocks",
     .forward = forward,
     .dtypes = 1 << FP8,
     .d_multiple = 16,

@@ -20,14 +20,15 @@ __device__ __forceinline__ void weights8(float (&S)[NS][4], float (&m)[2], float
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         int attended = masked ? attended_keys(p, my_row + 8 * i) - my_key : 0; // of the keys from my_key on
-        float high = NONE;
+        float highs[4] = {NONE, NONE, NONE, NONE}, sums[4] = {}; // four chains, since a thread waits for each link
 #pragma unroll
         for (int n = 0; n < NS; n++)
 #pragma unroll
             for (int e = 2 * i; e < 2 * i + 2; e++) {
                 if (masked) S[n][e] = 8 * n + e % 2 < attended ? S[n][e] * factor : NONE;
-                high = fmaxf(high, S[n][e]);
+                highs[n % 4] = fmaxf(highs[n % 4], S[n][e]);
             }
+        float high = fmaxf(fmaxf(highs[0], highs[1]), fmaxf(highs[2], highs[3]));
         float m_new = fmaxf(m[i], quad_max(high) * left);
         rescale[i] = exp2_approx(m[i] - m_new);
         m[i] = m_new;
@@ -37,8 +38,9 @@ __device__ __forceinline__ void weights8(float (&S)[NS][4], float (&m)[2], float
 #pragma unroll
             for (int e = 2 * i; e < 2 * i + 2; e++) {
                 S[n][e] = exp2_approx(S[n][e] * left - (m_new - P_EXPONENT));
-                l[i] += S[n][e];
+                sums[n % 4] += S[n][e];
             }
+        l[i] += (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 }
 

@@ -7,8 +7,7 @@
  * to the exact sum. docs/simulated-device-inside.md says how this compares with a card.
  *
  * Of 8-bit numbers, wgmma's 32 products and C are cut off FP8_BITS bits below the largest exponent, and the sum is cut off to so many
- * bits of fraction: the accumulator has fewer bits there. That is what others report of Hopper (docs/simulated-device-inside.md);
- * it has not been compared with a card bit for bit.
+ * bits of fraction: the accumulator has fewer bits there. An H200 gave the same bits (docs/simulated-device-inside.md).
  */
 #include "collectives.h"
 
