@@ -561,7 +561,7 @@ FLAGS = -ccbin g++ -m64 -gencode arch=compute_70,code=sm_70 -gencode=arch=comput
 app: obj/a.o obj/b.o obj/main.o
 	$(NVCC) -dlink $^ -o obj/link.o
 	$(NVCC) -lib -o libboth.a obj/a.o obj/b.o
-	g++ obj/main.o obj/link.o -o $@ -L. -lboth -L$(TOOLKIT)/lib64 -lcudadevrt -lcudart
+	g++ obj/main.o obj/link.o -o $@ -L. -lboth -L"$(TOOLKIT)/lib64" -lcudadevrt -lcudart
 obj/main.o: main.cpp
 	$(NVCC) -x cu -std=c++17 -c $< -o $@
 obj/%.o: %.cu
