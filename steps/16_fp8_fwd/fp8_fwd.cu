@@ -1,4 +1,4 @@
-// 16_fp8_fwd: two products per turn, three consumers at d 64, the order of the blocks.
+// 16_fp8_fwd: two products per wait, three consumers at d 64, the order of the blocks.
 //
 // Idea      A consumer starts the product with K of a tile, and behind it that of the tile before with V, and waits once for both. At d 64
 //           three consumers fit into the registers. Blocks start in the order of chapter 12. Where a head has one scale, none is read
@@ -115,7 +115,7 @@ static __global__ __launch_bounds__(THREADS<D>,
         if (lane == 0) mbarrier_arrive(empty);
     };
     // A consumer's turn is one barrier, which it meets with the consumer before it; the barrier's number is 1 + consumer.
-    auto my_turn = [&]() { // redundant: for speed only, and at d 128 it is slower
+    auto my_turn = [&]() { // redundant: for speed only, and slower at d 128
         if (D == 64) named_barrier_sync(1 + consumer, 2 * WARPGROUP);
     };
     auto next_turn = [&]() {
@@ -194,7 +194,7 @@ static cudaError_t forward(const problem *p, const tensors *t, void *, cudaStrea
 
 extern "C" const step step_16_fp8_fwd = {
     .name = "16_fp8_fwd",
-    .idea = "two products per turn, three consumers at d 64, the order of the blocks",
+    .idea = "two products per wait, three consumers at d 64, the order of the blocks",
     .forward = forward,
     .dtypes = 1 << FP8,
     .d_multiple = 16,
