@@ -133,7 +133,8 @@ def traffic(records):
         if run["options"] == METERED and run["step"] in names and rec.is_chapter(run["step"]):
             # By the totals, for what the TMA copies belongs to no line.
             sectors = sum(count for kernel in run["meter"] for key, count in kernel["totals"].items() if re.fullmatch("global_.*_sectors", key))
-            least = least_bytes(b, h, n, d, run["step"] in backward, 2 if "(" in names[run["step"]] else 4)
+            element = 5 / 4 if "(fp8)" in names[run["step"]] else 2 if "(" in names[run["step"]] else 4  # fp8: Q, K, V of one byte, O of two
+            least = int(least_bytes(b, h, n, d, run["step"] in backward, element))
             assert 32 * sectors >= least, f"{run['step']} requests fewer bytes than its inputs and outputs have: a count is missing"
             found[run["step"]] = [names[run["step"]], 32 * sectors, least, False]
     points = sorted(found.values())

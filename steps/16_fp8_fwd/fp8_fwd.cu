@@ -1,8 +1,8 @@
 // 16_fp8_fwd: two products per wait, three consumers at d 64, the order of the blocks.
 //
-// Idea      A consumer starts the product with K of a tile, and behind it that of the tile before with V, and waits once for both. At d 64
-//           three consumers fit into the registers. Blocks start in the order of chapter 12. Where a head has one scale, none is read
-//           per tile, and the addition of a tile's part is one instruction.
+// Idea      A consumer starts the product with K of a tile, and behind it that of the tile before with V, and waits for both before it
+//           computes. At d 64 there are three consumers. Blocks start in the order of chapter 12. Where a head has one scale, none
+//           is read per tile, and the addition of a tile's part is one instruction.
 // Costs     O(N) memory: the outputs only. Two shared-memory passes over each tile of V, for 128 or 192 query rows.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
@@ -86,6 +86,7 @@ static __global__ __launch_bounds__(THREADS<D>,
             int stage = i % STAGES, round = i / STAGES;
             mbarrier_wait(V_full + stage, round % 2);
             if (round > 0) mbarrier_wait(V_t_empty + stage, (round - 1) % 2);
+            __syncwarp(); // thread 0 may still wait for the room of a copy
             transpose_tile<D>(V_t_smem + stage * Bc * D, V_smem + stage * Bc * D);
             fence_proxy_async();                          // wgmma sees what this thread has stored
             named_barrier_sync(1 + CONSUMERS, WARPGROUP); // all threads have stored their part, none still reads V

@@ -20,7 +20,7 @@ LIMITS = {  # of a rung that has one of its own, and why
     "10b_mma": 112,  # WMMA and all that it needs in shared memory leave at once: no line that touches a fragment stays
     "12b_producer": 120,  # the roles of producer and consumer change each line that copies, waits or computes a row
     "13_hopper_bwd": 108,  # a fixed order needs turns, a writer per consumer and two orders of the tiles at once
-    "16b_in_shared": 124,  # as 12b: the roles of producer and consumer, and O in another order of its columns
+    "16b_in_shared": 125,  # as 12b: the roles of producer and consumer, and O in another order of its columns
     "16_fp8_fwd": 148,  # what three rungs of chapter 12 add (12c, 12d, the order of the blocks), and one scale for a head
     "11f_transposed": 158,  # a kernel of its own for d 64: like a first rung, its section lists what it keeps and what is new
 }
