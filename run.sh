@@ -223,9 +223,9 @@ sizes_to_run() { # a line of options for each size; what the user gave replaces 
     esac
 }
 
-few_queries() { # STEP OPTIONS...: where they ask for more queries than the step takes, as many as it takes on as many keys
-    local most queries='' keys=''
-    most=$("build/$preset/bin/$1" --describe 2>/dev/null | sed -nE 's/.*"most_queries":([1-9][0-9]*).*/\1/p') || true
+most_queries() { "build/$preset/bin/$1" --describe 2>/dev/null | sed -nE 's/.*"most_queries":([1-9][0-9]*).*/\1/p' || true; } # STEP
+few_queries() { # MOST OPTIONS...: where they ask for more queries than the step takes, MOST, as many as it takes on as many keys
+    local most=$1 queries='' keys=''
     while shift && (($# > 0)); do
         case $1 in --seq) queries=$2 ;; --seq-kv) keys=$2 ;; esac
     done
@@ -250,25 +250,31 @@ judge_run() { # STATUS FILES STEP OPTIONS...: the JSON line is kept only when th
 }
 
 run_all() { # OPTIONS...: each step with each of these sizes, in order; on the simulated device two programs at a time
-    local step options at started=0 at_once=1 status pulse_id part
+    local step options most at=0 started=0 at_once=1 status pulse_id part id
     local -a runs=() ids=() words
+    local -A live=() ended=()
     [[ $preset != sim ]] || { at_once=2 && export OMP_WAIT_POLICY=passive; } # threads that wait must not take the other program's time
     for step in "${steps[@]}"; do
+        most=$(most_queries "$step")
         # shellcheck disable=SC2086 # a list of options
-        for options; do runs+=("$step $options$(few_queries "$step" $options)"); done
+        for options; do runs+=("$step $options$(few_queries "$most" $options)"); done
     done
     exec 4> >(pulse) && pulse_id=$!
-    for ((at = 0; at < ${#runs[@]}; at++)); do
-        for (( ; started < ${#runs[@]} && started < at + at_once; started++)); do
+    while ((at < ${#runs[@]})); do
+        for (( ; started < ${#runs[@]} && ${#live[@]} < at_once; started++)); do
             read -ra words <<<"${runs[started]}"
             part=$results.part.$started && unfinished+=("$part".{line,log}) && rm -f "$part".{line,log}
             (exec "build/$preset/bin/${words[0]}" "${words[@]:1}" --json "$part.line" </dev/null >"$part.log" 2>&1) &
-            ids+=($!)
+            ids+=($!) && live[$!]=yes
         done
-        say "[$((at + 1))/${#runs[@]}] ${runs[at]}" >&4
-        status=0 && wait "${ids[at]}" || status=$?
-        read -ra words <<<"${runs[at]}"
-        judge_run "$status" "$results.part.$at" "${words[@]}" >&4
+        status=0 && wait -n -p id "${!live[@]}" || status=$?
+        ended[$id]=$status && unset "live[$id]"
+        for (( ; at < started; at++)); do # they are told in order, whichever ends first
+            [[ ${ended[${ids[at]}]-} ]] || break
+            say "[$((at + 1))/${#runs[@]}] ${runs[at]}" >&4
+            read -ra words <<<"${runs[at]}"
+            judge_run "${ended[${ids[at]}]}" "$results.part.$at" "${words[@]}" >&4
+        done
     done
     exec 4>&-
     wait "$pulse_id"
