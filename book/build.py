@@ -282,7 +282,7 @@ def trace(step, programs, out):
             masks[mask] = {"command": f"{step} {options} --trace FILE --trace-blocks 0"} | walk.read(f"{folder}/trace", shape)
     walk.write(out / f"{step}.js", f"steps/{chapter}/README.html", masks)
     print(f"traced {step}", flush=True)  # book/job.sh counts them
-    return step, (tables.WHOLE.get(step, book.says(step, "idea")), title_of(chapter)), None
+    return step, (tables.rec.WHOLE.get(step, book.says(step, "idea")), title_of(chapter)), None
 
 
 def show_trace(path, out, sources):
