@@ -151,6 +151,7 @@ function play(on) {
     goOn();
 }
 const KEYS = { p: () => play(story.timer === null), b: () => beside(-1), n: () => beside(1), w: () => byId("lecture").click() };
+const NOWHERE = { " ": KEYS.p, ArrowLeft: KEYS.b, ArrowRight: KEYS.n }; // where nothing has the focus; the tile walk has arrow keys of its own
 function startStory(explorer) {
     Object.assign(story, explorer);
     const speed = element("select", { id: "speed", ariaLabel: "Speed" });
@@ -159,8 +160,9 @@ function startStory(explorer) {
     byId("story").prepend(element("div", { className: "bar" }, button("play", "Play", "The story; key p", KEYS.p), Object.assign(button("earlier", "\u25c2", "Caption before; key b", KEYS.b), { ariaLabel: "Caption before" }),
         Object.assign(button("later", "\u25b8", "Next caption; key n", KEYS.n), { ariaLabel: "Next caption" }), speed), element("div", { id: "captions", role: "group", ariaLabel: "Captions" }), element("p", { id: "caption", ariaLive: "polite" }));
     addEventListener("keydown", (event) => {
-        if (!KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, pre, canvas, input:not([type=range])")) return;
+        const key = KEYS[event.key] || event.target === document.body && (event.key === " " || story.unit !== "step") && NOWHERE[event.key];
+        if (event.defaultPrevented || !key || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, pre, canvas, input:not([type=range])")) return;
         event.preventDefault();
-        KEYS[event.key]();
+        key();
     });
 }

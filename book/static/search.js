@@ -2,7 +2,8 @@
 "use strict";
 { // an explorer has names of its own
 // What newcomers say, and what the book calls it.
-const CALLED = [[/\bfa ?-?([1-4])\b/, "flash attention $1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"]];
+const CALLED = [[/\bfa ?-?([1-4])\b/, "flash attention $1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"],
+    [/\bhow do i (start|begin)\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"]];
 const words = (text) => String(text).toLowerCase().match(/[\p{L}\p{N}]+/gu) || [];
 const tokens = (text) => words(text).filter((word) => !/^\d{3,}$|^\p{N}[\p{N}a-f]{7,}$/u.test(word)).map((word, at) => new lunr.Token(word, { at }));
 
@@ -46,7 +47,8 @@ function find(index, vocabulary, sections, question) {
     }
     const typedOnce = [...new Set(typed.map(stem))].sort().join(" "); // a heading that is the question
     for (const [ref, hit] of hits) if (words(sections[ref][2] || sections[ref][1]).map(stem).sort().join(" ") === typedOnce) hit.score *= 4;
-    for (const [ref, hit] of hits) hit.score *= /^exercises\/\w+\/|^docs\/answers|\/appendix/.test(sections[ref][0]) ? 0.6 : 1; // a page that explains before tasks, answers and appendices
+    for (const [ref, hit] of hits) // the pages to start with before those that explain, these before tasks, answers, appendices and tables
+        hit.score *= /^docs\/(gpu|first)\./.test(sections[ref][0]) ? 1.3 : /^exercises\/\w+\/|^docs\/(answers|counters|measurements)|\/appendix/.test(sections[ref][0]) ? 0.6 : 1;
     const order = ([, a], [, b]) => b.score * b.groups ** 2 - a.score * a.groups ** 2;
     for (const [ref, hit] of phrases.length ? [...hits].sort(order).slice(0, 100) : []) {
         const said = ` ${words(sections[ref].slice(1).join(" ")).map(stem).join(" ")} `;

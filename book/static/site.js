@@ -80,8 +80,8 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
         if (links.length) mark();
     }
     addEventListener("keydown", (event) => {
-        if (!root.dataset.page || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.target.closest?.("input, select, textarea, .scrolls")) return;
-        const link = document.querySelector({ ArrowLeft: "a[rel=prev]", ArrowRight: "a[rel=next]" }[event.key] || "nothing");
+        if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.target.closest?.("input, select, textarea, .scrolls")) return;
+        const link = root.dataset.page && document.querySelector({ ArrowLeft: "a[rel=prev]", ArrowRight: "a[rel=next]" }[event.key] || "nothing");
         if (link) link.click();
         if (event.key !== "/") return;
         event.preventDefault();
