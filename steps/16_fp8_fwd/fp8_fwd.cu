@@ -86,7 +86,7 @@ static __global__ __launch_bounds__(THREADS<D>,
             int stage = i % STAGES, round = i / STAGES;
             mbarrier_wait(V_full + stage, round % 2);
             if (round > 0) mbarrier_wait(V_t_empty + stage, (round - 1) % 2);
-            __syncwarp(); // thread 0 may still wait for the room of a copy
+            __syncwarp(); // redundant: nvcc lets the warp meet here anyway; thread 0 may have waited for the room of a copy
             transpose_tile<D>(V_t_smem + stage * Bc * D, V_smem + stage * Bc * D);
             fence_proxy_async();                          // wgmma sees what this thread has stored
             named_barrier_sync(1 + CONSUMERS, WARPGROUP); // all threads have stored their part, none still reads V
