@@ -1,7 +1,7 @@
 // 15b_scores_fwd: chapter 10 with softcap and ALiBi.
 //
 // Idea      Both change a score between the two products: first softcap tanh(s / softcap), then s - slope |x - j|. The maximum
-//           is that of the changed scores. tanh is a quotient of two polynomials (scores.cuh), with one reciprocal of the special
+//           is taken over the changed scores. tanh is a quotient of two polynomials (scores.cuh), with one reciprocal of the special
 //           function unit. The unit's own tanh has an error of 2^-11, which softcap would multiply.
 // Costs     Some 22 instructions per score for softcap, two for ALiBi; the scale is no longer part of the exponent's FMA.
 // Limiter   With softcap instructions: two of the unit for exponentials per score in place of one, and the polynomials.

@@ -1,8 +1,8 @@
 // 16_fp8_fwd: two products per wait, three consumers at d 64, the order of the blocks.
 //
-// Idea      A consumer starts the product with K of a tile, and behind it that of the tile before with V, and waits for both before it
-//           computes. At d 64 there are three consumers. Blocks start in the order of chapter 12. Where a head has one scale, none
-//           is read per tile, and the addition of a tile's part is one instruction.
+// Idea      A consumer starts the product of a tile with K, and right after it the product of the tile before with V. It waits for both
+//           before it computes. At d 64 there are three consumers. Blocks start in the order of chapter 12. Where a head has one
+//           scale, the kernel reads no scale per tile, and adds a tile's part to O by one instruction per element.
 // Costs     O(N) memory: the outputs only. Two shared-memory passes over each tile of V, for 128 or 192 query rows.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
