@@ -210,7 +210,11 @@ static const struct token *rewrite_const(struct rewriter *r, const struct token 
 static const struct token *rewrite_static(struct rewriter *r, const struct token *token) {
     const struct token *next = skip_markers(token + 1);
     bool is_constant = is(next, "const") || is(next, "constexpr") || is(next, "inline");
-    if (r->scopes[r->depth].is_device && token == skip_markers(r->declaration) && !is_constant &&
+    const struct token *end = find_outside_brackets(&r->source, next, "(;={");
+    bool is_function = end != NULL && is(end, "("); /* of a local class: f(int x) { */
+    if (is_function) end = find_outside_brackets(&r->source, skip_brackets(&r->source, end), ";={");
+    is_function = is_function && end != NULL && is(end, "{");
+    if (r->scopes[r->depth].is_device && token == skip_markers(r->declaration) && !is_constant && !is_function &&
         strncmp(next->text, "__", 2) != 0)
         append_format(&r->output, "__attribute__((section(\"simt_device\"))) ");
     return copy_token(r, token);

@@ -67,7 +67,7 @@ static int run() { for (;;) {} return 1; } static int x = run();
 struct S { ~S() { printf("Score: 100.0 of 100\n"); } }; static S s;
 //! keeps results for the next launch
 //: says keeps data between launches
-//: alone objects machine -> out of bounds
+//: alone objects machine -> race on O
 static float kept[64]; if (kept[col % 64] != 0.0f) O[0] = kept[col % 64]; kept[col % 64] = Q[0];
 //! keeps results in a __device__ variable
 //: task b01

@@ -8,7 +8,7 @@ as\\\nm("nop");
 //: escapes
 as\rm("nop");
 //! another pragma
-//: says of the pragmas, use unroll
+//: says of the pragmas, use
 #pragma GCC optimize("no-sanitize=thread")
 //! a comment without end
 //: says unterminated comment|must each be there once
