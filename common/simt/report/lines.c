@@ -96,22 +96,53 @@ static void note_call(struct calls *calls, Dwarf_Die *call, Dwarf_Files *files) 
     calls->in_wrapper = dwarf_hasattr_integrate(call, DW_AT_artificial) && name != NULL && strcmp(name, "operator()") != 0;
 }
 
-/* Go down to the innermost call around the address. A lambda's code is a child of the function that it was written in, though it
- * lies elsewhere. False: none of the scope's children holds the address. */
+/* Go down to the innermost call around the address. False: none of the scope's children holds it. */
 static bool find_calls(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Files *files, struct calls *calls) {
     Dwarf_Die child;
     for (int status = dwarf_child(scope, &child); status == 0; status = dwarf_siblingof(&child, &child)) {
         int tag = dwarf_tag(&child);
-        if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type) {
-            if (find_calls(&child, address, files, calls)) return true;
-            continue;
-        }
-        if (tag != DW_TAG_subprogram && tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) continue;
+        if (tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) continue;
         bool here = dwarf_haspc(&child, address) == 1;
         if (here && tag == DW_TAG_inlined_subroutine) note_call(calls, &child, files);
         if (find_calls(&child, address, files, calls) || here) return true;
     }
     return false;
+}
+
+/* The functions of a unit that have code. Found once: the walk past its types takes far longer than all else of an answer. */
+struct functions {
+    struct functions *next;
+    const void *unit; /* where its debugging information begins */
+    size_t count;
+    Dwarf_Die *all;
+};
+
+/* A lambda's code is a child of the function that it was written in, though it lies elsewhere. */
+static void add_functions(struct functions *functions, Dwarf_Die *scope) {
+    Dwarf_Die child;
+    for (int status = dwarf_child(scope, &child); status == 0; status = dwarf_siblingof(&child, &child)) {
+        int tag = dwarf_tag(&child);
+        if (tag == DW_TAG_subprogram && (dwarf_hasattr(&child, DW_AT_low_pc) || dwarf_hasattr(&child, DW_AT_ranges))) {
+            functions->all = realloc(functions->all, (functions->count + 1) * sizeof *functions->all);
+            if (functions->all == NULL) abort();
+            functions->all[functions->count++] = child;
+        }
+        if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_subprogram ||
+            tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine)
+            add_functions(functions, &child);
+    }
+}
+
+static const struct functions *functions_of(Dwarf_Die *unit) {
+    static struct functions *known;
+    struct functions *found = known;
+    while (found != NULL && found->unit != unit->addr) found = found->next;
+    if (found != NULL) return found;
+    found = calloc(1, sizeof *found);
+    if (found == NULL) abort();
+    *found = (struct functions){.next = known, .unit = unit->addr};
+    add_functions(found, unit);
+    return known = found;
 }
 
 /* Of a line of a header: alone; behind it the one that calls it from another file and, where that is a header, too, the
@@ -129,7 +160,9 @@ static char *find_line(Dwarf_Die *unit, Dwarf_Addr address, enum wanted wanted) 
     Dwarf_Files *files;
     if ((own != NULL && !is_header(path)) || dwarf_getsrcfiles(unit, &files, NULL) != 0) return own;
     struct calls calls = {.not_in = own != NULL ? path : NULL};
-    find_calls(unit, address, files, &calls);
+    const struct functions *functions = functions_of(unit);
+    for (size_t i = 0; i < functions->count; i++)
+        if (dwarf_haspc(&functions->all[i], address) == 1) find_calls(&functions->all[i], address, files, &calls);
     char *parts[] = {calls.in_wrapper ? NULL : own, calls.nearest, calls.of_kernel};
     if (wanted == KERNEL_ONLY) parts[0] = calls.of_kernel, parts[1] = own;
     const char *last = "";
