@@ -9,8 +9,7 @@ source common/changed.sh
 step_cc=$1 kind=$2 status=0 count=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# One data type of an ablation: half of the compiler's time.
-[[ $kind == forms ]] || sed 's/, __half>/, __nv_bfloat16>/' common/device/tensor.cuh >"$work/tensor.cuh"
+[[ $kind == forms ]] || only_bf16 "$work"
 
 compile() { # FILE STEP OUT: an object file in which each line has the number 1, so that equal code makes equal files
     sed $'s/^/#line 1\\\n/' "$1" >"$work/kernel.cu"

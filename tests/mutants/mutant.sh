@@ -81,7 +81,11 @@ make_mutant() { # NAME BUILD FOLDER: into the folder; exit status 77 where the c
     local tests=() text
     mkdir -p "$3"
     text=$(after_change "$1") || { skip "$1" || exit; }
-    [[ $header != *'caught by: test '* ]] || tests=(--tests)
+    case $header in
+    *'caught by: test '*) tests=(--tests) ;;
+    *'--dtype fp16'*) ;;
+    *) only_bf16 "$3" ;;
+    esac
     make_program "$2/bin/step-cc" "$kernels" "$file" "$3/$1" "${tests[@]}" <<<"$text" || exit 1
 }
 
@@ -143,6 +147,7 @@ run_problems() { # PROGRAM COMMAND...: calls COMMAND STATUS OUTPUT PROBLEM until
     shift
     # What only the deterministic pass of a step does is seen only there.
     "$program" --deterministic --no-time --no-check --seq 1 --dim 16 >/dev/null 2>&1 || (($? != 2)) && options+=(--deterministic)
+    [[ $program != *deterministic* ]] || options=("${options[-1]}" "${options[@]::${#options[@]}-1}") # by its name it is seen there
     for option in "${options[@]}"; do
         for problem in "${problems[@]}"; do
             # shellcheck disable=SC2086 # a problem is several words
