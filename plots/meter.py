@@ -106,6 +106,7 @@ def record_beside(programs):
 def check(programs, steps):
     recorded = [(line, form) for path, (_, form) in FILES.items() for line in rec.lines(path) if line["step"] in steps]
     edited = False
+    recorded.sort(key=lambda pair: sum(sum(kernel["totals"].values()) for kernel in pair[0]["meter"]))  # one may be enough
     for line, form in recorded:
         new = metered(programs, line["step"], line["options"])
         check_meter(line, new and form(new))
