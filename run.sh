@@ -179,7 +179,7 @@ compile() { # PRESET TARGET...: goes on past errors; all output is in build/PRES
     started=build/$name/started && : >"$started"
     [[ ! -e build/$name/build.ninja ]] || keep_going=-k0
     cmake --build --preset "$name" --parallel "$(getconf _NPROCESSORS_ONLN)" --target "${@:2}" -- "$keep_going" 2>&1 | tee -a "$log" |
-        sed -unE '/^\[0\//d; s,^(\[[^]]*\] +[A-Z][a-z]+ ).*[/ ],\1,p' | pulse || return 1
+        sed -unE '/^\[0\/|\] Built target /d; s,^(\[[^]]*\] +[A-Z][a-z]+ ).*[/ ],\1,p' | pulse || return 1
     mkdir -p "build/$name/built"
     for target in common "${@:2}"; do # another user's stamp cannot be touched
         rm -f "build/$name/built/$target" 2>/dev/null && touch -r "$started" "build/$name/built/$target" 2>/dev/null || true
