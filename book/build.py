@@ -137,8 +137,14 @@ class Site:
             kept.append(code)
             return f"\0{len(kept) - 1}\0"
 
+        def left_out(output):  # the first on the page says what it is
+            nonlocal said
+            first, said = not said and output[2] in ("console", "text") and "[...]" in output[3], said or "[...]" in output[3]
+            return f"\n\n{re.match(' *', output[0])[0]}`[...]` stands for text that differs from run to run, or that is left out here.\n" if first else ""
+
         kept, text = [], page.read_text(encoding="utf-8")
-        text = FENCED.sub(lambda block: keep(boxes(block[3]) if block[2] == "mermaid" else block[0]), text)
+        said = "`[...]`" in text
+        text = FENCED.sub(lambda block: keep(boxes(block[3]) if block[2] == "mermaid" else block[0]) + left_out(block), text)
         text = re.sub("(?s)<!--.*?-->", "", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
         text = re.sub(r"(?m)^( *)%", r"\1\\%", text)  # a line that begins with % is a comment of MyST's
         text = LINK.sub(link, re.sub("`[^`]*`", lambda code: keep(code[0]), text))
@@ -356,7 +362,9 @@ def write_ladder(data):
                 ratios.setdefault(backend, theirs[0] / ms)
     rows = sorted(([*key, *values] for key, values in found.items()),  # a chapter after its rungs
                   key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]))
-    (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\n", encoding="utf-8")
+    book = tables.Book(ROOT)
+    ideas = {step: tables.rec.WHOLE.get(step, book.says(step, "idea")) for step in dict.fromkeys(row[4] for row in rows) if step[:1].isdigit()}
+    (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\nwindow.IDEAS = {json.dumps(ideas)};\n", encoding="utf-8")
 
 
 def fault(build, kernel, kind, mutant, words):
@@ -464,7 +472,7 @@ def main():
         text = UNSTYLED.sub("", UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8")))
         if page.name == "README.html" and page.parent.name in arguments.steps:
             text = bind(text, page.parent.name, data)
-        page.write_text(LINE_NUMBER.sub(r'<a class="linenos" id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
+        page.write_text(LINE_NUMBER.sub(r'<a id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
     walk.install(site / "explorers")
     for page in (site / "explorers").glob("*.html"):
         page.write_text(page.read_text(encoding="utf-8").replace("<h1>", (HERE / "theme/explorer.html").read_text(encoding="utf-8") + "<h1>", 1), encoding="utf-8")

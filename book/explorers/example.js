@@ -51,6 +51,7 @@ function partsOf(name, place) {
 const keySaid = (last, forget) => !last ? "No key yet: m = -inf, l = 0, and the weighted sum is 0." :
     last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` :
         `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}${forget ? ", but here this is omitted." : "."}`;
+const scaleOf = () => /^\s*ln ?2\s*$/.test(byId("scale").value) ? Math.LN2 : +byId("scale").value || 0;
 const place = () => byId("forget").checked ? N + 1 : +byId("keys").value;
 function move(at) {
     byId("keys").value = Math.min(at, N);
@@ -61,7 +62,7 @@ function move(at) {
 function show() {
     // After a change of the pass an element that is shown.
     if (!PASSES[byId("pass").value].includes(chosen[0])) chosen = byId("pass").value === "backward" ? ["dS", 3, 0] : ["O", 3, 0];
-    const scale = +byId("scale").value, causal = byId("causal").checked, row = +byId("row").value, keys = +byId("keys").value, forget = byId("forget").checked;
+    const scale = scaleOf(), causal = byId("causal").checked, row = +byId("row").value, keys = +byId("keys").value, forget = byId("forget").checked;
     for (const name of INPUTS) input[name] = matrix((i, j) => +byId(`${name}${i}${j}`).value || 0);
     made = compute(causal, scale);
     const steps = online(row, keys, forget), last = steps.rows[keys - 1];
@@ -98,10 +99,12 @@ function set(state) {
         const numbers = state[name] ? state[name].split(" ").map(Number) : EXAMPLE[name].flat();
         for (const i of RANGE) for (const j of RANGE) byId(`${name}${i}${j}`).value = numbers[N * i + j] || 0;
     }
-    byId("scale").value = state.scale ?? EXAMPLE.scale;
+    const scale = +(state.scale ?? EXAMPLE.scale) || 0;
+    byId("scale").value = scale === Math.LN2 ? "ln 2" : scale;
     for (const id of ["causal", "forget"]) byId(id).checked = state[id] === "1";
     byId("row").value = /^[0-3]$/.test(state.row) ? state.row : "3";
-    byId("keys").value = state.keys ?? 0;
+    byId("keys").value = state.keys ?? N;
+    story.opened = state.keys === undefined ? N : null;
     byId("pass").value = state.pass in PASSES ? state.pass : "forward";
     const [name, i, j] = (state.at || "O 3 0").split(" ");
     chosen = name in FORMULAS && /^[0-3]$/.test(i) && /^[0-3]$/.test(j) ? [name, +i, ["L", "D"].includes(name) ? 0 : +j] : ["O", 3, 0];

@@ -54,7 +54,7 @@ function setWall(on) {
 setWall(asked().has("wall"));
 addEventListener("hashchange", ({ newURL }) => setWall(asked(newURL).has("wall")));
 const button = (id, text, title, onclick) => element("button", { type: "button", id, title, onclick }, text);
-addEventListener("DOMContentLoaded", () => document.querySelector(".bar")?.append(Object.assign(button("lecture", "Wall", "Large, for a lecture; key w", () => {
+addEventListener("DOMContentLoaded", () => document.querySelector(".bar")?.append(Object.assign(button("lecture", "Large", "Larger, for a lecture; key w", () => {
     setWall(!wall);
     writeAddress();
 }), { ariaPressed: String(wall) })));
@@ -109,9 +109,10 @@ const legend = (id, entries) => byId(id).replaceChildren(...entries.map(([kind, 
 
 // A story: captions {at, title, text, event} by their places in the figure. `place` says where the figure is, `move` moves it. Of what an
 // explorer has found it calls tell(captions), and told() where the place has changed. Play goes from caption to caption, between two of
-// them step by step, unless the reader wants less motion, and ends at the last. A caption whose place is passed is pale.
+// them step by step, unless the reader wants less motion, and ends at the last. A caption whose place is passed is pale. An explorer may open in
+// the midst of its story, where the figure shows more: from there Play begins with the first caption.
 const READ = 5000, STEP = 400, WAY = 2000; // ms: for a caption, a step, all steps to the next caption at most
-const still = matchMedia("(prefers-reduced-motion: reduce)"), story = { captions: [], unit: "", timer: null };
+const still = matchMedia("(prefers-reduced-motion: reduce)"), story = { captions: [], unit: "", timer: null, opened: null, reserved: false };
 const captionNow = () => story.captions.findLastIndex(({ at }) => at <= story.place());
 const toCaption = (k) => story.captions[k] && story.move(story.captions[k].at);
 function beside(by) { // to the caption before or behind the place
@@ -119,20 +120,39 @@ function beside(by) { // to the caption before or behind the place
     play(false);
     toCaption(Math.max(0, now + by + (by < 0 && isBetween)));
 }
-function told() {
-    const now = captionNow(), { title, text, at } = story.captions[now] || { title: "The story", text: `Play, or choose one of the ${story.captions.length} captions.` };
+const none = () => ({ title: "The story", text: `Play, or choose one of the ${story.captions.length} captions.` });
+function write({ title, text, at }) {
     const said = [title, at === undefined || !story.unit ? "" : ` ${story.unit} ${at + (story.unit === "step")}`, typeof text === "string" ? text : text()];
     const caption = byId("caption");
-    caption.className = at === story.place() ? "" : "passed";
     if (caption.textContent !== said.join("")) // else it would be read aloud again
         caption.replaceChildren(element("strong", {}, said[0]), element("small", {}, said[1]), element("br"), said[2]);
+}
+function told() {
+    const now = captionNow();
+    write(story.captions[now] || none());
+    byId("caption").className = story.captions[now]?.at === story.place() ? "" : "passed";
     [...byId("captions").children].forEach((each, k) => { each.ariaPressed = String(k === now); });
+    if (!story.reserved) reserve();
+}
+function reserve() { // the room of the longest caption, so that the figure does not move
+    const caption = byId("caption");
+    if (captionNow() < 0) return;
+    story.reserved = true;
+    Object.assign(caption, { ariaLive: "off", style: "min-height: 0" });
+    const heights = story.captions.map((each) => { write(each); return caption.offsetHeight; });
+    Object.assign(caption, { ariaLive: "polite", style: `min-height: ${Math.max(0, ...heights)}px` });
+    told();
 }
 function tell(captions) {
     story.captions = captions;
     byId("captions").replaceChildren(...captions.map(({ title }, k) => element("button", { type: "button", title, ariaLabel: `Caption ${k + 1}: ${title}`,
         onclick: () => { play(false); toCaption(k); } }, String(k + 1))));
+    story.reserved = false;
     told();
+}
+function openAt(at) {
+    story.move(at);
+    story.opened = at;
 }
 function goOn() {
     const at = story.place(), next = story.captions.find((each) => each.at > at), isCaption = story.captions.some((each) => each.at === at);
@@ -147,7 +167,8 @@ function play(on) {
     story.timer = null;
     Object.assign(byId("play"), { textContent: on ? "Pause" : "Play", ariaPressed: String(on) });
     if (!on) return;
-    if (captionNow() === story.captions.length - 1) toCaption(0);
+    if (captionNow() === story.captions.length - 1 || story.place() === story.opened) toCaption(0);
+    story.opened = null;
     goOn();
 }
 const KEYS = { p: () => play(story.timer === null), b: () => beside(-1), n: () => beside(1), w: () => byId("lecture").click() };
@@ -159,6 +180,7 @@ function startStory(explorer) {
     speed.value = "1";
     byId("story").prepend(element("div", { className: "bar" }, button("play", "Play", "The story; key p", KEYS.p), Object.assign(button("earlier", "\u25c2", "Caption before; key b", KEYS.b), { ariaLabel: "Caption before" }),
         Object.assign(button("later", "\u25b8", "Next caption; key n", KEYS.n), { ariaLabel: "Next caption" }), speed), element("div", { id: "captions", role: "group", ariaLabel: "Captions" }), element("p", { id: "caption", ariaLive: "polite" }));
+    for (const kind of ["resize", "themed"]) addEventListener(kind, reserve);
     addEventListener("keydown", (event) => {
         const key = KEYS[event.key] || event.target === document.body && (event.key === " " || story.unit !== "step") && NOWHERE[event.key];
         if (event.defaultPrevented || !key || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, pre, canvas, input:not([type=range])")) return;

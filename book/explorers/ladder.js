@@ -1,12 +1,13 @@
 // The ladder: window.LADDER is a list of [source, card, pass, size, step, data type, ms, TFLOP/s, {peer: ratio}, [ms for the arithmetic,
-// ms for the bytes] or null], made of the records.
+// ms for the bytes] or null], made of the records; window.IDEAS says what each program of the book does.
 "use strict";
 const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bwd: "backward", det: "backward, deterministic",
     latency: "each chapter by itself", rungs: "the rungs of the chapters", peers: "in turns with PyTorch" };
 const PEERS = { flash: "FlashAttention-2", cudnn: "cuDNN", fa4: "FlashAttention-4" }, peerOf = (row) => row[4].replace("pytorch_", "");
 const named = (row) => PEERS[peerOf(row)] || row[4];
 const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops", theirs: "1" };
-let rows = [];
+const MOST = 10; // captions
+let rows = [], place = 0;
 
 const metrics = () => [["tflops", "TFLOP/s"], ["ms", "milliseconds"], ["bound", "% of the bound"],
     ...[...new Set(rows.flatMap((row) => Object.keys(row[8])))].map((peer) => [peer, `% of the rate of ${PEERS[peer] || `PyTorch's '${peer}'`}`])];
@@ -14,6 +15,22 @@ const boundOf = (row) => row[9] && Math.max(...row[9]);
 const valueOf = (row, metric) => metric === "ms" ? row[6] : metric === "tflops" ? row[7] : metric === "bound" ? row[9] && 100 * boundOf(row) / row[6] :
     row[8][metric] === undefined ? null : 100 * row[8][metric];
 const digits = (x) => x === null ? "-" : x.toPrecision(3).includes("e") ? String(Math.round(x)) : x.toPrecision(3);
+
+function move(to) {
+    place = to;
+    [...byId("table").tBodies[0].rows].forEach((row, k) => { row.className = k === place ? "mine" : ""; });
+    told();
+}
+// A caption for each program, or for those that change the rate most.
+function captionsOf() {
+    const times = (row, k) => k && !(peerOf(row) in PEERS) ? rows[k - 1][6] / row[6] : 1, text = (row, k) => {
+        const before = rows[k - 1], idea = IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size";
+        if (peerOf(row) in PEERS) return `A library, on the same card at the same size: ${digits(row[7])} TFLOP/s.`;
+        return k ? `${digits(times(row, k))} times as fast as ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]} instead of ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.`;
+    };
+    const most = range(rows.length).sort((a, b) => Math.abs(Math.log(times(rows[b], b))) - Math.abs(Math.log(times(rows[a], a))) || a - b).slice(0, MOST);
+    return most.sort((a, b) => a - b).map((at) => ({ at, title: named(rows[at]), text: text(rows[at], at) }));
+}
 
 function show(wanted) {
     rows = LADDER;
@@ -42,7 +59,10 @@ function show(wanted) {
         element("span", { className: "tick", style: `left: ${k * share(10 * least)}%` }, String(+(least * 10 ** k).toPrecision(1)))));
     byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${named(best)}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
     writeAddress(chosen());
+    tell(captionsOf());
+    move(story.captions[0].at);
 }
+startStory({ place: () => place, move });
 const chosen = () => ({ ...Object.fromEntries([...FILTERS, "metric"].map((id) => [id, byId(id).value])), theirs: byId("theirs").checked ? "1" : "0" });
 for (const id of [...FILTERS, "metric", "theirs"]) byId(id).addEventListener("change", () => show(chosen()));
 show({ ...PREFERRED, ...readAddress() });

@@ -13,7 +13,7 @@ let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1,
 const wait = (needs, of, words, kind = "wait") => ({ kind, needs, of, words }), release = (words) => ({ does: `${words} read` });
 const barrier = (words) => ({ kind: "barrier", words, does: words, needs: words, of: 2 });
 const copy = (item) => ({ copies: item, does: `${item.words} there`, after: set.latency + moved[item.k] });
-const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `QK${tile}: S${tile} = Q K${tile}^T` : `PV${tile}: O += P${tile} V${tile}` });
+const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `Q K${tile}\u1d40: S${tile} = Q K${tile}^T` : `P${tile} V${tile}: O += P${tile} V${tile}` });
 const softmax = (tile) => ({ kind: "softmax", takes: set.softmax, words: `softmax ${tile}: of S${tile}` });
 
 // cp.async: before a turn a warp waits for its part of the copies and meets the others at a barrier; then it starts the copy that takes
@@ -72,7 +72,7 @@ function run([items, programs]) {
     }
     for (const item of items) {
         const next = items.find(({ k, lane }) => k > item.k && lane === item.lane);
-        put(item.lane, "copy", `${item.words}: copy`, item.issued, item.ready);
+        put(item.lane, "copy", `copy ${item.words}`, item.issued, item.ready);
         put(item.lane, "use", `read ${item.words}`, item.from, item.to);
         for (const [write, from, to] of [[item, item.from, Math.min(item.ready, item.to)], ...(next ? [[next, next.issued, item.to]] : [])]) if (from < to) {
             hazards.push([item.words, write.words, from, to]);
@@ -112,11 +112,11 @@ function captionsOf() {
     const hidden = first("product", covers);
     for (const [event, bar, title, text] of [
         ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and the result depends on which comes first.`],
-        ["copy", first("copy"), "The first copy", ({ words, long }) => `${words.replace(": copy", "")}: the copy takes ${units(long)}, and goes on by itself while warps do other work.`],
+        ["copy", first("copy"), "The first copy", ({ words, long }) => `${words.replace("copy ", "")}: the copy takes ${units(long)}, and goes on by itself while warps do other work.`],
         ["wait", first("wait"), "The first wait for a copy", ({ who, words, long }) => `${upper(who)} waits ${units(long)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}: without it there is nothing to compute.`],
         ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} has its tile and computes ${words.split(": ")[1]}.`],
         ["softmax", first("softmax"), "The softmax", ({ who, words, long }) => `${upper(who)} takes ${units(long)} for the softmax ${words.split(": ")[1]}. It needs no new tile.`],
-        ["hidden", hidden, "A copy behind a product", (bar) => `The copy of ${covers(bar).words.replace(": copy", "")} is under way while ${bar.who} computes ${bar.words.split(": ")[1]}: this part of its latency costs nothing.`],
+        ["hidden", hidden, "A copy behind a product", (bar) => `The copy of ${covers(bar).words.replace("copy ", "")} is under way while ${bar.who} computes ${bar.words.split(": ")[1]}: this part of its latency costs nothing.`],
         ["barrier", first("barrier"), "A wait at a barrier", ({ who, words, long }) => `${upper(who)} waits ${units(long)} for the other warp. The barrier comes ${words.split(": ")[1]}.`],
         ["empty", first("empty"), "A wait for an empty stage", ({ who, words, long }) => `${upper(who)} waits ${units(long)} until ${words.match(/until (.*?),/)[1]}: every stage holds a tile that is still needed.`],
         ["end", last, "The end", ({ to }) => `All is done after ${to} units. Of these ${named(waiter)} has waited ${most} for ${waiter === "producer" ? "empty stages" : "copies"}.`]]) {

@@ -316,7 +316,9 @@ function chooseLaunch(index, where) {
     for (const list of document.querySelectorAll("select")) list.disabled = list.options.length === 1; // and looks like text
     drawPhases();
     tell(captionsOf(launch, byId("mask").value === "causal"));
-    go(where ?? story.captions[0].at);
+    const half = story.captions.findLast(({ at }) => at <= launch.steps.length / 2); // some tiles are computed
+    if (where === undefined) openAt(half.at);
+    else go(where);
 }
 function chooseMask(mask, index, where) {
     run = walk.masks[mask] || Object.values(walk.masks)[0];

@@ -51,7 +51,7 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
             const commands = box.parentElement.matches(".highlight-console"), name = commands ? "Copy the commands" : "Copy the code";
             box.append(newElement("button", { type: "button", className: "copy", ariaLabel: name, onclick: async ({ target }) => {
                 const code = box.querySelector("pre").cloneNode(true);
-                code.querySelectorAll(".linenos").forEach((number) => number.remove());
+                code.querySelectorAll("a[id]").forEach((number) => number.remove());
                 const lines = code.textContent.trimEnd().split("\n");
                 const typed = (k) => lines[k - 1]?.endsWith("\\") ? typed(k - 1) : lines[k].startsWith("$ ");
                 await navigator.clipboard.writeText(lines.filter((_, k) => !commands || typed(k)).map((line) => commands ? line.replace(/^\$ /, "") : line).join("\n"));

@@ -732,8 +732,11 @@ def check_story(browser, name):
     count, body = browser.js("return story.captions.length"), browser.driver.find_element("tag name", "body")
     if not 6 <= count <= 10:
         wrong(f"{name}: a story of {count} captions")
-    opened = browser.js("return [story.place(), captionNow()]")
-    same(f"{name}: where it opens", opened, [browser.js("return story.captions[0].at"), 0])
+    inside = name.startswith(("tile-walk", "example"))  # in the midst of the story, where the figure shows more
+    opened = browser.js("return [story.place() === story.captions[captionNow()].at, captionNow() > 0, story.opened === story.place()]")
+    same(f"{name}: where it opens", opened, [True, inside, inside])
+    browser.element("play").click()
+    same(f"{name}: where Play begins", browser.js("play(false); return captionNow()"), 0)
     same(f"{name}: where the story has been", *played(browser, still=False))
     if name.startswith(("tile-walk", "pipeline")):  # between two captions the one before is pale
         browser.js("story.move(story.captions.at(-1).at - 1)")
@@ -820,7 +823,7 @@ def check_stories(browser, _):
     browser.width(1280)
     browser.open("explorers/tile-walk.html")
     browser.until("the first walk", "window.state()")
-    same("the walk as it opens", browser.js("return [byId('rung').value, story.captions[captionNow()].event]"), ["05_fa2_fwd", "load"])
+    same("the walk as it opens", browser.js("return [byId('rung').value, launch.steps.slice(0, at).some((step) => step.gone.length || step.touches.some(([array]) => launch.arrays[array][0] === 'V')), scoresOf().length > 0]"), ["05_fa2_fwd", True, True])
     steps = browser.js("return STEPS.map(([name]) => name)")
     for step in steps[PART[0] :: PART[1]] if planted is None else steps[::-1]:  # the last kernels have most kinds of captions
         browser.js("chooseRung(arguments[0])", step)
@@ -837,7 +840,7 @@ def check_play(browser, _):
     browser.until("the walk", "story.captions.length > 0")
     browser.element("at").send_keys("p")
     same("playing by a key on the slider", browser.js("return story.timer !== null"), True)
-    for page in ("tile-walk.html", "tile-walk.html#step=12_hopper_fwd", "pipeline.html", "pipeline.html#kernel=12b_producer", "pipeline.html#kernel=10_tensor_core_fwd", "example.html", "warp-map.html", "fragments.html"):
+    for page in ("tile-walk.html", "tile-walk.html#step=12_hopper_fwd", "pipeline.html", "pipeline.html#kernel=12b_producer", "pipeline.html#kernel=10_tensor_core_fwd", "example.html", "warp-map.html", "fragments.html", "ladder.html"):
         browser.open(f"explorers/{page}")
         browser.until(f"the story of {page}", "story.captions.length > 0")
         check_story(browser, page)
@@ -1032,7 +1035,7 @@ def check_example(browser, programs):
     check_note(browser, "K12", "", "a number: an empty field counts as 0")
     browser.element("reset").click()
     same("the example: notes after the reset", browser.js("return document.querySelectorAll('.note').length"), 0)
-    same("the example: reset", [state()["V"][0][0], state()["online"]["rows"]], [1, []])
+    same("the example: reset", [state()["V"][0][0], len(state()["online"]["rows"]), browser.js("return [byId('scale').value, story.opened]")], [1, 4, ["ln 2", 4]])
     browser.noise("the example")
 
 
@@ -1548,7 +1551,7 @@ def check_arrivals(browser, state, chains, keys):
     if max(apart) > 1.5:
         wrong(f"the pipeline: a handle is {max(apart):.1f} pixels from the end of its copy")
     said = browser.js("const bar = document.querySelector('.span.product'), before = byId('bar').textContent; bar.click(); return [before.includes('touch it'), byId('bar').textContent, bar.title]")
-    same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "QK0: S0 = Q K0^T: 10 to 18"])
+    same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "Q K0\u1d40: S0 = Q K0^T: 10 to 18"])
     framed = re.search(r'pipeline.html#kernel=10_tensor_core_fwd([^"]*)"', (browser.site / "steps/10_tensor_core_fwd/README.html").read_text(encoding="utf-8"))[1]
     browser.js("choose(...arguments)", "10_tensor_core_fwd", dict(re.findall(r"(\w+)=(\d+)", framed)))
     ends = [(browser.js("byId('stages').value = arguments[0]; show()", stages), state()["end"])[1] for stages in (1, 2, 3)]
@@ -1623,8 +1626,8 @@ def check_keys(browser, _):
             wrong(f"{name}: there is no table beside the figure")
         state = lambda: browser.js("return JSON.stringify([window.state(), byId('speed')?.value, wall]) + document.body.innerText")
         controls = browser.js("return [...document.querySelectorAll('button, input, select')].filter((each) => each.id && each.checkVisibility() && !each.closest('figure:nth-of-type(n + 2), #lanesMap')).map((each) => each.id)")
-        for control in sorted(controls, key=lambda control: (control in ("pass", "kernel", "rung"), control in ("reset", "play", "last"), control == "lecture")):  # which show other controls
-            keys = {"SELECT": (Keys.ARROW_DOWN, Keys.ARROW_UP), "BUTTON": (Keys.ENTER, Keys.SPACE)}.get(browser.js("return document.getElementById(arguments[0]).tagName", control),
+        for control in sorted(controls, key=lambda control: (control in ("pass", "kernel", "rung"), control in ("reset", "play", "last", *(["earlier"] if name == "ladder" else [])), control == "lecture")):  # which show other controls
+            keys = {"SELECT": (Keys.ARROW_DOWN, Keys.ARROW_UP), "BUTTON": (Keys.ENTER, Keys.SPACE), "TEXT": ("7",)}.get(browser.js("const c = document.getElementById(arguments[0]); return c.type === 'text' ? 'TEXT' : c.tagName", control),
                                                                                                     (Keys.ARROW_UP, Keys.ARROW_DOWN, Keys.SPACE))
             before, tried = state(), []
             if browser.js("return !document.getElementById(arguments[0]).matches(':enabled') || document.getElementById(arguments[0]).options?.length === 1", control):
