@@ -236,6 +236,8 @@ refused 'the host calls f(), a function of the device' '__device__ int f(int x) 
 refused 'a __global__ function takes no rvalue reference' '__global__ void k(int &&x) {}'
 refused 'the size of an array in device code must be a constant, and n is known' '__device__ void f(int n) { float x[n]; x[0] = 1; }'
 refused 'the size of an array in device code' '__host__ __device__ void f(int n) { if (n > 1) { const int m = n; int x[2][m + 1]; x[0][0] = 1; } }'
+printf '__global__ void k(float *x, int i) {\n    float a = x[1] + i\n    x[i] = a;\n}\nint main() {}\n' >refused.cu
+check 'no array, but a statement without its ;' 1 'refused.cu:3:5: error: expected' "$nvcc" refused.cu
 printf '#include <vector>\n__global__ void k(std::vector<int> v, int *x) { *x = v[0]; }\nint main() {}\n' >refused.cu
 check 'a vector as a parameter' 1 'refused.cu:2: error: device code uses v, a std::vector' "$nvcc" refused.cu
 constant='the size of a __shared__ array must be a constant, and'

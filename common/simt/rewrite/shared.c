@@ -80,6 +80,7 @@ void check_array(const struct rewriter *r, const struct token *bracket) {
     if (!r->scopes[r->depth].is_marked || r->parentheses > 0 || bracket[-1].kind != WORD || type->kind != WORD) return;
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (is(type, other[i]) || is(type + 1, other[i])) return;
+    if (is_one_of(type - 1, "+-*/%=&|^<!~?.") || is(type - 1, "return")) return; /* the end of an expression, without its ; */
     const struct token *end = bracket;
     while (is(end, "[")) end = skip_brackets(&r->source, end);
     const struct token *t = variable_extent(r, bracket, end);
