@@ -198,12 +198,15 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
     struct submission_run result = {0};
     const char *why = deserves ? NULL : "not judged: results first\n";
     bool spoiled = false; /* by the fault that it has run past */
+    char wrong[600], name[120];
     if (deserves) {
         result = run_submission(program, &task->metered.problem, task->metered.input, seed, task->backward,
                                 METERED | (any_fault ? IN_STEP : 0));
         struct judged judged = judge(task, &task->metered, &result);
         spoiled = any_fault && !judged.right;
-        why = !judged.right ? "not judged: the metered run is wrong\n" : not_done_by_kernels(task, result.meter);
+        name_shape(name, sizeof name, task, &task->metered);
+        snprintf(wrong, sizeof wrong, "not judged: %s is wrong: %.400s\n", name, judged.text);
+        why = !judged.right ? wrong : not_done_by_kernels(task, result.meter);
     }
     double most = task->points[COST] / (task->budget_count - task->guard_count);
     bool guarded = true;
@@ -234,7 +237,10 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
         item->score = item->passed ? item->most : 0.0;
     }
     if (deserves && why != NULL && !spoiled) { /* right elsewhere, but not by the kernels' own work in every run */
-        for (int i = 0; i < grading->item_count; i++) grading->items[i].score = 0.0, grading->items[i].passed = false;
+        for (struct item *item = grading->items; item < &grading->items[grading->item_count]; item++) {
+            item->score = 0.0, item->passed = false;
+            if (item->output[0] == '\0') say(item->output, "no points: see the note above\n");
+        }
         snprintf(grading->note, sizeof grading->note, "%.*s", (int)strcspn(why, "\n"), why);
     }
     free_submission_run(&result);

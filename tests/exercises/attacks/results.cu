@@ -207,3 +207,6 @@ if (row >= 0) return;
 //: says local arrays of more than 8 KB
 //: end
 float keep[3072]; for (int i = 0; i < p.N_kv; i++) keep[i] = K[i * p.d]; if (keep[p.N_kv / 2] == 12345) return;
+//! right but in the metered run, told by a size that the kernel has no use for
+//: says metered run \(128 x 64\) is wrong: 
+if (p.N_kv != p.N_q) return;
