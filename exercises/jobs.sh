@@ -48,13 +48,13 @@ say_stale_changes() { # KERNEL
     [[ $1 != steps/9* ]] || return 0
     stale=$(shopt -s nullglob && common/change check -- "$1" "${1%/*}"/*.cuh) || true
     [[ $stale ]] || return 0
-    say "  changes that do not apply to this kernel any more: $(wc -l <<<"$stale"); common/change check lists them with the text that is missing"
+    say "  if you keep this edit: recorded changes that do not apply to this kernel any more: $(wc -l <<<"$stale"); common/change check lists them with the text that is missing"
     head -n 4 <<<"$stale" | sed -E 's/: steps[^:]*: not there( once)?: .*//; s/^/    /'
     (($(wc -l <<<"$stale") < 5)) || say '    ...'
 }
 
 try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
-    local step other='' watch='' view='' file other_file label name base before='' seen='' changed status alone=0
+    local near step other='' watch='' view='' file other_file label name base before='' seen='' changed status alone=0
     local -a options=(--seq 128)
     choose_one "${1-}"
     step=${steps[0]} file=$(step_file "$step")
@@ -76,7 +76,10 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
             if [[ $1 == --against ]]; then choose_one "$2" "./run.sh try $step --against " && other=${steps[0]}; else options+=("$1" "$2"); fi
             shift
             ;;
-        *) die "$exit_usage" "try takes a step, --against STEP, --watch, --view, sizes and variants, not \"$1\"" ;;
+        *)
+            near=$(nearest "$1" --watch --view --against --causal --batch --heads --heads-kv --seq --seq-kv --dim --pass --window --softcap --dropout --rotary)
+            die "$exit_usage" "try takes a step, --against STEP, --watch, --view, sizes and variants, not \"$1\"${near:+; did you mean $near?}"
+            ;;
         esac
         shift
     done
@@ -117,7 +120,7 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
                 show_on_card yours "$step" "${options[@]}"
             fi
             [[ ! $view || $status == "$exit_usage" ]] || view_both "$step" "$file" "$label" "$other_file" "${options[@]}"
-            say_stale_changes "$file"
+            ((status != 0)) || say_stale_changes "$file" # of an edit that may be kept
             case $status$view in
             0) [[ ! -e book/walk.py ]] || say "Next: ./run.sh try $step --view shows both kernels step by step" ;;
             "$exit_wrong"*) say "Next: mend $file; docs/debugging.md shows how to look into a kernel$([[ $label != committed ]] || echo "; git checkout $file takes the edit back")" ;;
@@ -131,7 +134,7 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
 
 known_task() { # WORD: sets `task`, or dies before anything is built
     local near tasks=(exercises/[0-9bc][0-9]*_*)
-    tasks=("${tasks[@]#exercises/}") task=$1
+    tasks=("${tasks[@]#exercises/}") task=${1#work/} task=${task%.cu}
     [[ ! $task =~ ^[0-9][a-z]$ ]] || task=0$task
     [[ ! $task =~ ^[a-z0-9_]+$ || " ${tasks[*]} " != *" $task"[_\ ]* ]] || return 0
     near=$(printf '%s\n' "${tasks[@]%%_*}" | grep -m 1 "^${task:0:2}" || nearest "$task" "${tasks[@]%%_*}")

@@ -58,6 +58,8 @@ check 'no name of a step of the tests is shown'
 answered 'new 90_x' './run.sh new 90_x --from 01'
 answered 'new 90_x --from 02_tiled' './run.sh new 90_x --from 02_tiled_matmul '
 answered 'cu none.cu' 'none.cu: no such file'
+answered 'cu README.md' 'the name of a CUDA program ends in .cu'
+answered 'try 01 --veiw' 'did you mean --view?'
 run help && grep -q -- '--from 01' "$work/out"
 check './run.sh help'
 run cu --help && grep -q 'simt-nvcc --run' "$work/out" && [[ ! -e build ]]
