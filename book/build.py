@@ -246,7 +246,7 @@ class Site:
 def title_of(chapter):
     """05_fa2_fwd as "05 FlashAttention-2 forward"."""
     number, *words = chapter.split("_")
-    words = " ".join({"fwd": "forward", "bwd": "backward", "fa1": "FlashAttention-1", "fa2": "FlashAttention-2"}.get(word, word) for word in words)
+    words = " ".join({"fwd": "forward", "bwd": "backward", "fa1": "FlashAttention-1", "fa2": "FlashAttention-2", "fp8": "FP8"}.get(word, word) for word in words)
     return f"{number} {words[0].upper()}{words[1:]}"
 
 
@@ -340,7 +340,7 @@ def write_example(data):
 def bound_of(record):
     """The least ms in which the card can do a pass: [for its arithmetic, for its bytes], by the ceilings of the rooflines. None where
     fp32 is multiplied on tensor cores, whose rate for it is not among them."""
-    shape, backward, bits = record.shape, record.pass_ != "fwd", 32 if record.details["dtype"] == "fp32" else 16
+    shape, backward, bits = record.shape, record.pass_ != "fwd", {"fp32": 32, "fp8": 8}.get(record.details["dtype"], 16)
     if shape.seq != shape.seq_kv or bits == 32 and record.step in ("10x_tf32", "pytorch_efficient"):
         return None
     least = plot.least_bytes(shape.batch, shape.heads, shape.seq, shape.dim, backward, bits // 8)

@@ -33,7 +33,7 @@ METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that 
 # Ceilings of the cards that were counted: TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
 # NVIDIA's datasheets. What less than the peak bounds these kernels: FMAs of a register tile and mma.sync, both measured.
 CARDS = {"NVIDIA H200": 4.8, "NVIDIA H100 80GB HBM3": 3.35}
-PEAKS = {32: ("CUDA cores, FP32", 66.9), 16: ("16-bit tensor cores", 989)}
+PEAKS = {32: ("CUDA cores, FP32", 66.9), 16: ("16-bit tensor cores", 989), 8: ("8-bit tensor cores", 1979)}
 BOOK = tables.Book(ROOT)
 CONSTANTS = {name: value for name, (_, value, _) in probes.of_card(BOOK).items()}
 MEASURED = {32: ("FMAs alone, measured", round(CONSTANTS["fma"], 1)),
@@ -106,8 +106,8 @@ def by_length(records, title, value):
 
 
 def least_bytes(batch, heads, length, dim, backward, element=4):
-    """Q K V O in elements of so many bytes and L in fp32, each once; the backward pass adds dO dQ dK dV."""
-    return batch * heads * length * (element * (8 if backward else 4) * dim + 4)
+    """Q K V O in elements of so many bytes and L in fp32, each once; the backward pass adds dO dQ dK dV. In eight bits O has 16."""
+    return batch * heads * length * ((element * (8 if backward else 4) + (element == 1)) * dim + 4)
 
 
 def memory(records, title, pass_):

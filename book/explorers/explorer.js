@@ -48,6 +48,7 @@ const writeAddress = (state = written, hash = "#" + new URLSearchParams(state) +
 function setWall(on) {
     wall = on;
     document.documentElement.classList.toggle("wall", on);
+    document.documentElement.style.zoom = on ? Math.max(0.6, Math.min(1, innerWidth / 1900)) : ""; // it is laid out for 1920 pixels
     byId("lecture")?.setAttribute("aria-pressed", String(on));
     dispatchEvent(new Event("themed"));
 }
@@ -132,6 +133,7 @@ function told() {
     write(story.captions[now] || none());
     byId("caption").className = story.captions[now]?.at === story.place() ? "" : "passed";
     [...byId("captions").children].forEach((each, k) => { each.ariaPressed = String(k === now); });
+    if (story.timer === null) byId("play").textContent = story.place() === story.opened && now > 0 ? "Play from 1" : "Play";
     if (!story.reserved) reserve();
 }
 function reserve() { // the room of the longest caption, so that the figure does not move
@@ -151,8 +153,8 @@ function tell(captions) {
     told();
 }
 function openAt(at) {
-    story.move(at);
     story.opened = at;
+    story.move(at);
 }
 function goOn() {
     const at = story.place(), next = story.captions.find((each) => each.at > at), isCaption = story.captions.some((each) => each.at === at);

@@ -1256,8 +1256,9 @@ def predicted(plot, step, dtype, pass_, B, H, N, d, causal, card):
     if dtype == "fp32" and step in ("10x_tf32", "pytorch_efficient"):
         return None
     flops = (4 if pass_ == "fwd" else 10) * B * H * d * (N * (N + 1) // 2 if causal else N * N)
-    numbers, size = (4 if pass_ == "fwd" else 8) * N * d, 4 if dtype == "fp32" else 2
-    return [flops / plot.PEAKS[8 * size][1] * 1e-9, B * H * (numbers * size + 4 * N) / plot.CARDS[card] * 1e-9]
+    numbers, size = (4 if pass_ == "fwd" else 8) * N * d, {"fp32": 4, "fp8": 1}.get(dtype, 2)
+    more = N * d if dtype == "fp8" else 0  # O has 16 bits there
+    return [flops / plot.PEAKS[8 * size][1] * 1e-9, B * H * (numbers * size + more + 4 * N) / plot.CARDS[card] * 1e-9]
 
 
 LIBRARIES = {"fa4": "FlashAttention-4", "pytorch_cudnn": "cuDNN", "pytorch_flash": "FlashAttention-2"}
