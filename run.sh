@@ -391,7 +391,7 @@ cu_job() { # FILE.cu [-- ARGS]: simt-nvcc takes more
         [[ $word != -- ]] || break
         [[ $word != *.cu ]] || (cd "$invoked_from" && [[ -f $word ]]) || die $exit_usage "cu: $word: no such file"
     done
-    [[ $1 == -* || $1 =~ \.(cu|c|cc|cpp|cxx|o|a|so)$ ]] || die $exit_usage "cu: $1: the name of a CUDA program ends in .cu"
+    [[ $1 == -* || " $* " == *' -x '* || $1 =~ \.(cu|c|cc|cpp|cxx|o|a|so)$ ]] || die $exit_usage "cu: $1: the name of a CUDA program ends in .cu"
     find_stale sim common
     if ((${#stale[@]} > 0)) || [[ ! -x build/sim/bin/simt-nvcc ]]; then
         install_missing >&2

@@ -316,7 +316,7 @@ function chooseLaunch(index, where) {
     for (const list of document.querySelectorAll("select")) list.disabled = list.options.length === 1; // and looks like text
     drawPhases();
     tell(captionsOf(launch, byId("mask").value === "causal"));
-    const half = story.captions.findLast(({ at }) => at <= launch.steps.length / 2); // some tiles are computed
+    const half = story.captions.findLast(({ at }) => at <= launch.steps.length / 2) ?? story.captions[0]; // some tiles are computed
     if (where === undefined) openAt(half.at);
     else go(where);
 }

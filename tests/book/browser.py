@@ -733,8 +733,8 @@ def check_story(browser, name):
     if not 6 <= count <= 10:
         wrong(f"{name}: a story of {count} captions")
     inside = name.startswith(("tile-walk", "example"))  # in the midst of the story, where the figure shows more
-    opened = browser.js("return [story.place() === story.captions[captionNow()].at, captionNow() > 0, story.opened === story.place()]")
-    same(f"{name}: where it opens", opened, [True, inside, inside])
+    opened = browser.js("return [story.place() === story.captions[captionNow()].at, captionNow() > 0, story.opened === story.place(), byId('play').textContent]")
+    same(f"{name}: where it opens", opened, [True, inside, inside, "Play from 1" if inside else "Play"])
     browser.element("play").click()
     same(f"{name}: where Play begins", browser.js("play(false); return captionNow()"), 0)
     same(f"{name}: where the story has been", *played(browser, still=False))
@@ -1673,6 +1673,12 @@ def check_wall(browser, _):
         same(f"{where}: its address", "wall" in browser.address(), True)
         browser.element("lecture").click()
         same(f"{where}: after the button", [browser.js("return document.documentElement.className"), "wall" in browser.address()], ["", False])
+    browser.width(1280, 800)
+    for name in EXPLORERS:
+        browser.open(f"explorers/{name}.html#wall")
+        browser.until(f"{name}, loaded", "window.state()")
+        same(f"{name}, large in a window of 1280: wider than it", browser.js(WIDTH), [])
+        same(f"{name}, large in a window of 1280: under the caption", browser.js("const box = byId('caption').getBoundingClientRect(); return [...document.querySelectorAll('.told :is(figure, table, canvas)')].filter((each) => { const its = each.getBoundingClientRect(); return its.width && its.right > box.left + 1 && its.left < box.right && its.bottom > box.top && its.top < box.bottom; }).length"), 0)
     for theme in ("light", "dark"):
         browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
         found = browser.js("const style = getComputedStyle(document.documentElement); return arguments[0].map((name) => style.getPropertyValue('--' + name).trim().replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3').match(/\\w\\w/g).map((x) => parseInt(x, 16)))", ["text", "ground", *meanings])

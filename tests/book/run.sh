@@ -251,6 +251,8 @@ must_fail 'a library by its name in the records' 'names of libraries' explorers/
 must_fail 'a caption that stays yellow' 'whose place is passed' explorers/explorer.js 's/ \? "" : "passed"/ ? "" : ""/' browser '' play ''
 must_fail 'a story that opens at its beginning' 'where it opens' explorers/tile-walk.js 's/openAt\(half.at\)/openAt(story.captions[0].at)/' browser '' play ''
 must_fail 'a story that plays on from its midst' 'where Play begins' explorers/explorer.js 's/ \|\| story.place\(\) === story.opened//' browser '' play ''
+must_fail 'a button that does not say where Play begins' 'where it opens' explorers/explorer.js 's/"Play from 1"/"Play"/' browser '' play ''
+must_fail 'a large view for a large window only' 'large in a window of 1280' explorers/explorer.js 's/innerWidth \/ 1900/1/' browser '' wall ''
 must_fail 'a story without an end' 'the story ends with' $w 's/tell\(\["end", work.at\(-1\)/tell(["end", undefined/' browser '' stories ''
 must_fail 'a ladder without the fastest' 'the ladder: as it opens' explorers/ladder.js 's/theirs: "1" \}/theirs: "0" }/' browser '' ladder ''
 browser "$site" --faults "$work/faults" || status=1

@@ -23,8 +23,9 @@ __global__ void k(float *y) {
         static __device__ float plus(float x, float by = 1) noexcept { return x + by; }
     };
     static float kept(3.0f);
+    static decltype(kept) more{0};
     float (*volatile f)(float) = local::twice;
-    y[threadIdx.x] = f(local::plus(kept));
+    y[threadIdx.x] = f(local::plus(kept, atomicAdd(&more, 1.0f) + 1));
 }
 CONSTRUCT(static_function_of_a_local_class, "8") { return show<float>(1, [&](float *out) { k<<<1, 1>>>(out); }); }
 } // namespace static_function_of_a_local_class

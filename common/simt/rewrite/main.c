@@ -206,16 +206,22 @@ static const struct token *rewrite_const(struct rewriter *r, const struct token 
     return is_member ? write_instead(r, token, "constexpr") : copy_token(r, token);
 }
 
+/* f(int x) { behind a declaration's first word, as a local class has it; x, x(1) and x{1} are variables. */
+static bool defines_function(const struct source *source, const struct token *token) {
+    const struct token *end = find_outside_brackets(source, token, "(;={");
+    while (end != NULL && is(end, "(") && is(end - 1, "decltype"))
+        end = find_outside_brackets(source, skip_brackets(source, end), "(;={");
+    if (end == NULL || !is(end, "(")) return false;
+    end = find_outside_brackets(source, skip_brackets(source, end), ";={");
+    return end != NULL && is(end, "{");
+}
+
 /* A variable of a device function that lives as long as the program is the device's. */
 static const struct token *rewrite_static(struct rewriter *r, const struct token *token) {
     const struct token *next = skip_markers(token + 1);
     bool is_constant = is(next, "const") || is(next, "constexpr") || is(next, "inline");
-    const struct token *end = find_outside_brackets(&r->source, next, "(;={");
-    bool is_function = end != NULL && is(end, "("); /* of a local class: f(int x) { */
-    if (is_function) end = find_outside_brackets(&r->source, skip_brackets(&r->source, end), ";={");
-    is_function = is_function && end != NULL && is(end, "{");
-    if (r->scopes[r->depth].is_device && token == skip_markers(r->declaration) && !is_constant && !is_function &&
-        strncmp(next->text, "__", 2) != 0)
+    if (r->scopes[r->depth].is_device && token == skip_markers(r->declaration) && !is_constant &&
+        strncmp(next->text, "__", 2) != 0 && !defines_function(&r->source, next))
         append_format(&r->output, "__attribute__((section(\"simt_device\"))) ");
     return copy_token(r, token);
 }
