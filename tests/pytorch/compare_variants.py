@@ -6,8 +6,10 @@ one weight near 1, dP and D cancel, in autograd exactly, and no fused kernel can
 
     compare_variants.py [--steps 15] [--library FILE] [--random N] [--seed S]
 
-N (default 200) drawn problems, which take turns among the steps. Exit status: 0 all agree; 1 a result is wrong; 2 bad usage; 3
-PyTorch, a card or the library is not there.
+N (default 200) drawn problems, which take turns among the steps. One in ten has a NaN in Q or K: the rows that attend to it are NaN, and
+L with them; all others are as if it were not there. (V must hold numbers.) One in fifty has up to 2^18 queries or keys.
+
+Exit status: 0 all agree; 1 a result is wrong; 2 bad usage; 3 PyTorch, a card or the library is not there.
 """
 
 # flake8: noqa: E741
@@ -34,10 +36,12 @@ class Problem:
     dtype: object
     variants: dict = field(default_factory=dict)  # as the binding takes them; lengths and starts as lists
     page_size: int = 0
+    nan_in: str = ""  # Q or K
 
     def __str__(self):
         more = "".join(f", {name} {value}" for name, value in self.variants.items())
         more += f", pages of {self.page_size}" if self.page_size else ""
+        more += f", NaN in {self.nan_in}" if self.nan_in else ""
         return (f"B {self.batch}, H {self.heads} on {self.heads_kv}, N {self.N_q} x {self.N_kv}, d {self.d}"
                 f"{', causal' if self.causal else ''}{more}, {self.dtype}")
 
@@ -49,6 +53,9 @@ def drawn(draw, step):
     group = draw.choice((1, 2, 3, 8)) if "grouped_heads" in want else 1
     p = Problem(draw.randint(1, 2), heads_kv * group, heads_kv, draw.choice((1, 64, *[draw.randint(1, 300)] * 3)),
                 draw.choice((1, 128, *[draw.randint(1, 300)] * 3)), 8 * draw.randint(1, 16), draw.random() < 0.5, draw.choice(step.dtypes))
+    if draw.random() < 0.02:
+        p.batch, p.heads, p.heads_kv, p.d = 1, 1, 1, 8
+        p.N_q, p.N_kv = draw.sample((draw.randint(1, 4), draw.randint(1 << 16, 1 << 18)), 2)
     if "pages" in takes:
         p.N_q = draw.randint(1, 8)
     if "starts" in want:
@@ -70,6 +77,8 @@ def drawn(draw, step):
         p.variants |= dict(dropout=draw.choice((0.01, 0.25, 0.5, 0.95)), dropout_seed=draw.getrandbits(64))
     if "rotary" in want:
         p.variants["rotary"] = draw.choice(("interleaved", "halved"))
+    if draw.random() < 0.1:
+        p.nan_in = draw.choice(("Q", "K"))
     return p
 
 
@@ -140,6 +149,19 @@ class Plan:
             self.factor = 1.0 / (1.0 - dropout)
             self.kept = (word >= int(dropout * 2**32)).double() * self.factor
         self.rotary, self.positions = of.get("rotary"), ((i + shift[..., 0]), j)
+
+    def poison(self, p, tensors, draw):
+        """A NaN in column 0 of a row of Q or K. Returns the rows, (batch, heads, N_q), that attend to it."""
+        X = tensors[p.nan_in]
+        b, head, row = (draw.randrange(n) for n in X.shape[:3])
+        X[b, head, row, 0] = math.nan
+        seen, group = self.seen.expand(p.batch, -1, p.N_q, p.N_kv), p.heads // p.heads_kv
+        rows = torch.zeros(p.batch, p.heads, p.N_q, dtype=torch.bool, device="cuda")
+        if p.nan_in == "Q":
+            rows[b, head, row] = seen[b, 0, row].any()
+        else:
+            rows[b, head * group : head * group + group] = seen[b, 0, :, row]
+        return rows
 
     def rotate(self, X, positions, back=False):
         """X (batch, heads, N, d), in double precision, by its positions or by the opposite angles."""
@@ -221,28 +243,36 @@ def compare(step, p, draw):
     for name in ("starts", "lengths"):
         if name in p.variants:
             arguments[name] = torch.tensor(p.variants[name], dtype=torch.int32, device="cuda")
+    plan = Plan(p)
+    poisoned = plan.poison(p, dict(Q=Q, K=K), draw) if p.nan_in else None
     ours = K, V
     if p.page_size:
         *ours, arguments["pages"] = in_pages(p, K, V, draw)
     reason = step.refuses(Q, ours[0], p.causal, **arguments)
     if reason is not None:
         return 0, []
-    plan = Plan(p)
-    O_ref, L_ref, grad_refs, _ = plan.results(Q, K, V, dO, torch.float64)
-    O_own, _, *grads_own = plan.results(Q, K, V, dO, p.dtype)
+    clean = [torch.nan_to_num(x) for x in (Q, K, V)]
+    O_ref, L_ref, grad_refs, _ = plan.results(*clean, dO, torch.float64)
+    O_own, _, *grads_own = plan.results(*clean, dO, p.dtype)
     forward = step if step.has_forward else last_forward(step, Q, ours[0], p.causal, arguments)
     O, L = (torch.full_like(x, math.nan) for x in (Q, L_ref.float()))
     forward.forward(Q, *ours, causal=p.causal, O=O, L=L, **arguments)
+    wrong = []
+    if poisoned is not None:  # these are NaN; what is compared below are the others
+        for name, x in (("O", O), ("L", L)):
+            wrong += [f"{name}: no NaN of a row that attends to NaN"] * (not bool(x[poisoned].isnan().all()))
+        O, O_ref, O_own = (torch.where(poisoned[..., None], 0.0, x) for x in (O, O_ref, O_own))
+        L, L_ref = (torch.where(poisoned, 0.0, x) for x in (L, L_ref))
     # Of the size of the terms: where terms cancel, chance decides which is nearer, and for few rows, since a row's weights round once.
     noise = 0.25 * (1.0 + 4.0 / math.sqrt(p.batch * p.heads * max(1, p.N_q))) * torch.finfo(p.dtype).eps / 2
-    wrong = wrong_beside(("O",), (O,), (O_ref,), (O_own,), (0.0,), 2.0, noise)
+    wrong += wrong_beside(("O",), (O,), (O_ref,), (O_own,), (0.0,), 2.0, noise)
     L_size = 1e-3 * max(1.0, torch.nan_to_num(L_ref, neginf=0.0).abs().max().item())
     if "rotary" in p.variants:  # where a rotated element lies between two numbers of the type, a step may round it to the other one
         scale = attention_steps.chosen_scale(None, p.d)
-        L_size += scale * torch.finfo(p.dtype).eps * Q.abs().max().item() * K.abs().max().item()
+        L_size += scale * torch.finfo(p.dtype).eps * clean[0].abs().max().item() * clean[1].abs().max().item()
     if not largest_error(L, L_ref) <= L_size:
         wrong.append(f"L: largest error {largest_error(L, L_ref):.2e}")
-    if not step.has_backward:
+    if not step.has_backward or poisoned is not None:
         return 1, wrong
     got = [torch.full_like(x, math.nan) for x in (Q, K, V)]
     step.backward(Q, K, V, O, L, dO, causal=p.causal, gradients=got, **arguments)
@@ -260,7 +290,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     _, steps = prepare(parser.prog, arguments.library, arguments.steps)
-    steps = [step for step in steps if step.variants]
+    steps = [step for step in steps if step.variants and step.dtypes]  # of 16 bits
     if not steps or arguments.random < 1:
         parser.error("no step that takes a variant, or no problem")
     torch.backends.cuda.matmul.allow_tf32 = False
