@@ -263,6 +263,8 @@ def check_page(browser, _):
     browser.driver.switch_to.frame(browser.driver.find_element("css selector", "iframe.explorer"))
     browser.until("the page's theme in its frame", "document.documentElement.dataset.theme === 'dark' && window.state().step === '06_vectorized'")
     browser.element("next").click()
+    first = browser.js("const [picture, settings] = [document.querySelector('.told'), byId('settings')]; return [picture.getBoundingClientRect().top < 20, settings.open, settings.querySelectorAll('select').length, picture.compareDocumentPosition(settings)]")
+    same("a frame begins with its figure, its settings folded", first, [True, False, 4, 4])
     address = browser.address()
     browser.driver.switch_to.default_content()
     same("the link to the full width", browser.js("return document.querySelector('a.full[href*=tile-walk]').href").replace("?from=steps/06_vectorized/README.html", ""), address)
@@ -726,7 +728,9 @@ def played(browser, still=True):
 
 
 def check_story(browser, name):
-    """Play, pause, the caption before and the next, by buttons and by keys; what is said beside the figure."""
+    """Play, pause, the caption before and the next, by buttons and by keys, the keys of all explorers; what is said beside the figure."""
+    from selenium.webdriver.common.keys import Keys
+
     browser.motion("no-preference")
     browser.width(1280)
     count, body = browser.js("return story.captions.length"), browser.driver.find_element("tag name", "body")
@@ -752,6 +756,18 @@ def check_story(browser, name):
         same(f"{name}: it plays", [now()[2], browser.element("play").text], [True, "Pause"])
         press("p")
         same(f"{name}: it pauses", [now()[2], browser.element("play").text], [False, "Play"])
+    place, last = lambda: browser.js("return story.place()"), browser.js("return lastStep()")
+    for key, expected in ((Keys.HOME, 0), (Keys.ARROW_RIGHT, 1), (Keys.ARROW_RIGHT, 2), (Keys.ARROW_LEFT, 1), (Keys.END, last), (Keys.ARROW_RIGHT, last), (Keys.HOME, 0)):
+        browser.js("document.activeElement.blur()")
+        body.send_keys(key)
+        same(f"{name}: the place after a key", place(), expected)
+    same(f"{name}: keys that Play's row has", browser.js("return byId('controls').querySelector('.keys').textContent"), "Space plays \u2190 \u2192 one step Home End first, last b n caption before, next s settings w large ")
+    for key, expected in ((Keys.SPACE, True), (Keys.SPACE, False)):
+        body.send_keys(key)
+        same(f"{name}: it plays after Space", now()[2], expected)
+    body.send_keys("s")
+    same(f"{name}: the settings by a key", browser.js("return document.activeElement.closest('body > .bar') !== null"), True)
+    browser.js("document.activeElement.blur()")
     for k, (title, text) in enumerate(browser.js("return story.captions.map(({ at, title, text }) => { story.move(at); return [title, byId('caption').textContent]; })")):
         words = text.removeprefix(title)
         if not text.startswith(title) or not 5 <= len(re.sub(r"^ (step|unit) \d+", "", words).split()) <= 25 or re.search(r"undefined|NaN|null|#", words):
@@ -874,14 +890,9 @@ def check_walk_controls(browser, step, mask, keys):
     state = lambda: browser.js("return window.state()")
     at = lambda: state()["at"]
     last = state()["steps"] - 1
-    body = browser.driver.find_element("tag name", "body")
     for control, expected in (("first", 0), ("next", 1), ("next", 2), ("back", 1), ("last", last)):
         browser.element(control).click()
         same(f"{step}: after the button {control}", at(), expected)
-    for key, expected in ((keys.HOME, 0), (keys.ARROW_RIGHT, 1), (keys.ARROW_RIGHT, 2), (keys.ARROW_LEFT, 1), (keys.END, last), (keys.HOME, 0)):
-        browser.js("document.activeElement.blur()")
-        body.send_keys(key)
-        same(f"{step}: after a key", at(), expected)
     browser.element("at").send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT)
     same(f"{step}: after three arrows on the slider", at(), min(3, last))
     browser.element("first").click()
