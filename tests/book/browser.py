@@ -72,7 +72,7 @@ return [...document.querySelectorAll(".katex-display .tag")].filter((tag) => {
 HIDDEN = """
 const folded = [...document.querySelectorAll("main details:not([open])")].map((each) => Object.assign(each, { open: true }));
 dispatchEvent(new Event("resize"));
-const found = [...document.querySelectorAll("main :is(pre, .wide, .math)")].filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.textContent.trim().slice(0, 80));
+const found = [...document.querySelectorAll("main :is(pre, .wide, .math)")].filter((box) => box.scrollWidth > box.clientWidth + 1 && !box.matches("pre.scrolls[tabindex]")).map((box) => box.textContent.trim().slice(0, 80));
 folded.forEach((each) => { each.open = false; });
 return found;"""
 
@@ -340,7 +340,7 @@ def check_ways(browser, _):
     browser.width(1280)
     browser.open(page.replace("02_tiled_matmul", "06_vectorized"))
     browser.js("document.querySelector('a.full[href*=tile-walk]').click()")
-    browser.until("the way back from an explorer", "document.getElementById('origin').textContent === '← Back to 06_vectorized'")
+    browser.until("the way back from an explorer", "document.getElementById('origin').textContent === '← Back to chapter 06'")
     same("the header of an explorer", browser.js("return [...document.querySelectorAll('header > *')].map((each) => each.checkVisibility())"), [True] * 4)
     browser.element("origin").click()
     browser.until("the page that an explorer was opened from", "location.pathname.endsWith('steps/06_vectorized/README.html')")

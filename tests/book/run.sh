@@ -69,6 +69,8 @@ links=(python3 -B "$here/links.py" "$work/site")
 pages=(browser "$page" '' '') # --pages, --others, --walks
 walks=(browser '' '' 05_fa2_fwd)
 must_fail 'a link to no file' 'leads to no file' $page '0,/href="glossary.html/s//href="glosary.html/' "${links[@]}"
+must_fail 'a text that leads elsewhere' 'of the next page the text says' steps/06_vectorized/README.html '/<section id="next">/,/<\/section>/s|math/backward.html|glossary.html|' "${links[@]}"
+must_fail 'a second name of a chapter' 'has the names' docs/gpu.html 's|>05 FlashAttention-2 forward<|>05 FlashAttention<|' "${links[@]}"
 must_fail 'a page that no order has' 'no link to the next page' docs/math/costs.html 's/rel="next" href="[^"]*"/rel="next" href="#"/' "${links[@]}"
 must_fail 'a task in the reading order' 'stands in the reading order' docs/math/costs.html 's|rel="next" href="[^"]*"|rel="next" href="../../exercises/01a_naive_kernels/README.html"|' "${links[@]}"
 must_fail 'a task that no page lists' 'no page of the reading order lists it' exercises/01a_naive_kernels/README.html 's/rel="up"/rel="top"/' "${links[@]}"
@@ -77,6 +79,8 @@ must_fail 'a beginning elsewhere' 'the book begins with' index.html 's|rel="next
 must_fail 'a value that is empty' 'empty: Now' steps/06_vectorized/README.html 's|(Now</span></a>:</strong>) [0-9]+ % \([^.]*|\1 -|' "${links[@]}"
 must_fail 'a summary without words' 'empty: <summary' steps/06_vectorized/README.html 's|<summary>[^<]+|<summary>|' "${links[@]}"
 must_fail 'a search that takes the worst' 'among the first three answers for' _static/search.js 's/b.score \* b.groups/-b.score * b.groups/' asks "$work/site"
+must_fail 'a definition behind other pages' 'the first answer for the term' _static/search.js 's/ \? 40 : 4/ ? 1 : 4/' asks "$work/site"
+must_fail 'a snippet of code' 'a line of code is shown' _static/search.js 's/prose.length \? prose : all.map.*/all;/' asks "$work/site"
 must_fail 'words of a question that stand apart' '"out of bounds" finds' _static/search.js 's/hit.score \*= 2/hit.score *= 1/' asks "$work/site"
 must_fail 'joined words that are not cut' '"tensorcore" finds' _static/search.js 's/cut > 0/cut > 99/' asks "$work/site"
 must_fail 'a header that goes' 'the header, where the page' _static/header.css 's/position: sticky; top: 0; z/z/' browser '' ways ''
