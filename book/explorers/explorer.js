@@ -63,7 +63,7 @@ addEventListener("DOMContentLoaded", () => {
     }), { ariaPressed: String(wall) }));
     if (!framed && !matchMedia("(max-width: 40rem)").matches) return;
     byId("kinds")?.after(byId("key")); // in a chapter and on a phone the figure comes first, with what its colours mean beside it
-    document.querySelector("h1")?.after(picture, ...(task ? [task] : []), element("details", { id: "settings" }, element("summary", {}, "Settings"), ...bars));
+    document.querySelector("h1")?.after(picture, ...(task ? [task] : []), element("details", { id: "settings", open: !framed }, element("summary", {}, "Settings"), ...bars));
 });
 
 // A table of rows of texts, the first of which is its head.

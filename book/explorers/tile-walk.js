@@ -243,8 +243,8 @@ function showSource(step) {
     source.replaceChildren(...parts);
     const scroll = (place) => { source.scrollTop = (byId(place)?.offsetTop ?? 0) - source.clientHeight / 2; };
     scroll(aim); // a line that touches memory, if one does
-    const link = (place) => element("button", { type: "button", title: `Show ${place}`, onclick: () => scroll(place) }, last(place));
-    byId("where").replaceChildren("Source: ", ...[...byCall].flatMap(([words, places], k) => [k ? "; " : "", ...[...places].sort(byLine).flatMap((place, at) => [at ? ", " : "", link(place)]), words]));
+    const link = (place, at, all) => element("button", { type: "button", title: `Show ${place}`, onclick: () => scroll(place) }, at && all[at - 1].split(":")[0] === place.split(":")[0] ? place.split(":")[1] : last(place));
+    byId("where").replaceChildren("Source: ", ...[...byCall].flatMap(([words, places], k) => [k ? "; " : "", ...[...places].sort(byLine).flatMap((place, at, all) => [at ? ", " : "", link(place, at, all)]), words]));
 }
 
 function show() {

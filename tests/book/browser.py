@@ -893,6 +893,7 @@ def check_walk_controls(browser, step, mask, keys):
     for control, expected in (("first", 0), ("next", 1), ("next", 2), ("back", 1), ("last", last)):
         browser.element(control).click()
         same(f"{step}: after the button {control}", at(), expected)
+    browser.element("first").click()
     browser.element("at").send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT)
     same(f"{step}: after three arrows on the slider", at(), min(3, last))
     browser.element("first").click()
@@ -1631,6 +1632,7 @@ def check_keys(browser, _):
     """Each control of each explorer by the keyboard alone."""
     from selenium.webdriver.common.keys import Keys
 
+    browser.width(1280)
     for name in EXPLORERS:
         browser.open(f"explorers/{name}.html" + {"pipeline": "#fault=early", "example": "#keys=4"}.get(name, ""))
         browser.until(f"{name}, loaded", "window.state()")
@@ -1717,6 +1719,8 @@ def check_phone(browser, _):
     pictures = browser.js("return [...document.querySelectorAll('main img')].map((img) => [img.currentSrc.split('/').pop(), img.getBoundingClientRect().right, img.closest('a.picture').scrollWidth])")
     same("the first picture on a phone", pictures[0][0], "tile_walk_narrow.svg")
     same("pictures that are cut off on a phone", [name for name, right, inside in pictures if right > 390 or inside > 390], [])
+    browser.open("steps/05_fa2_fwd/README.html")
+    same("pictures of a chapter that are wider than a phone", browser.js("return [...document.querySelectorAll('a.picture img')].map((img) => img.getBoundingClientRect()).filter(({ width, right }) => right > 390 || width < 200).length"), 0)
     for name in ("tile_walk", "tile_walk_narrow"):
         browser.open(f"_images/{name}.svg")
         seen = browser.js("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 0; }); return [...document.querySelectorAll('text')].filter((each) => getComputedStyle(each).opacity > .5).map((each) => each.textContent)")
