@@ -153,7 +153,7 @@ must_fail 'a time line that loses its state' 'the state of its address' explorer
 must_fail 'a fault that the picture does not show' ', as it is chosen' explorers/pipeline.js 's/parity: \{ latency: 40 \}/parity: {}/' browser '' pipeline ''
 must_fail 'a first copy without Q' 'turns of 10' explorers/data/pipeline.js 's/"Q":true/"Q":false/' browser '' pipeline ''
 must_fail 'a missing wait that the kernel has' 'where a read meets' explorers/pipeline.js 's/\(k > 0 \|\| Q\)/true/' browser '' pipeline ''
-must_fail 'a wait that is called as a copy is' 'names of more than one kind' explorers/pipeline.js 's/`full \$\{words\}: /`${words}: /' browser '' pipeline ''
+must_fail 'a wait that is called as a copy is' 'names of more than one kind' explorers/pipeline.js 's/`full \$\{words\}: /`copy ${words}: /' browser '' pipeline ''
 must_fail 'two waits of one colour' 'nearly the same colour' explorers/explorer.css 's/--waiting-empty: #dcb0ec/--waiting-empty: #f0a9a9/' browser '' pipeline ''
 must_fail 'a handle beside the end of its copy' 'pixels from the end' explorers/explorer.css 's/max-width: none; margin: 0;//' browser '' pipeline ''
 must_fail 'a bar that says nothing when it is touched' 'a bar that is touched' explorers/pipeline.js 's/if \(target.title\) //; s/= target.title; /= ""; /' browser '' pipeline ''
