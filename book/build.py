@@ -31,6 +31,7 @@ FENCED = re.compile(r"^ *(```+|~~~+)[ \t]*([\w-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[ \t]
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
+CHAPTER = re.compile(r"\d\d_\w+")  # a folder's name; a page calls it by title_of
 UNSTYLED = re.compile(r' class="(?:reference (?:in|ex)ternal|toctree-l\d|(?:doc )?std std-doc|docutils (?:literal notranslate|align-default)|pre|row-\w+|head|simple|caption-text)"')
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png", "doctools.js",
@@ -84,14 +85,14 @@ def boxes(text):
 
 
 def first_steps(text):
-    """The start page with links to what moves, below its first paragraph."""
+    """The start page with links to what moves, below its first paragraph, and then the picture, above the fold."""
     links = (("docs/first.html", "Begin: ten minutes"), ("explorers/tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"),
              ("explorers/example.html", "Attention by hand"), ("explorers/warp-map.html", "Remove bank conflicts"))
     if repository := os.environ.get("GITHUB_REPOSITORY"):  # where a workflow builds the site
         links = (links[0], (f"{os.environ['GITHUB_SERVER_URL']}/{repository}", "Get the code"), *links[1:3])
-    title, first, rest = re.split(r"\n\n(?!\*\*)", text, maxsplit=2)  # "For whom" belongs to the first
+    title, first, whom, picture, rest = text.split("\n\n", 4)
     cards = "".join(f'<a href="{to.replace(".html", ".html?from=index.html") if to.startswith("explorers/") else to}">{said}</a>' for to, said in links)
-    return f'{title}\n\n{first}\n\n<nav class="cards" aria-label="To begin with">{cards}</nav>\n\n{rest}'
+    return f'{title}\n\n{first}\n\n<nav class="cards" aria-label="To begin with">{cards}</nav>\n\n{picture}\n\n{whom}\n\n{rest}'
 
 
 class Site:
@@ -131,7 +132,8 @@ class Site:
     def translate(self, page):
         """A page as MyST reads it: links lead to pages of the site; comments, which hold markers, are left out."""
         def link(match):
-            return f"{match[1]}[{LINK.sub(link, match[2])}]({self.target(page, match[3])})"
+            words = title_of(match[2]) if re.fullmatch(rf"(.*/)?{CHAPTER.pattern}/README\.md", match[3]) and CHAPTER.fullmatch(match[2]) else LINK.sub(link, match[2])
+            return f"{match[1]}[{words}]({self.target(page, match[3])})"
 
         def keep(code):
             kept.append(code)
@@ -146,6 +148,7 @@ class Site:
         said = "`[...]`" in text
         text = FENCED.sub(lambda block: keep(boxes(block[3]) if block[2] == "mermaid" else block[0]) + left_out(block), text)
         text = re.sub("(?s)<!--.*?-->", "", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
+        text = re.sub(rf"\A# ({CHAPTER.pattern}):", lambda at: f"# {title_of(at[1])}:", text)
         text = re.sub(r"(?m)^( *)%", r"\1\\%", text)  # a line that begins with % is a comment of MyST's
         text = LINK.sub(link, re.sub("`[^`]*`", lambda code: keep(code[0]), text))
         return re.sub(r"\0(\d+)\0", lambda at: kept[int(at[1])], text)
@@ -157,7 +160,7 @@ class Site:
         made = []
         for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
             number = new.split("_")[0]
-            text = re.sub(rf"(?m)^## {number}: .*$", rf'\g<0>\n\n<a href="#lines-{number}">All lines that change</a>', text)
+            text = re.sub(rf"(?m)^## {number}: .*$", rf'\g<0>\n\n<a href="#lines-{number}">All lines that change from {old.split("_")[0]} to {number}</a>', text)
             made.append(f"<details class=\"rungs\" id=\"lines-{number}\"><summary>{old} → {new}: {html.escape(self.book.says(new, 'idea'))}"
                         f"</summary>\n{beside_each_other(*map(self.book.kernel_file, (old, new)))}</details>\n")
         return text + ("\n## The rungs beside each other\n\nEach shows the lines that change, and three around them.\n\n" + "\n".join(made) if made else "")
@@ -167,7 +170,7 @@ class Site:
         chapter = page.parent.name
         wanted = [(*name.partition("#")[::2], *rest) for where, name, *rest in EXPLORERS if page == ROOT / where]
         if chapter in self.walked and page == ROOT / "steps" / chapter / "README.md":
-            wanted.append(("tile-walk", f"step={chapter}{SHOWN.get(chapter, '')}", "Run it", f"Watch {chapter} run",
+            wanted.append(("tile-walk", f"step={chapter}{SHOWN.get(chapter, '')}", "Run it", f"Watch chapter {chapter[:2]} run",
                            "The explorer replays what one block of the kernel did on the simulated device. A ▸ before a line of code on this page shows the first "
                            "step in which that line runs."))
         for name, state, behind, title, words in wanted:
@@ -206,7 +209,7 @@ class Site:
             self.files += [path for path in inside if path.suffix != ".md" and path not in self.files]
             return head + "".join(f"- [{path.name}]({os.path.relpath(self.name_of(path), self.name_of(file).parent)})\n" for path in inside)
         if (page := file.parent / "README.md") in self.pages:
-            head += f"[The page of this folder]({os.path.relpath(self.name_of(page), self.name_of(file).parent)})\n\n"
+            head += f"[{title_of(file.parent.name) if CHAPTER.fullmatch(file.parent.name) else f'The page of {name.parent}/'}]({os.path.relpath(self.name_of(page), self.name_of(file).parent)})\n\n"
         text = file.read_text(encoding="utf-8")
         lexer = LEXERS.get(file.suffix) or ("bash" if text.startswith("#!") else "text")
         return f"{head}``````{{code-block}} {lexer}\n:linenos:\n\n{text.rstrip()}\n``````\n"

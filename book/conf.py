@@ -99,11 +99,11 @@ def link_terms(app, doctree, page):
 # ---- search -------------------------------------------------------------------------------------------------------------------
 
 def text_of(node):
-    """What a reader can search: a line per paragraph and per line of code."""
+    """What a reader can search: a line per paragraph and, behind a `, per line of code."""
     if isinstance(node, (nodes.raw, nodes.comment, nodes.math_block, nodes.section, nodes.title)):
         return ""
     if isinstance(node, nodes.literal_block):
-        return f"\n{node.astext()}\n"
+        return re.sub(r"(?m)^\s*", "\n`", node.astext()) + "\n"
     if isinstance(node, nodes.Text):
         return re.sub(r"\s+", " ", node.astext())
     return ("" if isinstance(node, nodes.TextElement) else "\n").join(map(text_of, node.children))

@@ -55,10 +55,16 @@ function setWall(on) {
 setWall(asked().has("wall"));
 addEventListener("hashchange", ({ newURL }) => setWall(asked(newURL).has("wall")));
 const button = (id, text, title, onclick) => element("button", { type: "button", id, title, onclick }, text);
-addEventListener("DOMContentLoaded", () => document.querySelector(".bar")?.append(Object.assign(button("lecture", "Large", "Larger, for a lecture; key w", () => {
-    setWall(!wall);
-    writeAddress();
-}), { ariaPressed: String(wall) })));
+addEventListener("DOMContentLoaded", () => {
+    const bars = document.querySelectorAll("body > .bar:has(~ .told)"), [picture, task] = [".told", ".try"].map((each) => document.querySelector(each));
+    bars[0]?.append(Object.assign(button("lecture", "Large", "Larger, for a lecture; key w", () => {
+        setWall(!wall);
+        writeAddress();
+    }), { ariaPressed: String(wall) }));
+    if (!framed && !matchMedia("(max-width: 40rem)").matches) return;
+    byId("kinds")?.after(byId("key")); // in a chapter and on a phone the figure comes first, with what its colours mean beside it
+    document.querySelector("h1")?.after(picture, ...(task ? [task] : []), element("details", { id: "settings", open: !framed }, element("summary", {}, "Settings"), ...bars));
+});
 
 // A table of rows of texts, the first of which is its head.
 function fillTable(table, [head, ...rows]) {
@@ -173,19 +179,35 @@ function play(on) {
     story.opened = null;
     goOn();
 }
-const KEYS = { p: () => play(story.timer === null), b: () => beside(-1), n: () => beside(1), w: () => byId("lecture").click() };
-const NOWHERE = { " ": KEYS.p, ArrowLeft: KEYS.b, ArrowRight: KEYS.n }; // where nothing has the focus; the tile walk has arrow keys of its own
+// By steps: of the figure, where captions are bound to some of them, else from caption to caption.
+const lastStep = () => story.last ? story.last() : story.captions.at(-1).at;
+function step(to) {
+    play(false);
+    story.move(Math.max(0, Math.min(lastStep(), to)));
+}
+function settings() { // unfolded, where they are folded, and reached
+    const folded = byId("settings"), box = folded || document.querySelector("body > .bar");
+    if (folded) folded.open = !folded.open;
+    if (!folded || folded.open) box.querySelector("select:enabled, input")?.focus();
+}
+// The keys of all explorers. A control that has the focus keeps the keys that operate it.
+const KEYS = { p: () => play(story.timer === null), b: () => beside(-1), n: () => beside(1), w: () => byId("lecture").click(), s: settings };
+const MOVING = { ArrowLeft: () => step(story.place() - 1), ArrowRight: () => step(story.place() + 1), Home: () => step(0), End: () => step(Infinity) };
+const keyOf = ({ key, target }) => target.matches("select, pre, canvas, input:not([type=range])") ? null : KEYS[key] || (key === " " ? !target.matches("a, button, summary, input") && KEYS.p : !target.matches(".wide, .track .bars ~ input, #keys") && MOVING[key]);
+const TOLD = { Space: "plays", "\u2190 \u2192": "one step", "Home End": "first, last", "b n": "caption before, next", s: "settings", w: "large" };
 function startStory(explorer) {
     Object.assign(story, explorer);
     const speed = element("select", { id: "speed", ariaLabel: "Speed" });
     options(speed, ["0.5", "1", "2", "4"].map((each) => [each, `${each}x`]));
     speed.value = "1";
-    byId("story").prepend(element("div", { className: "bar" }, button("play", "Play", "The story; key p", KEYS.p), Object.assign(button("earlier", "\u25c2", "Caption before; key b", KEYS.b), { ariaLabel: "Caption before" }),
-        Object.assign(button("later", "\u25b8", "Next caption; key n", KEYS.n), { ariaLabel: "Next caption" }), speed), element("div", { id: "captions", role: "group", ariaLabel: "Captions" }), element("p", { id: "caption", ariaLive: "polite" }));
+    const [earlier, later] = [["earlier", "\u25c2", "Caption before", "b"], ["later", "\u25b8", "Next caption", "n"]].map(([id, text, ariaLabel, key]) => Object.assign(button(id, text, `${ariaLabel}; key ${key}`, KEYS[key]), { ariaLabel }));
+    const keys = Object.entries(TOLD).flatMap(([key, does]) => [element("kbd", {}, key), ` ${does} `]);
+    byId("story").prepend(element("div", { id: "controls" }, element("b", {}, "Story"), button("play", "Play", "The story; key p", KEYS.p), speed, element("div", { id: "numbers" }, earlier, element("div", { id: "captions", role: "group", ariaLabel: "Captions" }), later),
+        element("p", { className: "keys" }, ...keys)), element("p", { id: "caption", ariaLive: "polite" }));
     for (const kind of ["resize", "themed"]) addEventListener(kind, reserve);
     addEventListener("keydown", (event) => {
-        const key = KEYS[event.key] || event.target === document.body && (event.key === " " || story.unit !== "step") && NOWHERE[event.key];
-        if (event.defaultPrevented || !key || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, pre, canvas, input:not([type=range])")) return;
+        const key = keyOf(event);
+        if (event.defaultPrevented || !key || event.ctrlKey || event.metaKey || event.altKey) return;
         event.preventDefault();
         key();
     });

@@ -62,7 +62,7 @@ function show(wanted) {
     tell(captionsOf());
     move(story.captions[0].at);
 }
-startStory({ place: () => place, move });
+startStory({ place: () => place, move, last: () => rows.length - 1 });
 const chosen = () => ({ ...Object.fromEntries([...FILTERS, "metric"].map((id) => [id, byId(id).value])), theirs: byId("theirs").checked ? "1" : "0" });
 for (const id of [...FILTERS, "metric", "theirs"]) byId(id).addEventListener("change", () => show(chosen()));
 show({ ...PREFERRED, ...readAddress() });

@@ -167,7 +167,7 @@ function choose(wanted, given = {}) {
     moveTo((story.captions.find(({ event }) => event === "hazard") || story.captions[0]).at);
 }
 
-startStory({ unit: "unit", place: () => moment, move: moveTo });
+startStory({ unit: "unit", place: () => moment, move: moveTo, last: () => shown.end });
 options(byId("kernel"), Object.keys(PIPELINE.kernels).map((each) => [each, each]));
 byId("kernel").addEventListener("change", (event) => choose(event.target.value));
 byId("reset").addEventListener("click", () => { clearNotes(); choose(byId("kernel").value); });

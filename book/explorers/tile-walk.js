@@ -230,7 +230,7 @@ function showSource(step) {
     const add = (map, key, line) => map.set(key, (map.get(key) || new Set()).add(line));
     for (const [file, line] of placesOf(step).map((place) => place.split(":"))) add(lines, file, +line);
     const touches = (site) => /global|shared|bulk|operand/.test(launch.sites[site][3]), [aim] = placesOf({ sites: [...step.sites].sort((a, b) => touches(b) - touches(a)) });
-    for (const [file, line, , , caller] of step.sites.map((site) => launch.sites[site])) add(byCall, `${last(file)}${caller && `, called at ${last(caller)}`}: `, `${file}:${line}`);
+    for (const [file, line, , , caller] of step.sites.map((site) => launch.sites[site])) add(byCall, caller && `, called at ${last(caller)}`, `${file}:${line}`);
     for (const [file, marked] of lines) {
         parts.push(`${file}\n`);
         for (const [number, text] of Object.entries(walk.sources[file] || {})) {
@@ -243,8 +243,8 @@ function showSource(step) {
     source.replaceChildren(...parts);
     const scroll = (place) => { source.scrollTop = (byId(place)?.offsetTop ?? 0) - source.clientHeight / 2; };
     scroll(aim); // a line that touches memory, if one does
-    const link = (place) => element("button", { type: "button", title: `Show ${place}`, onclick: () => scroll(place) }, place.split(":")[1]);
-    byId("where").replaceChildren("Source: ", ...[...byCall].flatMap(([words, places]) => [words, ...[...places].sort(byLine).flatMap((place) => [link(place), " "])]));
+    const link = (place, at, all) => element("button", { type: "button", title: `Show ${place}`, onclick: () => scroll(place) }, at && all[at - 1].split(":")[0] === place.split(":")[0] ? place.split(":")[1] : last(place));
+    byId("where").replaceChildren("Source: ", ...[...byCall].flatMap(([words, places], k) => [k ? "; " : "", ...[...places].sort(byLine).flatMap((place, at, all) => [at ? ", " : "", link(place, at, all)]), words]));
 }
 
 function show() {
@@ -354,8 +354,8 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
     document.head.append(script);
 }
 
-startStory({ unit: "step", place: () => at, move: go });
-byId("moves").prepend(...MOVES.map(([text, title, onclick]) => element("button", { type: "button", id: text.toLowerCase(), title, onclick }, text)));
+startStory({ unit: "step", place: () => at, move: go, last: () => launch.steps.length - 1 });
+byId("moves").prepend(element("b", {}, "Step"), ...MOVES.map(([text, title, onclick]) => element("button", { type: "button", id: text.toLowerCase(), title, onclick }, text)));
 byId("rung").replaceChildren(...[...new Set(STEPS.map(([, , chapter]) => chapter))].map((label) => element("optgroup", { label },
     ...STEPS.filter(([, , chapter]) => chapter === label).map(([value]) => element("option", { value }, value)))));
 byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
@@ -363,12 +363,6 @@ byId("mask").addEventListener("change", (event) => chooseMask(event.target.value
 byId("launch").addEventListener("change", (event) => chooseLaunch(event.target.value));
 byId("warp").addEventListener("change", (event) => { warp = event.target.value; show(); });
 byId("at").addEventListener("input", (event) => go(+event.target.value));
-addEventListener("keydown", (event) => {
-    const [, , move] = MOVES.find(([, key]) => key === event.key) || [];
-    if (!move || event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|PRE|CANVAS)$/.test(event.target.tagName)) return;
-    event.preventDefault();
-    move();
-});
 addEventListener("themed", () => launch && draw());
 addEventListener("hashchange", ({ newURL }) => { // which the step before may have replaced
     const now = chosen(), state = { ...now, ...readAddress(newURL) };

@@ -2,9 +2,9 @@
 "use strict";
 { // an explorer has names of its own
 // What newcomers say, and what the book calls it.
-const CALLED = [[/\bfa ?-?([1-4])\b/, "flash attention $1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"],
+const CALLED = [[/\bfa ?-?([1-4])\b/, "flashattention$1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"],
     [/\bhow do i (start|begin)\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"]];
-const words = (text) => String(text).toLowerCase().match(/[\p{L}\p{N}]+/gu) || [];
+const words = (text) => String(text).toLowerCase().replace(/flash[ -]?attention[ -]([1-4])\b/g, "flashattention$1").match(/[\p{L}\p{N}]+/gu) || [];
 const tokens = (text) => words(text).filter((word) => !/^\d{3,}$|^\p{N}[\p{N}a-f]{7,}$/u.test(word)).map((word, at) => new lunr.Token(word, { at }));
 
 function makeIndex(sections) {
@@ -21,10 +21,11 @@ function makeIndex(sections) {
 
 // The pages that fit a question, the best first, as lists of their sections, at most three: [number of a section, stems that it has].
 function find(index, vocabulary, sections, question) {
-    const stem = (word) => lunr.stemmer(new lunr.Token(word)).toString(), asked = question.toLowerCase(), groups = [];
-    const means = (word) => lunr.stopWordFilter(new lunr.Token(word)), spoken = words(asked), places = spoken.flatMap((word, k) => means(word) ? [k] : []);
+    const stem = (word) => lunr.stemmer(new lunr.Token(word)).toString(), groups = [], asked = question.toLowerCase().replace(/^\s*flash[ -]?attention\s*$/, "flashattention2 forward"); // the chapter
+    const text = CALLED.reduce((text, [said, called]) => said.test(asked) ? `${text} ${asked.match(said)[0].replace(said, called)}` : text, asked);
+    const means = (word) => lunr.stopWordFilter(new lunr.Token(word)), spoken = words(text), places = spoken.flatMap((word, k) => means(word) ? [k] : []);
     const phrases = places.slice(1).map((to, k) => spoken.slice(places[k], to + 1)).filter((each) => each[0][1] && each.at(-1)[1]).map((each) => ` ${each.map(stem).join(" ")} `); // "out of bounds"
-    const typed = [...new Set(words(CALLED.reduce((text, [said, called]) => said.test(asked) ? `${text} ${asked.match(said)[0].replace(said, called)}` : text, asked)).filter(means))];
+    const typed = [...new Set(spoken.filter(means))];
     typed.forEach((word, at) => {
         if (vocabulary.has(stem(word + (typed[at + 1] || "")))) groups.push([stem(word + typed[at + 1])]); // "flash attention", "FlashAttention"
         const cut = vocabulary.has(stem(word)) ? 0 : [...word].findIndex((_, k) => k > 2 && k < word.length - 2 && vocabulary.has(stem(word.slice(0, k))) && vocabulary.has(stem(word.slice(k))));
@@ -45,8 +46,12 @@ function find(index, vocabulary, sections, question) {
             hit.terms.push(...Object.keys(matchData.metadata));
         }
     }
-    const typedOnce = [...new Set(typed.map(stem))].sort().join(" "); // a heading that is the question
-    for (const [ref, hit] of hits) if (words(sections[ref][2] || sections[ref][1]).map(stem).sort().join(" ") === typedOnce) hit.score *= 4;
+    const typedOnce = [...new Set(typed.map(stem))].sort().join(" "); // a heading that is the question; of a bare term its definition is the first
+    for (const [ref, hit] of hits) {
+        const [page, title, heading] = sections[ref], names = (heading || title).split(",").map((name) => words(name).map(stem).sort().join(" "));
+        if (names.includes(typedOnce)) hit.score *= page.startsWith("docs/glossary") && spoken.length < 4 ? 40 : 4;
+        else if (!heading && typed.length < 4 && typed.every((word) => words(title).map(stem).includes(stem(word)))) hit.score *= 4; // a page whose name has the term
+    }
     for (const [ref, hit] of hits) // the pages to start with before those that explain, these before tasks, answers, appendices and tables
         hit.score *= /^docs\/(gpu|first)\./.test(sections[ref][0]) ? 1.3 : /^exercises\/\w+\/|^docs\/(answers|counters|measurements)|\/appendix/.test(sections[ref][0]) ? 0.6 : 1;
     const order = ([, a], [, b]) => b.score * b.groups ** 2 - a.score * a.groups ** 2;
@@ -64,12 +69,12 @@ function find(index, vocabulary, sections, question) {
 
 // The sentence of a text that has the most of these stems, in pieces: [piece, is it one of them?].
 function excerpt(text, terms) {
-    const has = (word) => terms.includes(lunr.stemmer(new lunr.Token(word.toLowerCase())).toString()) || terms.includes(word.toLowerCase());
-    const sentences = text.split(/(?<=[.?!])\s+|\n/).filter((sentence) => sentence.length > 20);
-    const count = (sentence) => new Set(words(sentence).filter(has)).size + /[.?!]$/.test(sentence) / 2; // rather than a line of code
-    const counts = sentences.map(count), best = counts.indexOf(Math.max(...counts));
+    const has = (word) => words(word).some((each) => terms.includes(lunr.stemmer(new lunr.Token(each)).toString()) || terms.includes(each));
+    const all = text.split(/(?<=[.?!])\s+|\n/).filter((sentence) => sentence.length > 20), prose = all.filter((line) => line[0] !== "`" && /[.?!:]$/.test(line));
+    const sentences = prose.length ? prose : all.map((line) => line.replace(/^`/, "")); // rather than a line of code or a cell of a table
+    const counts = sentences.map((sentence) => new Set(words(sentence).filter(has)).size), best = counts.indexOf(Math.max(...counts));
     const shown = sentences.length ? sentences.slice(best, best + (sentences[best].length < 100 ? 2 : 1)).join(" ") : text;
-    return shown.slice(0, 320).split(/([\p{L}\p{N}]+)/u).map((piece, k) => [piece, k % 2 === 1 && has(piece)]);
+    return shown.slice(0, 320).split(/(flash[ -]?attention[ -][1-4]\b|[\p{L}\p{N}]+)/iu).map((piece, k) => [piece, k % 2 === 1 && has(piece)]);
 }
 
 // On the page of search its list, on every other page one below the field, of the best eight.

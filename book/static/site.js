@@ -34,12 +34,12 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
         if (performance.now() < 5000 && aimed()) aimed().scrollIntoView(); // the frame above it grew after the jump
         source.postMessage({ theme: root.dataset.theme }, "*");
     });
-    // What is wider than its column becomes smaller; what is still too wide wraps, or on a small screen scrolls, by the keyboard too.
+    // What is wider than its column becomes smaller; a table that is still too wide wraps, all else scrolls, by the keyboard too.
     function fit() {
         for (const wide of document.querySelectorAll("main :is(pre, .wide, .math)")) {
             const scrolls = () => wide.scrollWidth > wide.clientWidth + 1;
             wide.classList.remove("tight", "wraps");
-            for (const way of ["tight", "wraps"]) if (scrolls()) wide.classList.add(way);
+            for (const way of wide.matches("pre") ? ["tight"] : ["tight", "wraps"]) if (scrolls()) wide.classList.add(way);
             wide.classList.toggle("scrolls", scrolls());
             for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "scrolls sideways"]])
                 if (scrolls()) wide.setAttribute(name, value); else wide.removeAttribute(name);
@@ -125,7 +125,7 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
         const back = document.getElementById("origin"), from = new URLSearchParams(location.search).get("from") || "";
         if (back && /^[\w/-]+\.html$/.test(from) && from !== "index.html") {
             back.href = "../" + from;
-            back.textContent = "← Back to " + from.replace(/(\/README)?\.html$/, "").split("/").pop();
+            back.textContent = "← Back to " + from.replace(/(\/README)?\.html$/, "").split("/").pop().replace(/^(\d\d)_.*/, "chapter $1");
         }
         document.getElementById("theme").addEventListener("click", () => {
             theme = NAMES[(NAMES.indexOf(theme) + 1) % NAMES.length];

@@ -72,7 +72,7 @@ return [...document.querySelectorAll(".katex-display .tag")].filter((tag) => {
 HIDDEN = """
 const folded = [...document.querySelectorAll("main details:not([open])")].map((each) => Object.assign(each, { open: true }));
 dispatchEvent(new Event("resize"));
-const found = [...document.querySelectorAll("main :is(pre, .wide, .math)")].filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.textContent.trim().slice(0, 80));
+const found = [...document.querySelectorAll("main :is(pre, .wide, .math)")].filter((box) => box.scrollWidth > box.clientWidth + 1 && !box.matches("pre.scrolls[tabindex]")).map((box) => box.textContent.trim().slice(0, 80));
 folded.forEach((each) => { each.open = false; });
 return found;"""
 
@@ -263,6 +263,8 @@ def check_page(browser, _):
     browser.driver.switch_to.frame(browser.driver.find_element("css selector", "iframe.explorer"))
     browser.until("the page's theme in its frame", "document.documentElement.dataset.theme === 'dark' && window.state().step === '06_vectorized'")
     browser.element("next").click()
+    first = browser.js("const [picture, settings] = [document.querySelector('.told'), byId('settings')]; return [picture.getBoundingClientRect().top < 20, settings.open, settings.querySelectorAll('select').length, picture.compareDocumentPosition(settings)]")
+    same("a frame begins with its figure, its settings folded", first, [True, False, 4, 4])
     address = browser.address()
     browser.driver.switch_to.default_content()
     same("the link to the full width", browser.js("return document.querySelector('a.full[href*=tile-walk]').href").replace("?from=steps/06_vectorized/README.html", ""), address)
@@ -338,7 +340,7 @@ def check_ways(browser, _):
     browser.width(1280)
     browser.open(page.replace("02_tiled_matmul", "06_vectorized"))
     browser.js("document.querySelector('a.full[href*=tile-walk]').click()")
-    browser.until("the way back from an explorer", "document.getElementById('origin').textContent === '← Back to 06_vectorized'")
+    browser.until("the way back from an explorer", "document.getElementById('origin').textContent === '← Back to chapter 06'")
     same("the header of an explorer", browser.js("return [...document.querySelectorAll('header > *')].map((each) => each.checkVisibility())"), [True] * 4)
     browser.element("origin").click()
     browser.until("the page that an explorer was opened from", "location.pathname.endsWith('steps/06_vectorized/README.html')")
@@ -726,7 +728,9 @@ def played(browser, still=True):
 
 
 def check_story(browser, name):
-    """Play, pause, the caption before and the next, by buttons and by keys; what is said beside the figure."""
+    """Play, pause, the caption before and the next, by buttons and by keys, the keys of all explorers; what is said beside the figure."""
+    from selenium.webdriver.common.keys import Keys
+
     browser.motion("no-preference")
     browser.width(1280)
     count, body = browser.js("return story.captions.length"), browser.driver.find_element("tag name", "body")
@@ -752,6 +756,18 @@ def check_story(browser, name):
         same(f"{name}: it plays", [now()[2], browser.element("play").text], [True, "Pause"])
         press("p")
         same(f"{name}: it pauses", [now()[2], browser.element("play").text], [False, "Play"])
+    place, last = lambda: browser.js("return story.place()"), browser.js("return lastStep()")
+    for key, expected in ((Keys.HOME, 0), (Keys.ARROW_RIGHT, 1), (Keys.ARROW_RIGHT, 2), (Keys.ARROW_LEFT, 1), (Keys.END, last), (Keys.ARROW_RIGHT, last), (Keys.HOME, 0)):
+        browser.js("document.activeElement.blur()")
+        body.send_keys(key)
+        same(f"{name}: the place after a key", place(), expected)
+    same(f"{name}: keys that Play's row has", browser.js("return byId('controls').querySelector('.keys').textContent"), "Space plays \u2190 \u2192 one step Home End first, last b n caption before, next s settings w large ")
+    for key, expected in ((Keys.SPACE, True), (Keys.SPACE, False)):
+        body.send_keys(key)
+        same(f"{name}: it plays after Space", now()[2], expected)
+    body.send_keys("s")
+    same(f"{name}: the settings by a key", browser.js("return document.activeElement.closest('body > .bar') !== null"), True)
+    browser.js("document.activeElement.blur()")
     for k, (title, text) in enumerate(browser.js("return story.captions.map(({ at, title, text }) => { story.move(at); return [title, byId('caption').textContent]; })")):
         words = text.removeprefix(title)
         if not text.startswith(title) or not 5 <= len(re.sub(r"^ (step|unit) \d+", "", words).split()) <= 25 or re.search(r"undefined|NaN|null|#", words):
@@ -874,14 +890,10 @@ def check_walk_controls(browser, step, mask, keys):
     state = lambda: browser.js("return window.state()")
     at = lambda: state()["at"]
     last = state()["steps"] - 1
-    body = browser.driver.find_element("tag name", "body")
     for control, expected in (("first", 0), ("next", 1), ("next", 2), ("back", 1), ("last", last)):
         browser.element(control).click()
         same(f"{step}: after the button {control}", at(), expected)
-    for key, expected in ((keys.HOME, 0), (keys.ARROW_RIGHT, 1), (keys.ARROW_RIGHT, 2), (keys.ARROW_LEFT, 1), (keys.END, last), (keys.HOME, 0)):
-        browser.js("document.activeElement.blur()")
-        body.send_keys(key)
-        same(f"{step}: after a key", at(), expected)
+    browser.element("first").click()
     browser.element("at").send_keys(keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT)
     same(f"{step}: after three arrows on the slider", at(), min(3, last))
     browser.element("first").click()
@@ -1620,6 +1632,7 @@ def check_keys(browser, _):
     """Each control of each explorer by the keyboard alone."""
     from selenium.webdriver.common.keys import Keys
 
+    browser.width(1280)
     for name in EXPLORERS:
         browser.open(f"explorers/{name}.html" + {"pipeline": "#fault=early", "example": "#keys=4"}.get(name, ""))
         browser.until(f"{name}, loaded", "window.state()")
@@ -1706,6 +1719,8 @@ def check_phone(browser, _):
     pictures = browser.js("return [...document.querySelectorAll('main img')].map((img) => [img.currentSrc.split('/').pop(), img.getBoundingClientRect().right, img.closest('a.picture').scrollWidth])")
     same("the first picture on a phone", pictures[0][0], "tile_walk_narrow.svg")
     same("pictures that are cut off on a phone", [name for name, right, inside in pictures if right > 390 or inside > 390], [])
+    browser.open("steps/05_fa2_fwd/README.html")
+    same("pictures of a chapter that are wider than a phone", browser.js("return [...document.querySelectorAll('a.picture img')].map((img) => img.getBoundingClientRect()).filter(({ width, right }) => right > 390 || width < 200).length"), 0)
     for name in ("tile_walk", "tile_walk_narrow"):
         browser.open(f"_images/{name}.svg")
         seen = browser.js("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 0; }); return [...document.querySelectorAll('text')].filter((each) => getComputedStyle(each).opacity > .5).map((each) => each.textContent)")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """links.py SITE: does each link, picture and script of each page of the site lead to a file in it and, behind a #, to a place there?
 Is the site under 20 MB, does each page that the book has appear in it, is each picture given words, does Next lead from the first page through
-all others but tasks and model answers, each of which a page on that way lists, what is needed before a chapter before it, and is nothing that was
-made for the site empty?"""
+all others but tasks and model answers, each of which a page on that way lists, what is needed before a chapter before it, does a page's own sentence about the next page name the page that the link below it leads to,
+has each chapter one name, and is nothing that was made for the site empty?"""
 
 import re
 import sys
@@ -63,6 +63,7 @@ def problems(site):
 
 EMPTY = re.compile(r"<(h[1-6]|summary|a|li|caption|option)\b((?![^>]*(?:aria-label|\bclass=.headerlink|\bid=))[^>]*)>\s*</\1>|[>\s](?:undefined|None|null)</|"
                    r"(?:Now|Measured|forward|backward)(?:</\w+>)*:?(?:</\w+>)* (?:-|–)(?=[,.<])")
+NEXT = re.compile(r'<section id="next">\s*<h2>.*?</h2>(.*?)</section>|<p>(Next\b.*?)</p>', re.DOTALL)
 LISTED = re.compile(r"exercises/\w+/README|docs/answers/")  # tasks and model answers
 BEFORE = re.compile(r"^\| *\[?(\d\d)(?=[_ ])(.*)", re.MULTILINE)
 
@@ -96,6 +97,18 @@ def made(site):
     start = ["index", "docs/first", "docs/gpu", "docs/math/attention", "docs/math/costs"]
     if pages[:5] != [f"{name}.html" for name in start] or not all(page.startswith("exercises/00") for page in pages[5:9]):
         yield f"the book begins with {', '.join(pages[:9])}"
+    chapters = {}
+    for name in pages:
+        text = (site / name).read_text(encoding="utf-8")
+        for after in NEXT.finditer(text):
+            link = re.search(r'<a (?:class="(?!term)[^"]*" )?href="([^"#:]+)', after[1] or after[2])
+            if not link or (site / name).parent.joinpath(unquote(link[1])).resolve() != (site / name).parent.joinpath(unquote(read(site / name).next)).resolve():
+                yield f"{name}: of the next page the text says {link and link[1]}, the link below it leads to {read(site / name).next}"
+        for title in re.findall(r'(?:<h1>|rel="(?:prev|next)"[^>]*>(?:← )?)(\d\d [^<:]+):', text):
+            chapters.setdefault(title[:2], set()).add(title)
+        for number, title in re.findall(r'<a [^>]*href="[^"]*steps/(\d\d)_\w+/README\.html"[^>]*>(\d\d[ _][^<:]+)', text):
+            chapters.setdefault(number, set()).add(title)
+    yield from (f"chapter {number} has the names {', '.join(sorted(names))}" for number, names in chapters.items() if len(names) > 1)
     for page in (ROOT / "README.md", ROOT / "docs/README.md"):
         for number, row in BEFORE.findall(page.read_text(encoding="utf-8")):
             chapter = next((k for k, name in enumerate(pages) if name.startswith(f"steps/{number}_")), 0)

@@ -69,6 +69,8 @@ links=(python3 -B "$here/links.py" "$work/site")
 pages=(browser "$page" '' '') # --pages, --others, --walks
 walks=(browser '' '' 05_fa2_fwd)
 must_fail 'a link to no file' 'leads to no file' $page '0,/href="glossary.html/s//href="glosary.html/' "${links[@]}"
+must_fail 'a text that leads elsewhere' 'of the next page the text says' steps/06_vectorized/README.html '/<section id="next">/,/<\/section>/s|math/backward.html|glossary.html|' "${links[@]}"
+must_fail 'a second name of a chapter' 'has the names' docs/gpu.html 's|>05 FlashAttention-2 forward<|>05 FlashAttention<|' "${links[@]}"
 must_fail 'a page that no order has' 'no link to the next page' docs/math/costs.html 's/rel="next" href="[^"]*"/rel="next" href="#"/' "${links[@]}"
 must_fail 'a task in the reading order' 'stands in the reading order' docs/math/costs.html 's|rel="next" href="[^"]*"|rel="next" href="../../exercises/01a_naive_kernels/README.html"|' "${links[@]}"
 must_fail 'a task that no page lists' 'no page of the reading order lists it' exercises/01a_naive_kernels/README.html 's/rel="up"/rel="top"/' "${links[@]}"
@@ -77,6 +79,8 @@ must_fail 'a beginning elsewhere' 'the book begins with' index.html 's|rel="next
 must_fail 'a value that is empty' 'empty: Now' steps/06_vectorized/README.html 's|(Now</span></a>:</strong>) [0-9]+ % \([^.]*|\1 -|' "${links[@]}"
 must_fail 'a summary without words' 'empty: <summary' steps/06_vectorized/README.html 's|<summary>[^<]+|<summary>|' "${links[@]}"
 must_fail 'a search that takes the worst' 'among the first three answers for' _static/search.js 's/b.score \* b.groups/-b.score * b.groups/' asks "$work/site"
+must_fail 'a definition behind other pages' 'the first answer for the term' _static/search.js 's/ \? 40 : 4/ ? 1 : 4/' asks "$work/site"
+must_fail 'a snippet of code' 'a line of code is shown' _static/search.js 's/prose.length \? prose : all.map.*/all;/' asks "$work/site"
 must_fail 'words of a question that stand apart' '"out of bounds" finds' _static/search.js 's/hit.score \*= 2/hit.score *= 1/' asks "$work/site"
 must_fail 'joined words that are not cut' '"tensorcore" finds' _static/search.js 's/cut > 0/cut > 99/' asks "$work/site"
 must_fail 'a header that goes' 'the header, where the page' _static/header.css 's/position: sticky; top: 0; z/z/' browser '' ways ''
@@ -91,6 +95,7 @@ must_fail 'answers that keys do not reach' 'the answer by keys' _static/search.j
 must_fail 'results from the top of the page' 'a result leads to' _static/search.js 's/href = root \+ to/href = to/' browser '' ways ''
 must_fail 'a chapter by its folder' 'names in the list of pages' steps/06_vectorized/README.html 's/>05 FlashAttention-2 forward</>05_fa2_fwd</' browser '' page ''
 must_fail 'a picture for a wide screen on a phone' 'the first picture' index.html 's/<source [^>]*>//' browser '' phone ''
+must_fail 'a picture wider than a phone' 'wider than a phone' _static/site.css 's/img \{ max-width: 100%;/img {/' browser '' phone ''
 must_fail 'a table that is cut off on a phone' 'cut off on a phone' explorers/explorer.css 's/#online :is\(th, td\) \{ white-space: normal;/#nothing { /' browser '' phone ''
 must_fail 'a first picture that begins empty' 'has nothing yet' _images/tile_walk.svg 's/linear -[0-9.]+s infinite/linear infinite/' browser '' phone ''
 must_fail 'an explorer that forgets the page' 'the way back from an explorer' _static/site.js 's/back.textContent = .*//' browser '' ways ''
@@ -148,7 +153,7 @@ must_fail 'a time line that loses its state' 'the state of its address' explorer
 must_fail 'a fault that the picture does not show' ', as it is chosen' explorers/pipeline.js 's/parity: \{ latency: 40 \}/parity: {}/' browser '' pipeline ''
 must_fail 'a first copy without Q' 'turns of 10' explorers/data/pipeline.js 's/"Q":true/"Q":false/' browser '' pipeline ''
 must_fail 'a missing wait that the kernel has' 'where a read meets' explorers/pipeline.js 's/\(k > 0 \|\| Q\)/true/' browser '' pipeline ''
-must_fail 'a wait that is called as a copy is' 'names of more than one kind' explorers/pipeline.js 's/`full \$\{words\}: /`${words}: /' browser '' pipeline ''
+must_fail 'a wait that is called as a copy is' 'names of more than one kind' explorers/pipeline.js 's/`full \$\{words\}: /`copy ${words}: /' browser '' pipeline ''
 must_fail 'two waits of one colour' 'nearly the same colour' explorers/explorer.css 's/--waiting-empty: #dcb0ec/--waiting-empty: #f0a9a9/' browser '' pipeline ''
 must_fail 'a handle beside the end of its copy' 'pixels from the end' explorers/explorer.css 's/max-width: none; margin: 0;//' browser '' pipeline ''
 must_fail 'a bar that says nothing when it is touched' 'a bar that is touched' explorers/pipeline.js 's/if \(target.title\) //; s/= target.title; /= ""; /' browser '' pipeline ''
@@ -163,7 +168,7 @@ must_fail 'a column that is there twice' ': columns' explorers/ladder.js 's/boun
 must_fail 'a best program among several bounds' 'of the highest it says' explorers/ladder.js 's/% of its \$\{best\[5\]\} bound/% of the bound/' browser '' ladder ''
 must_fail 'an axis that is as narrow as its ticks' 'instead of 16 rem' explorers/explorer.css 's/min-width: 16rem;//' browser '' ladder ''
 must_fail 'a number on its equation' 'equation numbers on' _static/site.css 's/\.katex-display \.katex-html:has\(> \.tag\) \{[^}]*\}//' browser docs/math/backward.html '' ''
-must_fail 'a box that hides a part' 'boxes that hide' _static/site.js 's/classList.add\(way\)/classList.length/' browser docs/simulated-device.html '' ''
+must_fail 'a box that hides a part' 'boxes that hide' _static/site.js 's/wide.classList.toggle\("scrolls".*//' browser docs/simulated-device.html '' ''
 must_fail 'an arrow key that a pin holds' 'elements after a key' explorers/explorer.js 's/focus\(\); at.choose\(k\);/focus();/' browser '' fragments ''
 must_fail 'stages that all take as long' 'the frame of chapter 10' steps/10_tensor_core_fwd/README.html 's/&amp;latency=30//g' browser '' pipeline ''
 must_fail 'a warp map in which the stride does nothing' 'the warp map did not happen' explorers/warp-map.js 's/Object.values\(EXAMPLES\)\[0\]/EXAMPLES["neighbouring words"]/' browser '' warp-map ''
@@ -237,6 +242,10 @@ must_fail 'a walk that opens empty' 'the walk as it opens' explorers/tile-walk.j
 must_fail 'a first walk by the alphabet' 'the walk as it opens' explorers/tile-walk.js 's/\[name, "05_fa2_fwd"\]/[name]/' browser '' stories ''
 must_fail 'a figure that does not move' 'where the story has been' explorers/explorer.js 's/Math.min\(next.at, at \+ 1\)/next.at/' browser '' play ''
 must_fail 'a caption that is passed over' 'the caption after n' explorers/explorer.js 's/n: \(\) => beside\(1\)/n: () => beside(2)/' browser '' play ''
+must_fail 'arrow keys of one explorer alone' 'the place after a key' explorers/explorer.js 's/, ArrowRight: \(\) => step/, Right: () => step/' browser '' play ''
+must_fail 'an end that is no end' 'the place after a key' explorers/explorer.js 's/Math.min\(lastStep\(\), to\)/Math.min(3, to)/' browser '' play ''
+must_fail 'settings out of reach' 'the settings by a key' explorers/explorer.js 's/, s: settings \}/ }/' browser '' play ''
+must_fail 'a frame that begins with its settings' 'its settings folded' explorers/explorer.js 's/after\(picture, /after(/; s/\.\.\.bars\)\)/...bars), picture)/' browser '' page ''
 must_fail 'a pause that does not hold' 'it pauses' explorers/explorer.js 's/^    story.timer = null;//' browser '' play ''
 must_fail 'a caption at another bar' 'is bound to no bar' explorers/pipeline.js 's/: bar.from \+ k\)/: bar.to + k)/' browser '' pipeline ''
 must_fail 'small labels on a wall' 'labels of less than 20 pixels' explorers/explorer.css 's/font-size: 1.3rem !important/font-size: 1.2rem !important/' browser '' wall ''

@@ -1,5 +1,6 @@
 // search.js SITE: are the questions of questions.tsv answered by the site's search? Each line has a question and the pages of which one must
-// be among the first three answers. Of 63 questions 57 must be, and the first seven in any case.
+// be among the first three answers. Of 63 questions 57 must be, and the first seven in any case. Of a bare
+// term the first answer is its definition, or the chapter that has its name, and what is shown of an answer is no line of code.
 "use strict";
 const fs = require("fs"), path = require("path"), site = path.resolve(process.argv[2]);
 const { find, excerpt } = require(path.join(site, "_static/search.js"));
@@ -16,6 +17,15 @@ for (const [k, line] of lines.entries()) {
         wrong += k < 7;
     }
     for (const [[at, terms]] of answers) if (BOOK.sections[at][3] && !excerpt(BOOK.sections[at][3], terms).join("").trim()) wrong++, console.log(`"${question}": an answer without a sentence`);
+}
+for (const [term, page] of Object.entries({ warp: "docs/glossary.html#warp", softmax: "docs/glossary.html#softmax", "bank conflict": "docs/glossary.html#bank-conflict", occupancy: "docs/glossary.html#occupancy",
+    wgmma: "docs/glossary.html#wgmma", "flash attention": "steps/05_fa2_fwd/README.html", FlashAttention: "steps/05_fa2_fwd/README.html" })) {
+    const answers = find(index, vocabulary, BOOK.sections, term).slice(0, 3), [first] = BOOK.sections[answers[0][0][0]];
+    if (first !== page) wrong++, console.log(`the first answer for the term "${term}" is ${first}`);
+    for (const [[at, terms]] of answers) {
+        const shown = excerpt(BOOK.sections[at][3], terms).map(([piece]) => piece).join("");
+        if (shown && (BOOK.sections[at][3].includes("`" + shown) || shown[0] === "`")) wrong++, console.log(`"${term}": of an answer a line of code is shown: ${shown}`);
+    }
 }
 console.log(`Search finds a right page among the first three answers for ${lines.length - missed} of ${lines.length} questions.`);
 process.exit(missed > 6 || wrong ? 1 : 0);
