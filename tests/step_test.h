@@ -16,6 +16,8 @@ extern const struct step *const step_under_test;
 extern const bool is_last_rung; /* else a rung below it, or a failed idea: tested on fewer shapes */
 /* ./run.sh test takes a part of a last rung's shapes and orders, so that it ends within minutes; CI and try take all. */
 static inline bool takes_part(void) { return getenv("TEST_FEWER") != NULL; }
+/* The step through a list of cases: 1, or of a part `fewer`, which divides no period of the list, so that each kind of case stays. */
+static inline int every(int fewer) { return takes_part() ? fewer : 1; }
 /* For a test that takes long and that ./run.sh test leaves out. */
 #define LEAVE_TO_CI() \
     if (takes_part()) cr_skip_test("left to .ci/run")

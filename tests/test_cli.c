@@ -321,7 +321,7 @@ Test(cli, json_lines_are_appended) {
 /* The fingerprint of an output, as --json gives it. */
 static void read_bits(const char *program, const char *arguments, const char *output, char bits[17]) {
     char all[200];
-    snprintf(all, sizeof all, "--seq 200 --dim 40 --no-time --no-check --json - %s", arguments);
+    snprintf(all, sizeof all, "--seq 70 --dim 40 --no-time --no-check --json - %s", arguments);
     struct result result = run_program(program, all);
     cr_assert_eq(result.status, 0);
     cJSON *line = cJSON_Parse(result.out);
@@ -344,11 +344,11 @@ Test(cli, bits_tell_whether_two_runs_agree) {
     read_bits("08_fused_bwd", "--shuffle-seed 1", "dk", first);
     read_bits("08_fused_bwd", "--shuffle-seed 2", "dk", second);
     cr_expect_str_neq(first, second);
-    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --shuffle-seed 1", "dq", first);
-    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --shuffle-seed 2", "dq", second);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 400 --shuffle-seed 1", "dq", first);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 400 --shuffle-seed 2", "dq", second);
     cr_expect_str_neq(first, second);
-    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --deterministic --shuffle-seed 1", "dq", first);
-    read_bits("09_fa2_bwd_warps", "--seq-kv 700 --deterministic --shuffle-seed 2", "dq", second);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 400 --deterministic --shuffle-seed 1", "dq", first);
+    read_bits("09_fa2_bwd_warps", "--seq-kv 400 --deterministic --shuffle-seed 2", "dq", second);
     cr_expect_str_eq(first, second);
 }
 

@@ -58,7 +58,7 @@ static void expect_means(struct run *run) {
 
 /* Every length from 0 on in one batch, so that each position is the last key of some sequence, a page's first or last one included. */
 Test(pages, every_length, .init = needs_pages) {
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i += every(3)) {
         int page_size = 16 << i, sequences = page_size < 64 ? 80 : page_size + 8, lengths[256 + 8];
         for (int b = 0; b < sequences; b++) lengths[b] = b;
         force_splits(i % 2 == 0 ? 0 : 3);
@@ -73,7 +73,7 @@ Test(pages, every_length, .init = needs_pages) {
  * splits than tiles leave splits without a key: each sequence divides its own tiles. */
 Test(pages, groups_and_queries, .init = needs_pages) {
     static const int groups[] = {1, 3, 8}, lengths[] = {0, 1, 65, 300, 15, 16, 17};
-    for (int i = 0; i < 3 * 8 * 2; i++) {
+    for (int i = 0; i < 3 * 8 * 2; i += every(7)) {
         int heads_kv = 1 + i % 2, group = groups[i % 3], N_q = 1 + i / 3 % 8;
         force_splits((const int[]){0, 1, 2, 5, 9}[i % 5]);
         struct run run = paged_run((struct shape){7, heads_kv * group, N_q, 700, i % 4 < 2 ? 128 : 40, i >= 24, 0.0f, heads_kv}, 16 << i % 5, lengths);
@@ -87,7 +87,7 @@ Test(pages, reference, .init = needs_pages) {
     static const struct shape shapes_of_groups[] = {{3, 4, 1, 500, 128, false, 0.0f, 2}, {3, 6, 7, 500, 72, true, 0.0f, 2},
                                                     {3, 8, 8, 500, 64, true, 0.0f, 1},  {3, 12, 8, 500, 128, true, 2.0f, 1}};
     static const int lengths[] = {499, 0, 130};
-    for (size_t i = 0; i < 4 * 5; i++) {
+    for (size_t i = 0; i < 4 * 5; i += (size_t)every(3)) {
         force_splits((int)i % 4);
         struct run run = paged_run(shapes_of_groups[i % 4], 16 << i % 5, lengths);
         forward(&run, step);
@@ -168,7 +168,7 @@ Test(pages, keys_beyond_the_length, .init = needs_pages) {
 /* Every number of splits gives the same O and L, also where there are more splits than tiles. */
 Test(splits, any_number, .init = needs_splits) {
     static const int numbers[] = {1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 33, 100};
-    for (size_t i = 0; i < 4 * sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; i < 4 * sizeof numbers / sizeof *numbers; i += (size_t)every(5)) {
         force_splits(numbers[i / 4]);
         struct shape shape = {1, 6, (const int[]){1, 3, 8, 6}[i % 4], (const int[]){1000, 64, 257, 1}[i % 4], i % 3 == 0 ? 64 : 128, i % 2 == 0, 0.0f,
                               (const int[]){2, 6, 1, 3}[i % 4]};

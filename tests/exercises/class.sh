@@ -47,9 +47,8 @@ refused 2 99z --all "$class" --csv "$csv"
 refused 3 05a --all "$work/none" --csv "$csv"
 refused 3 05a --all "$class/" --csv "$work/none/grades.csv" --all "$work/none"
 
-for filling in tests/exercises/class/*.txt; do fill "$filling" "$class/$(basename "$filling" .txt).cu"; done
-for style in $(common/change list tests/exercises/correct/05a.txt); do
-    sed -n "/^## $style\$/,/^## /p" tests/exercises/correct/05a.txt | sed '/^## /d; /^\/\/ ----/d' >"$work/filling" && fill "$work/filling" "$class/05a_$style.cu"
+for style in $(sed -n 's/^## 05a_//p' tests/exercises/correct.holes); do
+    sed -n "/^## 05a_$style\$/,/^## /p" tests/exercises/correct.holes | sed '/^## /d; /^\/\/ ----/d' >"$work/filling" && fill "$work/filling" "$class/$style.cu"
 done
 independent=$(find "$class" -name '*.cu' | wc -l)
 sed -e 's/\bscaled\b/x1/g; s/\bbefore\b/x2/g; s/\bshrink\b/x3/g; s/\bcolumn\b/x4/g' -e 's/ = /  =  /' "$class/one_row_at_a_time.cu" >"$class/copied.cu"

@@ -188,7 +188,7 @@ has_other_traffic() { # PROGRAM STEP
     ln -s "$(realpath "$1")" "$folder/$2"
     # None: of a kernel that was not launched. One difference is enough, and ends the program that looks for more.
     grep -E -m 1 ': recorded ([0-9]+|None), now ([0-9]+|None)$' \
-        < <(exec python3 -B "$root/plots/record.py" meter --check "$folder" "$2" 2>&1) && found=0
+        < <(exec env -u TEST_FEWER python3 -B "$root/plots/record.py" meter --check "$folder" "$2" 2>&1) && found=0
     rm -r "$folder"
     return "$found"
 }

@@ -1,4 +1,5 @@
 #include "construct.h"
+#include <math_constants.h>
 #include <sm_61_intrinsics.h>
 
 namespace bit_casts {
@@ -21,31 +22,6 @@ __global__ void k(int *out) { out[0] = __byte_perm(0x01020304, 0, 0x0123); }
 CONSTRUCT(byte_permute, "67305985 0 0 0") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
 } // namespace byte_permute
 
-namespace dp4a_sum {
-__global__ void k(int *out) { // 1 2 3 4 times 5 6 7 8, with and without signs
-    out[0] = __dp4a(0x0403fe01, 0x0807f605, 0) - 78; // 5 + 20 + 21 + 32
-    out[1] = (int)__dp4a(0x04030201u, 0x08070605u, 0u);
-    out[2] = __dp4a(make_char4(1, -2, 3, 4), make_char4(5, -10, 7, 8), -84);
-    out[3] = (int)__dp4a(make_uchar4(1, 2, 3, 4), make_uchar4(5, 6, 7, 8), 0u);
-}
-CONSTRUCT(dp4a_sum, "0 70 -6 70") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
-} // namespace dp4a_sum
-
-namespace high_products {
-__global__ void k(int *out) { out[0] = __umulhi(0x80000000u, 2), out[1] = __mulhi(-1, 1); }
-CONSTRUCT(high_products, "1 -1 0 0") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
-} // namespace high_products
-
-namespace min_max_mixed {
-__global__ void k(float *out) { out[0] = min(2, 3), out[1] = max(2u, 3u), out[2] = min(1.5f, 2.5f), out[3] = fmaxf(1.5f, 2.5f); }
-CONSTRUCT(min_max_mixed, "2 3 1.5 2.5") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
-} // namespace min_max_mixed
-
-namespace saturate {
-__global__ void k(float *out) { out[0] = __saturatef(-1.0f), out[1] = __saturatef(0.5f), out[2] = __saturatef(2.0f), out[3] = __saturatef(NAN); }
-CONSTRUCT(saturate, "0 0.5 1 0") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
-} // namespace saturate
-
 namespace bytes_side_by_side {
 __global__ void k(unsigned *out) {
     out[0] = __vadd4(0x01ff80fe, 0x01010101) == 0x020081ffu, out[1] = __vaddss4(0x7f80017f, 0x01ff0180) == 0x7f8002ffu;
@@ -60,6 +36,16 @@ __global__ void k(unsigned *out) {
 CONSTRUCT(bytes_side_by_side, "1 1 1 1 14 1 1 65536 8 2 1 1 1 1 1 1") { return show<unsigned>(16, [&](unsigned *out) { k<<<1, 1>>>(out); }); }
 } // namespace bytes_side_by_side
 
+namespace dp4a_sum {
+__global__ void k(int *out) { // 1 2 3 4 times 5 6 7 8, with and without signs
+    out[0] = __dp4a(0x0403fe01, 0x0807f605, 0) - 78; // 5 + 20 + 21 + 32
+    out[1] = (int)__dp4a(0x04030201u, 0x08070605u, 0u);
+    out[2] = __dp4a(make_char4(1, -2, 3, 4), make_char4(5, -10, 7, 8), -84);
+    out[3] = (int)__dp4a(make_uchar4(1, 2, 3, 4), make_uchar4(5, 6, 7, 8), 0u);
+}
+CONSTRUCT(dp4a_sum, "0 70 -6 70") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace dp4a_sum
+
 namespace dpx_of_three {
 __global__ void k(int *out) {
     int a = threadIdx.x;
@@ -71,3 +57,38 @@ __global__ void k(int *out) {
 }
 CONSTRUCT(dpx_of_three, "15 0 1 1 5 1 0 1") { return show<int>(8, [&](int *out) { k<<<1, 1>>>(out); }); }
 } // namespace dpx_of_three
+
+namespace fast_functions {
+__global__ void k(float *out) { out[0] = __expf(0.0f), out[1] = __logf(1.0f), out[2] = __cosf(0.0f), out[3] = __fdividef(4.0f, 2.0f); }
+CONSTRUCT(fast_functions, "1 0 1 2") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace fast_functions
+
+namespace high_products {
+__global__ void k(int *out) { out[0] = __umulhi(0x80000000u, 2), out[1] = __mulhi(-1, 1); }
+CONSTRUCT(high_products, "1 -1 0 0") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace high_products
+
+namespace infinity_and_nan {
+__global__ void k(int *out) { out[threadIdx.x] = isinf(INFINITY) && isnan(nanf("")); }
+CONSTRUCT(infinity_and_nan, "1 1 1 1") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
+} // namespace infinity_and_nan
+
+namespace math_constants {
+__global__ void k(int *out) { out[threadIdx.x] = CUDART_INF_F > 3e38f; }
+CONSTRUCT(math_constants, "1 1 1 1") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
+} // namespace math_constants
+
+namespace min_max_mixed {
+__global__ void k(float *out) { out[0] = min(2, 3), out[1] = max(2u, 3u), out[2] = min(1.5f, 2.5f), out[3] = fmaxf(1.5f, 2.5f); }
+CONSTRUCT(min_max_mixed, "2 3 1.5 2.5") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace min_max_mixed
+
+namespace rounding_conversions {
+__global__ void k(int *out) { out[0] = __float2int_rn(2.5f), out[1] = __float2int_rz(2.9f), out[2] = __float2int_ru(2.1f), out[3] = __float2int_rd(-2.1f); }
+CONSTRUCT(rounding_conversions, "2 2 3 -3") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace rounding_conversions
+
+namespace saturate {
+__global__ void k(float *out) { out[0] = __saturatef(-1.0f), out[1] = __saturatef(0.5f), out[2] = __saturatef(2.0f), out[3] = __saturatef(NAN); }
+CONSTRUCT(saturate, "0 0.5 1 0") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace saturate
