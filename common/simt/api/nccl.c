@@ -83,7 +83,7 @@ static ncclResult_t join(ncclComm_t *comm, struct clique *clique, int ranks, int
     *made = (struct ncclComm){.clique = clique, .rank = rank, .device = device};
     backtrace(made->made, CALL_FRAMES);
     clique->comms[rank] = *comm = made;
-    clique->joined++;
+    clique->joined++, nccl_news++;
     return ncclSuccess;
 }
 
@@ -195,7 +195,7 @@ static bool give(struct call *call) {
     call->operation = streams_next(stream, nccl_names[call->kind], NULL);
     memcpy(call->operation.called, call->called, sizeof call->called);
     if (nccl_call_reads(call) && !nccl_call_use(call, &call->before, nccl_call_read_by(call), false)) return false;
-    APPEND(nccl_given, nccl_given_count, nccl_given_room) = call;
+    APPEND(nccl_given, nccl_given_count, nccl_given_room) = call, nccl_news++;
     return true;
 }
 

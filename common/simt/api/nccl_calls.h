@@ -48,6 +48,7 @@ struct call {
 
 extern struct call **nccl_given; /* in streams, and not come about; each rank's in its order */
 extern unsigned nccl_given_count, nccl_given_room;
+extern unsigned nccl_news; /* counts what may let a thread go on that waits: a call given or come about, a rank that joins */
 extern struct clique *nccl_cliques;
 extern unsigned nccl_open_groups;
 extern void *nccl_last_start[CALL_FRAMES]; /* where a group began last */

@@ -14,7 +14,7 @@ const struct nccl_type nccl_types[ncclNumTypes] = {{"ncclInt8", 1},     {"ncclUi
                                                    {"ncclBfloat16", 2}, {"ncclFloat8e4m3", 1}, {"ncclFloat8e5m2", 1}};
 
 struct call **nccl_given;
-unsigned nccl_given_count, nccl_given_room;
+unsigned nccl_given_count, nccl_given_room, nccl_news;
 struct clique *nccl_cliques;
 unsigned nccl_open_groups;
 void *nccl_last_start[CALL_FRAMES];
@@ -51,23 +51,32 @@ ncclResult_t nccl_result_now(void) { return simt_sticky_error() == cudaSuccess ?
 
 /* ---- who waits for ever ------------------------------------------------------------------------------------------------------ */
 
-static pid_t *waiting; /* threads that wait for calls of others */
+static struct waiter {
+    pid_t thread;
+    unsigned news; /* when it last looked whether it may go on: what has come since, it has not seen yet */
+} * waiting;       /* for calls of others */
 static unsigned waiting_count, waiting_room;
 
-static bool waits_here(pid_t thread) {
+static unsigned place_among_waiting(pid_t thread) { /* or their count */
     unsigned i = 0;
-    while (i < waiting_count && waiting[i] != thread) i++;
-    return i < waiting_count;
+    while (i < waiting_count && waiting[i].thread != thread) i++;
+    return i;
 }
 
-/* Does some other thread of the process run, or wait for a device or a disk? `others`: that do not wait here. */
+/* Does some other thread of the process run, or wait for a device or a disk? `others`: that do not wait here. One that has
+ * not looked since the last news may go on: it runs. */
 static bool others_run(unsigned *others) {
     DIR *tasks = opendir("/proc/self/task");
     bool run = false;
     *others = 0;
     for (struct dirent *each; tasks != NULL && (each = readdir(tasks)) != NULL;) {
         char path[300], text[400] = "";
-        if (each->d_name[0] == '.' || atoi(each->d_name) == gettid() || waits_here(atoi(each->d_name))) continue;
+        if (each->d_name[0] == '.' || atoi(each->d_name) == gettid()) continue;
+        unsigned place = place_among_waiting(atoi(each->d_name));
+        if (place < waiting_count) {
+            run |= waiting[place].news != nccl_news;
+            continue;
+        }
         ++*others;
         snprintf(path, sizeof path, "/proc/self/task/%s/stat", each->d_name);
         FILE *file = fopen(path, "r");
@@ -92,11 +101,10 @@ static bool others_may_call(int64_t *idle_since) {
 }
 
 static void wait_a_moment(void) {
-    APPEND(waiting, waiting_count, waiting_room) = gettid();
+    APPEND(waiting, waiting_count, waiting_room) = (struct waiter){gettid(), nccl_news};
     api_let_others();
-    unsigned i = 0;
-    while (waiting[i] != gettid()) i++;
-    waiting[i] = waiting[--waiting_count];
+    unsigned place = place_among_waiting(gettid());
+    waiting[place] = waiting[--waiting_count];
 }
 
 bool nccl_call_is_other_side(const struct call *call, const struct call *other) {
