@@ -69,7 +69,7 @@ def knockout(book, step, dim, name, what, file="knockouts", key="step"):
     line, whole = lines[name], next(iter(lines.values()))["ms"]
     scores = line["batch"] * line["heads"] * line["seq"] ** 2
     cycles = probes.of_card(book)["clock_mma"][1] * 1e6  # in a millisecond
-    values = {"less": f"{100 * (1 - line['ms'] / whole):.0f} %", "more": f"{100 * (line['ms'] / whole - 1):.0f} %", "rate": number((10 if line["pass"] == "bwd" else 4) * scores * line["dim"] / line["ms"] / 1e9),
+    values = {"less": f"{round(100 * (1 - line['ms'] / whole))} %", "more": f"{round(100 * (line['ms'] / whole - 1))} %", "rate": number((10 if line["pass"] == "bwd" else 4) * scores * line["dim"] / line["ms"] / 1e9),
               "alone": f"{100 * scores / (probes.SMS * 16 * cycles) / whole:.0f} %"}
     need(what in values, f'a knockout\'s "{what}" is not one of {", ".join(values)}')
     return values[what]
