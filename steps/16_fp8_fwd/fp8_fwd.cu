@@ -115,13 +115,10 @@ static __global__ __launch_bounds__(THREADS<D>,
     auto release = [&](uint64_t *empty) { // the whole warp has waited for its product
         if (lane == 0) mbarrier_arrive(empty);
     };
-    // A consumer's turn is one barrier, which it meets with the consumer before it; the barrier's number is 1 + consumer.
-    auto my_turn = [&]() { // redundant: for speed only, and slower at d 128
-        if (D == 64) named_barrier_sync(1 + consumer, 2 * WARPGROUP);
-    };
-    auto next_turn = [&]() {
-        if (D == 64) named_barrier_arrive(1 + (consumer + 1) % CONSUMERS, 2 * WARPGROUP);
-    };
+    // A consumer's turn lasts until its products are there, so that the others compute meanwhile. A turn is one barrier, which a
+    // consumer meets with the one before it; the barrier's number is 1 + consumer.
+    auto my_turn = [&]() { named_barrier_sync(1 + consumer, 2 * WARPGROUP); }; // redundant: for speed only
+    auto next_turn = [&]() { named_barrier_arrive(1 + (consumer + 1) % CONSUMERS, 2 * WARPGROUP); };
     if (tiles > 0 && consumer == CONSUMERS - 1) next_turn(); // the first consumer begins
     auto softmax = [&](int tile, bool masked) {
         weights8(S_reg, m_reg, l_reg, rescale, BLOCKS ? factor * K_scales[first_scale + tile] : factor, p, masked,
@@ -142,10 +139,10 @@ static __global__ __launch_bounds__(THREADS<D>,
         multiply_QK8<D, T>(S_reg, Q_tile, K_smem + stage * Bc * D);
         mbarrier_wait(V_t_full + before, (i - 1) / STAGES % 2);
         multiply_PV8<D, T>(part_reg, P_reg, V_t_smem + before * Bc * D);
-        next_turn();
         wgmma_wait<1>(); // S is there
         release(K_empty + stage);
         wgmma_wait<0>(); // the part is there, too
+        next_turn();
         release(V_t_empty + before);
         add_to_O(tile + 1);
         softmax(tile, masked);
