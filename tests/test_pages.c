@@ -2,6 +2,8 @@
  * lets it be chosen: none of the tests may depend on what its rule would take. */
 #include "step_test.h"
 
+#include "simulated.h"
+
 #include <math.h>
 
 #define step step_under_test
