@@ -173,9 +173,9 @@ function goOn() {
 function play(on) {
     clearTimeout(story.timer);
     story.timer = null;
+    if (on && (captionNow() === story.captions.length - 1 || story.place() === story.opened)) toCaption(0); // it writes "Play"
     Object.assign(byId("play"), { textContent: on ? "Pause" : "Play", ariaPressed: String(on) });
     if (!on) return;
-    if (captionNow() === story.captions.length - 1 || story.place() === story.opened) toCaption(0);
     story.opened = null;
     goOn();
 }
