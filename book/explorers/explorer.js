@@ -46,14 +46,16 @@ const writeAddress = (state = written, hash = "#" + new URLSearchParams(state) +
 };
 
 function setWall(on) {
+    const zoom = Math.max(0.75, Math.min(1, innerWidth / 1900)); // it is laid out for 1920 pixels
     wall = on;
     document.documentElement.classList.toggle("wall", on);
-    document.documentElement.style.zoom = on ? Math.max(0.6, Math.min(1, innerWidth / 1900)) : ""; // it is laid out for 1920 pixels
+    document.documentElement.style.cssText = on ? `zoom: ${zoom}; --high: ${innerHeight / zoom}px` : "";
     byId("lecture")?.setAttribute("aria-pressed", String(on));
     dispatchEvent(new Event("themed"));
 }
 setWall(asked().has("wall"));
 addEventListener("hashchange", ({ newURL }) => setWall(asked(newURL).has("wall")));
+addEventListener("resize", () => wall && setWall(true));
 const button = (id, text, title, onclick) => element("button", { type: "button", id, title, onclick }, text);
 addEventListener("DOMContentLoaded", () => {
     const bars = document.querySelectorAll("body > .bar:has(~ .told)"), [picture, task] = [".told", ".try"].map((each) => document.querySelector(each));

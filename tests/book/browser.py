@@ -1687,9 +1687,14 @@ def check_wall(browser, _):
         browser.element("lecture").click()
         same(f"{where}: after the button", [browser.js("return document.documentElement.className"), "wall" in browser.address()], ["", False])
     browser.width(1280, 800)
-    for name in EXPLORERS:
-        browser.open(f"explorers/{name}.html#wall")
+    for name, state in [*((name, "") for name in EXPLORERS), ("tile-walk", "step=12_hopper_fwd&at=58&")]:
+        browser.open(f"explorers/{name}.html#{state}wall")
         browser.until(f"{name}, loaded", "window.state()")
+        found = browser.js("return [parseFloat(getComputedStyle(byId('play')).fontSize) * document.documentElement.style.zoom >= 15.2, [...byId('captions').children].every((each) => each.offsetHeight < 40), [...document.querySelectorAll('.sides small')].every((each) => each.scrollWidth <= each.clientWidth)]")
+        same(f"{name}, large in a window of 1280: text no smaller than before, numbers on one line, labels that have room", found, [True] * 3)
+        for width, height in ((1600, 1000), (1280, 800)) if name in ("ladder", "pipeline", "tile-walk") else ():
+            browser.width(width, height)
+            browser.until(f"{name}, large: a figure as high as a window of {width}", "(bottom => bottom > 0.9 * innerHeight && bottom <= innerHeight)(document.querySelector('.told > *').getBoundingClientRect().bottom)")
         same(f"{name}, large in a window of 1280: wider than it", browser.js(WIDTH), [])
         same(f"{name}, large in a window of 1280: under the caption", browser.js("const box = byId('caption').getBoundingClientRect(); return [...document.querySelectorAll('.told :is(figure, table, canvas)')].filter((each) => { const its = each.getBoundingClientRect(); return its.width && its.right > box.left + 1 && its.left < box.right && its.bottom > box.top && its.top < box.bottom; }).length"), 0)
     for theme in ("light", "dark"):
