@@ -131,7 +131,7 @@ function beside(by) { // to the caption before or behind the place
 }
 const none = () => ({ title: "The story", text: `Play, or choose one of the ${story.captions.length} captions.` });
 function write({ title, text, at }) {
-    const said = [title, at === undefined || !story.unit ? "" : ` ${story.unit} ${at + (story.unit === "step")}`, typeof text === "string" ? text : text()];
+    const said = [title, at === undefined ? "" : (story.unit && ` ${story.unit} ${at + (story.unit === "step")}`) + (at === story.opened && at > story.captions[0].at ? "; opened here, where there is more to see" : ""), typeof text === "string" ? text : text()];
     const caption = byId("caption");
     if (caption.textContent !== said.join("")) // else it would be read aloud again
         caption.replaceChildren(element("strong", {}, said[0]), element("small", {}, said[1]), element("br"), said[2]);
@@ -161,7 +161,7 @@ function tell(captions) {
     told();
 }
 function openAt(at) {
-    story.opened = at;
+    Object.assign(story, { opened: at, reserved: false });
     story.move(at);
 }
 function goOn() {
