@@ -1727,7 +1727,10 @@ def check_phone(browser, _):
     pictures = browser.js("return [...document.querySelectorAll('main img')].map((img) => [img.currentSrc.split('/').pop(), img.getBoundingClientRect().right, img.closest('a.picture').scrollWidth])")
     same("the first picture on a phone", pictures[0][0], "tile_walk_narrow.svg")
     same("pictures that are cut off on a phone", [name for name, right, inside in pictures if right > 390 or inside > 390], [])
+    same("tables of the first page that scroll on a phone", browser.js("return [...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth + 1).length"), 0)
     browser.open("steps/05_fa2_fwd/README.html")
+    same("the pages before and after on a phone", browser.js("return [...document.querySelectorAll('main > .turn:first-child a')].map((a) => [a.textContent, a.lastElementChild.scrollWidth > a.lastElementChild.clientWidth])"),
+         [["← 04 FlashAttention-1 forward", False], ["What the rows of the counter tables mean →", False]])
     same("pictures of a chapter that are wider than a phone", browser.js("return [...document.querySelectorAll('a.picture img')].map((img) => img.getBoundingClientRect()).filter(({ width, right }) => right > 390 || width < 200).length"), 0)
     for name in ("tile_walk", "tile_walk_narrow"):
         browser.open(f"_images/{name}.svg")
@@ -1739,6 +1742,8 @@ def check_phone(browser, _):
         browser.until(f"{name}, loaded", "window.state()")
         same(f"{name}{state}: cut off on a phone", browser.js("return [...document.querySelectorAll('.wide, figure, canvas')].filter((each) => each.checkVisibility() && (each.scrollWidth > each.clientWidth + 1 || "
              "each.getBoundingClientRect().right > 391)).map((each) => each.ariaLabel || each.innerText.slice(0, 40))"), [])
+    browser.open("explorers/pipeline.html")
+    same("labels of the pipeline on a phone", {"K0", "V0", "K3", "V3"} <= set(browser.js("return [...document.querySelectorAll('#line .span')].map((bar) => bar.textContent)")), True)
     browser.width(1280)
     browser.noise("a phone")
 
