@@ -26,7 +26,7 @@ function captionsOf() {
     const times = (row, k) => k && !(peerOf(row) in PEERS) ? rows[k - 1][6] / row[6] : 1, text = (row, k) => {
         const before = rows[k - 1], idea = IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size";
         if (peerOf(row) in PEERS) return `A library, on the same card at the same size: ${digits(row[7])} TFLOP/s.`;
-        return k ? `${digits(times(row, k))} times as fast as ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.`;
+        return k ? `${digits(times(row, k))}x as fast as ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.`;
     };
     const most = range(rows.length).sort((a, b) => Math.abs(Math.log(times(rows[b], b))) - Math.abs(Math.log(times(rows[a], a))) || a - b).slice(0, MOST);
     return most.sort((a, b) => a - b).map((at) => ({ at, title: named(rows[at]), text: text(rows[at], at) }));
