@@ -367,7 +367,9 @@ def write_ladder(data):
                   key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]))
     book = tables.Book(ROOT)
     ideas = {step: tables.rec.WHOLE.get(step, book.says(step, "idea")) for step in dict.fromkeys(row[4] for row in rows) if step[:1].isdigit()}
-    (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\nwindow.IDEAS = {json.dumps(ideas)};\n", encoding="utf-8")
+    chapters = {step: title_of(step) for step in ideas if CHAPTER.fullmatch(step)}
+    (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\nwindow.IDEAS = {json.dumps(ideas)};\n"
+                                    f"window.CHAPTERS = {json.dumps(chapters)};\n", encoding="utf-8")
 
 
 def fault(build, kernel, kind, mutant, words):
@@ -475,6 +477,7 @@ def main():
         text = UNSTYLED.sub("", UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8")))
         if page.name == "README.html" and page.parent.name in arguments.steps:
             text = bind(text, page.parent.name, data)
+        text = re.sub(r"(<h1>.*?FlashAttention-)(?=\d)", "\\1&#8288;", text)  # no end of a line behind the hyphen
         page.write_text(LINE_NUMBER.sub(r'<a id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
     walk.install(site / "explorers")
     for page in (site / "explorers").glob("*.html"):

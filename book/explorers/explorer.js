@@ -46,14 +46,16 @@ const writeAddress = (state = written, hash = "#" + new URLSearchParams(state) +
 };
 
 function setWall(on) {
+    const zoom = Math.max(0.75, Math.min(1, innerWidth / 1900)); // it is laid out for 1920 pixels
     wall = on;
     document.documentElement.classList.toggle("wall", on);
-    document.documentElement.style.zoom = on ? Math.max(0.6, Math.min(1, innerWidth / 1900)) : ""; // it is laid out for 1920 pixels
+    document.documentElement.style.cssText = on ? `zoom: ${zoom}; --high: ${innerHeight / zoom}px` : "";
     byId("lecture")?.setAttribute("aria-pressed", String(on));
     dispatchEvent(new Event("themed"));
 }
 setWall(asked().has("wall"));
 addEventListener("hashchange", ({ newURL }) => setWall(asked(newURL).has("wall")));
+addEventListener("resize", () => wall && setWall(true));
 const button = (id, text, title, onclick) => element("button", { type: "button", id, title, onclick }, text);
 addEventListener("DOMContentLoaded", () => {
     const bars = document.querySelectorAll("body > .bar:has(~ .told)"), [picture, task] = [".told", ".try"].map((each) => document.querySelector(each));
@@ -129,7 +131,7 @@ function beside(by) { // to the caption before or behind the place
 }
 const none = () => ({ title: "The story", text: `Play, or choose one of the ${story.captions.length} captions.` });
 function write({ title, text, at }) {
-    const said = [title, at === undefined || !story.unit ? "" : ` ${story.unit} ${at + (story.unit === "step")}`, typeof text === "string" ? text : text()];
+    const said = [title, at === undefined ? "" : (story.unit && ` ${story.unit} ${at + (story.unit === "step")}`) + (at === story.opened && at > story.captions[0].at ? "; opened here, where there is more to see" : ""), typeof text === "string" ? text : text()];
     const caption = byId("caption");
     if (caption.textContent !== said.join("")) // else it would be read aloud again
         caption.replaceChildren(element("strong", {}, said[0]), element("small", {}, said[1]), element("br"), said[2]);
@@ -159,7 +161,7 @@ function tell(captions) {
     told();
 }
 function openAt(at) {
-    story.opened = at;
+    Object.assign(story, { opened: at, reserved: false });
     story.move(at);
 }
 function goOn() {
@@ -173,9 +175,9 @@ function goOn() {
 function play(on) {
     clearTimeout(story.timer);
     story.timer = null;
+    if (on && (captionNow() === story.captions.length - 1 || story.place() === story.opened)) toCaption(0); // it writes "Play"
     Object.assign(byId("play"), { textContent: on ? "Pause" : "Play", ariaPressed: String(on) });
     if (!on) return;
-    if (captionNow() === story.captions.length - 1 || story.place() === story.opened) toCaption(0);
     story.opened = null;
     goOn();
 }

@@ -1,10 +1,10 @@
 // The ladder: window.LADDER is a list of [source, card, pass, size, step, data type, ms, TFLOP/s, {peer: ratio}, [ms for the arithmetic,
-// ms for the bytes] or null], made of the records; window.IDEAS says what each program of the book does.
+// ms for the bytes] or null], made of the records; window.IDEAS says what each program of the book does, window.CHAPTERS what a chapter is called.
 "use strict";
 const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bwd: "backward", det: "backward, deterministic",
     latency: "each chapter by itself", rungs: "the rungs of the chapters", peers: "in turns with PyTorch" };
 const PEERS = { flash: "FlashAttention-2", cudnn: "cuDNN", fa4: "FlashAttention-4" }, peerOf = (row) => row[4].replace("pytorch_", "");
-const named = (row) => PEERS[peerOf(row)] || row[4];
+const named = (row) => PEERS[peerOf(row)] || CHAPTERS[row[4]] || row[4];
 const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops", theirs: "1" };
 const MOST = 10; // captions
 let rows = [], place = 0;
@@ -26,7 +26,7 @@ function captionsOf() {
     const times = (row, k) => k && !(peerOf(row) in PEERS) ? rows[k - 1][6] / row[6] : 1, text = (row, k) => {
         const before = rows[k - 1], idea = IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size";
         if (peerOf(row) in PEERS) return `A library, on the same card at the same size: ${digits(row[7])} TFLOP/s.`;
-        return k ? `${digits(times(row, k))} times as fast as ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]} instead of ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.`;
+        return k ? `${digits(times(row, k))}x as fast as ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.`;
     };
     const most = range(rows.length).sort((a, b) => Math.abs(Math.log(times(rows[b], b))) - Math.abs(Math.log(times(rows[a], a))) || a - b).slice(0, MOST);
     return most.sort((a, b) => a - b).map((at) => ({ at, title: named(rows[at]), text: text(rows[at], at) }));

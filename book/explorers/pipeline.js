@@ -5,7 +5,8 @@ const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consum
 const KINDS = { copy: "a copy is under way", use: "a tile is read", product: "product", softmax: "softmax", wait: "waits for a copy", empty: "waits for an empty stage",
     barrier: "waits at a barrier", hazard: "a read meets a write" };
 const START = { early: { skew: 5 }, parity: { latency: 40 } }; // of a fault: other times than usual, with which a read meets a write
-const label = (words) => words.split(":")[0].replace(/,| and/g, ""); // a bar has no room for more words
+const narrow = matchMedia("(max-width: 40rem)"); // a bar has no room for more words, on a phone for its tile alone
+const label = (words) => narrow.matches ? (words.match(/[KV]\d+/) || [""])[0] : words.split(":")[0].replace(/,| and/g, "");
 const name = ([array, tile]) => array + tile;
 let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1, moment = 0;
 

@@ -68,7 +68,9 @@ function held(across) {
     return found.filter(([array, first, last]) => array !== EMPTY && last - first > lines.length / 16).map(([array, ...span]) => [array === COMPUTED ? "computed" : launch.arrays[array < 0 ? -1 - array : array][0], ...span]);
 }
 
-function draw(zoom = wall ? 2.6 : 1) {
+let zoom = null; // of the figures, across and down: as large as the wall allows
+const fit = () => { zoom = wall ? [4, 4] : [1, 1]; };
+function draw() {
     const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1, states = new Set();
     const style = getComputedStyle(document.documentElement), colours = MEANING.map(([meaning]) => style.getPropertyValue(`--${meaning}`));
     const inShared = (place, cell) => cell >= NOW ? cell : place < COMPUTED ? UNDER_WAY : place === EMPTY ? cell : place === COMPUTED ? MADE : HELD;
@@ -78,16 +80,20 @@ function draw(zoom = wall ? 2.6 : 1) {
         paint(canvas, across, cells.length, stateOf, colours, states);
         const whole = large * rows <= 128 * large ? large * rows : rows / Math.ceil(rows / (128 * large)); // of rows that are left out the hatches of the others stay even
         const size = array ? [columns === 1 ? 14 : 64 * large, Math.max(16, whole)] : [384, canvas.height * Math.max(1, Math.min(3, Math.floor(180 / canvas.height)))];
-        canvas.style.cssText = `width: ${zoom * size[0]}px; height: ${zoom * size[1]}px`;
+        canvas.style.cssText = `width: ${zoom[0] * size[0]}px; height: ${zoom[1] * size[1]}px`;
         let low = 0; // where the label above ends
         if (!array) canvas.parentElement.replaceChildren(canvas, ...held(across).map(([name, first]) => {
-            const top = Math.max(low, zoom * size[1] * first / canvas.height);
+            const top = Math.max(low, zoom[1] * size[1] * first / canvas.height);
             low = top + (wall ? 28 : 11);
             return element("small", { ariaHidden: "true", style: `top: ${top}px` }, name);
         }));
     });
     legend("key", [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED].filter((state) => state === WRITTEN || states.has(state)).map((state) => MEANING[state]));
-    if (zoom > 1 && byId("figures").getBoundingClientRect().bottom > innerHeight - 10) draw(zoom - 0.2); // as large as the wall allows
+    const wraps = (box) => new Set([...box.children].filter((each) => each.checkVisibility()).map((each) => each.offsetTop)).size > 1;
+    const less = [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : byId("figures").getBoundingClientRect().bottom > innerHeight - 10 ? 1 : -1;
+    if (!(zoom[less] > 1)) return;
+    zoom[less] -= 0.25;
+    draw();
 }
 
 // "K (rows 64-127, columns 0-63)": the rows and columns between the first and the last of what is touched.
@@ -315,6 +321,7 @@ function chooseLaunch(index, where) {
     byId("figures").replaceChildren(...matrices);
     for (const list of document.querySelectorAll("select")) list.disabled = list.options.length === 1; // and looks like text
     drawPhases();
+    fit();
     tell(captionsOf(launch, byId("mask").value === "causal"));
     const half = story.captions.findLast(({ at }) => at <= launch.steps.length / 2) ?? story.captions[0]; // some tiles are computed
     if (where === undefined) openAt(half.at);
@@ -329,6 +336,7 @@ function chooseMask(mask, index, where) {
 }
 const unpacked = (text) => new Response(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()
     .pipeThrough(new DecompressionStream("gzip"))).text();
+const called = ([step, , chapter]) => /^\d\d_/.test(step) ? chapter : step; // the last rung of a chapter
 function chooseRung(name, state = {}, asked = state) { // asked: what the address says
     const known = [name, "05_fa2_fwd"].map((each) => STEPS.find(([step]) => step === each)).find(Boolean) || STEPS[0], script = element("script", { src: `data/${known[0]}.js` });
     play(false);
@@ -339,7 +347,7 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
             for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(lists[found.pop()]);
         byId("rung").value = known[0];
         byId("page").href = "../" + walk.page;
-        document.querySelector("h1").textContent = `${known[0]}: ${known[1]}`;
+        document.querySelector("h1").textContent = `${called(known)}: ${known[1]}`;
         options(byId("mask"), Object.keys(walk.masks).map((mask) => [mask, mask === "none" ? "no mask" : mask]));
         warp = state.warp || "all";
         // Without a wish, the kernel with the most steps: the others prepare and clean up.
@@ -357,13 +365,16 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
 startStory({ unit: "step", place: () => at, move: go, last: () => launch.steps.length - 1 });
 byId("moves").prepend(element("b", {}, "Step"), ...MOVES.map(([text, title, onclick]) => element("button", { type: "button", id: text.toLowerCase(), title, onclick }, text)));
 byId("rung").replaceChildren(...[...new Set(STEPS.map(([, , chapter]) => chapter))].map((label) => element("optgroup", { label },
-    ...STEPS.filter(([, , chapter]) => chapter === label).map(([value]) => element("option", { value }, value)))));
+    ...STEPS.filter(([, , chapter]) => chapter === label).map(([value]) => element("option", { value }, called([value, "", label]))))));
 byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
 byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value));
 byId("launch").addEventListener("change", (event) => chooseLaunch(event.target.value));
 byId("warp").addEventListener("change", (event) => { warp = event.target.value; show(); });
 byId("at").addEventListener("input", (event) => go(+event.target.value));
-addEventListener("themed", () => launch && draw());
+addEventListener("themed", () => {
+    fit();
+    if (shown) draw();
+});
 addEventListener("hashchange", ({ newURL }) => { // which the step before may have replaced
     const now = chosen(), state = { ...now, ...readAddress(newURL) };
     if (state.line || Object.keys(now).some((name) => String(state[name]) !== String(now[name]))) chooseRung(state.step, state, readAddress(newURL));

@@ -3,7 +3,8 @@
 { // an explorer has names of its own
 // What newcomers say, and what the book calls it.
 const CALLED = [[/\bfa ?-?([1-4])\b/, "flashattention$1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"],
-    [/\bhow do i (start|begin)\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"]];
+    [/\bhow do i (start|begin)\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"], [/\bhow long\b.*\btake\b/, "study plan weeks hours"],
+    [/\bflashattention ?-?1 (and|or) (flashattention)?[ -]?2\b/, "flashattention2 forward the loops exchanged"]];
 const words = (text) => String(text).toLowerCase().replace(/flash[ -]?attention[ -]([1-4])\b/g, "flashattention$1").match(/[\p{L}\p{N}]+/gu) || [];
 const tokens = (text) => words(text).filter((word) => !/^\d{3,}$|^\p{N}[\p{N}a-f]{7,}$/u.test(word)).map((word, at) => new lunr.Token(word, { at }));
 
@@ -21,22 +22,26 @@ function makeIndex(sections) {
 
 // The pages that fit a question, the best first, as lists of their sections, at most three: [number of a section, stems that it has].
 function find(index, vocabulary, sections, question) {
-    const stem = (word) => lunr.stemmer(new lunr.Token(word)).toString(), groups = [], asked = question.toLowerCase().replace(/^\s*flash[ -]?attention\s*$/, "flashattention2 forward"); // the chapter
+    const stem = (word) => lunr.stemmer(new lunr.Token(word)).toString(), groups = [], asked = question.toLowerCase().replace(/^\s*flash[ -]?attention\s*$/, "flashattention2 forward").replace(/flash[ -]attention/g, "flashattention"); // the chapter
     const text = CALLED.reduce((text, [said, called]) => said.test(asked) ? `${text} ${asked.match(said)[0].replace(said, called)}` : text, asked);
     const means = (word) => lunr.stopWordFilter(new lunr.Token(word)), spoken = words(text), places = spoken.flatMap((word, k) => means(word) ? [k] : []);
     const phrases = places.slice(1).map((to, k) => spoken.slice(places[k], to + 1)).filter((each) => each[0][1] && each.at(-1)[1]).map((each) => ` ${each.map(stem).join(" ")} `); // "out of bounds"
+    const count = (term) => Object.keys(index.invertedIndex[term].text).length, isBegun = (word) => [...vocabulary].some((term) => term.startsWith(word));
+    const right = (word) => { // of a word that no page has the nearest stem, the most frequent of several
+        const near = (edits) => index.tokenSet.intersect(lunr.TokenSet.fromFuzzyString(stem(word), edits)).toArray().sort((a, b) => count(b) - count(a))[0];
+        return word.length < 5 || vocabulary.has(stem(word)) || isBegun(word) ? stem(word) : near(1) || word.length > 7 && near(2) || stem(word);
+    };
     const typed = [...new Set(spoken.filter(means))];
     typed.forEach((word, at) => {
         if (vocabulary.has(stem(word + (typed[at + 1] || "")))) groups.push([stem(word + typed[at + 1])]); // "flash attention", "FlashAttention"
         const cut = vocabulary.has(stem(word)) ? 0 : [...word].findIndex((_, k) => k > 2 && k < word.length - 2 && vocabulary.has(stem(word.slice(0, k))) && vocabulary.has(stem(word.slice(k))));
-        groups.push(...(cut > 0 ? [[stem(word.slice(0, cut))], [stem(word.slice(cut))]] : [[stem(word), word]])); // "tensorcore"
+        groups.push(...(cut > 0 ? [[stem(word.slice(0, cut))], [stem(word.slice(cut))]] : [[right(word), word]])); // "tensorcore"
     });
     const hits = new Map();
     for (const [term, word = term] of groups) {
         const found = index.query((query) => {
             query.term(term, { usePipeline: false, boost: 10 });
             if (word.length > 2) query.term(word, { usePipeline: false, wildcard: lunr.Query.wildcard.TRAILING });
-            if (!vocabulary.has(term) && word.length > 3) query.term(term, { usePipeline: false, editDistance: word.length > 7 ? 2 : 1 });
         });
         for (const { ref, score, matchData } of found) {
             const hit = hits.get(ref) || { score: 0, terms: [], groups: 0 };
@@ -46,7 +51,7 @@ function find(index, vocabulary, sections, question) {
             hit.terms.push(...Object.keys(matchData.metadata));
         }
     }
-    const typedOnce = [...new Set(typed.map(stem))].sort().join(" "); // a heading that is the question; of a bare term its definition is the first
+    const typedOnce = [...new Set(typed.map(right))].sort().join(" "); // a heading that is the question; of a bare term its definition is the first
     for (const [ref, hit] of hits) {
         const [page, title, heading] = sections[ref], names = (heading || title).split(",").map((name) => words(name).map(stem).sort().join(" "));
         if (names.includes(typedOnce)) hit.score *= page.startsWith("docs/glossary") && spoken.length < 4 ? 40 : 4;

@@ -104,7 +104,7 @@ def made(site):
             link = re.search(r'<a (?:class="(?!term)[^"]*" )?href="([^"#:]+)', after[1] or after[2])
             if not link or (site / name).parent.joinpath(unquote(link[1])).resolve() != (site / name).parent.joinpath(unquote(read(site / name).next)).resolve():
                 yield f"{name}: of the next page the text says {link and link[1]}, the link below it leads to {read(site / name).next}"
-        for title in re.findall(r'(?:<h1>|rel="(?:prev|next)"[^>]*>(?:← )?)(\d\d [^<:]+):', text):
+        for title in re.findall(r'(?:<h1>|rel="(?:prev|next)"[^>]*>(?:← )?<span>)(\d\d [^<:]+)[:<]', text.replace("&#8288;", "")):
             chapters.setdefault(title[:2], set()).add(title)
         for number, title in re.findall(r'<a [^>]*href="[^"]*steps/(\d\d)_\w+/README\.html"[^>]*>(\d\d[ _][^<:]+)', text):
             chapters.setdefault(number, set()).add(title)

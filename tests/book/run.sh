@@ -262,6 +262,8 @@ must_fail 'a story that opens at its beginning' 'where it opens' explorers/tile-
 must_fail 'a story that plays on from its midst' 'where Play begins' explorers/explorer.js 's/ \|\| story.place\(\) === story.opened//' browser '' play ''
 must_fail 'a button that does not say where Play begins' 'where it opens' explorers/explorer.js 's/"Play from 1"/"Play"/' browser '' play ''
 must_fail 'a large view for a large window only' 'large in a window of 1280' explorers/explorer.js 's/innerWidth \/ 1900/1/' browser '' wall ''
+must_fail 'a large view that stays when the window changes' 'as high as a window of' explorers/explorer.js 's/wall && setWall\(true\)/wall/' browser '' wall ''
+must_fail 'a button that says Play while it plays' 'where Play begins' explorers/explorer.js 's/on \? "Pause"/0 ? "Pause"/' browser '' play ''
 must_fail 'a story without an end' 'the story ends with' $w 's/tell\(\["end", work.at\(-1\)/tell(["end", undefined/' browser '' stories ''
 must_fail 'a ladder without the fastest' 'the ladder: as it opens' explorers/ladder.js 's/theirs: "1" \}/theirs: "0" }/' browser '' ladder ''
 browser "$site" --faults "$work/faults" || status=1
