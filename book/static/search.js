@@ -3,7 +3,7 @@
 { // an explorer has names of its own
 // What newcomers say, and what the book calls it.
 const CALLED = [[/\bfa ?-?([1-4])\b/, "flashattention$1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"],
-    [/\bhow do i (start|begin)\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"], [/\bhow long\b.*\btake\b/, "study plan weeks hours"],
+    [/\bhow do i (start|begin)\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"], [/\bhow long\b.*\btake\b/, "study plan stages weeks"],
     [/\bflashattention ?-?1 (and|or) (flashattention)?[ -]?2\b/, "flashattention2 forward the loops exchanged"]];
 const words = (text) => String(text).toLowerCase().replace(/flash[ -]?attention[ -]([1-4])\b/g, "flashattention$1").match(/[\p{L}\p{N}]+/gu) || [];
 const tokens = (text) => words(text).filter((word) => !/^\d{3,}$|^\p{N}[\p{N}a-f]{7,}$/u.test(word)).map((word, at) => new lunr.Token(word, { at }));

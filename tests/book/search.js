@@ -18,12 +18,13 @@ for (const [k, line] of lines.entries()) {
     }
     for (const [[at, terms]] of answers) if (BOOK.sections[at][3] && !excerpt(BOOK.sections[at][3], terms).join("").trim()) wrong++, console.log(`"${question}": an answer without a sentence`);
 }
+if (find(index, vocabulary, BOOK.sections, "rolf").length) wrong++, console.log("a word of four letters is taken for another one");
 for (const [term, page] of Object.entries({ warp: "docs/glossary.html#warp", softmax: "docs/glossary.html#softmax", "bank conflict": "docs/glossary.html#bank-conflict", occupancy: "docs/glossary.html#occupancy",
     wgmma: "docs/glossary.html#wgmma", "flash attention": "steps/05_fa2_fwd/README.html", FlashAttention: "steps/05_fa2_fwd/README.html",
-    RoPE: "docs/glossary.html#rotary-embedding", attension: "docs/glossary.html#attention", "what is flash attention": "docs/glossary.html#flashattention",
-    "difference between FlashAttention 1 and 2": "steps/05_fa2_fwd/", "how long does the book take": "docs/study-plan.html" })) {
+    RoPE: "docs/glossary.html#rotary-embedding-rope", attension: "docs/glossary.html#attention", "what is flash attention": "docs/glossary.html#flashattention",
+    "difference between FlashAttention 1 and 2": "steps/05_fa2_fwd/README.html#the-loops-exchanged", "how long does the book take": "docs/study-plan.html" })) {
     const answers = find(index, vocabulary, BOOK.sections, term).slice(0, 3), [first] = BOOK.sections[answers[0][0][0]];
-    if (!first.startsWith(page)) wrong++, console.log(`the first answer for the term "${term}" is ${first}`);
+    if (first !== page) wrong++, console.log(`the first answer for the term "${term}" is ${first}`);
     for (const [[at, terms]] of answers) {
         const shown = excerpt(BOOK.sections[at][3], terms).map(([piece]) => piece).join("");
         if (shown && (BOOK.sections[at][3].includes("`" + shown) || shown[0] === "`")) wrong++, console.log(`"${term}": of an answer a line of code is shown: ${shown}`);
