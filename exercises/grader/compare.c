@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Round sizes hide what is wrong at a tail or in a row without keys. No size here is a multiple of a tile; in the first the first
- * rows have no key; d is one that the steps in 16 bits take. Behind a size stands what a step may take beside it, in the order of
+ * rows have no key; d is one that the step takes. Behind a size stands what a step may take beside it, in the order of
  * enum variant, and last grouped heads: windows and sequences shorter and longer than a tile, and a window that holds a whole
  * one. */
 enum { VARIANTS = 7, OTHERS = 5 /* the first, and the two others at two d each */ };
@@ -137,7 +137,8 @@ static char *options_of(int number, const struct description *step) {
         fprintf(to, "--seq %d --seq-kv 897 ", step->most_queries / 2 + 1); /* 15 tiles, of the last one a key */
     else if (row < 2 || (takes & PACKED) == 0)                             /* whose lengths are the size */
         fprintf(to, "%s ", others[row].size);
-    fprintf(to, "--dim %d%s", row > 0 && number % 2 == 0 ? 120 : 56, row == 0 ? " --causal" : "");
+    int d = row > 0 && number % 2 == 0 ? 120 : 56, multiple = step->d_multiple > 0 ? step->d_multiple : 1;
+    fprintf(to, "--dim %d%s", multiple < d ? d - d % multiple : d, row == 0 ? " --causal" : "");
     bool any = row == 0 || number == OTHERS - 1;
     for (int v = 0; v <= VARIANTS; v++)
         if ((takes >> v & 1) != 0 && others[row].variants[v] != NULL) any = fprintf(to, " %s", others[row].variants[v]) > 0;

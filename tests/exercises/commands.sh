@@ -176,6 +176,7 @@ mistake 14b 14_decode/14b_split.cu 'share = ceil_div(tiles, splits)' 'share = ti
 mistake 14 14_decode/splits.cuh 'any = l != 0.0f' 'any = true' '--lengths 890,0' 1
 mistake 15 15_variants/backward_all.cuh 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 mistake 11 11_tensor_core_bwd/tensor_core_bwd.cu 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
+mistake 16 16_fp8_fwd/fp8_fwd.cu 'wgmma_wait<0>(); // the part is there, too' 'wgmma_wait<1>();' '--dim 48' 3
 
 run new 90_mine --from 01
 run try 90
