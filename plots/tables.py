@@ -127,11 +127,12 @@ class Book:
         return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', match[1])) if match else ""
 
     def changed_lines(self, old, new):
-        """Added plus deleted, by `diff` of diffutils: it is on every Debian, where git need not be. Less what moved to a header."""
+        """Added plus deleted, by `diff` of diffutils: it is on every Debian, where git need not be. Less what moved to a header, and
+        less what is only indented anew, which nobody has to read again."""
         before, after = self.kernel_file(old), self.kernel_file(new)
         moved = [header for header in quotes.included(after) if header not in quotes.included(before)]
         text = quotes.without(before.read_text(encoding="utf-8"), moved, after.read_text(encoding="utf-8"))
-        done = subprocess.run(["diff", "-", after], input=text, capture_output=True, text=True)
+        done = subprocess.run(["diff", "-b", "-", after], input=text, capture_output=True, text=True)
         need(done.returncode < 2, f"diff of {old} and {new}: {done.stderr}")
         return sum(line.startswith(("<", ">")) for line in done.stdout.splitlines())
 
@@ -141,6 +142,12 @@ class Book:
         need(rungs, f'there is no chapter "{chapter}"')
         beside = [rung for rung in rungs if self.says(rung, "beside")]
         return [rung for rung in rungs if rung not in beside], beside
+
+    def steps_between(self, chapter):
+        """Which rung each is compared with: the one before it; beside the chain, the one that its first line names, else the last."""
+        chain, beside = self.chain(chapter)
+        named = {rung: re.match(r"// \S+ (\S+)", self.kernel_file(rung).read_text(encoding="utf-8")) for rung in beside}
+        return dict(zip(chain[1:], chain)) | {rung: name[1] if (name := named[rung]) and name[1] in chain else chain[-1] for rung in beside}
 
 
 PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("flash", "cudnn")}
@@ -194,7 +201,7 @@ def rung_line(book, rung, dim):
 def rungs(book, page, chapter):
     """The rungs of a chapter, those beside the chain last."""
     chain, beside = book.chain(chapter)
-    before = dict(zip(chain[1:], chain)) | {rung: chain[-1] for rung in beside}
+    before = book.steps_between(chapter)
     rows = []
     for rung in chain + beside:
         lines = [rung_line(book, rung, dim) for dim in (64, 128)]
@@ -474,8 +481,7 @@ def main():
         book = Book(Path(__file__).resolve().parent.parent)
         if arguments == ["--changes"]:
             for chapter in sorted({rung[:2] for rung in rec.rungs(book.root)}):
-                chain, beside = book.chain(chapter)
-                for old, new in [*zip(chain, chain[1:]), *((chain[-1], rung) for rung in beside)]:
+                for new, old in book.steps_between(chapter).items():
                     print(f"{book.changed_lines(old, new):4} {old} -> {new}")
             return
         pages = [Page(book, path) for path in book.pages]

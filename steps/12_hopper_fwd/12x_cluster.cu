@@ -1,4 +1,4 @@
-// 12x_cluster: chapter 12 with clusters of two blocks that load K and V once for both.
+// 12x_cluster: 12e_order with clusters of two blocks that load K and V once for both.
 //
 // Idea      Two neighbouring blocks have query tiles of one head, and need the same tiles of K and V. Each loads half of each tile
 //           and the TMA writes it into the shared memory of both: the L2 cache is read half as often.
@@ -14,6 +14,7 @@
 #include "mask.cuh"
 #include "order.cuh"
 #include "softmax.cuh"
+#include "store.cuh"
 #include "tensor.cuh"
 #include "tiles.cuh"
 
@@ -34,32 +35,6 @@ constexpr size_t SECTION_BYTES = 32 << 20; // K and V of the heads of a section:
 template <int D>
 constexpr size_t BYTES = 2 * (Br<D> + 2 * STAGES * KEYS<D>)*D + (1 + 4 * STAGES) * sizeof(uint64_t) + 1024;
 static_assert(BYTES<128> <= LEAST_SHARED_BYTES_9_0, "the tiles fit into the shared memory of a Hopper card");
-
-// Normalise O, round it and write it to this lane's part of a tile in panels, as the TMA will read it; store L (N_q).
-template <int D, int Br, class T>
-__device__ __forceinline__ void store_tile(T *tile, float *L, const float (&O)[D / 8][4], const float (&m)[2],
-                                           const float (&l)[2], int my_row, int N_q) {
-    int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP, row = warp * 16 + lane % 16;
-    float inverse[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        float sum = quad_sum(l[i]);
-        bool any = m[i] > NONE || isnan(sum); // the row attends to at least one key
-        inverse[i] = any ? 1.0f / sum : 0.0f;
-        if (lane % 4 == 0 && my_row + 8 * i < N_q) L[my_row + 8 * i] = any ? (m[i] + log2f(sum)) * LN_2 : -INFINITY;
-    }
-    // 16 columns at a time: lanes 0 to 15 give the rows of the first 8, lanes 16 to 31 those of the others.
-#pragma unroll
-    for (int n = 0; n < D / 8; n += 2) {
-        uint32_t pieces[4];
-        for (int i = 0; i < 4; i++) {
-            const float *pair = O[n + i / 2] + i % 2 * 2;
-            pieces[i] = pack<T>(pair[0] * inverse[i % 2], pair[1] * inverse[i % 2]);
-        }
-        int column = n * 8 % 64 + lane / 16 * 8;
-        stmatrix_x4(tile + n / 8 * Br * 64 + row * 64 + (column ^ row % 8 * 8), pieces); // the 128-byte swizzle
-    }
-}
 
 /* One thread of each block of the cluster asks for its half of the rows [first, first + rows) of a head, for both blocks. `full`
  * completes when both halves are there. */
