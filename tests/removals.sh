@@ -23,6 +23,8 @@ elif grep -q '\.backward' "$kernel"; then # its blocks own keys, and run through
     problems=('--heads 1 --seq 700 --seq-kv 200 --dim 64' '--heads 1 --seq 350 --seq-kv 300 --dim 128'
         '--heads 2 --seq 600 --seq-kv 130 --dim 56 --causal')
     ! grep -q '\.backward_deterministic' "$kernel" || problems+=("${problems[@]/%/ --deterministic}")
+elif grep -q 'atomicAdd(taken' "$kernel"; then # more query tiles than its blocks take at once
+    problems+=('--heads 40 --seq 200 --seq-kv 100 --dim 64')
 fi
 
 only_bf16 "$folder"

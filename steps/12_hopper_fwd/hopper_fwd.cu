@@ -137,12 +137,12 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
         for (int e = 0; e < 2; e++) m_reg[e] = NONE, l_reg[e] = 0.0f;
         for (auto &O : O_reg) O[0] = O[1] = O[2] = O[3] = 0.0f;
         int wanted = group_row < p.N_q ? (attended_keys(p, group_row + 63) + Bc - 1) / Bc : 0, tile = tiles - 1;
-        for (; tile >= wanted; tile--, i++) { // for other consumers only; but full, before this one releases it
+        for (; tile >= wanted; tile--, i++) { // only other consumers need it
             my_turn();
             next_turn();
-            mbarrier_wait(K_full + i % STAGES, i / STAGES % 2);
+            mbarrier_wait(K_full + i % STAGES, i / STAGES % 2); // redundant: the turns order it
             release(K_empty + i % STAGES);
-            mbarrier_wait(V_full + i % STAGES, i / STAGES % 2);
+            mbarrier_wait(V_full + i % STAGES, i / STAGES % 2); // redundant: the turns order it
             release(V_empty + i % STAGES);
         }
         if (wanted > 0) {
