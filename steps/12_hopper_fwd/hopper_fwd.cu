@@ -127,7 +127,7 @@ static __global__ __launch_bounds__(THREADS<D>, 1) void forward_kernel(const __g
     };
     for (int k = 0;; k++) {
         mbarrier_wait(Q_full + k % 2, k / 2 % 2);
-        int at = __shfl_sync(FULL_WARP, at_smem[k % 2], 0); // known to be uniform
+        int at = __shfl_sync(FULL_WARP, lane == 0 ? at_smem[k % 2] : 0, 0); // known to be uniform
         if (at >= row_tiles * heads) break;
         auto [head, row0, tiles] = query_tile_at(at);
         Q_tile = Q_smem + (k % 2 * Br<D> * D + consumer * 64 * 64);
