@@ -77,7 +77,7 @@ def counter(counters, name):
 
 def value_of(book, name, step, size):
     """What a marker's COUNTER or trial is of a step at a size."""
-    book.kernel_file(step)
+    book.kernel_file(step.partition("@")[0])
     kind, _, words = name.partition(" ")
     if kind == "variant":
         what, pass_, mask = (words + "::").split(":")[:3]
@@ -107,7 +107,7 @@ def value_of(book, name, step, size):
                      shape.batch, shape.heads, shape.seq, shape.dim]}
         found = [rates[words]] if words in rates else [rate for what, rate in rates.items() if words in what]
         need(len(found) == 1, f"{len(found)} {kind}s are called so")
-        return found[0] / (rates["the-chapter's-last-rung"] if kind == "form" else next(iter(rates.values())))
+        return found[0] / (next(rate for what, rate in rates.items() if kind != "form" or what == "the-chapter's-last-rung" or what.endswith("-itself")))
     if name == "ms":
         line = rec.find(runs, step, shape, pass_) or rec.find(runs, step, shape, "bwd")
         need(line, f"no time of {step} is recorded at {size}")
