@@ -22,7 +22,7 @@ struct whole_rows {
     }
 };
 
-static piece piece_of_rank(const problem *p, int rank, int) { return piece_of(p->N_q, rank, p->devices); }
+static piece piece_of_rank(const problem *p, int rank, int) { return piece_of(p->N_q, rank, ranks_of(p)); }
 static size_t buffer_bytes(const problem *p) { return 2 * shard_bytes(p, p->N_kv); } // K and V of all ranks
 
 // The first `keys` of K and V, of all that rank r attends to, into its buffers: (heads, keys, d) each.

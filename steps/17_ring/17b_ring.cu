@@ -61,12 +61,12 @@ struct partial_rows {
     }
 };
 
-static piece piece_of_rank(const problem *p, int rank, int) { return piece_of(p->N_q, rank, p->devices); }
+static piece piece_of_rank(const problem *p, int rank, int) { return piece_of(p->N_q, rank, ranks_of(p)); }
 
 // Two buffers for K and V of any rank, and O in fp32.
-static size_t buffer_size(const problem *p) { return 2 * shard_bytes(p, ceil_div(p->N_kv, p->devices)); }
+static size_t buffer_size(const problem *p) { return 2 * shard_bytes(p, ceil_div(p->N_kv, ranks_of(p))); }
 static size_t buffer_bytes(const problem *p) {
-    return 2 * buffer_size(p) + 2 * shard_bytes(p, ceil_div(p->N_q, p->devices));
+    return 2 * buffer_size(p) + 2 * shard_bytes(p, ceil_div(p->N_q, ranks_of(p)));
 }
 
 // The rank whose K and V rank r has at step s, and where: in step 0 its own, then what arrived with hop s, in turns.

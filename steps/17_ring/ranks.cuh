@@ -45,6 +45,7 @@ struct ranks {
     rank of[MOST_RANKS];
 };
 
+inline int ranks_of(const problem *p) { return p->devices > 1 ? p->devices : 1; }
 inline size_t heads_of(const problem *p) { return (size_t)p->batch * p->heads; }
 inline size_t row_bytes(const problem *p) { return 2 * (size_t)p->d; }
 inline size_t shard_bytes(const problem *p, int rows) { return heads_of(p) * rows * row_bytes(p); } // of K, or of V
@@ -139,7 +140,7 @@ template <int PIECES, piece (*piece_of_rank)(const problem *, int, int), size_t 
 cudaError_t distribute(const problem *p, const tensors *t, void **shards) {
     ranks *all = new (std::nothrow) ranks();
     if (all == nullptr) return cudaErrorMemoryAllocation;
-    all->count = p->devices;
+    all->count = ranks_of(p);
     cudaError_t error = cudaEventCreateWithFlags(&all->begin, cudaEventDisableTiming);
     for (int i = 0; i < all->count && error == cudaSuccess; i++) {
         rank &r = all->of[i];

@@ -63,12 +63,12 @@ struct partial_rows {
 
 // Chunk r, then chunk 2 P - 1 - r.
 static piece piece_of_rank(const problem *p, int rank, int i) {
-    int chunks = 2 * p->devices;
+    int chunks = 2 * ranks_of(p);
     return piece_of(p->N_q, i == 0 ? rank : chunks - 1 - rank, chunks);
 }
 
 // Two buffers for K and V of any rank, and O in fp32.
-static int most_rows(const problem *p) { return 2 * ceil_div(p->N_q, 2 * p->devices); }
+static int most_rows(const problem *p) { return 2 * ceil_div(p->N_q, 2 * ranks_of(p)); }
 static size_t buffer_size(const problem *p) { return 2 * shard_bytes(p, most_rows(p)); }
 static size_t buffer_bytes(const problem *p) { return 2 * buffer_size(p) + 2 * shard_bytes(p, most_rows(p)); }
 
