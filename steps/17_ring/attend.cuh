@@ -148,7 +148,8 @@ cudaError_t attend(const problem *whole, const part &part, const Epilogue &epilo
     if (p.N_q == 0) return cudaSuccess;
     return dispatch(&p, [&]<int D, class T>() {
         tensor_maps maps;
-        int heads = p.batch * p.heads, rows = part.KV_rows > 0 ? part.KV_rows : 1; // a map of no rows is refused
+        int heads = whole->batch * whole->heads,
+            rows = part.KV_rows > 0 ? part.KV_rows : 1; // a map of no rows is refused
         cudaError_t error = make_tensor_map(&maps.Q, p.dtype, part.Q, heads, part.Q_rows, p.d, Br<D>);
         if (error == cudaSuccess) error = make_tensor_map(&maps.K, p.dtype, part.K, heads, rows, p.d, KEYS<D>);
         if (error == cudaSuccess) error = make_tensor_map(&maps.V, p.dtype, part.V, heads, rows, p.d, KEYS<D>);

@@ -48,7 +48,9 @@ struct ranks {
 inline int ranks_of(const problem *p) { return p->devices > 1 ? p->devices : 1; }
 inline size_t heads_of(const problem *p) { return (size_t)p->batch * p->heads; }
 inline size_t row_bytes(const problem *p) { return 2 * (size_t)p->d; }
-inline size_t shard_bytes(const problem *p, int rows) { return heads_of(p) * rows * row_bytes(p); } // of K, or of V
+inline size_t shard_bytes(const problem *p, int rows) {
+    return (size_t)rows * heads_of(p) * row_bytes(p);
+} // of K, or of V
 
 // Copy `rows` rows of each head, each of `bytes` bytes, between tensors whose heads have to_rows and from_rows rows.
 inline cudaError_t copy_rows(const problem *p, void *to, int to_rows, const void *from, int from_rows, int rows,
@@ -173,13 +175,13 @@ inline cudaError_t collect(const problem *p, const tensors *t, void *shards) {
     return error != cudaSuccess ? error : released;
 }
 
-// No stream of a rank begins before what `stream` has now.
+// No stream of a rank begins before what `stream` has now: an earlier pass may still read the buffers, and the clock may not run yet.
 inline cudaError_t fork(ranks *all, cudaStream_t stream) {
     if (all->count == 1) return cudaSuccess;
     TRY(cudaEventRecord(all->begin, stream));
     for (int i = 0; i < all->count; i++) {
         TRY(cudaSetDevice(i));
-        TRY(cudaStreamWaitEvent(all->of[i].compute, all->begin, 0));
+        TRY(cudaStreamWaitEvent(all->of[i].compute, all->begin, 0)); // for the clock: its buffers wait for the copies
         TRY(cudaStreamWaitEvent(all->of[i].copy, all->begin, 0));
     }
     return cudaSuccess;
