@@ -117,7 +117,7 @@ inline cudaError_t make_rank(const problem *p, const tensors *t, rank &r, int co
 }
 
 // Releases what is there; the first error of a call is the result.
-inline cudaError_t release(ranks *all) {
+inline cudaError_t free_ranks(ranks *all) {
     cudaError_t error = cudaSuccess;
     auto keep = [&](cudaError_t of_call) { error = error != cudaSuccess ? error : of_call; };
     for (int i = 0; i < all->count; i++) {
@@ -156,7 +156,7 @@ cudaError_t distribute(const problem *p, const tensors *t, void **shards) {
     if (error == cudaSuccess)
         *shards = all;
     else
-        release(all);
+        free_ranks(all);
     return error;
 }
 
@@ -171,7 +171,7 @@ inline cudaError_t collect(const problem *p, const tensors *t, void *shards) {
         if (error == cudaSuccess) error = copy_pieces(p, r, r.L, t->L, sizeof(float), false);
         if (error == cudaSuccess) error = cudaStreamSynchronize(r.copy);
     }
-    cudaError_t released = release(all);
+    cudaError_t released = free_ranks(all);
     return error != cudaSuccess ? error : released;
 }
 
