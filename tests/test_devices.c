@@ -31,7 +31,8 @@ static void compare(const struct problem *problem, enum input_kind input) {
     forward(&run, step);
     char what[40];
     snprintf(what, sizeof what, "on %d devices", problem->devices);
-    expect_right(&run, step, false, what);
+    if (step->backward != NULL) backward(&run, step, false);
+    expect_right(&run, step, step->backward != NULL, what);
     run_destroy(&run);
 }
 
@@ -65,31 +66,41 @@ Test(devices, other_type, .init = needs_devices) {
     }
 }
 
-static double root_mean_square(const struct run *run, const struct oracle *oracle) {
+static double root_mean_square(const struct run *run, const struct oracle *oracle, enum tensor tensor) {
     double sum = 0.0;
-    size_t count = tensor_elements(&run->problem, TENSOR_O);
+    size_t count = tensor_elements(&run->problem, tensor);
     for (size_t i = 0; i < count; i++) {
-        double error = (double)run->host[TENSOR_O][i] - oracle->values[TENSOR_O][i];
+        double error = (double)run->host[tensor][i] - oracle->values[tensor][i];
         sum += error * error;
     }
     return sqrt(sum / (double)count);
 }
 
+/* The outputs that the step itself makes. */
+static bool makes(enum tensor tensor) {
+    return is_output(tensor) && (is_backward(tensor) ? step->backward != NULL : step->forward != NULL);
+}
+
 /* Sums of parts in fp32 lose nothing: in 16 bits the error would grow with each device. */
 Test(devices, error_of_one, .init = needs_devices) {
     for (int causal = 0; causal < 2; causal++) {
-        double of_one = 0.0;
+        double of_one[TENSOR_COUNT] = {0.0};
         for (int count = 1; count <= devices; count *= is_last_rung && !takes_part() ? 2 : 8) {
             struct problem problem = shared(1, 200, 64, causal != 0, count);
             struct run run = new_run(step, &problem, INPUT_RANDOM);
             forward(&run, step);
+            if (step->backward != NULL) backward(&run, step, false);
             struct oracle oracle = ask_oracle(&run);
-            double error = root_mean_square(&run, &oracle);
-            if (count == 1) of_one = error;
-            if (getenv("PRINT_ERRORS") != NULL)
-                fprintf(stderr, "%s, %d devices: %.3f of one\n", step->name, count, error / of_one);
-            cr_expect(error <= 1.05 * of_one, "%s: the error on %d devices is %.3g, and on one %.3g", step->name, count,
-                      error, of_one);
+            for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+                if (!makes(tensor) || tensor == TENSOR_L) continue;
+                double error = root_mean_square(&run, &oracle, tensor);
+                if (count == 1) of_one[tensor] = error;
+                if (getenv("PRINT_ERRORS") != NULL)
+                    fprintf(stderr, "%s, %d devices: %s %.3f of one\n", step->name, count, tensor_table[tensor].name,
+                            error / of_one[tensor]);
+                cr_expect(error <= 1.05 * of_one[tensor], "%s: the error of %s on %d devices is %.3g, and on one %.3g",
+                          step->name, tensor_table[tensor].name, count, error, of_one[tensor]);
+            }
             free_oracle(&oracle);
             run_destroy(&run);
         }
@@ -100,16 +111,27 @@ Test(devices, error_of_one, .init = needs_devices) {
  * And none uses the default stream, or waits for what it starts. */
 Test(devices, several_runs, .init = needs_devices) {
     struct problem problem = shared(1, 150, 64, true, devices < 4 ? devices : 4);
+    attention_pass *pass = step->forward != NULL ? step->forward : step->backward;
     struct run run = new_run(step, &problem, INPUT_RANDOM);
-    forward(&run, step);
-    double *O = keep(&run, TENSOR_O), *L = keep(&run, TENSOR_L);
+    double *kept[TENSOR_COUNT] = {NULL};
+    for (int again = 0; again < 2; again++) {
+        forward(&run, step);
+        if (step->backward != NULL) backward(&run, step, false);
+        for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+            if (!makes(tensor) || tensor == TENSOR_dQ) continue; /* blocks add to dQ in any order */
+            if (again == 0)
+                kept[tensor] = keep(&run, tensor);
+            else
+                cr_expect(same_bits(&run, tensor, kept[tensor]), "%s: other bits in another run", step->name);
+        }
+    }
     cudaStream_t stream = NULL;
     void *shards = NULL;
     cr_assert_eq(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     cr_assert_eq(step->distribute(&problem, &run.device, &shards), cudaSuccess);
     unsigned long uses = simt_default_stream_uses != NULL ? simt_default_stream_uses() : 0;
     unsigned long waits = simt_waits != NULL ? simt_waits() : 0;
-    for (int i = 0; i < 3; i++) cr_assert_eq(step->forward(&problem, &run.device, shards, stream), cudaSuccess);
+    for (int i = 0; i < 3; i++) cr_assert_eq(pass(&problem, &run.device, shards, stream), cudaSuccess);
     if (simt_default_stream_uses != NULL) cr_assert_eq(simt_default_stream_uses(), uses, "the default stream was used");
     if (simt_waits != NULL) cr_assert_eq(simt_waits(), waits, "the pass waits for its kernels");
     int current = -1;
@@ -118,16 +140,14 @@ Test(devices, several_runs, .init = needs_devices) {
     cr_assert_eq(cudaStreamSynchronize(stream), cudaSuccess); /* is enough: the pass has joined it */
     cr_assert_eq(step->collect(&problem, &run.device, shards), cudaSuccess);
     cr_assert_eq(cudaStreamDestroy(stream), cudaSuccess);
-    forward(&run, step);
-    cr_expect(same_bits(&run, TENSOR_O, O) && same_bits(&run, TENSOR_L, L), "%s: other bits in another run",
-              step->name);
-    free(O), free(L);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) free(kept[tensor]);
     run_destroy(&run);
 }
 
 /* Keys whose scores are -infinity weigh nothing. Here they are all but the first quarter, so a device with none of that merges parts
  * of which none has a weight. */
 Test(devices, keys_without_weight, .init = needs_devices) {
+    if (step->forward == NULL) cr_skip_test("no forward pass");
     struct problem problem = shared(1, 120, 64, false, devices < 4 ? devices : 4);
     struct run run = new_run(step, &problem, INPUT_RANDOM);
     size_t d = (size_t)problem.d, rows = (size_t)problem.N_q;
@@ -151,7 +171,7 @@ Test(devices, keys_without_weight, .init = needs_devices) {
 
 Test(devices, refused, .init = needs_devices) {
     struct problem problem = shared(1, 64, 64, false, 2);
-    struct passes passes = {.forward = true};
+    struct passes passes = {.forward = step->forward != NULL, .backward = step->forward == NULL};
     cr_expect_null(step_refuses(step, &problem, passes));
     problem.N_kv = 65;
     cr_expect_not_null(step_refuses(step, &problem, passes), "other keys than queries are refused");

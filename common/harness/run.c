@@ -224,10 +224,12 @@ static cudaError_t run_pass(struct run *run, const struct step *step, attention_
     struct problem problem = device_problem(run);
     if (error == cudaSuccess && !run->simulated) error = check_tables(run);
     void *memory = run->workspace;
-    if (error == cudaSuccess) error = spread_run(run, step, &memory);
+    if (pass == harness_forward.forward) problem.devices = 1;
+    bool spread = problem.devices > 1;
+    if (spread && error == cudaSuccess) error = spread_run(run, step, &memory);
     if (error == cudaSuccess) error = pass(&problem, &run->device, memory, NULL);
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
-    error = gather_run(run, step, memory, error);
+    if (spread) error = gather_run(run, step, memory, error);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
         if (tensor_table[tensor].role == role) error = copy_tensor(run, tensor, cudaMemcpyDeviceToHost);
     return error;
