@@ -143,7 +143,7 @@ static cudaError_t compute(const problem *p, shards *all, int r, int s, int *cov
     TRY(cudaSetDevice(mine.device));
     if (s >= 1) TRY(cudaStreamWaitEvent(mine.compute, mine.arrived[s], 0)); // the keys are there
     const void *K = keys_at(p, mine, s), *V = s == 0 ? mine.V : row_at(K, heads_of(p) * from.keys, row_bytes(p));
-    float *dK = part_of(p, mine, s), *dV = dK + heads_of(p) * from.keys * p->d;
+    float *dK = part_of(p, mine, s), *dV = dK + (size_t)from.keys * heads_of(p) * p->d;
     chunk low = chunk_of(p, mine, 0), high = chunk_of(p, mine, 1);
     *covered = 0;
     auto over = [&](const chunk &rows, int keys, bool causal) {
@@ -224,7 +224,7 @@ static size_t workspace_bytes(const problem *p) { return p->devices > 1 ? 0 : pa
 static cudaError_t backward(const problem *p, const tensors *t, void *workspace, cudaStream_t stream) {
     if (p->devices > 1) return on_devices(p, (shards *)workspace, stream);
     chunk rows = {p->N_q, (void *)t->Q, t->O, (void *)t->dO, t->dQ, t->L, (char *)workspace + part_bytes(p)};
-    float *dK = (float *)workspace, *dV = dK + heads_of(p) * p->N_kv * p->d;
+    float *dK = (float *)workspace, *dV = dK + (size_t)p->N_kv * heads_of(p) * p->d;
     TRY(begin_rows(p, rows, stream));
     TRY(products(p, rows, t->K, t->V, p->N_kv, p->causal, {dK, dV, p->N_kv, 0}, stream));
     TRY(end_rows(p, rows, stream));

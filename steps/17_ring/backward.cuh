@@ -214,8 +214,9 @@ inline cudaError_t begin_rows(const problem *whole, const chunk &c, cudaStream_t
     return dispatch(&p, [&]<int WIDTH, class T>() {
         intermediates between(c.between, &p);
         dim3 threads(WIDTH / 8, 1024 / WIDTH);
-        return launch(preprocess<T, WIDTH>, dim3(padded_rows(&p) / threads.y, p.batch * p.heads), threads, 0, stream,
-                      (const T *)c.O, (const T *)c.dO, c.L, between.L2, between.D, between.dQ_sum, padded_rows(&p), p);
+        return launch(preprocess<T, WIDTH>, dim3(padded_rows(&p) / threads.y, whole->batch * whole->heads), threads, 0,
+                      stream, (const T *)c.O, (const T *)c.dO, c.L, between.L2, between.D, between.dQ_sum,
+                      padded_rows(&p), p);
     });
 }
 
@@ -225,8 +226,8 @@ inline cudaError_t end_rows(const problem *whole, const chunk &c, cudaStream_t s
     if (c.rows == 0) return cudaSuccess;
     return dispatch(&p, [&]<int WIDTH, class T>() {
         intermediates between(c.between, &p);
-        return launch(postprocess<T, WIDTH, dQ_COLS>, dim3(ceil_div(p.N_q, 16), p.batch * p.heads), WIDTH, 0, stream,
-                      (const float *)between.dQ_sum, (T *)c.dQ, padded_rows(&p), p);
+        return launch(postprocess<T, WIDTH, dQ_COLS>, dim3(ceil_div(p.N_q, 16), whole->batch * whole->heads), WIDTH, 0,
+                      stream, (const float *)between.dQ_sum, (T *)c.dQ, padded_rows(&p), p);
     });
 }
 
