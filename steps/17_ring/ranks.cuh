@@ -48,9 +48,8 @@ struct ranks {
 inline int ranks_of(const problem *p) { return p->devices > 1 ? p->devices : 1; }
 inline size_t heads_of(const problem *p) { return (size_t)p->batch * p->heads; }
 inline size_t row_bytes(const problem *p) { return 2 * (size_t)p->d; }
-inline size_t shard_bytes(const problem *p, int rows) {
-    return (size_t)rows * heads_of(p) * row_bytes(p);
-} // of K, or of V
+// Of Q, K, V or O.
+inline size_t shard_bytes(const problem *p, int rows) { return (size_t)rows * heads_of(p) * row_bytes(p); }
 
 // Copy `rows` rows of each head, each of `bytes` bytes, between tensors whose heads have to_rows and from_rows rows.
 inline cudaError_t copy_rows(const problem *p, void *to, int to_rows, const void *from, int from_rows, int rows,
