@@ -26,7 +26,8 @@ WHOLE = {"10_tensor_core_fwd": "tensor cores: mma.sync on fragments in registers
          "11_tensor_core_bwd": "five products on tensor cores, swizzle, transposed tiles, vector reductions",
          "12_hopper_fwd": "wgmma on tiles that the TMA copies, a producer warp, ping-pong of two or three warpgroups",
          "13_hopper_bwd": "wgmma and TMA for five products, dQ summed in shared memory",
-         "16_fp8_fwd": "eight bits, V transposed by a warpgroup, sums of few bits added in fp32"}
+         "16_fp8_fwd": "eight bits, V transposed by a warpgroup, sums of few bits added in fp32",
+         "17_ring": "several devices: K and V go round a ring, O and L merged in fp32, equal work under a mask"}
 
 
 class BadMarker(Exception):

@@ -69,6 +69,7 @@ static const char *const bad_usage[] = {
     "--lengths 5,3 --seq 8", "--lengths 5,3 --batch 2", "--lengths 4 --input example",
     "--page-size", "--page-size 0", "--page-size x", "--page-size 64", "--page-size 64 --lengths 5,3 --batch 3",
     "--page-size 64 --lengths 70 --seq-kv 64", "--page-size 64 --batch 5000",
+    "--devices 0", "--devices -1", "--devices x", "--devices", "--devices 2",
     "--seq-kv 0", "--seq-kv -1", "--seq-kv nan", "--seq-kv",
     "--dim 0", "--dim -64", "--dim 129", "--dim 1000000", "--dim d", "--dim",
     "--scale nan", "--scale inf", "--scale big", "--scale",
@@ -195,6 +196,9 @@ Test(cli, steps_state_what_they_do) {
                    {"16_fp8_fwd", "--dim 40", "multiple of 16"},
                    {"16_fp8_fwd", "--dtype bf16", "bf16 is not supported: this step takes fp8"},
                    {"16_fp8_fwd", "--scales row", "--scales: 'row' is none of tensor, head, block"},
+                   {"01_naive", "--devices 2", "2 devices are not supported: this step uses one"},
+                   {"17_ring", "--devices 65", "65 devices are not supported: this step uses 1 to 64"},
+                   {"17_ring", "--devices 2 --seq 5 --seq-kv 6", "as many keys as queries"},
                    {"01_naive", "--fp8 e5m2", "not supported without --dtype fp8"},
                    {"07_naive_bwd", "--pass fwd", "forward"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -217,6 +221,17 @@ Test(cli, steps_state_what_they_do) {
     cr_assert_not_null(strstr(result.err, "d 64, e5m2, a scale per block, fp8"), "%s", result.err);
     cr_assert_not_null(strstr(result.err, "total error"), "%s", result.err);
     cr_assert_not_null(strstr(result.out, "\"dtype\":\"fp8\",\"fp8\":\"e5m2\",\"scales\":\"block\",\"total_err_rel\":0."), "%s", result.out);
+    if (simt_waits != NULL) {
+        result = run_program("17_ring", "--heads 1 --seq 20 --devices 3 --no-time --json -");
+        cr_assert_eq(result.status, 0, "%s", result.err);
+        cr_assert_not_null(strstr(result.err, "3 devices: batch 1, heads 1, 20 queries"), "%s", result.err);
+        cr_assert_not_null(strstr(result.out, "\"devices\":3,"), "%s", result.out);
+        setenv("SIMT_DEVICES", "2", 1);
+        result = run_program("17_ring", "--seq 20 --devices 3 --no-time");
+        unsetenv("SIMT_DEVICES");
+        cr_assert_eq(result.status, 2, "%s", result.err);
+        cr_assert_not_null(strstr(result.err, "--devices 3: this machine has 2"), "%s", result.err);
+    }
     result = run_program("14_decode", "--heads 2 --seq 3 --page-size 16 --lengths 0,17,40 --no-time");
     cr_assert_eq(result.status, 0, "%s", result.err);
     cr_assert_not_null(strstr(result.out, "batch 3, heads 2, 3 queries, 40 keys, d 64, pages of 16"), "%s", result.out);

@@ -94,6 +94,9 @@ struct problem {
      * row's scale; struct tensors has a scale for each SCALE_ROWS rows of a head, whichever are equal. */
     enum fp8 fp8;
     enum scales scales;
+
+    /* Devices 0 to devices - 1 share the work, each some of the rows (chapter 17). 0 and 1: the current one does it all. */
+    int devices;
 };
 
 enum { SCALE_ROWS = 128 };
@@ -123,6 +126,14 @@ struct tensors {
 typedef cudaError_t attention_pass(const struct problem *problem, const struct tensors *tensors, void *workspace,
                                    cudaStream_t stream);
 
+/* Several devices (chapter 17). The tensors lie on device 0, which is current, and `stream` is a stream of it. A caller makes three
+ * calls. distribute() allocates what a pass needs on each device, copies the device's rows of the inputs there and waits; `*shards`
+ * is then the pass's workspace. The pass, any number of times: no device begins before `stream` is there, and `stream` goes on after
+ * all devices. collect() copies the outputs to the tensors, waits and releases everything, also after a pass that failed.
+ * So what is timed on `stream` is the pass with all that its devices send each other; it is neither distribute() nor collect(). */
+typedef cudaError_t distribute_shards(const struct problem *problem, const struct tensors *tensors, void **shards);
+typedef cudaError_t collect_shards(const struct problem *problem, const struct tensors *tensors, void *shards);
+
 /* What a step may take beyond the plain problem: members of struct problem. */
 enum variant { WINDOW = 1, SOFTCAP = 2, ALIBI = 4, DROPOUT = 8, ROTARY = 16, PACKED = 32, PAGES = 64 };
 
@@ -142,12 +153,15 @@ struct step {
     /* Device memory beyond inputs and outputs, in bytes; NULL when none. */
     size_t (*workspace_bytes)(const struct problem *problem);
 
-    unsigned dtypes;        /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
-    int d_multiple;         /* d must be a multiple of this; 0 when the step takes any d */
-    bool grouped_heads;     /* takes fewer heads of K and V than of Q */
-    unsigned variants;      /* what else it takes, as WINDOW | SOFTCAP; 0: nothing */
-    int most_queries;       /* N_q may be at most this; 0 when the step takes any number */
-    int compute_capability; /* the least that its instructions need, as 80 for 8.0; 0 when any card will do */
+    unsigned dtypes;               /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
+    int d_multiple;                /* d must be a multiple of this; 0 when the step takes any d */
+    bool grouped_heads;            /* takes fewer heads of K and V than of Q */
+    unsigned variants;             /* what else it takes, as WINDOW | SOFTCAP; 0: nothing */
+    int most_queries;              /* N_q may be at most this; 0 when the step takes any number */
+    int compute_capability;        /* the least that its instructions need, as 80 for 8.0; 0 when any card will do */
+    int most_devices;              /* problem.devices may be at most this; 0 when the step uses one */
+    distribute_shards *distribute; /* NULL when the step uses one device */
+    collect_shards *collect;       /* NULL likewise */
 
     /* Why the step cannot do this problem, in words for its user; NULL when it can. Only for what no member above says:
      * step_refuses() in run.h is what everyone calls. */

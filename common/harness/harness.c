@@ -55,6 +55,17 @@ static void refuse_on_card(const struct options *options) {
              options->trace_blocks);
 }
 
+/* The simulated device has as many as a program needs, unless its user says how many. */
+static cudaError_t find_devices(int needed) {
+    char text[16];
+    int count = 0;
+    snprintf(text, sizeof text, "%d", needed);
+    if (needed > 1) setenv("SIMT_DEVICES", text, 0);
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess && count < needed) errx(EXIT_USAGE, "--devices %d: this machine has %d", needed, count);
+    return error;
+}
+
 static void refuse_older_card(const struct step *step) {
     struct cudaDeviceProp properties;
     if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return;
@@ -84,14 +95,16 @@ static void print_heading(const struct step *step, const struct options *options
     if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) properties.name[0] = '\0';
     const struct problem *p = &run->problem;
     struct passes passes = options->passes;
-    char grouped[40] = "";
+    char grouped[40] = "", several[40] = "";
     if (kv_heads(p) < p->heads) snprintf(grouped, sizeof grouped, " on %d of K and V", kv_heads(p));
-    fprintf(report, "%s %s%s on %s: batch %d, heads %d%s, %d queries, %d keys, d %d%s%s, %s\n", step->name,
+    if (p->devices > 1) snprintf(several, sizeof several, ", %d devices", p->devices);
+    fprintf(report, "%s %s%s on %s%s: batch %d, heads %d%s, %d queries, %d keys, d %d%s%s, %s\n", step->name,
             !passes.backward ? "forward"
             : passes.forward ? "forward and backward"
                              : "backward",
-            passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name, p->batch,
-            p->heads, grouped, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", variants_text(p), dtype_names[p->dtype]);
+            passes.deterministic ? ", deterministic," : "", run->simulated ? "the simulated device" : properties.name, several,
+            p->batch, p->heads, grouped, p->N_q, p->N_kv, p->d, p->causal ? ", causal" : "", variants_text(p),
+            dtype_names[p->dtype]);
     if (step->forward == NULL) fprintf(report, "  O and L by the harness\n");
 }
 
@@ -205,8 +218,7 @@ int harness_main(const struct step *step, const char *program, const char *kerne
     report = options.json != NULL && strcmp(options.json, "-") == 0 ? stderr : stdout;
     const char *reason = step_refuses(step, &options.problem, options.passes);
     if (reason != NULL) errx(EXIT_USAGE, "%s", reason);
-    int devices = 0;
-    cudaError_t error = cudaGetDeviceCount(&devices);
+    cudaError_t error = find_devices(options.problem.devices);
     if (error != cudaSuccess) return device_failed("looking for a device", error);
     refuse_older_card(step);
     refuse_too_large(step, &options.problem);

@@ -183,6 +183,7 @@ static const struct option_row rows[] = {
      0, 0, MAX_LENGTH},
     {"page-size", "K", "keys per page of K and V, 16 to 256: a cache in pages (none)", set_size, AT(problem.page_size), 1,
      1 << 20},
+    {"devices", "P", "share the rows among this many devices (1)", set_int, AT(problem.devices), 1, INT_MAX},
     {"scale", "S", "what scores are multiplied by (1/sqrt(D))", set_scale, 0, 0, 0},
     {"dtype", "TYPE", "fp32, fp16, bf16 or fp8, as far as the step takes them", set_dtype, 0, 0, 0},
     {"fp8", "TYPE", "of Q, K and V in fp8: e4m3 or e5m2 (e4m3)", set_fp8, 0, 0, 0},
@@ -292,14 +293,15 @@ static void make_sequences(struct parser *parser) {
 
 struct options parse_options(int argc, char **argv, const struct step *step) {
     struct parser parser = {
-        .options = {.problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64},
-                    .seed = 1,
-                    .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
-                    .warmup = 5,
-                    .repeat = 20,
-                    .meter_every = 1,
-                    .check = true,
-                    .time = true}};
+        .options = {
+            .problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64, .devices = 1},
+            .seed = 1,
+            .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
+            .warmup = 5,
+            .repeat = 20,
+            .meter_every = 1,
+            .check = true,
+            .time = true}};
     read_arguments(argc, argv, step, &parser);
     struct options *options = &parser.options;
     struct problem *problem = &options->problem;

@@ -114,6 +114,10 @@ const char *step_refuses(const struct step *step, const struct problem *problem,
         return "--fp8 and --scales are not supported without --dtype fp8";
     if (step->d_multiple > 1 && problem->d % step->d_multiple != 0)
         return refusal("head dimension %d is not supported: this step needs a multiple of %d", problem->d, step->d_multiple);
+    if (problem->devices > 1 && step->most_devices <= 1)
+        return refusal("%d devices are not supported: this step uses one", problem->devices);
+    if (problem->devices < 0 || (problem->devices > 1 && problem->devices > step->most_devices))
+        return refusal("%d devices are not supported: this step uses 1 to %d", problem->devices, step->most_devices);
     if (step->most_queries > 0 && problem->N_q > step->most_queries)
         return refusal("%d queries are not supported: this step takes at most %d, and any number of keys", problem->N_q,
                        step->most_queries);

@@ -98,6 +98,7 @@ char *describe_step(const struct step *step, const char *kernel) {
     cJSON_AddBoolToObject(line, "grouped_heads", step->grouped_heads);
     cJSON_AddNumberToObject(line, "most_queries", step->most_queries); /* 0: any number */
     cJSON_AddNumberToObject(line, "compute_capability", step->compute_capability);
+    if (step->most_devices > 1) cJSON_AddNumberToObject(line, "most_devices", step->most_devices);
     cJSON *variants = step->variants != 0 ? cJSON_AddArrayToObject(line, "variants") : NULL;
     static const char *const names[] = {"window", "softcap", "alibi", "dropout", "rotary", "lengths", "page-size"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -131,6 +132,7 @@ char *json_line(const struct step *step, const char *kernel, const struct run *r
     cJSON_AddNumberToObject(line, "seq_kv", problem->N_kv);
     cJSON_AddNumberToObject(line, "dim", problem->d);
     cJSON_AddBoolToObject(line, "causal", problem->causal);
+    if (problem->devices > 1) cJSON_AddNumberToObject(line, "devices", problem->devices);
     add_variants(line, problem);
     cJSON_AddNumberToObject(line, "scale", (double)problem->scale);
     cJSON_AddNumberToObject(line, "seed", (double)options->seed);

@@ -203,15 +203,33 @@ attention_pass *forward_pass(const struct step *step) {
     return step->forward != NULL ? step->forward : harness_forward.forward;
 }
 
+cudaError_t spread_run(struct run *run, const struct step *step, void **memory) {
+    struct problem problem = device_problem(run);
+    *memory = run->workspace;
+    return problem.devices > 1 ? step->distribute(&problem, &run->device, memory) : cudaSuccess;
+}
+
+cudaError_t gather_run(struct run *run, const struct step *step, void *memory, cudaError_t error) {
+    struct problem problem = device_problem(run);
+    if (problem.devices <= 1 || memory == run->workspace) return error;
+    cudaError_t gathered = step->collect(&problem, &run->device, memory);
+    return error != cudaSuccess ? error : gathered;
+}
+
 /* Run a pass whose outputs have this role, on poisoned outputs, and fetch them. */
-static cudaError_t run_pass(struct run *run, attention_pass *pass, enum tensor_role role) {
+static cudaError_t run_pass(struct run *run, const struct step *step, attention_pass *pass, enum tensor_role role) {
     cudaError_t error = poison(run, WORKSPACE, &run->workspace);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
         if (tensor_table[tensor].role == role) error = poison(run, (int)tensor, device_pointer(run, tensor));
     struct problem problem = device_problem(run);
     if (error == cudaSuccess && !run->simulated) error = check_tables(run);
-    if (error == cudaSuccess) error = pass(&problem, &run->device, run->workspace, NULL);
+    void *memory = run->workspace;
+    if (pass == harness_forward.forward) problem.devices = 1;
+    bool spread = problem.devices > 1;
+    if (spread && error == cudaSuccess) error = spread_run(run, step, &memory);
+    if (error == cudaSuccess) error = pass(&problem, &run->device, memory, NULL);
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    if (spread) error = gather_run(run, step, memory, error);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT && error == cudaSuccess; tensor++)
         if (tensor_table[tensor].role == role) error = copy_tensor(run, tensor, cudaMemcpyDeviceToHost);
     return error;
@@ -225,7 +243,7 @@ cudaError_t run_forward(struct run *run, const struct step *step) {
     for (int i = 0; i < 2 && step->forward == NULL && run->problem.rotary != NOT_ROTARY; i++)
         run->host[TENSOR_Q + i] = turned[i] = as_seen(&run->problem, TENSOR_Q + (enum tensor)i, plain[i]);
     if (turned[0] != NULL) error = run_upload(run);
-    if (error == cudaSuccess) error = run_pass(run, forward_pass(step), FORWARD_OUTPUT);
+    if (error == cudaSuccess) error = run_pass(run, step, forward_pass(step), FORWARD_OUTPUT);
     run->host[TENSOR_Q] = plain[0], run->host[TENSOR_K] = plain[1];
     if (turned[0] != NULL && error == cudaSuccess) error = run_upload(run);
     free(turned[0]), free(turned[1]);
@@ -234,7 +252,7 @@ cudaError_t run_forward(struct run *run, const struct step *step) {
 
 cudaError_t run_backward(struct run *run, const struct step *step, bool deterministic) {
     name_buffer(run, TENSOR_O, true), name_buffer(run, TENSOR_L, true); /* inputs from here on */
-    return run_pass(run, deterministic ? step->backward_deterministic : step->backward, BACKWARD_OUTPUT);
+    return run_pass(run, step, deterministic ? step->backward_deterministic : step->backward, BACKWARD_OUTPUT);
 }
 
 /* Each byte is as the one before it. */

@@ -55,6 +55,11 @@ cudaError_t run_forward(struct run *run, const struct step *step);
 /* The same for the backward pass, on the O and L that a forward pass has left. */
 cudaError_t run_backward(struct run *run, const struct step *step, bool deterministic);
 
+/* Around the passes of a problem on several devices: the inputs to each of them, and their outputs to the run's tensors. `*memory` is
+ * the workspace of the pass; with one device it is the run's, and nothing is copied. gather_run() returns `error` where that is one. */
+cudaError_t spread_run(struct run *run, const struct step *step, void **memory);
+cudaError_t gather_run(struct run *run, const struct step *step, void *memory, cudaError_t error);
+
 /* How long a pass takes on a card: CUDA events, L2 flushed before each run, median and quartiles of many. */
 struct timing {
     double median, p25, p75; /* milliseconds; median 0: nothing was timed */

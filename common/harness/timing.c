@@ -15,13 +15,13 @@ static double quantile(const float *sorted, int count, double q) {
 }
 
 /* The passes once, after a write to `flush`, twice the size of the L2 cache, so that they find their inputs in device memory. */
-static cudaError_t time_once(struct run *run, attention_pass *const passes[2], void *flush, size_t flush_bytes,
+static cudaError_t time_once(struct run *run, attention_pass *const passes[2], void *memory, void *flush, size_t flush_bytes,
                              cudaEvent_t start, cudaEvent_t stop, float *milliseconds) {
     struct problem problem = device_problem(run);
     cudaError_t error = cudaMemsetAsync(flush, 0, flush_bytes, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(start, NULL);
     for (int i = 0; i < 2 && error == cudaSuccess; i++)
-        if (passes[i] != NULL) error = passes[i](&problem, &run->device, run->workspace, NULL);
+        if (passes[i] != NULL) error = passes[i](&problem, &run->device, memory, NULL);
     if (error == cudaSuccess) error = cudaEventRecord(stop, NULL);
     if (error == cudaSuccess) error = cudaEventSynchronize(stop);
     if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, start, stop);
@@ -33,7 +33,7 @@ cudaError_t time_passes(struct run *run, const struct step *step, struct passes 
     attention_pass *backward = passes.deterministic ? step->backward_deterministic : step->backward;
     attention_pass *const order[2] = {passes.forward ? forward_pass(step) : NULL, passes.backward ? backward : NULL};
     int l2_bytes = 0;
-    void *flush = NULL;
+    void *flush = NULL, *memory = run->workspace;
     cudaEvent_t start = NULL, stop = NULL;
     float *samples = host_memory((size_t)repeat, sizeof *samples);
     cudaError_t error = cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0);
@@ -41,8 +41,10 @@ cudaError_t time_passes(struct run *run, const struct step *step, struct passes 
     if (error == cudaSuccess) error = cudaMalloc(&flush, flush_bytes);
     if (error == cudaSuccess) error = cudaEventCreate(&start);
     if (error == cudaSuccess) error = cudaEventCreate(&stop);
+    if (error == cudaSuccess) error = spread_run(run, step, &memory);
     for (int i = -warmup; i < repeat && error == cudaSuccess; i++)
-        error = time_once(run, order, flush, flush_bytes, start, stop, &samples[i < 0 ? 0 : i]);
+        error = time_once(run, order, memory, flush, flush_bytes, start, stop, &samples[i < 0 ? 0 : i]);
+    error = gather_run(run, step, memory, error);
     if (error == cudaSuccess) {
         qsort(samples, (size_t)repeat, sizeof *samples, compare_floats);
         *timing =

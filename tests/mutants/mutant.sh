@@ -5,7 +5,7 @@
 # mutant.sh make NAME [BUILD]: its program, build/sim/tests/mutants/NAME (or of another build), and what it is made of.
 # mutant.sh catch NAME BUILD: make it in a folder of its own and run it over a few problems; succeed, and remove the folder, when
 # one of them catches it in the way that the change's header names, several joined by " or ":
-#     caught by: wrong result | race | unwritten | out of bounds | misaligned | copy under way | barrier | asynchronous | deadlock
+#     caught by: wrong result | race | race between streams | another device | unwritten | out of bounds | misaligned | copy under way | barrier | asynchronous | deadlock
 # or when it is right and yet its traffic is not the recorded one:
 #     caught by: traffic
 # or, where the program is that of tests/test_step.c with the broken kernels, when this test of it fails:
@@ -122,6 +122,8 @@ list_tests() { # DEVICE
 message_of() { # DETECTOR
     case $1 in
     race) echo 'race on .*\.cuh?:[0-9]+; .*\.cuh?:[0-9]+' ;;
+    'race between streams') echo 'race between streams on .*\.cuh?:[0-9]+' ;;
+    'another device') echo 'device [0-9]+ .*, while device [0-9]+ is current|which lies on device' ;;
     'copy under way') echo '\.cuh?:[0-9]+: access to .* asynchronous copy into it, issued at .*\.cuh?:[0-9]+, is under way' ;;
     'not initialised') echo 'at a barrier that no thread has initialised' ;;
     unwritten) echo '\.cuh?:[0-9]+: read of .* which nobody has written' ;;
