@@ -77,6 +77,10 @@ struct problem {
      * the d / 2 pairs turns by position * 10000^(-2 c / d); it has columns 2 c and 2 c + 1, or c and c + d / 2. d must be even. */
     enum rotary { NOT_ROTARY, INTERLEAVED, HALVED } rotary;
 
+    /* Devices 0 to devices - 1 share the work, each some of the rows (chapter 17). 0 and 1: the current one does it all. It stands where
+     * the struct has room: 8 bytes more among a kernel's parameters, and nvcc 13.0 spills registers of 11e and 11f on sm_80. */
+    int devices;
+
     /* Packed sequences: sequence s has rows starts[s] to starts[s + 1] - 1 of each head, queries and keys alike, and attends to
      * itself only. batch is 1, N_q and N_kv are starts[sequences]. */
     const int *starts; /* (sequences + 1), from 0 on, not falling; NULL: no packed sequences */
@@ -94,9 +98,6 @@ struct problem {
      * row's scale; struct tensors has a scale for each SCALE_ROWS rows of a head, whichever are equal. */
     enum fp8 fp8;
     enum scales scales;
-
-    /* Devices 0 to devices - 1 share the work, each some of the rows (chapter 17). 0 and 1: the current one does it all. */
-    int devices;
 };
 
 enum { SCALE_ROWS = 128 };
