@@ -1,10 +1,49 @@
 #!/usr/bin/env python3
-"""check_words.py [PAGE.md...]: phrases that the book's English avoids, in the prose of the pages; and the limits of long pages and of README.md."""
+"""check_english.py spelling|words [PAGE.md...]. spelling: hunspell with its British English dictionary and the project's words (words.txt)
+over the prose of the pages; exit status 77, "skipped", where hunspell or the dictionary is not installed. words: phrases that the book's
+English avoids, in the prose of the pages; and the limits of long pages and of README.md."""
 
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 from pages import pages, prose, shown
+
+WORDS = Path(__file__).with_name("words.txt")
+HUNSPELL = ["hunspell", "-d", "en_GB", "-i", "utf-8", "-l"]
+
+
+def unknown_to_hunspell(words):
+    run = subprocess.run(HUNSPELL, input="\n".join(words), capture_output=True, text=True)
+    return set(run.stdout.split()) if run.returncode == 0 else None
+
+
+def spelling(chosen):
+    try:
+        works = unknown_to_hunspell(["thread", "thraed"]) == {"thraed"}
+    except FileNotFoundError:
+        works = False
+    if not works:
+        print("SKIPPED spelling: needs the Debian packages hunspell and hunspell-en-gb")
+        return 77
+    known = {word for word in WORDS.read_text(encoding="utf-8").split("\n") if word and not word.startswith("#")}
+    places = {}
+    for page in pages(chosen):
+        for number, line in enumerate(prose(page.read_text(encoding="utf-8")).split("\n"), 1):
+            # Names with digits, underscores or dots are no words; nor are single letters.
+            for token in re.findall(r"[^\s|*\"()\[\]{}/,;:!?+=<>~–…]+", line):
+                for word in re.split(r"[-.]", token.strip("'’.")):
+                    if re.fullmatch(r"[A-Za-zÀ-ž'’]{2,}", word):
+                        places.setdefault(word.removesuffix("'s").removesuffix("’s"), []).append(f"{shown(page)}:{number}")
+    wrong = unknown_to_hunspell(sorted(set(places) - known))
+    for word in sorted(wrong, key=str.lower):
+        if word in places:
+            print(f"{places[word][0]}: {word}" + (f" (and {len(places[word]) - 1} more)" if len(places[word]) > 1 else ""))
+    wrong &= set(places)
+    print(f"{len(wrong)} unknown words; a right one belongs in {shown(WORDS)}" if wrong else "No unknown words.")
+    return 1 if wrong else 0
+
 
 ACTORS = r"(?:threads?|warps?|blocks?|lanes?|rows?|keys?|tiles?|kernels?|query|queries|cards?|caches?|requests?)"
 THINGS = r"(?:row|element|block|warp|lane|thread|head|tile|key|query|load|store|request|cycle|second|scheduler|step|kernel|run|page|column|pair|word|line)"
@@ -32,7 +71,6 @@ REJECTED = (  # pattern, what to write
     (r"\b(?:obviously|trivially|needless to say|blazing\w*|amazing\w*|state[- ]of[- ]the[- ]art)\b", "say what the data show"),
     (r"[\U0001F300-\U0001FAFF\u2600-\u27BF]", "no emoji"),
 )
-
 
 MOST_WORDS, MOST_LINES = 7000, 750  # of a chapter's README
 FRONT_WORDS, FRONT_LINES, FRONT_COLUMNS = 900, 120, 6  # of the book's
@@ -75,10 +113,15 @@ def problems_of(page):
             yield line, f'{shown(page)}:{line}: "{words}": {instead}'
 
 
-def main():
-    problems = [problem for page in pages(sys.argv[1:]) for _, problem in sorted(problems_of(page))]
+def words(chosen):
+    problems = [problem for page in pages(chosen) for _, problem in sorted(problems_of(page))]
     print("\n".join(problems) if problems else "No rejected phrase.")
     return 1 if problems else 0
+
+
+def main():
+    what = {"spelling": spelling, "words": words}.get("".join(sys.argv[1:2]))
+    return what(sys.argv[2:]) if what else print(__doc__, file=sys.stderr) or 2
 
 
 if __name__ == "__main__":
