@@ -192,6 +192,11 @@ __global__ void k(float *out, int n) {
 }
 } // namespace second
 
+namespace local_of_a_name_elsewhere {
+__global__ void k(int *out) { int kept = 5; out[threadIdx.x] = kept; }
+CONSTRUCT(local_of_a_name_elsewhere, "5 5") { return show<int>(2, [&](int *out) { k<<<1, 2>>>(out); }); }
+} // namespace local_of_a_name_elsewhere
+
 namespace shared_in_namespaces {
 CONSTRUCT(shared_in_namespaces, "3 3 4 4") {
     return show<float>(4, [&](float *out) {

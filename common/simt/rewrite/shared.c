@@ -243,7 +243,7 @@ static bool is_visible(const struct rewriter *r, const struct token *brace, cons
     const char *last = strrchr(variable->path, ':');
     if (nearness(r, variable->path) > 0 || last[1] == '\0' || names_word(r->declaration, brace, last + 1)) return true;
     for (const struct token *t = brace; t->kind != START; t--) {
-        if (!is(t, last + 1)) continue;
+        if (!is(t, last + 1) || is(t + 1, ":")) continue; /* the latter is of another's path */
         if (is(t - 1, "namespace") && is(t - 2, "inline")) return true;
         for (const struct token *u = t - 1; u->kind == WORD || is(u, ":"); u--)
             if (is(u, "using")) return true;
