@@ -1,5 +1,5 @@
 #include "construct.h"
-#include "twice.cuh"
+#include "headers.cuh"
 #include <thread>
 #include <cuda_fp16.h>
 
@@ -7,7 +7,7 @@ namespace device_header_in_project {
 __global__ void k(int *out) {
     remember(threadIdx.x);
     __syncthreads();
-    out[threadIdx.x] = twice(recall(threadIdx.x));
+    out[threadIdx.x] = doubled(recall(threadIdx.x));
 }
 CONSTRUCT(device_header_in_project, "0 2 4 6") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
 } // namespace device_header_in_project

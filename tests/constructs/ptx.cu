@@ -1,6 +1,6 @@
 #include "construct.h"
 #include <cuda_fp16.h>
-#include "ptx_wrappers.cuh"
+#include "headers.cuh"
 #include <cstdint>
 #include <mma.h>
 
