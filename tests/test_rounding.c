@@ -1,6 +1,6 @@
 /* A step on tensor cores rounds no more than it must. One that takes 16-bit types rounds P, dS and its outputs to 16 bits, once
  * each, and adds in fp32; one that takes fp32 splits its numbers without loss. So its error is about as large as that of
- * attention written down with just these roundings (math_attention.h):
+ * attention written down with just these roundings (math_attention.c):
  *
  *     root mean square error against the oracle in double <= FACTOR * (the same of math attention)
  *
@@ -9,7 +9,6 @@
 #include <criterion/criterion.h>
 
 #include "border.h"
-#include "math_attention.h"
 #include "oracle.h"
 #include "step_test.h"
 
