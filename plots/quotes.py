@@ -18,8 +18,13 @@ def lines_of(book, file):
     return (book.root / file).read_text(encoding="utf-8").splitlines()
 
 
-def whole_file(book, page, file):
-    return fenced("cuda" if file.endswith(".cu") else "", lines_of(book, file))
+def whole_file(book, page, file, section=None):
+    """Or what stands under `## SECTION` in it."""
+    lines = lines_of(book, file)
+    if section:
+        need(f"## {section}" in lines, f"{file} has no section {section}")
+        lines = "\n".join(lines).partition(f"## {section}\n")[2].partition("\n\n## ")[0].split("\n")
+    return fenced("cuda" if file.endswith(".cu") else "", lines)
 
 
 def output(book, page, script):

@@ -11,7 +11,7 @@ A block stands between two comments, each at the beginning of a line, and ends w
 
     <!-- begin table counters 03_online_softmax --> a table and its arguments, in the order in which --help shows them
     <!-- begin code steps/01_naive/naive.cu scores -->  the function `scores` with the comment before it
-    <!-- begin file docs/sessions/ncu.txt -->      a whole file
+    <!-- begin file docs/sessions.txt ncu -->      a file, or a section of it
     <!-- begin output steps/09_fa2_bwd_warps/worked.py -->  what a script prints
 
 A table shows the first card of CARDS that has such records, and says which; `h100` as the last word chooses that card. A
@@ -330,7 +330,7 @@ def gallery(book, page, folder="steps"):
         text += f"### [{name}]({os.path.relpath(source, page.parent)})\n\n{pictures}" if pictures else ""
     need(text, f"gallery: no page shows a picture of {folder}")
     unseen = sorted(picture.name for picture in book.root.glob(f"{folder}/**/*.png")
-                    if not {picture, picture.with_name(picture.name.replace("_still.png", ".svg"))} & shown)
+                    if picture not in shown)
     need(not unseen, f"gallery: no page shows {', '.join(unseen)} of {folder}")
     return "\n" + text
 

@@ -634,7 +634,7 @@ check 'no file of options' 2 'none.txt: no such file' "$nvcc" --options-file non
 check 'device code' 2 '-ptx is not supported' "$nvcc" -ptx kernel.cu
 
 # A program may call its macros as it likes, and its host files are as old as C++11 and C.
-cp -r "$root/common/simt/include" headers
+cp -rL "$(dirname "$nvcc")/../lib/simt/include" headers
 (cd headers && find . -type f ! -name cupti.h ! -name nvml.h -printf '#include <%P>\n' | sort) >headers.cu
 mapfile -t words < <({ grep -ohwrE '[A-Z][A-Z0-9_]*' headers && printf '%s\n' {A..Z} BLOCK BLOCK_SIZE TILE TILE_SIZE WARP THREADS HEIGHT ROWS COLS DIM MAX; } |
     grep -vE '^(SIMT_|CU|NVTX|BLOCK_(REDUCE|SCAN|LOAD|STORE)_|NULL$|FILE$|M_PI)' | sed 's/$/=@/' | sort -u)

@@ -1,5 +1,5 @@
 /* Chapter 13's fixed order of additions on a card of which another kernel holds half of the multiprocessors: steps/13_hopper_bwd/appendix.md,
- * "Blocks that wait". On the simulated device: resident_blocks.sh. */
+ * "Blocks that wait". On the simulated device: the test resident_blocks. */
 #include "device_test.h"
 
 #include "attention.h"

@@ -1,4 +1,4 @@
-#include "math_attention.h"
+#include "oracle.h"
 
 #include "border.h"
 

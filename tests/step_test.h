@@ -120,7 +120,7 @@ static inline void expect_right(const struct run *run, const struct step *step, 
 
 static inline struct run small_run(int batch, int heads, int N_q, int N_kv, int d, bool causal, enum input_kind input) {
     struct problem problem = problem_for(step_under_test, &(struct shape){batch, heads, N_q, N_kv, d, causal, 0.0f});
-    if (problem.N_q != N_q) cr_skip_test("the step takes fewer queries: tests/test_few_queries.c");
+    if (problem.N_q != N_q) cr_skip_test("the step takes fewer queries: tests/test_decode.c");
     return new_run(step_under_test, &problem, input);
 }
 

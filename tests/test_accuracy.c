@@ -7,7 +7,6 @@
  * rounding may do, this rule what it does. PRINT_ERRORS=1 prints every error. */
 #include <criterion/criterion.h>
 
-#include "math_attention.h"
 #include "oracle.h"
 #include "step_test.h"
 

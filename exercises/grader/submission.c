@@ -178,12 +178,19 @@ static struct outcome step_cc(const char *const arguments[], const char *headers
         limits.seconds *= 2, limits.cpu_seconds = OWN_CPU_SECONDS;
         return run_program(argv, limits, -1);
     }
-    static const char *const parts[] = {BUILD "/bin/step-cc",      BUILD "/lib/step-cc/config",
-                                        BUILD "/bin/simt-nvcc",    BUILD "/lib/simt/config",
-                                        BUILD "/lib/simt/flags",   BUILD "/lib/simt/simt_rewrite",
-                                        BUILD "/lib/simt/include", BUILD "/lib/simt/confined",
-                                        SOURCE "/common/device",   CHILD_LIBRARY,
-                                        HARNESS_LIBRARY,           SIMT_LIBRARY};
+    static const char *const parts[] = {BUILD "/bin/step-cc",
+                                        BUILD "/lib/step-cc/config",
+                                        BUILD "/bin/simt-nvcc",
+                                        BUILD "/lib/simt/config",
+                                        BUILD "/lib/simt/flags",
+                                        BUILD "/lib/simt/simt_rewrite",
+                                        BUILD "/lib/simt/include",
+                                        BUILD "/lib/simt/confined",
+                                        SOURCE "/common/device",
+                                        SOURCE "/common/simt/include",
+                                        CHILD_LIBRARY,
+                                        HARNESS_LIBRARY,
+                                        SIMT_LIBRARY};
     glob_t files = {0};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         glob(parts[i], GLOB_NOCHECK | (i > 0 ? GLOB_APPEND : 0), NULL, &files);

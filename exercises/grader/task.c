@@ -89,10 +89,18 @@ static char *rewritten(const struct task *task, const cJSON *json, const char *l
     return text;
 }
 
-/* The kernel after a change (common/change): FILE:NAME, or the NAME of one in the task's own file `changes`. */
+/* The file in which the sections `ID NAME` of the task's changes stand. */
+static const char *changes_of(const struct task *task) {
+    return *task->id == 'b'                  ? "exercises/bugs.changes"
+           : *task->id == 'c'                ? "exercises/cheaper.changes"
+           : strncmp(task->id, "00", 2) == 0 ? "exercises/warm_ups.changes"
+                                             : "exercises/chapters.changes";
+}
+
+/* The kernel after a change (common/change): FILE:NAME, or the NAME of one of the task's own. */
 static char *after_change(const struct task *task, const char *kernel, const char *change) {
     char own[512];
-    snprintf(own, sizeof own, "%s/changes:%s", task->folder, change);
+    snprintf(own, sizeof own, "%s:%s %s", changes_of(task), task->id, change);
     char *file = strdup(strchr(change, ':') == NULL ? own : change), *name = strchr(file, ':');
     *name++ = '\0';
     const char *const command[] = {"common/change", "apply", file, name, kernel, NULL};
@@ -215,27 +223,27 @@ static char *value_of(const char *text, const char *name) {
     return strndup(value, strcspn(value, "\n"));
 }
 
-/* The wrong fillings: the sections of the task's changes, but for the one that the starter is made by. They say what they
- * lose and what the report must say. One without lines to change is named like the change that it tells of, FILE:NAME. */
+/* The wrong fillings: the task's changes, but for the one that the starter is made by. They say what they lose and what the
+ * report must say. One without lines to change is named like the change that it tells of, FILE:NAME. */
 static void read_wrong(struct task *task, const char *of_starter) {
     static const char *const parts[PARTS] = {"results", "faults", "cost"};
-    char path[512];
-    snprintf(path, sizeof path, "%s/changes", task->folder);
-    char *text = read_text(path);
-    if (text == NULL && errno != ENOENT) errx(EXIT_FAILED, "%s: changes: %s", task->folder, why_unreadable(errno));
-    const char *section = text == NULL ? NULL : find_line(text, "## "), *next;
-    for (; section != NULL; section = next) {
+    const char *file = changes_of(task);
+    char begin[64], *text = read_text(file);
+    if (text == NULL && errno != ENOENT) errx(EXIT_FAILED, "%s: %s", file, why_unreadable(errno));
+    snprintf(begin, sizeof begin, "## %s ", task->id);
+    const char *section = text == NULL ? NULL : find_line(text, begin), *next;
+    for (; section != NULL; section = next == NULL ? NULL : find_line(next, begin)) {
         next = find_line(line_end(section), "## ");
-        if (next != NULL) text[next - text - 1] = '\0';
-        struct wrong wrong = {.change = value_of(section, "## "), .says = value_of(section, "says: ")};
-        const char *loses = value_of(section, "loses: ");
+        char *body = strndup(section, next == NULL ? strlen(section) : (size_t)(next - section));
+        struct wrong wrong = {.change = value_of(body, begin), .says = value_of(body, "says: ")};
+        const char *loses = value_of(body, "loses: ");
         for (int part = 0; part < PARTS; part++) wrong.loses |= strstr(loses, parts[part]) != NULL ? 1u << part : 0u;
         if (wrong.loses == 0 && of_starter != NULL && strcmp(wrong.change, of_starter) == 0) continue;
         if (wrong.loses == 0 || *wrong.says == '\0')
-            errx(EXIT_FAILED, "%s: changes: %s: %s is expected", task->folder, wrong.change,
+            errx(EXIT_FAILED, "%s: %s %s: %s is expected", file, task->id, wrong.change,
                  wrong.loses == 0 ? "loses: results, faults or cost" : "says: REGEX");
         if (task->wrong_count == MAX_WRONG)
-            errx(EXIT_FAILED, "%s: changes: at most %d wrong fillings are expected", task->folder, MAX_WRONG);
+            errx(EXIT_FAILED, "%s: at most %d wrong fillings of a task are expected, also of %s", file, MAX_WRONG, task->id);
         task->wrong[task->wrong_count++] = wrong;
     }
 }

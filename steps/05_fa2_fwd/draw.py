@@ -194,20 +194,6 @@ font-family="'DejaVu Sans',Verdana,sans-serif"><title>{escape(self.words)}</titl
         ends = [(0, *when[0][1:]), *when, (self.seconds, *when[-1][1:])]
         return "".join(f"{100 * second / self.seconds:.2f}%{{{frame(*of)}}}" for second, *of in ends)
 
-    def still(self, page):
-        for kind, *of, when in self.shapes:
-            opacity, right, down = moment(when, self.shown_at)
-            if opacity < 0.05:
-                continue
-            if kind == "box":
-                corners, face, edge, line = of
-                page.shape([[(x + right) / 10, (y + down) / 10] for x, y in corners], face, edge, 0.72 * line, opacity)
-            else:
-                (x, y), words, size, anchor, color, weight = of
-                page.text((x + right) / 10, (y + down) / 10, words, 0.72 * size, ha={"start": "left", "middle": "center", "end": "right"}[anchor],
-                          color=color, weight=weight, alpha=opacity)
-        return page
-
 
 class Moved:
     """Draws on a scene, with everything moved."""
@@ -223,14 +209,6 @@ class Moved:
 
     def shape(self, corners, *rest, **more):
         self.scene.shape([[x + self.right, y + self.down] for x, y in corners], *rest, **more)
-
-
-class Still(Page):
-    @sheet.mark
-    def shape(self, corners, face, edge, line, opacity):
-        from matplotlib.patches import Polygon
-
-        self.axes.add_patch(Polygon(corners, facecolor=face, edgecolor=edge, linewidth=line if edge != "none" else 0, alpha=opacity, zorder=3))
 
 
 def moment(when, second):
@@ -412,8 +390,4 @@ def tile_walk_narrow(folder):
     return walk(folder, True)
 
 
-def tile_walk_still(folder):
-    return walk(folder).still(Still(48.4))
-
-
-PICTURES = loops_exchanged, who_owns_S, who_owns_O, causal_tiles, tile_walk, tile_walk_narrow, tile_walk_still
+PICTURES = loops_exchanged, who_owns_S, who_owns_O, causal_tiles, tile_walk, tile_walk_narrow

@@ -1,6 +1,7 @@
 """Prints the worked example of this chapter, which plots/tables.py writes into its page: the 4 x 4 case of
 docs/math/attention.md through the block loop, in double precision."""
 
+import itertools
 import math
 
 # The case of docs/math/attention.md, "A 4 x 4 example, by hand", and a dO.
@@ -75,5 +76,23 @@ def example():
     return out, (dQ, dK, dV)
 
 
+def check():
+    """Each gradient against the difference of sum(dO o O), whose gradients they are, to both sides of an element."""
+
+    def loss(q, k, v):
+        weights = [[math.exp(SCALE * dot(row, key)) for key in k] for row in q]
+        return sum(w / math.fsum(of) * dot(dO[i], v[j]) for i, of in enumerate(weights) for j, w in enumerate(of))
+
+    gradients, step = example()[1], 1e-5
+    for which, i, c in itertools.product(range(3), range(N), range(d)):
+        sides = []
+        for sign in (1, -1):
+            moved = [[row[:] for row in operand] for operand in (Q, K, V)]
+            moved[which][i][c] += sign * step
+            sides.append(loss(*moved))
+        assert abs(gradients[which][i][c] - (sides[0] - sides[1]) / (2 * step)) < 1e-8, (which, i, c)
+
+
 if __name__ == "__main__":
+    check()
     print(example()[0], end="")

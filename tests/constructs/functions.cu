@@ -1,12 +1,13 @@
 #include "construct.h"
-#include "twice.cuh"
+#include "headers.cuh"
 #include <thread>
+#include <cuda_fp16.h>
 
 namespace device_header_in_project {
 __global__ void k(int *out) {
     remember(threadIdx.x);
     __syncthreads();
-    out[threadIdx.x] = twice(recall(threadIdx.x));
+    out[threadIdx.x] = doubled(recall(threadIdx.x));
 }
 CONSTRUCT(device_header_in_project, "0 2 4 6") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
 } // namespace device_header_in_project
@@ -139,3 +140,103 @@ CONSTRUCT(static_in_a_function, "3 5 7 9") {
     });
 }
 } // namespace static_in_a_function
+
+namespace static_const_member {
+template <typename T> struct sum {
+    static const T identity = T(0), one = T(1);
+    const static int width = 4;
+    static const char *name;
+    __device__ T operator()(T a, T b) const { return a + b; }
+};
+template <typename T> const char *sum<T>::name = "sum";
+__global__ void k(float *out) {
+    float x = threadIdx.x < 2 ? 3.0f : sum<float>::identity;
+    out[threadIdx.x] = sum<float>()(x, sum<float>::one);
+}
+CONSTRUCT(static_const_member, "4 4 1 1") { return show<float>(sum<int>::width, [&](float *out) { k<<<1, 4>>>(out); }); }
+} // namespace static_const_member
+
+namespace static_function_of_a_local_class {
+__global__ void k(float *y) {
+    struct local {
+        static __device__ float twice(float x) { return 2 * x; }
+        static __device__ float plus(float x, float by = 1) noexcept { return x + by; }
+    };
+    static float kept(3.0f);
+    static decltype(kept) more{0};
+    float (*volatile f)(float) = local::twice;
+    y[threadIdx.x] = f(local::plus(kept, atomicAdd(&more, 1.0f) + 1));
+}
+CONSTRUCT(static_function_of_a_local_class, "8") { return show<float>(1, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace static_function_of_a_local_class
+
+namespace nv_half_name {
+__global__ void k(__nv_half *y) { y[threadIdx.x] = __float2half(1); }
+CONSTRUCT(nv_half_name, "1 1") { return show<__nv_half>(2, [&](__nv_half *out) { k<<<1, 2>>>(out); }); }
+} // namespace nv_half_name
+
+// Names that several namespaces have, and what looks like a call of a function that runs elsewhere.
+
+namespace first {
+__shared__ float kept[4];
+__global__ void k(float *out, const float *in, int n) {
+    kept[threadIdx.x] = in == nullptr ? n : 0;
+    out[threadIdx.x] = kept[threadIdx.x];
+}
+} // namespace first
+namespace second {
+__shared__ int kept[2];
+__global__ void k(float *out, int n) {
+    kept[threadIdx.x] = n + 1;
+    out[threadIdx.x] = kept[threadIdx.x];
+}
+} // namespace second
+
+namespace local_of_a_name_elsewhere {
+__global__ void k(int *out) { int kept = 5; out[threadIdx.x] = kept; }
+CONSTRUCT(local_of_a_name_elsewhere, "5 5") { return show<int>(2, [&](int *out) { k<<<1, 2>>>(out); }); }
+} // namespace local_of_a_name_elsewhere
+
+namespace shared_in_namespaces {
+CONSTRUCT(shared_in_namespaces, "3 3 4 4") {
+    return show<float>(4, [&](float *out) {
+        first::k<<<1, 2>>>(out, 0, 3);
+        second::k<<<1, 2>>>(out + 2, 3);
+    });
+}
+} // namespace shared_in_namespaces
+
+namespace first {
+CONSTRUCT(overloads_in_namespaces, "5 5") {
+    return show<float>(2, [&](float *out) { k<<<1, 2>>>(out, 0, 5); });
+}
+} // namespace first
+
+namespace using_a_namespace {
+using namespace first;
+CONSTRUCT(using_a_namespace, "6 6") {
+    return show<float>(2, [&](float *out) { k<<<1, 2>>>(out, (const float *)nullptr, 6); });
+}
+} // namespace using_a_namespace
+
+namespace host_or_device {
+__device__ int twice(int x) { return 2 * x; }
+__host__ __device__ int both(int x) {
+    return x == 1 ? 2 : x;
+}
+struct thing {
+    int size() { return 2; }
+    static int twice(int x) { return x; }
+};
+__global__ void k(int *out) {
+    const int n = 2;
+    int table[n] = {1, 2}, more[n + 1];
+    more[n] = twice(both(table[threadIdx.x]) / 2);
+    out[threadIdx.x] = more[n];
+}
+CONSTRUCT(host_or_device, "2 2") {
+    int n = thing().size(), table[n];
+    table[0] = thing::twice(both(n));
+    return show<int>(table[0], [&](int *out) { k<<<1, 2>>>(out); });
+}
+} // namespace host_or_device

@@ -1,6 +1,9 @@
 #include "construct.h"
 #include <math_constants.h>
 #include <sm_61_intrinsics.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <curand_kernel.h>
 
 namespace bit_casts {
 __global__ void k(int *out) { out[threadIdx.x] = __float_as_int(__int_as_float(1)); }
@@ -92,3 +95,160 @@ namespace saturate {
 __global__ void k(float *out) { out[0] = __saturatef(-1.0f), out[1] = __saturatef(0.5f), out[2] = __saturatef(2.0f), out[3] = __saturatef(NAN); }
 CONSTRUCT(saturate, "0 0.5 1 0") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
 } // namespace saturate
+
+namespace bfloat16_arithmetic {
+__global__ void k(float *out) {
+    __nv_bfloat16 a = __float2bfloat16(1.0f), b = __float2bfloat16(2.0f);
+    out[0] = __bfloat162float(__hadd(a, b)), out[1] = __bfloat162float(__float2bfloat16(257.0f));
+    out[2] = __bfloat162float(a / b), out[3] = a < b;
+}
+CONSTRUCT(bfloat16_arithmetic, "3 256 0.5 1") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace bfloat16_arithmetic
+
+namespace bfloat16_pair {
+__global__ void k(float *out) {
+    __nv_bfloat162 a = __floats2bfloat162_rn(1.0f, 2.0f), b = __floats2bfloat162_rn(3.0f, 4.0f), c = __hadd2(a, b);
+    out[0] = __low2float(c), out[1] = __high2float(c), out[2] = __low2float(a), out[3] = __high2float(a);
+}
+CONSTRUCT(bfloat16_pair, "4 6 1 2") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace bfloat16_pair
+
+namespace half_arithmetic {
+__global__ void k(float *out) {
+    half a = __float2half(1.0f), b = __float2half(2.0f);
+    out[0] = __half2float(__hadd(a, b)), out[1] = __half2float(b * (a + b)), out[2] = __half2float(a / b), out[3] = a < b;
+}
+CONSTRUCT(half_arithmetic, "3 6 0.5 1") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace half_arithmetic
+
+namespace half_fma_rounds_once {
+__global__ void k(float *out) {
+    half a = __float2half(1.0009765625f), one = __float2half(1.0f);
+    float fused = __half2float(__hfma(a, a, __hneg(__hmul(a, a))));
+    out[threadIdx.x] = fused != 0.0f && __half2float(__hmul(a, one)) == 1.0009765625f;
+}
+CONSTRUCT(half_fma_rounds_once, "1 1 1 1") { return show<float>(4, [&](float *out) { k<<<1, 4>>>(out); }); }
+} // namespace half_fma_rounds_once
+
+namespace half_pair {
+__global__ void k(float *out) {
+    half2 a = __floats2half2_rn(1.0f, 2.0f), b = __floats2half2_rn(3.0f, 4.0f);
+    float2 sum = __half22float2(__hadd2(a, b)), product = __half22float2(__hmul2(a, b));
+    out[0] = sum.x, out[1] = sum.y, out[2] = product.x, out[3] = product.y;
+}
+CONSTRUCT(half_pair, "4 6 3 8") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace half_pair
+
+namespace half_rounds_to_even {
+__global__ void k(float *out) {
+    out[0] = __half2float(__float2half(2049.0f)), out[1] = __half2float(__float2half(2051.0f));
+    out[2] = __half2float(__float2half(65519.0f)), out[3] = __half2float(__float2half(1e-8f));
+}
+CONSTRUCT(half_rounds_to_even, "2048 2052 65504 0") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace half_rounds_to_even
+
+namespace vector_double2 {
+__global__ void k(int *out) {
+    double2 v = make_double2(1.0, 2.0);
+    out[threadIdx.x] = (int)(v.x + v.y);
+}
+CONSTRUCT(vector_double2, "3 3 3 3") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
+} // namespace vector_double2
+
+namespace vector_float2 {
+__global__ void k(float *out) {
+    float2 a = {1, 2}, b = make_float2(3, 4);
+    out[0] = a.x + a.y, out[1] = b.x + b.y;
+}
+CONSTRUCT(vector_float2, "3 7 0 0") { return show<float>(4, [&](float *out) { k<<<1, 1>>>(out); }); }
+} // namespace vector_float2
+
+namespace vector_float4_load {
+__global__ void k(float *out, const float4 *in) { *(float4 *)out = *in; }
+CONSTRUCT(vector_float4_load, "1 2 3 4") { return show<float>(4, [&](float *out) { float h[4] = {1, 2, 3, 4}; float4 *in; cudaMalloc(&in, 16); cudaMemcpy(in, h, 16, cudaMemcpyHostToDevice); k<<<1, 1>>>(out, in); cudaFree(in); }); }
+} // namespace vector_float4_load
+
+namespace vector_int3 {
+__global__ void k(int *out) {
+    int3 v = make_int3(1, 2, 3);
+    out[threadIdx.x] = v.x + v.y + v.z;
+}
+CONSTRUCT(vector_int3, "6 6 6 6") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
+} // namespace vector_int3
+
+namespace vector_one_brace {
+__global__ void k(float *out) {
+    float4 v = {1.0f};
+    out[threadIdx.x] = v.x + v.y;
+}
+CONSTRUCT(vector_one_brace, "1 1 1 1") { return show<float>(4, [&](float *out) { k<<<1, 4>>>(out); }); }
+} // namespace vector_one_brace
+
+namespace vector_sizes {
+__global__ void k(int *out) {
+    out[0] = sizeof(float1), out[1] = sizeof(float2), out[2] = sizeof(float3), out[3] = sizeof(float4);
+}
+CONSTRUCT(vector_sizes, "4 8 12 16") { return show<int>(4, [&](int *out) { k<<<1, 1>>>(out); }); }
+} // namespace vector_sizes
+
+namespace vector_uchar4 {
+__global__ void k(int *out) {
+    uchar4 v = make_uchar4(1, 2, 3, 4);
+    out[threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+CONSTRUCT(vector_uchar4, "10 10 10 10") { return show<int>(4, [&](int *out) { k<<<1, 4>>>(out); }); }
+} // namespace vector_uchar4
+
+namespace vector_zero_braces {
+__global__ void k(float *out) {
+    float4 v = {};
+    out[threadIdx.x] = v.x + v.w;
+}
+CONSTRUCT(vector_zero_braces, "0 0 0 0") { return show<float>(4, [&](float *out) { k<<<1, 4>>>(out); }); }
+} // namespace vector_zero_braces
+
+/* What cuRAND 13's own header computes, compiled for the host. */
+namespace words_of_generators {
+template <typename State> __device__ void words(double *out) {
+    State state;
+    curand_init(0xdeadbeefcafe1234ull, 12345678901ull, 98765432109ull, &state);
+    for (int i = 0; i < 3; i++) out[i] = curand(&state) % 999999937;
+    skipahead(1234567ull, &state);
+    skipahead_sequence(77ull, &state);
+    out[3] = curand(&state) % 999999937;
+}
+__global__ void k(double *out) {
+    words<curandState>(out);
+    words<curandStatePhilox4_32_10_t>(out + 4);
+}
+CONSTRUCT(words_of_generators,
+          "918272577 608429083 439327203 392141468 622194584 369587075 592316814 96438351") {
+    return show<double>(8, [&](double *out) { k<<<1, 1>>>(out); });
+}
+} // namespace words_of_generators
+
+namespace numbers_of_generators {
+template <typename State> __device__ void numbers(float *out) {
+    State state;
+    curand_init(1234, 5, 3, &state);
+    out[0] = curand_uniform(&state);
+    out[1] = (float)curand_uniform_double(&state);
+    out[2] = curand_normal(&state);
+    out[3] = curand_normal(&state);
+    out[4] = (float)curand_normal_double(&state);
+    out[5] = curand_log_normal(&state, 0.5f, 0.25f);
+    for (int i = 0; i < 6; i++) out[i] = rintf(1e5f * out[i]); /* a card's sine differs in the last bits */
+}
+__global__ void k(float *out) {
+    numbers<curandStateXORWOW_t>(out);
+    numbers<curandStatePhilox4_32_10_t>(out + 6);
+    curandStatePhilox4_32_10_t state;
+    curand_init(1234, 5, 3, &state);
+    float4 four = curand_uniform4(&state);
+    out[12] = rintf(1e5f * four.x), out[13] = rintf(1e5f * four.w);
+}
+CONSTRUCT(numbers_of_generators,
+          "38029 62933 -84876 16344 182920 202171 74057 36079 157628 54376 40547 140860 74057 19713") {
+    return show<float>(14, [&](float *out) { k<<<1, 1>>>(out); });
+}
+} // namespace numbers_of_generators

@@ -39,11 +39,12 @@ there-is-no-such-program
 PAGE
 }
 
-expect() { # WANTED-STATUS WHAT CHECK [SED-SCRIPT]
-    local status=0
+expect() { # WANTED-STATUS WHAT CHECK[,WORD] [SED-SCRIPT]
+    local status=0 check
     right | sed -E "${4:-}" >"$work/page.md"
     [[ -z ${4:-} ]] || ! cmp -s <(right) "$work/page.md" || { echo "FAILED $2: the page was not changed" && failed=1; }
-    python3 -B "$3" "$work/page.md" >"$work/said" 2>&1 || status=$?
+    IFS=, read -ra check <<<"$3"
+    python3 -B "${check[@]}" "$work/page.md" >"$work/said" 2>&1 || status=$?
     if ((status == 77)); then
         echo "skipped $2: $(cat "$work/said")"
     elif ((status == $1)); then
@@ -56,30 +57,31 @@ expect() { # WANTED-STATUS WHAT CHECK [SED-SCRIPT]
 }
 
 printf '# Other\n\n## A heading\n' >"$work/other.md"
-for check in check_links.py check_names.py check_spelling.py check_words.py run_commands.py; do expect 0 "$check accepts a right page" "$check"; done
+for check in check_references.py,links check_references.py,names check_english.py,spelling check_english.py,words run_commands.py; do expect 0 "$check accepts a right page" "$check"; done
 
 mkdir "$work/tree"
 (cd ../.. && tar c steps/*/*.cu steps/*/*.cuh common/device docs/index-arithmetic.md tests/docs/check_indices.py) | tar x -C "$work/tree"
 expect 0 'check_indices.py accepts the kernels' "$work/tree/tests/docs/check_indices.py"
 sed -i 's/O\[(size_t)row \* p\.d/O[row * p.d/' "$work/tree/steps/04_fa1_fwd/fa1_fwd.cu"
 expect 1 'a row times d in 32 bits' "$work/tree/tests/docs/check_indices.py"
-expect 1 'a link to a file that is not there' check_links.py 's/other\.md/another.md/'
-expect 1 'a link to a heading that is not there' check_links.py 's/#a-heading/#no-heading/'
-expect 1 'a file that is not there' check_names.py 's/`steps\/06_vectorized/`steps\/06_scalar/'
-expect 1 'a rung that is not there' check_names.py 's/06a_register_tile/06q_register_tile/'
-expect 1 'a chapter that is not there' check_names.py 's/02 and 06/02 and 66/'
-expect 1 'a chapter that is not there, in a table' check_names.py 's/sum \| 01/sum | 61/'
-expect 1 'a misspelt word' check_spelling.py 's/computes/conputes/'
-expect 1 'a rejected phrase' check_words.py 's/One thread per query row/A thread a row/'
-expect 1 'threads that see' check_words.py 's/A warp is 32 lanes/The lanes see 32 rows/'
-expect 1 'a value at the beginning of a line' check_words.py 's/^One thread/<!-- n x -->1<!-- \/n --> thread/'
-expect 1 'a cause at the beginning of a line' check_words.py 's/^One thread/<!-- why x < 1 y z --> One thread/'
+expect 1 'a link to a file that is not there' check_references.py,links 's/other\.md/another.md/'
+expect 1 'a link to a heading that is not there' check_references.py,links 's/#a-heading/#no-heading/'
+expect 1 'a file that is not there' check_references.py,names 's/`steps\/06_vectorized/`steps\/06_scalar/'
+expect 1 'a rung that is not there' check_references.py,names 's/06a_register_tile/06q_register_tile/'
+expect 1 'a chapter that is not there' check_references.py,names 's/02 and 06/02 and 66/'
+expect 1 'a chapter that is not there, in a table' check_references.py,names 's/sum \| 01/sum | 61/'
+expect 2 'references of no kind' check_references.py,pictures
+expect 1 'a misspelt word' check_english.py,spelling 's/computes/conputes/'
+expect 1 'a rejected phrase' check_english.py,words 's/One thread per query row/A thread a row/'
+expect 1 'threads that see' check_english.py,words 's/A warp is 32 lanes/The lanes see 32 rows/'
+expect 1 'a value at the beginning of a line' check_english.py,words 's/^One thread/<!-- n x -->1<!-- \/n --> thread/'
+expect 1 'a cause at the beginning of a line' check_english.py,words 's/^One thread/<!-- why x < 1 y z --> One thread/'
 mkdir -p "$work/steps/01_long"
 for ((i = 0; i < 800; i++)); do echo 'A line of a page, with words.'; done >"$work/steps/01_long/README.md"
-if python3 -B check_words.py "$work/steps/01_long/README.md" >"$work/said"; then echo 'FAILED  a chapter of 800 lines' && failed=1; fi
+if python3 -B check_english.py words "$work/steps/01_long/README.md" >"$work/said"; then echo 'FAILED  a chapter of 800 lines' && failed=1; fi
 front() { # WHAT EDIT: of the book's first page
     mkdir -p "$work/front/docs" && cp ../../docs/README.md "$work/front/docs" && sed -E "$2" ../../README.md >"$work/front/README.md"
-    if python3 -B check_words.py "$work/front/README.md" >"$work/said"; then echo "FAILED  $1" && failed=1; else echo "ok      $1"; fi
+    if python3 -B check_english.py words "$work/front/README.md" >"$work/said"; then echo "FAILED  $1" && failed=1; else echo "ok      $1"; fi
 }
 front 'a first page that is too long' 's/^A book.*/&\n\n&\n\n&/; s/$/ more words than a page has room for/'
 front 'a first page with too many lines' '/^## /s/^/\n\n\n\n\n\n/'

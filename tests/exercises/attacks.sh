@@ -1,8 +1,24 @@
 #!/usr/bin/env bash
-# attacks.sh GRADER [all|COUNT] [WORD]: hostile submissions (attacks/README.md) get what they earned, a message that says why,
+# attacks.sh GRADER [all|COUNT] [WORD]: hostile submissions get what they earned, a message that says why,
 # and leave no trace. COUNT of them are drawn by the commit, or by SEED; WORD: only those whose names hold it. With JOBS at
 # once (2). As root they run a second time, as a user without rights. Then each protection is switched off in turn, and the
 # attack that it alone stops must succeed.
+#
+# Each file of attacks/ is a table of submissions. The code of each is put into the hole of a task's solution and graded:
+#
+#     //! what it does
+#     //: task 00b        the task, 00b where nothing else is named; its solution is what the code is put into
+#     //: change          the file `changes` has a change of the solution by the attack's name (common/change)
+#     //: end             at the hole's end, rather than at its top
+#     //: escapes         \r and the like in the code stand for the characters
+#     //: score < 60      what the points must fulfil; == 0 where nothing else is named
+#     //: options WORDS   for the command
+#     //: says REGEX      the report must match it
+#     //: alone PROTECTIONS -> REGEX      the proof that a protection stops it: without these, the report matches this
+#     the code
+#
+# The protections are `tokens`, `objects`, `machine` and `bounds` (docs/teaching.md says what each of them is), and `macros`: the macros of
+# a hole end with it. All attacks run without `scan`, the words that explain a failed build.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 grader=$1 count=${2-all} word=${3-}

@@ -164,28 +164,28 @@ run "$grader" grade 05a --hint 1
 check 'task.json that is no JSON'
 
 # ---- changes ------------------------------------------------------------------------------------------------------------
-changes=$(echo exercises/00b_*/changes)
+changes=exercises/warm_ups.changes solution=$(echo exercises/00b_*/solution.cu)
 change() { # NAME REGEX: `exercise solution` with this change reports REGEX
     run "$grader" solution 00b "$1"
     ((code == 3)) && grep -qE "$2" "$work/log"
     check "a change $1: $2"
 }
-printf '%s\n' '## stale' 'loses: cost' 'says: x' 'file: solution.cu' '-    if (row > p.N) return;' '' \
-    '## twice' 'loses: cost' 'says: x' 'file: solution.cu' ' }' '+//' '' '## harmless' 'loses: results' 'says: wrong' 'file: solution.cu' '-    if (row >= p.N_q || col >= p.d) return;' '+    if (col >= p.d || row >= p.N_q) return;' >"$changes"
-printf '}\n' >>"${changes%/*}/solution.cu"
+printf '%s\n' '## 00b stale' 'loses: cost' 'says: x' 'file: solution.cu' '-    if (row > p.N) return;' '' \
+    '## 00b twice' 'loses: cost' 'says: x' 'file: solution.cu' ' }' '+//' '' '## 00b harmless' 'loses: results' 'says: wrong' 'file: solution.cu' '-    if (row >= p.N_q || col >= p.d) return;' '+    if (col >= p.d || row >= p.N_q) return;' >"$changes"
+printf '}\n' >>"$solution"
 change stale 'place 1 of 1 occurs 0 times in .*solution.cu'
 change twice 'place 1 of 1 occurs [2-9] times in .*solution.cu'
 change none 'none: there is no such change'
 change nowhere.changes:none 'cannot read nowhere.changes'
-cp "$book/${changes%/*}/solution.cu" "${changes%/*}"
-sed -i '1,/^## harmless/{/^## harmless/!d}' "$changes"
+cp "$book/$solution" "$solution"
+sed -i '1,/^## 00b harmless/{/^## 00b harmless/!d}' "$changes"
 run "$grader" prove 00b
 ((code == 1)) && grep -q '^FAILED 00b harmless: it scored full points' "$work/log"
 check 'prove: a wrong filling that earns full points'
 for edit in 's/^loses: .*/loses: time/' 's/^loses: .*/loses: cost/; s/^says: .*//' 's/^loses: .*//'; do
     sed -i "$edit" "$changes"
     run "$grader" prove 00b
-    ((code == 3)) && one_line && grep -q 'changes: harmless: .* is expected' "$work/log"
+    ((code == 3)) && one_line && grep -q 'warm_ups.changes: 00b harmless: .* is expected' "$work/log"
     check "changes after $edit"
 done
 exit "$failed"

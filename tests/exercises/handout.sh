@@ -23,9 +23,9 @@ for list; do
     check "handout $list"
     python3 -B tests/exercises/no_leak.py build/sim/bin/exercise "$course" >"$work/log"
     check "$list: no file shows a solution or a hint"
-    find "$course" -name '*.md' -print0 | xargs -0 python3 -B tests/docs/check_links.py >"$work/log" 2>&1
+    find "$course" -name '*.md' -print0 | xargs -0 python3 -B tests/docs/check_references.py links >"$work/log" 2>&1
     check "$list: no link leads to what is not handed out"
-    [[ ! -e $course/tests && ! -e $course/docs/teaching.md && ! -e $course/docs/answers ]] && ! compgen -G "$course/exercises/*/changes" >"$work/log"
+    [[ ! -e $course/tests && ! -e $course/docs/teaching.md && ! -e $course/docs/answers ]] && ! compgen -G "$course/exercises/*changes" >"$work/log"
     check "$list: no tests, changes, answers"
     for task in "$course"/exercises/*_*/; do
         id=$(basename "$task") && id=${id%%_*}

@@ -1,9 +1,8 @@
 /* shadow.c with calls in the places where another worker could meet a cell that is not whole. It takes the place of the
  * file of libsimt.a. What pauses is here, as kernels call it: instrumented, it would be accused of reading the host's memory. */
-#include "paused_shadow.h"
-
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 

@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern "C" {
-#include "paused_shadow.h"
+extern "C" { // of paused_shadow.c
+void arm_pause(const char *place, bool stop); /* once; stop: the kernel does not go on */
+bool paused(void);                            /* an access came to the place */
+void pause_at(const char *place);
+void wait_for_the_pause(void);
+void access_is_done(void);
 }
 
 static void must_be_a_race(const char *place, void (*kernel)(int *words)) {

@@ -64,17 +64,17 @@ static const char *const refused_headers[] = {"/thrust/",  "/cub/",     "/nv/tar
                                               "/cusolver", "/nvrtc",    "/npp",       "/nccl",      "/cuda_gl_interop.h",
                                               "/torch/",   "/texture_", "/surface_",  "/crt/"};
 
-/* Flags 1 and 3 of a marker: a system header begins. A program's own header may have such a name, and the simulated device, whose
- * cuda_runtime.h comes first, such headers: a cuda*.h from elsewhere is a toolkit's. */
+static const char own_folder[] = "/simt/include/"; /* of common/ or of lib/ */
+
+/* Flags 1 and 3 of a marker: a system header begins. A program's own header may have such a name, and the simulated device such
+ * headers: a cuda*.h from elsewhere is a toolkit's. */
 static void refuse_header(struct rewriter *r, const struct token *marker) {
     const char *name = marker->text + strcspn(marker->text, "\"\n");
     name += *name == '"';
     const char *end = name + strcspn(name, "\"\n"), *file = end;
     if (strncmp(end, "\" 1", 3) != 0 || strncmp(end + 3, " 3", 2) != 0) return;
     while (file > name && file[-1] != '/') file--;
-    if (r->own_folder == NULL && strncmp(file, "cuda_runtime.h", strlen("cuda_runtime.h")) == 0)
-        r->own_folder = name, r->own_headers = (size_t)(file - name);
-    if (r->own_folder != NULL && strncmp(name, r->own_folder, r->own_headers) == 0) return;
+    if (memmem(name, (size_t)(end - name), own_folder, strlen(own_folder)) != NULL) return;
     const char *found = strncmp(file, "cuda", 4) == 0 && file > name ? file - 1 : NULL;
     for (size_t i = 0; i < sizeof refused_headers / sizeof *refused_headers && found == NULL; i++)
         found = memmem(name, (size_t)(end - name), refused_headers[i], strlen(refused_headers[i]));

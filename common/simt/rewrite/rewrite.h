@@ -92,12 +92,10 @@ struct rewriter {
     struct text bounds, cluster;       /* the arguments of __launch_bounds__ and __cluster_dims__ in this declaration */
     struct text constants;             /* of its parameters that are __grid_constant__: a call each */
     bool has_own_warp_size;            /* the program has declared a warpSize */
-    size_t own_headers;                /* the length of the folder's path in which the simulated device's headers lie */
-    const char *own_folder;
-    bool is_device;          /* this declaration is a kernel's or a device function's */
-    bool is_kernel, is_host; /* it says __global__; it says __host__ */
-    bool device_only;        /* between #pragma simt device_only and host_too */
-    bool is_submission;      /* from the first of these on: strangers' text, whatever its pragmas say */
+    bool is_device;                    /* this declaration is a kernel's or a device function's */
+    bool is_kernel, is_host;           /* it says __global__; it says __host__ */
+    bool device_only;                  /* between #pragma simt device_only and host_too */
+    bool is_submission;                /* from the first of these on: strangers' text, whatever its pragmas say */
 };
 
 /* ---- tokens.c ---- */

@@ -5,7 +5,8 @@
  *     __device__ int counter;            ->  __attribute__((section("simt_device"))) int counter;
  *                                            (or simt_constant or simt_managed, as its words say)
  *
- * A __shared__ declaration outside of any function becomes one at the head of each device function that names the variable.
+ * A __shared__ declaration outside of any function becomes one at the head of each device function that names the variable
+ * and can see it.
  * Invariant: each declarator of a __shared__ declaration becomes one declaration of its own, in their order. */
 #include "rewrite.h"
 
@@ -236,6 +237,20 @@ const struct token *rewrite_shared(struct rewriter *r, const struct token *token
     return end + 1;
 }
 
+/* Can a function that begins with `brace` mean the variable without its namespace's name? That namespace is around the function,
+ * has no name or is inline, the function's own name is qualified by it, or some `using` names it. */
+static bool is_visible(const struct rewriter *r, const struct token *brace, const struct shared_variable *variable) {
+    const char *last = strrchr(variable->path, ':');
+    if (nearness(r, variable->path) > 0 || last[1] == '\0' || names_word(r->declaration, brace, last + 1)) return true;
+    for (const struct token *t = brace; t->kind != START; t--) {
+        if (!is(t, last + 1) || is(t + 1, ":")) continue; /* the latter is of another's path */
+        if (is(t - 1, "namespace") && is(t - 2, "inline")) return true;
+        for (const struct token *u = t - 1; u->kind == WORD || is(u, ":"); u--)
+            if (is(u, "using")) return true;
+    }
+    return false;
+}
+
 /* Does another namespace's variable of this name come first here? */
 static bool has_nearer(const struct rewriter *r, const struct shared_variable *variable) {
     for (const struct shared_variable *v = r->file_shared; v < r->file_shared + r->file_shared_count; v++)
@@ -251,7 +266,7 @@ bool declare_file_shared(struct rewriter *r, const struct token *brace) {
     for (size_t i = 0; i < r->file_shared_count; i++) {
         const struct shared_variable *variable = &r->file_shared[i];
         if (!names_word(brace, end, variable->name) || names_word(r->declaration, brace, variable->name)) continue;
-        if (has_nearer(r, variable)) continue;
+        if (!is_visible(r, brace, variable) || has_nearer(r, variable)) continue;
         append_format(&r->output, "%s%s", between, variable->declaration);
         between = " ";
     }

@@ -1,1 +1,0 @@
-#include "nvtx3/nvToolsExt.h"
