@@ -766,7 +766,7 @@ def check_story(browser, name):
         body.send_keys(key)
         same(f"{name}: it plays after Space", now()[2], expected)
     body.send_keys("s")
-    same(f"{name}: the settings by a key", browser.js("return document.activeElement.closest('body > .bar') !== null"), True)
+    browser.until(f"{name}: the settings by a key", "document.activeElement.closest('body > .bar') !== null")
     browser.js("document.activeElement.blur()")
     for k, (title, text) in enumerate(browser.js("return story.captions.map(({ at, title, text }) => { story.move(at); return [title, byId('caption').textContent]; })")):
         words = text.removeprefix(title)
