@@ -1,10 +1,10 @@
 // The ladder: window.LADDER is a list of [source, card, pass, size, step, data type, ms, TFLOP/s, {peer: ratio}, [ms for the arithmetic,
-// ms for the bytes] or null], made of the records; window.IDEAS says what each program of the book does, window.CHAPTERS what a chapter is called.
+// ms for the bytes] or null], made of the records; window.IDEAS says what each program of the book does, window.TITLES what it is called.
 "use strict";
 const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bwd: "backward", det: "backward, deterministic",
     latency: "each chapter by itself", rungs: "the rungs of the chapters", peers: "in turns with PyTorch" };
 const PEERS = { flash: "FlashAttention-2", cudnn: "cuDNN", fa4: "FlashAttention-4" }, peerOf = (row) => row[4].replace("pytorch_", "");
-const named = (row) => PEERS[peerOf(row)] || CHAPTERS[row[4]] || row[4];
+const named = (row) => PEERS[peerOf(row)] || TITLES[row[4]] || row[4];
 const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops", theirs: "1" };
 const MOST = 10; // captions
 let rows = [], place = 0;

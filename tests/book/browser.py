@@ -840,6 +840,9 @@ def check_stories(browser, _):
     browser.open("explorers/tile-walk.html")
     browser.until("the first walk", "window.state()")
     same("the names of the walks", browser.js("return [byId('rung').selectedOptions[0].text, document.querySelector('h1').textContent.slice(0, 28), byId('caption').querySelector('small').textContent.split('; ')[1]]"), ["05 FlashAttention-2 forward", "05 FlashAttention-2 forward:", "opened here, where there is more to see"])
+    names = browser.js("return STEPS.map(([name, title, chapter]) => [name, title, called([name, title, chapter])])")
+    same("names of programs in the list of walks", [label for name, _, label in names if "_" in label or not label.startswith(name.split("_")[0])], [])
+    same("headings that say something twice", [title for _, title, _ in names if len(parts := title.lower().split(": ")) > 2 and parts[1] in parts[0]], [])
     same("the walk as it opens", browser.js("return [byId('rung').value, launch.steps.slice(0, at).some((step) => step.gone.length || step.touches.some(([array]) => launch.arrays[array][0] === 'V')), scoresOf().length > 0]"), ["05_fa2_fwd", True, True])
     steps = browser.js("return STEPS.map(([name]) => name)")
     for step in steps[PART[0] :: PART[1]] if planted is None else steps[::-1]:  # the last kernels have most kinds of captions
@@ -1302,7 +1305,7 @@ def check_ladder(browser, _):
         };
         each(1);
         return found;""", source) for source in (sorted(records) if planted is None else ["latency"])), [])
-    chapters = browser.js("return CHAPTERS")
+    chapters = browser.js("return TITLES")
     same("the ladder: passes, without both in turn, whose forward pass is no chapter's", {now["pass"] for now in shown}, {"fwd", "bwd", "det"})
     for now in shown:
         source, card, pass_, size, metric = (now[name] for name in ("source", "card", "pass", "size", "metric"))
@@ -1474,6 +1477,8 @@ def check_pipeline(browser, programs):
             s = {"stages": draw.randint(1, 4), "latency": draw.randint(0, 40), "product": draw.randint(1, 20), "softmax": draw.randint(0, 10), "skew": draw.randint(0, 9),
                  "consumers": draw.randint(1, 3), "fault": draw.choice(["", *faults])}
             settings.append(s | {"moved": [draw.choice([0, 0, draw.randint(-s["latency"], 30)]) for _ in range(8 if "turns" in data else 10)]})
+    listed = browser.js("return [...byId('kernel').options].map((option) => option.text.split(/:? /)[0] + option.text.match(/_|: /))")
+    same("the pipeline: kernels by number and idea", listed, ["06: ", "10: ", "12b: "])
         got = browser.js("return arguments[1].map((s) => { const { waits, hazards } = window.simulate(arguments[0], { ...s, moved: s.moved.join() }); return [waits, hazards]; })",
                          kernel, settings)
         for s, found in zip(settings, got):
