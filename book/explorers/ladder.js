@@ -45,7 +45,8 @@ function show(wanted) {
     byId("theirs").checked = wanted.theirs !== "0";
     if (byId("theirs").checked && byId("source").value !== "peers") // recorded at this size
         rows = [...rows, ...LADDER.filter((row) => row[0] === "peers" && FILTERS.every((id, k) => !k || row[k] === byId(id).value) && peerOf(row) in PEERS)];
-    const metric = byId("metric").value, values = rows.map((row) => valueOf(row, metric)).filter(Boolean), most = metric === "bound" ? 100 : Math.max(...values), least = 10 ** Math.floor(Math.log10(Math.min(...values)) - 1e-9);
+    const metric = byId("metric").value, limits = rows.map((row) => row[9] && { ms: boundOf(row), tflops: row[7] * row[6] / boundOf(row) }[metric]); // what the bound allows
+    const values = [...rows.map((row) => valueOf(row, metric)), ...limits].filter(Boolean), most = metric === "bound" ? 100 : Math.max(...values), least = 10 ** Math.floor(Math.log10(Math.min(...values)) - 1e-9);
     const share = (value) => value ? 100 * Math.log(value / least) / Math.log(most / least) : 0; // of the width
     const unit = metrics().find(([name]) => name === metric)[1], best = rows.reduce((a, b) => ((valueOf(b, metric) ?? 0) > (valueOf(a, metric) ?? 0)) === (metric !== "ms") ? b : a);
     const again = { ms: 4, bound: 6 }[metric]; // the column of what is shown
@@ -54,9 +55,10 @@ function show(wanted) {
     const cells = [...byId("table").rows].map((tr) => tr.cells[3].appendChild(element("div", { className: "axis" })));
     rows.forEach((row, k) => valueOf(row, metric) && cells[k + 1].append(element("i", { className: "measure" + (row[4] !== peerOf(row) || row[4] in PEERS ? " peer" : ""),
         style: `left: ${share(valueOf(row, metric))}%` })));
+    limits.forEach((limit, k) => limit && cells[k + 1].append(element("i", { className: "limit", title: `bound: ${digits(limit)}`, style: `left: ${share(limit)}%` })));
     byId("table").style.setProperty("--decade", `${share(10 * least)}%`);
     cells[0].append(...range(Math.ceil(Math.log10(most / least))).map((k) =>
-        element("span", { className: "tick", style: `left: ${k * share(10 * least)}%` }, String(+(least * 10 ** k).toPrecision(1)))));
+        element("span", { className: "tick", style: `left: ${k * share(10 * least)}%${k * share(10 * least) > 85 ? "; translate: -110% -50%" : ""}` }, String(+(least * 10 ** k).toPrecision(1)))));
     byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${named(best)}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
     writeAddress(chosen());
     tell(captionsOf());

@@ -1340,7 +1340,8 @@ def check_ladder(browser, _):
             if by != ("-" if not two else "bytes" if two[1] > two[0] else "arithmetic") or bound and (abs(float(least) / bound - 1) > 0.006 or
                                                                                                 abs(float(ms) / last[step, dtype]["ms_median"] - 1) > 0.006):
                 wrong(f"{what}: the table says of {step} {ms} ms, {least} ms, {by}, and the bounds are {two}")
-        values = [value for value in expected.values() if value]
+        limits = [max(two) if metric == "ms" else last[key]["tflops"] * last[key]["ms_median"] / max(two) for key in map(tuple, (row[:2] for row in now["rows"])) if (two := bounds[key]) and metric in ("ms", "tflops")]
+        values = [value for value in [*expected.values(), *limits] if value]
         most, least = 100 if metric == "bound" else max(values), 10 ** math.floor(math.log10(min(values)) - 1e-9)
         if metric == "bound":
             (best, dtype), highest = max(expected.items(), key=lambda each: each[1] or 0)
@@ -1355,11 +1356,13 @@ def check_ladder(browser, _):
         wrong(f"the ladder: the axis has {room} pixels instead of 16 rem")
     theirs = lambda: sorted({row[0] for row in state()["rows"] if row[0] in LIBRARIES})
     ticks = [float(text) for text in browser.js("return [...document.querySelectorAll('.tick')].map((each) => each.textContent)")]
-    same("the ladder: as it opens", [theirs(), ticks], [["fa4", "pytorch_cudnn", "pytorch_flash"], [0.1, 1, 10, 100]])
+    same("the ladder: as it opens", [theirs(), ticks], [["fa4", "pytorch_cudnn", "pytorch_flash"], [0.1, 1, 10, 100, 1000]])
     named = browser.js("return [...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[0].textContent)")
     same("the ladder: names of libraries", sorted(set(named) & set(LIBRARIES.values())), sorted(LIBRARIES.values()))
     same("the ladder: names of chapters", ["05 FlashAttention-2 forward" in named, [name for name in named if "_" in name]], [True, []])
     browser.element("theirs").click()
+        if len(limits) != len(now["limits"]) or any(abs(100 * math.log(limit / least) / math.log(most / least) - to) > 0.05 for limit, to in zip(limits, now["limits"])):
+            wrong(f"{what}: bars are not where the bounds are")
     same("the ladder: without cuDNN and FlashAttention", theirs(), [])
     browser.choose("source", "peers")
     same("the ladder: records chosen by hand", state()["source"], "peers")
