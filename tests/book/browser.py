@@ -968,6 +968,12 @@ def check_warp_map(browser, programs):
         browser.choose("example", example)
         same(f"warp map: {example}", [state()["wavefronts"], len(state()["sectors"])], [wavefronts, sectors])
         same(f"warp map: rows of the table for {example}", browser.js("return document.querySelectorAll('#banks tbody tr').length"), wavefronts)
+        drawn = browser.js("return [document.querySelectorAll('#banks .read').length, [...document.querySelectorAll('#banks td:not(:first-child)')].filter((cell) => cell.textContent && !cell.matches('.mine')).length]")
+        same(f"warp map: banks that are drawn as read for {example}", drawn[0], drawn[1])
+    browser.choose("example", "every second word")
+    same("warp map: the part of each sector that lanes need", browser.js("return [...byId('sectors').children].map((each) => each.style.getPropertyValue('--part'))"), ["0.5"] * 8)
+    same("warp map: the lanes of the wavefront", browser.js("return [...document.querySelectorAll('#lanesMap .mine')].map((each) => +each.textContent)"), [*range(16)])
+    browser.choose("example", "one address")
     if not browser.element("said").text.endswith("In shared memory 1 wavefront; 32 different addresses take at least 1."):
         wrong(f"warp map: of one address it says {browser.element('said').text}")
     units = browser.js("return [...byId('banks').tHead.rows[0].cells].slice(1).flatMap((cell) => Array(cell.colSpan).fill(+cell.textContent))")
@@ -1021,6 +1027,10 @@ def check_example(browser, programs):
         change("keys", keys)
         same(f"the example: l after {keys} keys", round(state()["online"]["rows"][-1]["l"], 9), l)
         same("the example: rows key by key", browser.js("return document.querySelectorAll('#online tbody tr').length"), keys)
+    change("keys", 2)
+    same("the example: the query and its last key", browser.js("return [...document.querySelectorAll('.turn')].map((cell) => cell.id)"), [f"{name}{row}{column}" for name, row in (("Q", 3), ("K", 1), ("V", 1)) for column in range(4)] + ["S31", "P31"])
+    same("the example: a weight as a bar", browser.js("return ['P33', 'O33'].map((id) => +byId(id).style.getPropertyValue('--part'))"), [state()["P"][3][3], 0])
+    change("keys", 4)
     change("forget", True)
     same("the example without the rescale", round(state()["online"]["rows"][-1]["l"], 9), 3.25)
     cells = browser.js("return [...document.querySelectorAll('#online tbody tr:last-child td')].map((cell) => cell.textContent)")
@@ -1351,6 +1361,8 @@ def check_ladder(browser, _):
         places = [[100 * math.log(row[2] / least) / math.log(most / least), row[0] in LIBRARIES or row[0].startswith("pytorch_")] for row in now["rows"] if row[2]]
         if len(places) != len(now["dots"]) or any(abs(at - to) > 0.05 or is_library != peer for (at, is_library), (to, peer) in zip(places, now["dots"])):
             wrong(f"{what}: dots are not where the logarithms of the values are, or have another's colour")
+        if len(limits) != len(now["limits"]) or any(abs(100 * math.log(limit / least) / math.log(most / least) - to) > 0.05 for limit, to in zip(limits, now["limits"])):
+            wrong(f"{what}: bars are not where the bounds are")
     browser.open("explorers/ladder.html")
     if (room := browser.js("return document.querySelector('td .axis').clientWidth")) < 256:
         wrong(f"the ladder: the axis has {room} pixels instead of 16 rem")
@@ -1361,8 +1373,6 @@ def check_ladder(browser, _):
     same("the ladder: names of libraries", sorted(set(named) & set(LIBRARIES.values())), sorted(LIBRARIES.values()))
     same("the ladder: names of chapters", ["05 FlashAttention-2 forward" in named, [name for name in named if "_" in name]], [True, []])
     browser.element("theirs").click()
-        if len(limits) != len(now["limits"]) or any(abs(100 * math.log(limit / least) / math.log(most / least) - to) > 0.05 for limit, to in zip(limits, now["limits"])):
-            wrong(f"{what}: bars are not where the bounds are")
     same("the ladder: without cuDNN and FlashAttention", theirs(), [])
     browser.choose("source", "peers")
     same("the ladder: records chosen by hand", state()["source"], "peers")
@@ -1467,6 +1477,8 @@ def check_pipeline(browser, programs):
     browser.until("the pipeline", "window.state().end > 0")
     kernels = browser.js("return PIPELINE.kernels")
     same("the pipeline: kernels", sorted(kernels), ["06_vectorized", "10_tensor_core_fwd", "12b_producer"])
+    listed = browser.js("return [...byId('kernel').options].map((option) => option.text.split(/:? /)[0] + option.text.match(/_|: /))")
+    same("the pipeline: kernels by number and idea", listed, ["06: ", "10: ", "12b: "])
     sys.path.insert(0, str(ROOT / "plots"))
     import tables
 
@@ -1480,8 +1492,6 @@ def check_pipeline(browser, programs):
             s = {"stages": draw.randint(1, 4), "latency": draw.randint(0, 40), "product": draw.randint(1, 20), "softmax": draw.randint(0, 10), "skew": draw.randint(0, 9),
                  "consumers": draw.randint(1, 3), "fault": draw.choice(["", *faults])}
             settings.append(s | {"moved": [draw.choice([0, 0, draw.randint(-s["latency"], 30)]) for _ in range(8 if "turns" in data else 10)]})
-    listed = browser.js("return [...byId('kernel').options].map((option) => option.text.split(/:? /)[0] + option.text.match(/_|: /))")
-    same("the pipeline: kernels by number and idea", listed, ["06: ", "10: ", "12b: "])
         got = browser.js("return arguments[1].map((s) => { const { waits, hazards } = window.simulate(arguments[0], { ...s, moved: s.moved.join() }); return [waits, hazards]; })",
                          kernel, settings)
         for s, found in zip(settings, got):
@@ -1703,11 +1713,15 @@ def check_wall(browser, _):
         browser.until(f"{name}, loaded", "window.state()")
         found = browser.js("return [parseFloat(getComputedStyle(byId('play')).fontSize) * document.documentElement.style.zoom >= 15.2, [...byId('captions').children].every((each) => each.offsetHeight < 40), [...document.querySelectorAll('.sides small')].every((each) => each.scrollWidth <= each.clientWidth)]")
         same(f"{name}, large in a window of 1280: text no smaller than before, numbers on one line, labels that have room", found, [True] * 3)
-        for width, height in ((1600, 1000), (1280, 800)) if name in ("ladder", "pipeline", "tile-walk") else ():
+        for width, height in ((1600, 1000), (1280, 800)):
             browser.width(width, height)
-            browser.until(f"{name}, large: a figure as high as a window of {width}", "(bottom => bottom > 0.9 * innerHeight && bottom <= innerHeight)(document.querySelector('.told > *').getBoundingClientRect().bottom)")
+            browser.until(f"{name}, large: a figure as high as a window of {width}", "(bottom => bottom > 0.9 * innerHeight && bottom <= innerHeight)(Math.max(...[...document.querySelectorAll('.told > :not(#story), #outputs')].map((each) => each.getBoundingClientRect().bottom)))")
         same(f"{name}, large in a window of 1280: wider than it", browser.js(WIDTH), [])
         same(f"{name}, large in a window of 1280: under the caption", browser.js("const box = byId('caption').getBoundingClientRect(); return [...document.querySelectorAll('.told :is(figure, table, canvas)')].filter((each) => { const its = each.getBoundingClientRect(); return its.width && its.right > box.left + 1 && its.left < box.right && its.bottom > box.top && its.top < box.bottom; }).length"), 0)
+    for name in EXPLORERS:
+        browser.open(f"explorers/{name}.html")
+        browser.until(f"{name}, loaded", "window.state()")
+        same(f"{name}: figures below a window of 1280 x 800", browser.js("return [...document.querySelectorAll('.told :is(figure, table, #line, #sectors), #outputs')].filter((each) => each.getBoundingClientRect().bottom > 800).map((each) => each.id || each.innerText.slice(0, 40))"), [])
     for theme in ("light", "dark"):
         browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
         found = browser.js("const style = getComputedStyle(document.documentElement); return arguments[0].map((name) => style.getPropertyValue('--' + name).trim().replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3').match(/\\w\\w/g).map((x) => parseInt(x, 16)))", ["text", "ground", *meanings])

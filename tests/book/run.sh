@@ -266,5 +266,17 @@ must_fail 'a large view that stays when the window changes' 'as high as a window
 must_fail 'a button that says Play while it plays' 'where Play begins' explorers/explorer.js 's/on \? "Pause"/0 ? "Pause"/' browser '' play ''
 must_fail 'a story without an end' 'the story ends with' $w 's/tell\(\["end", work.at\(-1\)/tell(["end", undefined/' browser '' stories ''
 must_fail 'a ladder without the fastest' 'the ladder: as it opens' explorers/ladder.js 's/theirs: "1" \}/theirs: "0" }/' browser '' ladder ''
+must_fail 'a warp map that leaves half a wall empty' 'as high as a window of' explorers/explorer.css 's/\.wall #banks tbody tr \{[^}]*\}//' browser '' wall ''
+must_fail 'an example that leaves a wall empty' 'as high as a window of' explorers/explorer.css 's/(figure :is\(button, input\) \{ height:) var\(--row\)/\1 1rem/' browser '' wall ''
+must_fail 'fragments on two screens' 'figures below a window' explorers/explorer.css 's/min-width: 64rem/min-width: 640rem/' browser '' wall ''
+must_fail 'a pipeline by the name of its program' 'kernels by number and idea' explorers/pipeline.js 's/\[each, title\]/[each, each]/' browser '' pipeline ''
+must_fail 'a walk by the name of its program' 'names of programs' explorers/tile-walk.js 's/called = \(\[, title/called = ([title, /' browser '' stories ''
+must_fail 'a heading that says a name twice' 'say something twice' explorers/data/steps.js 's/forward: one block/forward: FlashAttention-2 forward: one block/' browser '' stories ''
+must_fail 'a bound at another place' 'bars are not where' explorers/ladder.js 's/left: \$\{share\(limit\)\}/left: ${share(limit) \/ 2}/' browser '' ladder ''
+must_fail 'banks without a colour' 'drawn as read' explorers/warp-map.js 's/"read" : "written"/"" : "written"/' browser '' warp-map ''
+must_fail 'sectors that seem needed as a whole' 'the part of each sector' explorers/warp-map.js 's/needed\.has\(.* \+ k\)/true/' browser '' warp-map ''
+must_fail 'lanes of other wavefronts' 'the lanes of the wavefront' explorers/warp-map.js 's/turnOf\(k\) === turnOf\(lane\)/k === lane/' browser '' warp-map ''
+must_fail 'a query that is not outlined' 'the query and its last key' explorers/example.js 's/`S\$\{row\}/`S${0 * row}/' browser '' example ''
+must_fail 'weights without bars' 'a weight as a bar' explorers/example.js 's/of === "P" \? `--part/of === "X" ? `--part/' browser '' example ''
 browser "$site" --faults "$work/faults" || status=1
 exit "$status"
