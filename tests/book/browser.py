@@ -1757,6 +1757,7 @@ def check_phone(browser, _):
     for name in ("tile_walk", "tile_walk_narrow"):
         browser.open(f"_images/{name}.svg")
         seen = browser.js("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 0; }); return [...document.querySelectorAll('text')].filter((each) => getComputedStyle(each).opacity > .5).map((each) => each.textContent)")
+        same(f"{name}: mathematics as plain text", browser.js("return [...document.querySelectorAll('text')].map((each) => each.textContent).filter((text) => text.includes('^'))"), [])
         if not {"S", "K tile 0", "V tile 0"} <= set(seen):
             wrong(f"{name}: as it begins it has nothing yet: {seen}")
     for name, state in [*((name, "") for name in EXPLORERS), ("example", "#keys=4"), ("tile-walk", "#step=12_hopper_fwd"), ("pipeline", "#kernel=12b_producer"), ("fragments", "#what=wgmma")]:

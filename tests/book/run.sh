@@ -278,5 +278,6 @@ must_fail 'sectors that seem needed as a whole' 'the part of each sector' explor
 must_fail 'lanes of other wavefronts' 'the lanes of the wavefront' explorers/warp-map.js 's/turnOf\(k\) === turnOf\(lane\)/k === lane/' browser '' warp-map ''
 must_fail 'a query that is not outlined' 'the query and its last key' explorers/example.js 's/`S\$\{row\}/`S${0 * row}/' browser '' example ''
 must_fail 'weights without bars' 'a weight as a bar' explorers/example.js 's/of === "P" \? `--part/of === "X" ? `--part/' browser '' example ''
+must_fail 'a power as plain text' 'mathematics as plain text' _images/tile_walk.svg 's/\xe1\xb5\x80/^T/g' browser '' phone ''
 browser "$site" --faults "$work/faults" || status=1
 exit "$status"
