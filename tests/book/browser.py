@@ -281,6 +281,8 @@ def check_page(browser, _):
         wrong("the rungs of chapter 06 are not shown beside each other")
     if browser.js("return document.querySelectorAll('.katex').length") < 5:
         wrong("no mathematics on the page of chapter 06")
+    between = browser.js("return [...[...document.querySelectorAll('.pages details')].find((each) => each.innerText.startsWith('CHAPTERS')).querySelectorAll(':scope > ul > li')].map((li) => [li.matches('.before'), /^\\d/.test(li.textContent)])")
+    same("pages between chapters that look like chapters", [len(between) > 16, [both for both in between if both[0] == both[1]]], [True, []])
     browser.width(360)
     browser.open("docs/gpu.html")
     same("the list of pages on a phone is open", browser.js("return document.querySelector('.pages').open"), False)
