@@ -307,6 +307,15 @@ main_job() {
     mapfile -t size_list < <(sizes_to_run)
     [[ $preset == cuda ]] || size_list+=("$metered_size")
     say "Running (preset $preset), each result checked against the reference"
+    # What was measured here is the reader's own and stays in build/; without a card the recorded measurements are drawn, meanwhile.
+    local -a what=()
+    local pictures=build/$preset/pictures drawing=''
+    if [[ $preset == cuda ]]; then
+        rm -f "$pictures"/*.png # not every run has enough sizes for every picture
+        what=(--results "$results" --out "$pictures")
+    else
+        "$python" plots/plot.py >"$pictures.log" 2>&1 & drawing=$!
+    fi
     run_all "${size_list[@]}"
     for options in plots/data/{latency,rungs}/*.jsonl; do [[ ! -e $options ]] || table+=(--recorded "$options"); done
     for step in "${failed[@]}"; do table+=(--failed "$step"); done
@@ -318,13 +327,7 @@ main_job() {
     fi
     mv "$results.part" "$results"
     say ''
-    # What was measured here is the reader's own and stays in build/; without a card the recorded measurements are drawn.
-    local -a what=()
-    if [[ $preset == cuda ]]; then
-        rm -f "build/$preset/pictures"/*.png # not every run has enough sizes for every picture
-        what=(--results "$results" --out "build/$preset/pictures")
-    fi
-    "$python" plots/plot.py "${what[@]}" || status=$exit_wrong
+    if [[ $drawing ]]; then wait "$drawing" || status=$exit_wrong; cat "$pictures.log"; else "$python" plots/plot.py "${what[@]}" || status=$exit_wrong; fi
     say "Results: $results"
     for step in "${!refused[@]}"; do [[ ${ran["$step"]-} ]] || { say "REFUSED at each size: $step" && status=$exit_usage; }; done
     ((${#failed[@]} == 0)) || { say "FAILED: ${failed[*]}" && status=$exit_wrong; }

@@ -147,6 +147,10 @@ run --quick --steps 90,2
 check 'a step of the reader runs, and 2 is 02'
 grep -qE '^  \[[0-9]+/[0-9]+\] (Building|Linking|Generating|still)' "$work/out" && grep -qE '^  \[1/6\] 02_tiled_matmul ' "$work/out"
 check 'lines count'
+printf '#!/bin/bash\necho "$2" >>%q\nexec %q "$@"\n' "$work/asked" "$(command -v python3)" >"$work/toolkit/python3" && chmod +x "$work/toolkit/python3"
+run --quick --steps 2 && [[ $(grep -c find_spec "$work/asked") == 1 ]] && ! grep -q 'import matplotlib' "$work/asked"
+check 'python3 is asked once for its modules, and imports none for the answer'
+rm "$work/toolkit/python3"
 ! command -v ninja >/dev/null || [[ -e build/sim/build.ninja ]]
 check 'a new folder is built by Ninja where there is one'
 grep -qE '^02_tiled_matmul +ok +[0-9.e-]+ +3\.9 +3\.9 +0 +64 +fwd fp32 ' "$work/out"
