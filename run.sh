@@ -15,21 +15,24 @@ die() { # STATUS MESSAGE
 have() { command -v "$1" >/dev/null 2>&1; }
 # shellcheck source=common/machine.sh disable=SC1091
 source common/machine.sh
-# Shows standard input. Lines that count, `[12/45] what`: on a terminal each in place of the one before, elsewhere one in 3 s; after 4 s
-# of silence the count again, with the time. Other lines as they are.
+# Shows standard input. Lines that count, `[12/45] what`: on a terminal each in place of the one before, elsewhere the last one after 3 s;
+# after 4 s without one the count again, with the time. Other lines as they are.
 pulse() {
-    local line last='' shown=-3 since=$SECONDS status clear=''
+    local line last='' news='' shown=-3 since=$SECONDS status clear=''
     [[ ! -t 1 || ${TERM:-dumb} == dumb || ${CI:-} ]] || clear=$'\r\e[K'
-    while status=0 && { IFS= read -r -t 4 line || status=$?; } && ((status == 0 || status > 128)); do
-        [[ $line != \[* ]] || last=$line since=$SECONDS
-        ((status == 0)) || line=${last:+"${last%%]*}] still at work after $((SECONDS - since)) s"}
-        if [[ $line != \[* ]]; then
-            ((status)) || say "$clear$line"
-        elif [[ $clear ]]; then
-            printf '%s%.*s' "$clear" "$((${COLUMNS:-80} - 1))" "$line"
-        elif ((SECONDS - shown >= 3)); then
-            say "  $line" && shown=$SECONDS
+    while status=0 && { IFS= read -r -t 1 line || status=$?; } && ((status == 0 || status > 128)); do
+        if ((status == 0)) && [[ $line != \[* ]]; then say "$clear$line" && continue; fi
+        ((status)) || last=$line news=yes since=$SECONDS
+        if [[ ! $news ]]; then
+            ((SECONDS - shown >= 4)) && [[ $last ]] || continue
+            line="${last%%]*}] still at work after $((SECONDS - since)) s"
+        elif [[ ! $clear ]] && ((SECONDS - shown < 3)); then
+            continue
+        else
+            line=$last
         fi
+        news='' shown=$SECONDS
+        if [[ $clear ]]; then printf '%s%.*s' "$clear" "$((${COLUMNS:-80} - 1))" "$line"; else say "  $line"; fi
     done
     printf '%s' "$clear"
 }
