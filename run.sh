@@ -37,11 +37,11 @@ pulse() {
     printf '%s' "$clear"
 }
 
-unfinished=() # files to remove when the job is interrupted
+unfinished=() building='' # files to remove when the job is interrupted; the group of processes of a build
 interrupted() {
     trap '' INT TERM
     mapfile -t running < <(jobs -p)
-    kill "${running[@]}" 2>/dev/null || true
+    kill ${building:+-- -"$building"} "${running[@]}" 2>/dev/null || true
     rm -f "${unfinished[@]}"
     printf '\nrun.sh: interrupted\n' >&3
     exit 130
@@ -173,7 +173,7 @@ how_long() { # WHAT SECONDS: as it took here the last time, by build/took, else 
 note_time() { { grep -v "^$1: " build/took 2>/dev/null || true; echo "$1: $2"; } >build/took.new && mv build/took.new build/took; } # WHAT SECONDS
 
 compile() { # PRESET TARGET...: goes on past errors; all output is in build/PRESET/build.log
-    local name=$1 log=build/$1/build.log keep_going=-k begun=$SECONDS target started about='' what=$2
+    local name=$1 log=build/$1/build.log keep_going=-k begun=$SECONDS target started about='' what=$2 pulse_id status=0
     (($# == 2)) || what="$(($# - 1)) targets"
     find_stale "$@"
     ((work <= 10)) || about=", $(how_long "$name ${stale[*]}" "$work")"
@@ -181,8 +181,16 @@ compile() { # PRESET TARGET...: goes on past errors; all output is in build/PRES
     configure "$name"
     started=build/$name/started && : >"$started"
     [[ ! -e build/$name/build.ninja ]] || keep_going=-k0
-    cmake --build --preset "$name" --parallel "$(getconf _NPROCESSORS_ONLN)" --target "${@:2}" -- "$keep_going" 2>&1 | tee -a "$log" |
-        sed -unE '/^\[0\/|\] Built target /d; s,^(\[[^]]*\] +[A-Z][a-z]+ ).*[/ ],\1,p' | pulse || return 1
+    exec 5> >(pulse) && pulse_id=$!
+    set -m # a group of its own, and waited for: the shell hears a signal at once, and the compilers end with it
+    { cmake --build --preset "$name" --parallel "$(getconf _NPROCESSORS_ONLN)" --target "${@:2}" -- "$keep_going" 2>&1 | tee -a "$log" |
+        sed -unE '/^\[0\/|\] Built target /d; s,^(\[[^]]*\] +[A-Z][a-z]+ ).*[/ ],\1,p' >&5; } &
+    building=$!
+    set +m
+    wait "$building" || status=1
+    exec 5>&-
+    wait "$pulse_id" || true
+    building='' && ((status == 0)) || return 1
     mkdir -p "build/$name/built"
     for target in common "${@:2}"; do # another user's stamp cannot be touched
         rm -f "build/$name/built/$target" 2>/dev/null && touch -r "$started" "build/$name/built/$target" 2>/dev/null || true

@@ -181,6 +181,11 @@ timeout --preserve-status -s INT 2 ./run.sh --steps 02 --seq 3000 >"$work/out" 2
 check "interrupted: exit status $status, nothing unfinished left"
 (($(wc -l <build/sim/results.jsonl) == 4))
 check 'and the results of the run before it are whole'
+touch common/simt/*/*.[ch]
+status=0 began=$SECONDS
+timeout --foreground --preserve-status -s INT 3 ./run.sh --steps 02 --quick >"$work/out" 2>"$work/err" || status=$?
+((status == 130 && SECONDS - began < 10)) && [[ $(grep . "$work/err") == 'run.sh: interrupted' ]]
+check "a build that is interrupted ends at once with one line: exit status $status after $((SECONDS - began)) s"
 nvidia-smi -L >/dev/null 2>&1 || [[ ! -e $work/nvcc_was_called ]]
 check 'without a card nothing is compiled for one'
 exit $failed
