@@ -57,8 +57,8 @@ function show(wanted) {
         style: `left: ${share(valueOf(row, metric))}%` })));
     limits.forEach((limit, k) => limit && cells[k + 1].append(element("i", { className: "limit", title: `bound: ${digits(limit)}`, style: `left: ${share(limit)}%` })));
     byId("table").style.setProperty("--decade", `${share(10 * least)}%`);
-    cells[0].append(...range(Math.ceil(Math.log10(most / least))).map((k) =>
-        element("span", { className: "tick", style: `left: ${k * share(10 * least)}%${k * share(10 * least) > 85 ? "; translate: -110% -50%" : ""}` }, String(+(least * 10 ** k).toPrecision(1)))));
+    cells[0].append(...range(Math.ceil(Math.log10(most / least))).map((k) => [k, k * share(10 * least)]).filter(([, place]) => place < 85).map(([k, place]) => // behind it is no room
+        element("span", { className: "tick", style: `left: ${place}%` }, String(+(least * 10 ** k).toPrecision(1)))));
     byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${named(best)}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
     writeAddress(chosen());
     tell(captionsOf());

@@ -284,5 +284,6 @@ must_fail 'a list of pages that stays open' 'the list of pages, closed' _static/
 must_fail 'pages among the chapters' 'that look like chapters' steps/06_vectorized/README.html 's/class="before[^"]*"//' browser '' page ''
 must_fail 'a picture that stays small' 'a picture that is enlarged' _static/site.js 's/picture.classList.toggle\("large"\)/false/' browser '' page ''
 must_fail 'a table that a small phone cuts off' 'cut off on a phone' explorers/explorer.css 's/font-size: .62rem; padding: .1rem;/font-size: .7rem; padding: .15rem;/' browser '' phone ''
+must_fail 'a large ladder that is cut off' 'figures that scroll sideways' explorers/explorer.css 's/\.wall #table:has\(\.axis\) :is\(th, td\):last-child \{[^}]*\}//' browser '' wall ''
 browser "$site" --faults "$work/faults" || status=1
 exit "$status"
