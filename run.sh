@@ -15,30 +15,33 @@ die() { # STATUS MESSAGE
 have() { command -v "$1" >/dev/null 2>&1; }
 # shellcheck source=common/machine.sh disable=SC1091
 source common/machine.sh
-# Shows standard input. Lines that count, `[12/45] what`: on a terminal each in place of the one before, elsewhere one in 3 s; after 4 s
-# of silence the count again, with the time. Other lines as they are.
+# Shows standard input. Lines that count, `[12/45] what`: on a terminal each in place of the one before, elsewhere the last one after 3 s;
+# after 4 s without one the count again, with the time. Other lines as they are.
 pulse() {
-    local line last='' shown=-3 since=$SECONDS status clear=''
+    local line last='' news='' shown=-3 since=$SECONDS status clear=''
     [[ ! -t 1 || ${TERM:-dumb} == dumb || ${CI:-} ]] || clear=$'\r\e[K'
-    while status=0 && { IFS= read -r -t 4 line || status=$?; } && ((status == 0 || status > 128)); do
-        [[ $line != \[* ]] || last=$line since=$SECONDS
-        ((status == 0)) || line=${last:+"${last%%]*}] still at work after $((SECONDS - since)) s"}
-        if [[ $line != \[* ]]; then
-            ((status)) || say "$clear$line"
-        elif [[ $clear ]]; then
-            printf '%s%.*s' "$clear" "$((${COLUMNS:-80} - 1))" "$line"
-        elif ((SECONDS - shown >= 3)); then
-            say "  $line" && shown=$SECONDS
+    while status=0 && { IFS= read -r -t 1 line || status=$?; } && ((status == 0 || status > 128)); do
+        if ((status == 0)) && [[ $line != \[* ]]; then say "$clear$line" && continue; fi
+        ((status)) || last=$line news=yes since=$SECONDS
+        if [[ ! $news ]]; then
+            ((SECONDS - shown >= 4)) && [[ $last ]] || continue
+            line="${last%%]*}] still at work after $((SECONDS - since)) s"
+        elif [[ ! $clear ]] && ((SECONDS - shown < 3)); then
+            continue
+        else
+            line=$last
         fi
+        news='' shown=$SECONDS
+        if [[ $clear ]]; then printf '%s%.*s' "$clear" "$((${COLUMNS:-80} - 1))" "$line"; else say "  $line"; fi
     done
     printf '%s' "$clear"
 }
 
-unfinished=() # files to remove when the job is interrupted
+unfinished=() building='' # files to remove when the job is interrupted; the group of processes of a build
 interrupted() {
     trap '' INT TERM
     mapfile -t running < <(jobs -p)
-    kill "${running[@]}" 2>/dev/null || true
+    kill ${building:+-- -"$building"} "${running[@]}" 2>/dev/null || true
     rm -f "${unfinished[@]}"
     printf '\nrun.sh: interrupted\n' >&3
     exit 130
@@ -170,7 +173,7 @@ how_long() { # WHAT SECONDS: as it took here the last time, by build/took, else 
 note_time() { { grep -v "^$1: " build/took 2>/dev/null || true; echo "$1: $2"; } >build/took.new && mv build/took.new build/took; } # WHAT SECONDS
 
 compile() { # PRESET TARGET...: goes on past errors; all output is in build/PRESET/build.log
-    local name=$1 log=build/$1/build.log keep_going=-k begun=$SECONDS target started about='' what=$2
+    local name=$1 log=build/$1/build.log keep_going=-k begun=$SECONDS target started about='' what=$2 pulse_id status=0
     (($# == 2)) || what="$(($# - 1)) targets"
     find_stale "$@"
     ((work <= 10)) || about=", $(how_long "$name ${stale[*]}" "$work")"
@@ -178,8 +181,16 @@ compile() { # PRESET TARGET...: goes on past errors; all output is in build/PRES
     configure "$name"
     started=build/$name/started && : >"$started"
     [[ ! -e build/$name/build.ninja ]] || keep_going=-k0
-    cmake --build --preset "$name" --parallel "$(getconf _NPROCESSORS_ONLN)" --target "${@:2}" -- "$keep_going" 2>&1 | tee -a "$log" |
-        sed -unE '/^\[0\/|\] Built target /d; s,^(\[[^]]*\] +[A-Z][a-z]+ ).*[/ ],\1,p' | pulse || return 1
+    exec 5> >(pulse) && pulse_id=$!
+    set -m # a group of its own, and waited for: the shell hears a signal at once, and the compilers end with it
+    { cmake --build --preset "$name" --parallel "$(getconf _NPROCESSORS_ONLN)" --target "${@:2}" -- "$keep_going" 2>&1 | tee -a "$log" |
+        sed -unE '/^\[0\/|\] Built target /d; s,^(\[[^]]*\] +[A-Z][a-z]+ ).*[/ ],\1,p' >&5; } &
+    building=$!
+    set +m
+    wait "$building" || status=1
+    exec 5>&-
+    wait "$pulse_id" || true
+    building='' && ((status == 0)) || return 1
     mkdir -p "build/$name/built"
     for target in common "${@:2}"; do # another user's stamp cannot be touched
         rm -f "build/$name/built/$target" 2>/dev/null && touch -r "$started" "build/$name/built/$target" 2>/dev/null || true
@@ -307,6 +318,15 @@ main_job() {
     mapfile -t size_list < <(sizes_to_run)
     [[ $preset == cuda ]] || size_list+=("$metered_size")
     say "Running (preset $preset), each result checked against the reference"
+    # What was measured here is the reader's own and stays in build/; without a card the recorded measurements are drawn, meanwhile.
+    local -a what=()
+    local pictures=build/$preset/pictures drawing=''
+    if [[ $preset == cuda ]]; then
+        rm -f "$pictures"/*.png # not every run has enough sizes for every picture
+        what=(--results "$results" --out "$pictures")
+    else
+        "$python" plots/plot.py >"$pictures.log" 2>&1 & drawing=$!
+    fi
     run_all "${size_list[@]}"
     for options in plots/data/{latency,rungs}/*.jsonl; do [[ ! -e $options ]] || table+=(--recorded "$options"); done
     for step in "${failed[@]}"; do table+=(--failed "$step"); done
@@ -318,13 +338,7 @@ main_job() {
     fi
     mv "$results.part" "$results"
     say ''
-    # What was measured here is the reader's own and stays in build/; without a card the recorded measurements are drawn.
-    local -a what=()
-    if [[ $preset == cuda ]]; then
-        rm -f "build/$preset/pictures"/*.png # not every run has enough sizes for every picture
-        what=(--results "$results" --out "build/$preset/pictures")
-    fi
-    "$python" plots/plot.py "${what[@]}" || status=$exit_wrong
+    if [[ $drawing ]]; then wait "$drawing" || status=$exit_wrong; cat "$pictures.log"; else "$python" plots/plot.py "${what[@]}" || status=$exit_wrong; fi
     say "Results: $results"
     for step in "${!refused[@]}"; do [[ ${ran["$step"]-} ]] || { say "REFUSED at each size: $step" && status=$exit_usage; }; done
     ((${#failed[@]} == 0)) || { say "FAILED: ${failed[*]}" && status=$exit_wrong; }

@@ -246,11 +246,18 @@ class Site:
         return made
 
 
-def title_of(chapter):
-    """05_fa2_fwd as "05 FlashAttention-2 forward"."""
-    number, *words = chapter.split("_")
-    words = " ".join({"fwd": "forward", "bwd": "backward", "fa1": "FlashAttention-1", "fa2": "FlashAttention-2", "fp8": "FP8"}.get(word, word) for word in words)
-    return f"{number} {words[0].upper()}{words[1:]}"
+def title_of(step):
+    """05_fa2_fwd as "05 FlashAttention-2 forward", 06a_register_tile as "06a Register tile"."""
+    number, *words = step.split("_")
+    words = " ".join({"fwd": "forward", "bwd": "backward", "fa1": "FlashAttention-1", "fa2": "FlashAttention-2", "fp8": "FP8", "tf32": "TF32", "wmma": "WMMA"}.get(word, word) for word in words)
+    return f"{number} {words if words in ('mma', 'wgmma', 'ldmatrix') else words[0].upper() + words[1:]}"
+
+
+def heading_of(step, book):
+    """05_fa2_fwd as "05 FlashAttention-2 forward: one block per query tile, rows split over warps"; of a rung its number and its idea."""
+    title, idea = title_of(step) if CHAPTER.fullmatch(step) else step.split("_")[0], tables.rec.WHOLE.get(step, book.says(step, "idea"))
+    first, _, rest = idea.partition(": ")
+    return f"{title}: {rest if rest and first.lower() in title.lower() else idea}"  # no words twice
 
 
 def beside_each_other(*files):
@@ -291,7 +298,7 @@ def trace(step, programs, out):
             masks[mask] = {"command": f"{step} {options} --trace FILE --trace-blocks 0"} | walk.read(f"{folder}/trace", shape)
     walk.write(out / f"{step}.js", f"steps/{chapter}/README.html", masks)
     print(f"traced {step}", flush=True)  # book/job.sh counts them
-    return step, (tables.rec.WHOLE.get(step, book.says(step, "idea")), title_of(chapter)), None
+    return step, (heading_of(step, book), title_of(chapter)), None
 
 
 def show_trace(path, out, sources):
@@ -305,7 +312,7 @@ def show_trace(path, out, sources):
         sys.exit(2)
     data = out / "explorers/data"
     walk.write(data / "your_trace.js", "index.html", {"none": {"command": path.name} | found})
-    steps = [["your_trace", path.name, "Your trace"], *(step for step in read_js(data / "steps.js") if step[0] != "your_trace")]
+    steps = [["your_trace", f"Your trace: {path.name}", "Your trace"], *(step for step in read_js(data / "steps.js") if step[0] != "your_trace")]
     (data / "steps.js").write_text(f"window.STEPS = {json.dumps(steps)};\n", encoding="utf-8")
     print(f"Your trace: file://{out}/explorers/tile-walk.html#step=your_trace")
 
@@ -367,9 +374,8 @@ def write_ladder(data):
                   key=lambda row: (row[:3], int(re.search(r"N ?(\d+)", row[3])[1]), row[3], row[4].replace("_", "~", 1), row[5]))
     book = tables.Book(ROOT)
     ideas = {step: tables.rec.WHOLE.get(step, book.says(step, "idea")) for step in dict.fromkeys(row[4] for row in rows) if step[:1].isdigit()}
-    chapters = {step: title_of(step) for step in ideas if CHAPTER.fullmatch(step)}
     (data / "ladder.js").write_text(f"window.LADDER = {json.dumps(rows, separators=(',', ':'))};\nwindow.IDEAS = {json.dumps(ideas)};\n"
-                                    f"window.CHAPTERS = {json.dumps(chapters)};\n", encoding="utf-8")
+                                    f"window.TITLES = {json.dumps({step: title_of(step) for step in ideas})};\n", encoding="utf-8")
 
 
 def fault(build, kernel, kind, mutant, words):
@@ -414,6 +420,8 @@ def write_pipeline(data, programs, steps):
 
     kernels = {name: made for name in dict.fromkeys(kernel for kernel, *_ in FAULTS) for made in (
         unless_edited(producer, name) if name[:2] == "12" else unless_edited(turns, programs, name) if name in steps else [])}
+    for name, made in kernels.items():
+        made["title"] = heading_of(name, tables.Book(ROOT))
     faults = [made for each in FAULTS if each[0] in kernels for made in unless_edited(fault, programs.resolve().parent, *each)]
     made = json.dumps({"kernels": kernels, "faults": faults}, separators=(",", ":"))
     (data / "pipeline.js").write_text(f"window.PIPELINE = {made};\n", encoding="utf-8")

@@ -2,15 +2,15 @@
 # What the machine must have: packages, a toolkit, a card. Sourced by run.sh, which defines say, die, have and job.
 : "${job:=main}" "${preset:=}" "${exit_missing:=3}"
 
-python_with() { # MODULES: the first python3 that can import them: the one on PATH may not be the one that apt installs for
+python_with() { # MODULE...: the first python3 that has them: the one on PATH may not be the one that apt installs for; to import them takes longer
     local python
     for python in python3 /usr/bin/python3 /usr/local/bin/python3; do
-        if have "$python" && "$python" -c "import $1" 2>/dev/null; then say "$python" && return; fi
+        if have "$python" && "$python" -c 'import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))' "$@" 2>/dev/null; then say "$python" && return; fi
     done
     return 1
 }
-find_python() { python=$(python_with matplotlib); }
-find_sphinx() { python_with 'sphinx, myst_parser, PIL'; } # that can build the site
+find_python() { [[ ${python-} ]] || python=$(python_with matplotlib); }
+find_sphinx() { python_with sphinx myst_parser PIL; } # that can build the site
 
 # A library counts as there when the compiler finds it, wherever it came from.
 have_library() { have gcc && [[ $(gcc -print-file-name="$1") == /* ]]; }
@@ -37,12 +37,13 @@ missing_packages() {
     [[ $job == main || $job == test ]] || return 0
     have_library libcriterion.so || say libcriterion-dev
     if [[ $job == test && ${CI-} ]]; then for pair in clang-tidy clang-format mypy; do have "$pair" || say "$pair"; done; fi # tests/sizes.sh, check_hosted.py
-    find_python || say python3-matplotlib
+    [[ ${python-} ]] || say python3-matplotlib
 }
 
 install_missing() {
     local -a packages as_root=()
     local log=build/apt.log advice
+    [[ $job != main && $job != test ]] || find_python || true # kept: the list is made in a process of its own
     mapfile -t packages < <(missing_packages)
     if ((${#packages[@]} > 0)); then
         have ninja || packages+=(ninja-build) # Make would do: its absence alone is no reason to stop

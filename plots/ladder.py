@@ -16,12 +16,13 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)  # an import is no place to stop wi
 import argparse
 import math
 import os
+import shutil
 import sys
 import textwrap
 
 import records as rec
 
-WIDTH = 110
+WIDTH = max(40, min(140, shutil.get_terminal_size((110, 24)).columns))  # of a terminal; elsewhere 110
 PASSES = {"fwd": "forward pass, ", "bwd": "backward pass, ", "both": "both passes, ", "det": "deterministic "}
 
 
@@ -65,13 +66,29 @@ def taken(lines, table, kernels):
     return best[1:]
 
 
+def say(text=""):
+    print("\n".join(textwrap.fill(line, WIDTH, break_on_hyphens=False) if len(line) > WIDTH else line for line in text.split("\n")))
+
+
 def print_rows(rows, left):
-    """These columns are set to the left. An idea stands last: it is the only text that can be broken into lines."""
+    """These columns are set to the left. An idea stands last: it is the only text that can be broken into lines. Columns for which a
+    terminal is too narrow stand below the others, beside the first column again."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        cells = [f"{cell:{'<' if column in left else '>'}{width}}" for column, (cell, width) in enumerate(zip(row[:-1], widths))]
-        print(textwrap.fill("  ".join([*cells, row[-1]]), WIDTH, subsequent_indent=" " * (sum(widths[:-1]) + 2 * len(cells)),
-                            break_long_words=False, break_on_hyphens=False))
+    last, parts, room = len(widths) - 1, [], 0
+    for column in range(1, len(widths)):
+        needed = 2 + (min(widths[column], 22) if column == last else widths[column])
+        if not parts or needed > room:
+            parts.append([0])
+            room = WIDTH - widths[0]
+        parts[-1].append(column)
+        room -= needed
+    for part in parts:
+        for row in rows:
+            cells = [f"{row[column]:{'<' if column in left else '>'}{widths[column]}}" for column in part if column != last]
+            print(textwrap.fill("  ".join([*cells, *row[last if last in part else last + 1:]]), WIDTH, break_long_words=False, break_on_hyphens=False,
+                                subsequent_indent=" " * sum(len(cell) + 2 for cell in cells)))
+        if part is not parts[-1]:
+            print()
 
 
 def counts_of(line):
@@ -102,11 +119,10 @@ def print_found(results, counts, failed):
                      f"{worst(line.error for line in checked):.1e}" if checked else "unchecked",
                      *(counts.get(step, ["not run"] * 4) if counts else []), f"{table[0]} {table[1]}", own[0].details.get("idea") or "none given"])
     print_rows(rows, left=(0, 1, len(rows[0]) - 2))
-    print("\nerror: the largest relative error over all sizes that ran here.", end=" " if counts else "\n\n")
-    if counts:
-        print("Metered at B 1, H 2, N 64, d 64 on the simulated device:\nsectors: of 32 bytes, per request of a warp to global memory; "
+    say("\nerror: the largest relative error over all sizes that ran here.\n" + (
+        "Metered at B 1, H 2, N 64, d 64 on the simulated device:\nsectors: of 32 bytes, per request of a warp to global memory; "
               "at least: if its bytes lay side by side; none: no request.\nconflicts: wavefronts that bank conflicts add; "
-              "barriers: those that all blocks reach, in sum; not run: this size failed or was refused.\n")
+              "barriers: those that all blocks reach, in sum; not run: this size failed or was refused.\n" if counts else ""))
 
 
 def print_times(results, recorded, table):
@@ -115,10 +131,10 @@ def print_times(results, recorded, table):
     on_card, name = recorded is None, PASSES[table[0]] + table[1]
     timed, first, times = taken(results if on_card else recorded, table, kernels)
     if not timed:
-        print(f"{name}: {'nothing was timed here' if on_card else 'not recorded on a card with this version of these kernels; docs/measurements.md has the recorded times'}.\n")
+        say(f"{name}: {'nothing was timed here' if on_card else 'not recorded on a card with this version of these kernels; docs/measurements.md has the recorded times'}.\n")
         return
     origin = [f"{word}{timed.details[key]}" for key, word in (("date", ""), ("toolkit", "toolkit "), ("driver", "driver ")) if timed.details.get(key)]
-    print(f"{'Measured here, on' if on_card else 'Recorded, not measured here, on'} {', '.join([timed.device, *origin])}:\n"
+    say(f"{'Measured here, on' if on_card else 'Recorded, not measured here, on'} {', '.join([timed.device, *origin])}:\n"
           f"{name}, {timed.shape}; memory beyond inputs and outputs")
     rows = [["step", "latency", f"over {first.step[:2]}", "TFLOP/s", "memory", ""]]
     for step, line in sorted(times.items()):
@@ -127,7 +143,7 @@ def print_times(results, recorded, table):
         rows.append([step, *("not recorded" if value == rec.DASH else value for value in values), ""])
     print_rows(rows, left=(0,))
     without = ", ".join(sorted(set(kernels) - set(times)))
-    print(f"{'Not timed' if on_card else 'Not recorded with this kernel'} at that size: {without}\n" if without else "")
+    say(f"{'Not timed' if on_card else 'Not recorded with this kernel'} at that size: {without}\n" if without else "")
 
 
 def main():

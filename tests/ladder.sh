@@ -53,6 +53,8 @@ echo '{"step":"'"$1"'","meter":[{"barriers":3,"totals":{"shared_load_conflicts":
 grep -qE "^$1 +ok +[0-9.e-]+ +16\.5 +2\.5 +5 +3 " "$work/table" || fail 'the counts of a metered run are not those in its line'
 [[ $# == 1 ]] || grep -qE "^${*: -1} +ok .*( not run){4} " <(tr -s ' ' <"$work/table") || fail 'a step that was not metered does not say so'
 if grep -qE '^[0-9]{2}[a-z]?_.* - ' "$work/table"; then fail 'a cell holds a dash'; fi
+COLUMNS=60 "${ladder[@]}" --metered "$work/metered.jsonl" "$work/results.jsonl" >"$work/narrow"
+! grep -qE '.{61}' "$work/narrow" && grep -qE "^$1 +ok +[0-9.e-]+ +16\.5 " "$work/narrow" && grep -qE "^$1 +5 +3 " "$work/narrow" || fail 'a table is broken on a terminal of 60 columns'
 echo '{"step":"01_naive","meter":[{}]}' >"$work/metered.jsonl"
 status=0 && "${ladder[@]}" --metered "$work/metered.jsonl" "$work/results.jsonl" >"$work/table" 2>"$work/log" || status=$?
 if ((status != 2)) || ! grep -q 'metered.jsonl:1' "$work/log"; then fail 'a metered line without counts was accepted'; fi

@@ -67,16 +67,10 @@ check './run.sh cu --help: at once'
 
 # Lines that count: at least one in 5 s, and of those that come thick and fast one in 3 s.
 eval "$(sed -n '/^say() /p; /^pulse() {/,/^}/p; /^how_long() {/,/^}/p; /^note_time() /p' run.sh)"
-{ for i in 1 2 3; do echo "[$i/4] work" && echo "found $i"; done; sleep 9; echo '[4/4] done'; } | pulse >"$work/out"
-diff - "$work/out" <<'END'
-  [1/4] work
-found 1
-found 2
-found 3
-  [3/4] still at work after 4 s
-  [3/4] still at work after 8 s
-END
-check 'a build that is silent for 9 s says so twice'
+{ for i in 1 2 3; do echo "[$i/4] work" && echo "found $i"; done; sleep 2; echo '[4/4] last'; sleep 9.5; } | pulse | while IFS= read -r line; do echo "$SECONDS $line"; done >"$work/out"
+awk '{ if ($1 - at > 5) late = 1; at = $1 } NR == 1 && !/\[1\/4\] work/ || late { exit 1 } /found/ { n++ } /\[4\/4\] last/ { last = 1 } /\[4\/4\] still at work after [4-9] s/ { still++ }
+    END { exit late || n != 3 || !last || still < 1 }' at="$(sed 's/ .*//;q' "$work/out")" "$work/out"
+check 'a line that counts at least every 5 s, while many come and while none does'
 (cd "$work" && mkdir build && how_long site 60 && note_time site 77 && how_long site 60 && note_time site 78 && how_long site 60) >"$work/out"
 grep -q '^about [0-9]* s$' "$work/out" && grep -q 'about 77 s, as the last time' "$work/out" && tail -n 1 "$work/out" | grep -q 'about 78 s'
 check 'how long a build takes: what it took the last time'
@@ -147,6 +141,10 @@ run --quick --steps 90,2
 check 'a step of the reader runs, and 2 is 02'
 grep -qE '^  \[[0-9]+/[0-9]+\] (Building|Linking|Generating|still)' "$work/out" && grep -qE '^  \[1/6\] 02_tiled_matmul ' "$work/out"
 check 'lines count'
+printf '#!/bin/bash\necho "$2" >>%q\nexec %q "$@"\n' "$work/asked" "$(command -v python3)" >"$work/toolkit/python3" && chmod +x "$work/toolkit/python3"
+run --quick --steps 2 && [[ $(grep -c find_spec "$work/asked") == 1 ]] && ! grep -q 'import matplotlib' "$work/asked"
+check 'python3 is asked once for its modules, and imports none for the answer'
+rm "$work/toolkit/python3"
 ! command -v ninja >/dev/null || [[ -e build/sim/build.ninja ]]
 check 'a new folder is built by Ninja where there is one'
 grep -qE '^02_tiled_matmul +ok +[0-9.e-]+ +3\.9 +3\.9 +0 +64 +fwd fp32 ' "$work/out"
@@ -183,6 +181,11 @@ timeout --preserve-status -s INT 2 ./run.sh --steps 02 --seq 3000 >"$work/out" 2
 check "interrupted: exit status $status, nothing unfinished left"
 (($(wc -l <build/sim/results.jsonl) == 4))
 check 'and the results of the run before it are whole'
+touch common/simt/*/*.[ch]
+status=0 began=$SECONDS
+timeout --foreground --preserve-status -s INT 3 ./run.sh --steps 02 --quick >"$work/out" 2>"$work/err" || status=$?
+((status == 130 && SECONDS - began < 10)) && [[ $(grep . "$work/err") == 'run.sh: interrupted' ]]
+check "a build that is interrupted ends at once with one line: exit status $status after $((SECONDS - began)) s"
 nvidia-smi -L >/dev/null 2>&1 || [[ ! -e $work/nvcc_was_called ]]
 check 'without a card nothing is compiled for one'
 exit $failed

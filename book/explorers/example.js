@@ -81,8 +81,10 @@ function show() {
         `${formula.startsWith("scale") ? `${shownNumber(scale)} x ` : ""}(${products.map((pair) => pair.map(worth).join(" x ")).join(" + ")}) = ${worth(chosen)}.` :
         `${worth(chosen)}, from ${parts.map((part) => `${named(part)} = ${worth(part)}`).join(", ")}.`);
     for (const of of OUTPUTS) made[of].forEach((cells, a) => cells.forEach((x, b) => Object.assign(byId(`${of}${a}${b}`), { textContent: shownNumber(x),
-        ariaLabel: `${of}, row ${a}, column ${b}: ${shownNumber(x)}`, ariaPressed: String(of === name && a === i && b === j), className: used.has([of, a, b].join()) ? "mine" : of !== "L" && causal && b > a && ["S", "P"].includes(of) ? "masked" : "" })));
+        ariaLabel: `${of}, row ${a}, column ${b}: ${shownNumber(x)}`, ariaPressed: String(of === name && a === i && b === j), style: of === "P" ? `--part: ${x}` : "", className: used.has([of, a, b].join()) ? "mine" : causal && b > a && ["S", "P"].includes(of) ? "masked" : "" })));
     for (const of of INPUTS) for (const a of RANGE) for (const b of RANGE) byId(`${of}${a}${b}`).className = used.has([of, a, b].join()) ? "mine" : "";
+    for (const cell of document.querySelectorAll(".turn")) cell.classList.remove("turn");
+    for (const cell of keys ? [...RANGE.flatMap((b) => [`Q${row}${b}`, `K${keys - 1}${b}`, `V${keys - 1}${b}`]), `S${row}${keys - 1}`, `P${row}${keys - 1}`] : []) byId(cell).classList.add("turn");
     const { rows } = online(row, N, false), wrong = online(row, N, true);
     tell([...range(N + 1).map((at) => ({ at, title: at ? `Key ${at - 1}` : "Before the first key", text: keySaid(rows[at - 1]) })),
         { at: N + 1, title: "Without the rescale", text: `l becomes ${shownNumber(wrong.rows[N - 1].l)} instead of ${shownNumber(rows[N - 1].l)}: earlier keys weigh too much wherever the maximum rose behind them.` }]);

@@ -1,10 +1,10 @@
 // The ladder: window.LADDER is a list of [source, card, pass, size, step, data type, ms, TFLOP/s, {peer: ratio}, [ms for the arithmetic,
-// ms for the bytes] or null], made of the records; window.IDEAS says what each program of the book does, window.CHAPTERS what a chapter is called.
+// ms for the bytes] or null], made of the records; window.IDEAS says what each program of the book does, window.TITLES what it is called.
 "use strict";
 const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bwd: "backward", det: "backward, deterministic",
     latency: "each chapter by itself", rungs: "the rungs of the chapters", peers: "in turns with PyTorch" };
 const PEERS = { flash: "FlashAttention-2", cudnn: "cuDNN", fa4: "FlashAttention-4" }, peerOf = (row) => row[4].replace("pytorch_", "");
-const named = (row) => PEERS[peerOf(row)] || CHAPTERS[row[4]] || row[4];
+const named = (row) => PEERS[peerOf(row)] || TITLES[row[4]] || row[4];
 const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops", theirs: "1" };
 const MOST = 10; // captions
 let rows = [], place = 0;
@@ -45,7 +45,8 @@ function show(wanted) {
     byId("theirs").checked = wanted.theirs !== "0";
     if (byId("theirs").checked && byId("source").value !== "peers") // recorded at this size
         rows = [...rows, ...LADDER.filter((row) => row[0] === "peers" && FILTERS.every((id, k) => !k || row[k] === byId(id).value) && peerOf(row) in PEERS)];
-    const metric = byId("metric").value, values = rows.map((row) => valueOf(row, metric)).filter(Boolean), most = metric === "bound" ? 100 : Math.max(...values), least = 10 ** Math.floor(Math.log10(Math.min(...values)) - 1e-9);
+    const metric = byId("metric").value, limits = rows.map((row) => row[9] && { ms: boundOf(row), tflops: row[7] * row[6] / boundOf(row) }[metric]); // what the bound allows
+    const values = [...rows.map((row) => valueOf(row, metric)), ...limits].filter(Boolean), most = metric === "bound" ? 100 : Math.max(...values), least = 10 ** Math.floor(Math.log10(Math.min(...values)) - 1e-9);
     const share = (value) => value ? 100 * Math.log(value / least) / Math.log(most / least) : 0; // of the width
     const unit = metrics().find(([name]) => name === metric)[1], best = rows.reduce((a, b) => ((valueOf(b, metric) ?? 0) > (valueOf(a, metric) ?? 0)) === (metric !== "ms") ? b : a);
     const again = { ms: 4, bound: 6 }[metric]; // the column of what is shown
@@ -54,9 +55,10 @@ function show(wanted) {
     const cells = [...byId("table").rows].map((tr) => tr.cells[3].appendChild(element("div", { className: "axis" })));
     rows.forEach((row, k) => valueOf(row, metric) && cells[k + 1].append(element("i", { className: "measure" + (row[4] !== peerOf(row) || row[4] in PEERS ? " peer" : ""),
         style: `left: ${share(valueOf(row, metric))}%` })));
+    limits.forEach((limit, k) => limit && cells[k + 1].append(element("i", { className: "limit", title: `bound: ${digits(limit)}`, style: `left: ${share(limit)}%` })));
     byId("table").style.setProperty("--decade", `${share(10 * least)}%`);
-    cells[0].append(...range(Math.ceil(Math.log10(most / least))).map((k) =>
-        element("span", { className: "tick", style: `left: ${k * share(10 * least)}%` }, String(+(least * 10 ** k).toPrecision(1)))));
+    cells[0].append(...range(Math.ceil(Math.log10(most / least))).map((k) => [k, k * share(10 * least)]).filter(([, place]) => place < 85).map(([k, place]) => // behind it is no room
+        element("span", { className: "tick", style: `left: ${place}%` }, String(+(least * 10 ** k).toPrecision(1)))));
     byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${named(best)}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
     writeAddress(chosen());
     tell(captionsOf());

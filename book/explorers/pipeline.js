@@ -169,7 +169,7 @@ function choose(wanted, given = {}) {
 }
 
 startStory({ unit: "unit", place: () => moment, move: moveTo, last: () => shown.end });
-options(byId("kernel"), Object.keys(PIPELINE.kernels).map((each) => [each, each]));
+options(byId("kernel"), Object.entries(PIPELINE.kernels).map(([each, { title }]) => [each, title]));
 byId("kernel").addEventListener("change", (event) => choose(event.target.value));
 byId("reset").addEventListener("click", () => { clearNotes(); choose(byId("kernel").value); });
 byId("fault").addEventListener("change", ({ target }) => choose(byId("kernel").value, { fault: target.value }));

@@ -336,7 +336,7 @@ function chooseMask(mask, index, where) {
 }
 const unpacked = (text) => new Response(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()
     .pipeThrough(new DecompressionStream("gzip"))).text();
-const called = ([step, , chapter]) => /^\d\d_/.test(step) ? chapter : step; // the last rung of a chapter
+const called = ([, title, chapter]) => title.startsWith(`${chapter}:`) ? chapter : title; // the last rung of a chapter by its name, without its idea
 function chooseRung(name, state = {}, asked = state) { // asked: what the address says
     const known = [name, "05_fa2_fwd"].map((each) => STEPS.find(([step]) => step === each)).find(Boolean) || STEPS[0], script = element("script", { src: `data/${known[0]}.js` });
     play(false);
@@ -347,7 +347,7 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
             for (const kind of ["touches", "content", "came", "gone"]) for (const found of step[kind]) found.push(lists[found.pop()]);
         byId("rung").value = known[0];
         byId("page").href = "../" + walk.page;
-        document.querySelector("h1").textContent = `${called(known)}: ${known[1]}`;
+        document.querySelector("h1").textContent = known[1];
         options(byId("mask"), Object.keys(walk.masks).map((mask) => [mask, mask === "none" ? "no mask" : mask]));
         warp = state.warp || "all";
         // Without a wish, the kernel with the most steps: the others prepare and clean up.
@@ -365,7 +365,7 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
 startStory({ unit: "step", place: () => at, move: go, last: () => launch.steps.length - 1 });
 byId("moves").prepend(element("b", {}, "Step"), ...MOVES.map(([text, title, onclick]) => element("button", { type: "button", id: text.toLowerCase(), title, onclick }, text)));
 byId("rung").replaceChildren(...[...new Set(STEPS.map(([, , chapter]) => chapter))].map((label) => element("optgroup", { label },
-    ...STEPS.filter(([, , chapter]) => chapter === label).map(([value]) => element("option", { value }, called([value, "", label]))))));
+    ...STEPS.filter(([, , chapter]) => chapter === label).map((each) => element("option", { value: each[0] }, called(each))))));
 byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
 byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value));
 byId("launch").addEventListener("change", (event) => chooseLaunch(event.target.value));

@@ -12,7 +12,7 @@ const STORY = { // of seven examples: why
     "neighbouring words": "32 lanes reach 32 banks, and every byte that is moved is needed.", "every second word": "Two lanes share each bank, and half of every sector is not needed.",
     "a column of a matrix": "Rows are 64 words apart, so that all lanes need one bank.", "a column, rows padded by one word": "Each row begins one bank later, and no two lanes share one.",
     "16 bytes of each row": "8 lanes at a time are served, and all need the same 4 banks.", "16 bytes of each row, swizzled": "The row's number changes the 16-byte unit: 8 lanes reach 8 units." };
-const captions = Object.entries(STORY).map(([name, why], at) => ({ at, title: name, text: () => `${shown.wavefronts} wavefront${shown.wavefronts === 1 ? "" : "s"}, ${shown.sectors.length} sectors. ${why}` }));
+const captions = Object.entries(STORY).map(([name, why], at) => ({ at, title: name.replace(/^./, (letter) => letter.toUpperCase()), text: () => `${shown.wavefronts} wavefront${shown.wavefronts === 1 ? "" : "s"}, ${shown.sectors.length} sectors. ${why}` }));
 let lane = 0, shown = null;
 
 const value = (id) => ["access"].includes(id) ? byId(id).value : Math.max(+byId(id).min || 0, Math.min(+byId(id).max || Infinity, Math.floor(+byId(id).value) || 0));
@@ -32,16 +32,21 @@ function show() {
         `In global memory ${counted.sectors.length} sector${counted.sectors.length === 1 ? "" : "s"}, of which the lanes need ${new Set(addresses).size * set.bytes} bytes of ${counted.sectors.length * SECTOR}. ` +
         `In shared memory ${counted.wavefronts} wavefront${counted.wavefronts === 1 ? "" : "s"}; 32 different addresses take at least ${least}.`;
     byId("said").classList.toggle("warning", misaligned);
-    grid("lanesMap", range(8), [0, 8, 16, 24], addresses.map((at, k) => [k, `lane ${k}, byte ${at}`]), lane, (k) => { lane = k; show(); });
+    const turnOf = (k) => counted.turns.findIndex((turn) => Object.values(turn).some(([, lanes]) => lanes.includes(k)));
+    grid("lanesMap", range(8), [0, 8, 16, 24], addresses.map((at, k) => [k, `lane ${k}, byte ${at}`, turnOf(k) === turnOf(lane) ? "mine" : ""]), lane, (k) => { lane = k; show(); });
     const words = range(Math.ceil(set.bytes / 4)).map((k) => Math.floor(addresses[lane] / 4) + k);
     byId("lane").textContent = `Lane ${lane}: bytes ${addresses[lane]} to ${addresses[lane] + set.bytes - 1}, sector ${Math.floor(addresses[lane] / SECTOR)}, ` +
-        `bank${words.length > 1 ? "s" : ""} ${words.map((word) => word % BANKS).join(", ")}, wavefront ${counted.turns.findIndex((turn) => Object.values(turn).some(([, lanes]) => lanes.includes(lane))) + 1}.`;
-    fillTable(byId("banks"), [["wavefront, bank", ...range(BANKS)], ...counted.turns.map((turn, k) => [k + 1, ...range(BANKS).map((bank) => turn[bank] ? turn[bank][1].join(" ") : "")])]);
+        `bank${words.length > 1 ? "s" : ""} ${words.map((word) => word % BANKS).join(", ")}, wavefront ${turnOf(lane) + 1}, with the lanes that are marked.`;
+    fillTable(byId("banks"), [["wavefront", ...range(BANKS)], ...counted.turns.map((turn, k) => [k + 1, ...range(BANKS).map((bank) => turn[bank] ? turn[bank][1].join(" ") : "")])]);
     byId("banks").tHead.prepend(element("tr", {}, element("th", { scope: "row" }, "16-byte unit"), ...range(8).map((unit) => element("th", { scope: "colgroup", colSpan: 4 }, String(unit)))));
-    [...byId("banks").querySelectorAll("tbody tr")].forEach((row, k) => [...row.children].slice(1).forEach((cell, bank) =>
-        cell.classList.toggle("mine", Boolean(counted.turns[k][bank] && counted.turns[k][bank][1].includes(lane)))));
+    byId("banks").style.setProperty("--rows", counted.turns.length);
+    [...byId("banks").querySelectorAll("tbody tr")].forEach((row, k) => [...row.children].slice(1).forEach((cell, bank) => {
+        const served = counted.turns[k][bank]?.[1];
+        cell.className = !served ? "" : served.includes(lane) ? "mine" : set.access === "load" ? "read" : "written";
+    }));
+    const needed = new Set(addresses.flatMap((at) => range(set.bytes).map((k) => at + k))); // bytes
     byId("sectors").replaceChildren(...counted.sectors.map((sector) => element("span", { className: Math.floor(addresses[lane] / SECTOR) <= sector &&
-        sector <= Math.floor((addresses[lane] + set.bytes - 1) / SECTOR) ? "mine" : "" }, String(sector))));
+        sector <= Math.floor((addresses[lane] + set.bytes - 1) / SECTOR) ? "mine" : "", style: `--part: ${range(SECTOR).filter((k) => needed.has(sector * SECTOR + k)).length / SECTOR}` }, String(sector))));
     fillTable(byId("table"), [["lane", "first byte", "sector", "bank"], ...addresses.map((at, k) => [k, at, Math.floor(at / SECTOR), Math.floor(at / 4) % BANKS])]);
     byId("example").value = Object.keys(EXAMPLES).find((name) => EXAMPLES[name].every((each, k) => String(each) === String(set[FIELDS[k]]))) || "";
     told();
@@ -52,7 +57,7 @@ function setFields(values, usual) {
     show();
 }
 
-startStory({ place: () => Object.keys(STORY).indexOf(byId("example").value), move: (at) => setFields(EXAMPLES[captions[at].title]) });
+startStory({ place: () => Object.keys(STORY).indexOf(byId("example").value), move: (at) => setFields(EXAMPLES[Object.keys(STORY)[at]]) });
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 byId("example").addEventListener("change", (event) => EXAMPLES[event.target.value] && setFields(EXAMPLES[event.target.value]));
 for (const id of FIELDS) byId(id).addEventListener("change", () => { byId(id).value = value(id); show(); }); // within its limits

@@ -23,6 +23,7 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
         for (const frame of frames()) frame.contentWindow.postMessage({ theme: root.dataset.theme }, "*");
     }
     show();
+    root.classList.add("scripted");
     dark.addEventListener("change", show);
     addEventListener("message", ({ source, data }) => { // a frame says how high it is, once it can hear
         const frame = [...frames()].find(({ contentWindow }) => contentWindow === source);
@@ -80,6 +81,7 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
         if (links.length) mark();
     }
     addEventListener("keydown", (event) => {
+        if (event.key === "Escape") document.querySelector("#menu[aria-expanded=true]")?.click();
         if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.target.closest?.("input, select, textarea, .scrolls")) return;
         const link = root.dataset.page && document.querySelector({ ArrowLeft: "a[rel=prev]", ArrowRight: "a[rel=next]" }[event.key] || "nothing");
         if (link) link.click();
@@ -139,7 +141,19 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
             walk.contentWindow.location.replace(each.href);
             walk.scrollIntoView();
         });
-        if (matchMedia("(max-width: 56rem)").matches) document.querySelector(".pages")?.removeAttribute("open");
+        const list = document.querySelector(".pages"), menu = document.getElementById("menu"); // the list lies over the page on a phone
+        const unroll = (on) => {
+            list.classList.toggle("shown", on);
+            menu.ariaExpanded = String(on);
+            list.scrollTop = list.querySelector(".current")?.offsetTop - 200;
+        };
+        menu?.addEventListener("click", () => unroll(!list.matches(".shown")));
+        list?.addEventListener("click", ({ target }) => target.closest("a") && unroll(false));
+        for (const picture of document.querySelectorAll("a.picture:not(:has(picture))")) picture.addEventListener("click", (event) => {
+            if (matchMedia("(min-width: 40.01rem)").matches) return;
+            event.preventDefault(); // the browser would show it as small again
+            picture.ariaExpanded = String(picture.classList.toggle("large"));
+        });
         const current = document.querySelector(".pages a.current"), field = document.querySelector("header [type=search]");
         if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;
         const search = () => ["lunr.min.js", "search-index.js", "search.js"].forEach((name) => document.head.append(newElement("script", { src: HERE + name, async: false })));

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,11 +175,19 @@ static const char *state_of(const struct side *side) {
     return side->right ? "right" : "WRONG";
 }
 
+/* Of the table's columns. On a narrow terminal names are cut, a number never. */
+static int named = 26, wide = 26;
+static void fit_terminal(void) {
+    struct winsize terminal = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) != 0 || terminal.ws_col == 0 || terminal.ws_col > 92) return;
+    named = 19, wide = terminal.ws_col > 60 ? (terminal.ws_col - 36) / 2 : 12;
+}
+
 static void print_rows(const struct side *before, const struct side *yours) {
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
         double a = row_of(before->result.meter, row), b = row_of(yours->result.meter, row);
         if (a == 0.0 && b == 0.0) continue;
-        printf("  %-26s %26.0f %26.0f", rows[row].what, a, b);
+        printf("  %-*s %*.0f %*.0f", named, rows[row].what, wide, a, wide, b);
         if (a == b)
             puts("        same");
         else if (a > 0.0)
@@ -192,7 +201,11 @@ static void print_rows(const struct side *before, const struct side *yours) {
         char a[200], b[200];
         worst_line(before->result.meter, worst[i][1], worst[i][2], a, sizeof a);
         worst_line(yours->result.meter, worst[i][1], worst[i][2], b, sizeof b);
-        if (strcmp(a, "none") != 0 || strcmp(b, "none") != 0) printf("  %-26s %26s %26s\n", worst[i][0], a, b);
+        if (strcmp(a, "none") == 0 && strcmp(b, "none") == 0) continue;
+        if ((int)strlen(worst[i][0]) <= named && (int)strlen(a) <= wide && (int)strlen(b) <= wide)
+            printf("  %-*s %*s %*s\n", named, worst[i][0], wide, a, wide, b);
+        else
+            printf("  %s\n    %s -> %s\n", worst[i][0], a, b);
     }
 }
 
@@ -227,7 +240,9 @@ int compare(const struct compared *before, const struct compared *yours, const c
     if (kv_heads(&problem) < problem.heads) printf(" on %d", kv_heads(&problem));
     printf(", %d x %d, d %d%s%s, on the simulated device\n", problem.N_q, problem.N_kv, problem.d,
            problem.causal ? ", causal" : "", variants_text(&problem));
-    printf("  %-26s %26s %26s\n  %-26s %26s %26s\n", "", before->label, "yours", "result", state_of(&a), state_of(&b));
+    fit_terminal();
+    printf("  %*s %*.*s %*s\n  %-*s %*s %*s\n", named, "", wide, wide, before->label, wide, "yours", named, "result", wide,
+           state_of(&a), wide, state_of(&b));
     if (a.program != NULL && b.program != NULL && a.result.ending == FINISHED && b.result.ending == FINISHED)
         print_rows(&a, &b);
     if (a.program != NULL && a.result.ending == REFUSED)

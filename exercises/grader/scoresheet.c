@@ -53,7 +53,7 @@ void print_report(FILE *to, const struct grading *grading, const char *file) {
     print_lines(to, 2, grading->build); /* indented: none can look like a line of points */
     for (int part = 0; part < PARTS; part++) {
         if (task->points[part] <= 0.0 || grading->item_count == 0) continue;
-        fprintf(to, "\n%-60s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part)), task->points[part]);
+        fprintf(to, "\n%-44s %5.1f of %5.1f\n", headings[part], round_points(sum_of(grading, part)), task->points[part]);
         for (int i = 0; i < grading->item_count; i++) {
             const struct item *item = &grading->items[i];
             if ((int)item->part != part) continue;

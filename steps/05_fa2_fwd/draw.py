@@ -1,6 +1,7 @@
 """Draws the pictures of this chapter from traces of its program, and of chapter 04's beside it; plots/draw.py runs it."""
 
 import functools
+import re
 import textwrap
 from html import escape
 
@@ -140,6 +141,12 @@ def causal_tiles(folder):
 
 BLOCK, STILL = 2, "scores 1"  # of the blocks the one that is followed; the beat that the still shows
 FADE, DARK = 0.25, "#595959"  # seconds; small print
+TRANSPOSED = "\u1d40"  # as a letter: SVG cannot raise a part of a text in every browser
+
+
+def formula(words):
+    """Names of matrices and of a row's numbers as mathematics has them."""
+    return re.sub(r"(?<!\w)([QKVSPOml])(?!\w)", r"<tspan>\1</tspan>", words).replace("^T", TRANSPOSED)
 
 
 class Scene:
@@ -179,11 +186,11 @@ class Scene:
             else:
                 (x, y), words, size, anchor, color, weight = of
                 body.append(f'<text{name} x="{x:g}" y="{y + 0.36 * size:g}" font-size="{size}" text-anchor="{anchor}" fill="{color}" '
-                            f'font-weight="{weight}">{escape(words)}</text>')
+                            f'font-weight="{weight}">{formula(escape(words))}</text>')
         style = "".join(f"@keyframes k{k}{{{self.frames(when)}}}.k{k}{{animation-name:k{k}}}" for when, k in names.items())
         return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" role="img"
 font-family="'DejaVu Sans',Verdana,sans-serif"><title>{escape(self.words)}</title><!-- {comment} -->
-<style>[class]{{animation:{self.seconds:g}s linear {-self.begins:g}s infinite}}{style}
+<style>tspan{{font-family:'Times New Roman','Liberation Serif',serif;font-style:italic;font-size:1.15em}}[class]{{animation:{self.seconds:g}s linear {-self.begins:g}s infinite}}{style}
 @media print,(prefers-reduced-motion:reduce){{[class]{{animation:none}}}}</style>
 <rect x="1" y="1" width="{wide - 2}" height="{tall - 2}" rx="8" fill="#fff" stroke="{GREY}"/>
 """ + "\n".join(body) + "\n</svg>\n"

@@ -281,11 +281,21 @@ def check_page(browser, _):
         wrong("the rungs of chapter 06 are not shown beside each other")
     if browser.js("return document.querySelectorAll('.katex').length") < 5:
         wrong("no mathematics on the page of chapter 06")
+    between = browser.js("return [...[...document.querySelectorAll('.pages details')].find((each) => each.innerText.startsWith('CHAPTERS')).querySelectorAll(':scope > ul > li')].map((li) => [li.matches('.before'), /^\\d/.test(li.textContent)])")
+    same("pages between chapters that look like chapters", [len(between) > 16, [both for both in between if both[0] == both[1]]], [True, []])
     browser.width(360)
     browser.open("docs/gpu.html")
-    same("the list of pages on a phone is open", browser.js("return document.querySelector('.pages').open"), False)
-    browser.driver.find_element("css selector", ".pages > summary").click()
-    same("the list of pages, opened", browser.js("return document.querySelector('.pages').open"), True)
+    listed = lambda: browser.js("const [menu, list] = [byId('menu'), document.querySelector('.pages')], top = menu.getBoundingClientRect().top; return [top >= 0 && top < 60, menu.ariaExpanded, list.checkVisibility()]".replace("byId", "document.getElementById.bind(document)"))
+    browser.js("document.documentElement.style.scrollBehavior = 'auto'; scrollTo(0, 3000)")
+    same("the button of the list of pages, far below on a phone", listed(), [True, "false", False])
+    browser.element("menu").click()
+    same("the list of pages, opened", [*listed(), browser.js("return document.querySelector('.pages .current').getBoundingClientRect().bottom < innerHeight")], [True, "true", True, True])
+    browser.driver.switch_to.active_element.send_keys("\ue00c")  # Escape
+    same("the list of pages, closed", listed(), [True, "false", False])
+    browser.open("steps/05_fa2_fwd/README.html")
+    drawn = lambda: browser.js("const picture = document.querySelector('a.picture:not(:has(picture))'); picture.click(); return [picture.querySelector('img').clientWidth > 600, picture.scrollWidth > 600, picture.clientWidth < 360, document.documentElement.scrollWidth]")
+    same("a picture that is enlarged on a phone", drawn(), [True, True, True, 360])
+    same("a picture that is reduced again", drawn(), [False, False, True, 360])
     browser.width(1280)
     browser.element("theme").click()  # automatic again
     browser.noise("controls of pages")
@@ -766,7 +776,7 @@ def check_story(browser, name):
         body.send_keys(key)
         same(f"{name}: it plays after Space", now()[2], expected)
     body.send_keys("s")
-    same(f"{name}: the settings by a key", browser.js("return document.activeElement.closest('body > .bar') !== null"), True)
+    browser.until(f"{name}: the settings by a key", "document.activeElement.closest('body > .bar') !== null")
     browser.js("document.activeElement.blur()")
     for k, (title, text) in enumerate(browser.js("return story.captions.map(({ at, title, text }) => { story.move(at); return [title, byId('caption').textContent]; })")):
         words = text.removeprefix(title)
@@ -840,6 +850,9 @@ def check_stories(browser, _):
     browser.open("explorers/tile-walk.html")
     browser.until("the first walk", "window.state()")
     same("the names of the walks", browser.js("return [byId('rung').selectedOptions[0].text, document.querySelector('h1').textContent.slice(0, 28), byId('caption').querySelector('small').textContent.split('; ')[1]]"), ["05 FlashAttention-2 forward", "05 FlashAttention-2 forward:", "opened here, where there is more to see"])
+    names = browser.js("return STEPS.map(([name, title, chapter]) => [name, title, called([name, title, chapter])])")
+    same("names of programs in the list of walks", [label for name, _, label in names if "_" in label or not label.startswith(name.split("_")[0])], [])
+    same("headings that say something twice", [title for _, title, _ in names if len(parts := title.lower().split(": ")) > 2 and parts[1] in parts[0]], [])
     same("the walk as it opens", browser.js("return [byId('rung').value, launch.steps.slice(0, at).some((step) => step.gone.length || step.touches.some(([array]) => launch.arrays[array][0] === 'V')), scoresOf().length > 0]"), ["05_fa2_fwd", True, True])
     steps = browser.js("return STEPS.map(([name]) => name)")
     for step in steps[PART[0] :: PART[1]] if planted is None else steps[::-1]:  # the last kernels have most kinds of captions
@@ -965,6 +978,12 @@ def check_warp_map(browser, programs):
         browser.choose("example", example)
         same(f"warp map: {example}", [state()["wavefronts"], len(state()["sectors"])], [wavefronts, sectors])
         same(f"warp map: rows of the table for {example}", browser.js("return document.querySelectorAll('#banks tbody tr').length"), wavefronts)
+        drawn = browser.js("return [document.querySelectorAll('#banks .read').length, [...document.querySelectorAll('#banks td:not(:first-child)')].filter((cell) => cell.textContent && !cell.matches('.mine')).length]")
+        same(f"warp map: banks that are drawn as read for {example}", drawn[0], drawn[1])
+    browser.choose("example", "every second word")
+    same("warp map: the part of each sector that lanes need", browser.js("return [...byId('sectors').children].map((each) => each.style.getPropertyValue('--part'))"), ["0.5"] * 8)
+    same("warp map: the lanes of the wavefront", browser.js("return [...document.querySelectorAll('#lanesMap .mine')].map((each) => +each.textContent)"), [*range(16)])
+    browser.choose("example", "one address")
     if not browser.element("said").text.endswith("In shared memory 1 wavefront; 32 different addresses take at least 1."):
         wrong(f"warp map: of one address it says {browser.element('said').text}")
     units = browser.js("return [...byId('banks').tHead.rows[0].cells].slice(1).flatMap((cell) => Array(cell.colSpan).fill(+cell.textContent))")
@@ -1018,6 +1037,10 @@ def check_example(browser, programs):
         change("keys", keys)
         same(f"the example: l after {keys} keys", round(state()["online"]["rows"][-1]["l"], 9), l)
         same("the example: rows key by key", browser.js("return document.querySelectorAll('#online tbody tr').length"), keys)
+    change("keys", 2)
+    same("the example: the query and its last key", browser.js("return [...document.querySelectorAll('.turn')].map((cell) => cell.id)"), [f"{name}{row}{column}" for name, row in (("Q", 3), ("K", 1), ("V", 1)) for column in range(4)] + ["S31", "P31"])
+    same("the example: a weight as a bar", browser.js("return ['P33', 'O33'].map((id) => +byId(id).style.getPropertyValue('--part'))"), [state()["P"][3][3], 0])
+    change("keys", 4)
     change("forget", True)
     same("the example without the rescale", round(state()["online"]["rows"][-1]["l"], 9), 3.25)
     cells = browser.js("return [...document.querySelectorAll('#online tbody tr:last-child td')].map((cell) => cell.textContent)")
@@ -1302,7 +1325,7 @@ def check_ladder(browser, _):
         };
         each(1);
         return found;""", source) for source in (sorted(records) if planted is None else ["latency"])), [])
-    chapters = browser.js("return CHAPTERS")
+    chapters = browser.js("return TITLES")
     same("the ladder: passes, without both in turn, whose forward pass is no chapter's", {now["pass"] for now in shown}, {"fwd", "bwd", "det"})
     for now in shown:
         source, card, pass_, size, metric = (now[name] for name in ("source", "card", "pass", "size", "metric"))
@@ -1337,7 +1360,8 @@ def check_ladder(browser, _):
             if by != ("-" if not two else "bytes" if two[1] > two[0] else "arithmetic") or bound and (abs(float(least) / bound - 1) > 0.006 or
                                                                                                 abs(float(ms) / last[step, dtype]["ms_median"] - 1) > 0.006):
                 wrong(f"{what}: the table says of {step} {ms} ms, {least} ms, {by}, and the bounds are {two}")
-        values = [value for value in expected.values() if value]
+        limits = [max(two) if metric == "ms" else last[key]["tflops"] * last[key]["ms_median"] / max(two) for key in map(tuple, (row[:2] for row in now["rows"])) if (two := bounds[key]) and metric in ("ms", "tflops")]
+        values = [value for value in [*expected.values(), *limits] if value]
         most, least = 100 if metric == "bound" else max(values), 10 ** math.floor(math.log10(min(values)) - 1e-9)
         if metric == "bound":
             (best, dtype), highest = max(expected.items(), key=lambda each: each[1] or 0)
@@ -1347,6 +1371,8 @@ def check_ladder(browser, _):
         places = [[100 * math.log(row[2] / least) / math.log(most / least), row[0] in LIBRARIES or row[0].startswith("pytorch_")] for row in now["rows"] if row[2]]
         if len(places) != len(now["dots"]) or any(abs(at - to) > 0.05 or is_library != peer for (at, is_library), (to, peer) in zip(places, now["dots"])):
             wrong(f"{what}: dots are not where the logarithms of the values are, or have another's colour")
+        if len(limits) != len(now["limits"]) or any(abs(100 * math.log(limit / least) / math.log(most / least) - to) > 0.05 for limit, to in zip(limits, now["limits"])):
+            wrong(f"{what}: bars are not where the bounds are")
     browser.open("explorers/ladder.html")
     if (room := browser.js("return document.querySelector('td .axis').clientWidth")) < 256:
         wrong(f"the ladder: the axis has {room} pixels instead of 16 rem")
@@ -1461,6 +1487,8 @@ def check_pipeline(browser, programs):
     browser.until("the pipeline", "window.state().end > 0")
     kernels = browser.js("return PIPELINE.kernels")
     same("the pipeline: kernels", sorted(kernels), ["06_vectorized", "10_tensor_core_fwd", "12b_producer"])
+    listed = browser.js("return [...byId('kernel').options].map((option) => option.text.split(/:? /)[0] + option.text.match(/_|: /))")
+    same("the pipeline: kernels by number and idea", listed, ["06: ", "10: ", "12b: "])
     sys.path.insert(0, str(ROOT / "plots"))
     import tables
 
@@ -1688,18 +1716,23 @@ def check_wall(browser, _):
         same(f"{where}: lists out of sight", browser.js("return [...document.querySelectorAll('.bar select')].filter((list) => !list.checkVisibility() && !list.closest('[hidden]')).length"), 0)
         same(f"{where}: its address", "wall" in browser.address(), True)
         browser.element("lecture").click()
-        same(f"{where}: after the button", [browser.js("return document.documentElement.className"), "wall" in browser.address()], ["", False])
+        same(f"{where}: after the button", [browser.js("return document.documentElement.matches('.wall')"), "wall" in browser.address()], [False, False])
     browser.width(1280, 800)
     for name, state in [*((name, "") for name in EXPLORERS), ("tile-walk", "step=12_hopper_fwd&at=58&")]:
         browser.open(f"explorers/{name}.html#{state}wall")
         browser.until(f"{name}, loaded", "window.state()")
         found = browser.js("return [parseFloat(getComputedStyle(byId('play')).fontSize) * document.documentElement.style.zoom >= 15.2, [...byId('captions').children].every((each) => each.offsetHeight < 40), [...document.querySelectorAll('.sides small')].every((each) => each.scrollWidth <= each.clientWidth)]")
         same(f"{name}, large in a window of 1280: text no smaller than before, numbers on one line, labels that have room", found, [True] * 3)
-        for width, height in ((1600, 1000), (1280, 800)) if name in ("ladder", "pipeline", "tile-walk") else ():
+        for width, height in ((1600, 1000), (1280, 800)):
             browser.width(width, height)
-            browser.until(f"{name}, large: a figure as high as a window of {width}", "(bottom => bottom > 0.9 * innerHeight && bottom <= innerHeight)(document.querySelector('.told > *').getBoundingClientRect().bottom)")
+            browser.until(f"{name}, large: a figure as high as a window of {width}", "(bottom => bottom > 0.9 * innerHeight && bottom <= innerHeight)(Math.max(...[...document.querySelectorAll('.told > :not(#story), #outputs')].map((each) => each.getBoundingClientRect().bottom)))")
         same(f"{name}, large in a window of 1280: wider than it", browser.js(WIDTH), [])
+        same(f"{name}, large in a window of 1280: figures that scroll sideways", browser.js("return [...document.querySelectorAll('.told .wide')].filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.ariaLabel)"), [])
         same(f"{name}, large in a window of 1280: under the caption", browser.js("const box = byId('caption').getBoundingClientRect(); return [...document.querySelectorAll('.told :is(figure, table, canvas)')].filter((each) => { const its = each.getBoundingClientRect(); return its.width && its.right > box.left + 1 && its.left < box.right && its.bottom > box.top && its.top < box.bottom; }).length"), 0)
+    for name in EXPLORERS:
+        browser.open(f"explorers/{name}.html")
+        browser.until(f"{name}, loaded", "window.state()")
+        same(f"{name}: figures below a window of 1280 x 800", browser.js("return [...document.querySelectorAll('.told :is(figure, table, #line, #sectors), #outputs')].filter((each) => each.getBoundingClientRect().bottom > 800).map((each) => each.id || each.innerText.slice(0, 40))"), [])
     for theme in ("light", "dark"):
         browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
         found = browser.js("const style = getComputedStyle(document.documentElement); return arguments[0].map((name) => style.getPropertyValue('--' + name).trim().replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3').match(/\\w\\w/g).map((x) => parseInt(x, 16)))", ["text", "ground", *meanings])
@@ -1720,7 +1753,7 @@ def check_wall(browser, _):
 
 
 def check_phone(browser, _):
-    """On 390 pixels no table, figure or picture is cut off, and the first picture is drawn for them, and in its midst from the beginning."""
+    """On 390 pixels, and on 360 in an explorer, no table, figure or picture is cut off, and the first picture is drawn for them, and in its midst from the beginning."""
     browser.motion("no-preference")
     browser.width(390, 844)
     browser.open("index.html")
@@ -1735,13 +1768,15 @@ def check_phone(browser, _):
     for name in ("tile_walk", "tile_walk_narrow"):
         browser.open(f"_images/{name}.svg")
         seen = browser.js("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 0; }); return [...document.querySelectorAll('text')].filter((each) => getComputedStyle(each).opacity > .5).map((each) => each.textContent)")
+        same(f"{name}: mathematics as plain text", browser.js("return [...document.querySelectorAll('text')].map((each) => each.textContent).filter((text) => text.includes('^'))"), [])
         if not {"S", "K tile 0", "V tile 0"} <= set(seen):
             wrong(f"{name}: as it begins it has nothing yet: {seen}")
     for name, state in [*((name, "") for name in EXPLORERS), ("example", "#keys=4"), ("tile-walk", "#step=12_hopper_fwd"), ("pipeline", "#kernel=12b_producer"), ("fragments", "#what=wgmma")]:
         browser.open(f"explorers/{name}.html{state}")
         browser.until(f"{name}, loaded", "window.state()")
+        browser.width(360, 740)
         same(f"{name}{state}: cut off on a phone", browser.js("return [...document.querySelectorAll('.wide, figure, canvas')].filter((each) => each.checkVisibility() && (each.scrollWidth > each.clientWidth + 1 || "
-             "each.getBoundingClientRect().right > 391)).map((each) => each.ariaLabel || each.innerText.slice(0, 40))"), [])
+             "each.getBoundingClientRect().right > 361)).map((each) => each.ariaLabel || each.innerText.slice(0, 40))"), [])
     browser.open("explorers/pipeline.html")
     same("labels of the pipeline on a phone", {"K0", "V0", "K3", "V3"} <= set(browser.js("return [...document.querySelectorAll('#line .span')].map((bar) => bar.textContent)")), True)
     browser.width(1280)

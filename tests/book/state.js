@@ -14,6 +14,7 @@ const STATES = {
     ladder: () => ({ ...chosen(), rows: rows.map((row) => [row[4], row[5], valueOf(row, byId("metric").value), boundOf(row)]),
         cells: [...byId("table").querySelectorAll("tbody tr")].map((tr) => [...tr.children].map((cell, k) => [byId("table").rows[0].cells[k].textContent, cell.textContent])),
         said: byId("said").textContent,
+        limits: [...document.querySelectorAll(".limit")].map((bar) => parseFloat(bar.style.left)),
         dots: [...document.querySelectorAll(".measure")].map((dot) => [parseFloat(dot.style.left), dot.matches(".peer")]) }),
     pipeline: () => ({ kernel: byId("kernel").value, ...set, moved, waits: shown.waits, end: shown.end, hazards: shown.hazards, items: shown.items, meets: byId("meets").textContent,
         rows: byId("table").querySelectorAll("tbody tr").length }),

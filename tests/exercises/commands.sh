@@ -107,6 +107,9 @@ check 'a fault: the page that explains it'
 run try 05
 ((status == 0)) && grep -q '04_fa1_fwd' "$work/out" && grep -qE 'result +right +right' "$work/out" && tail -n 1 "$work/out" | grep -q '^Next: ./run.sh try 05_fa2_fwd --view'
 check 'try 05: beside the rung before'
+script -qec 'stty cols 60; ./run.sh try 05 --seq 64' "$work/typed" </dev/null >"$work/out" 2>"$work/err"
+! tr -d '\r' <"$work/typed" | sed -n '/^ .* yours/,/^Next/p' | grep -qE '^ .{60}' && grep -qE '^  global sectors +[0-9]+ +[0-9]+ ' "$work/typed"
+check 'on a terminal of 60 columns no row of its table is broken'
 sed -i 's/constexpr int PAD = 1; /constexpr int PAD = 0; /' steps/05_fa2_fwd/fa2_fwd.cu
 SECONDS=0
 run try 05
