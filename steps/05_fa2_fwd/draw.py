@@ -137,7 +137,7 @@ def causal_tiles(folder):
     return page
 
 
-# ---- the walk of one block over the tiles, as a picture that moves, and a still of it -----------------------------------
+# ---- the walk of one block over the tiles, as a picture that moves -----------------------------------
 
 BLOCK, STILL = 2, "scores 1"  # of the blocks the one that is followed; the beat that the still shows
 FADE, DARK = 0.25, "#595959"  # seconds; small print
@@ -151,7 +151,7 @@ def formula(words):
 
 class Scene:
     """Shapes in pixels, each with its key frames, (second, opacity, right, down), or none where it always stands as it is.
-    savefig() writes an SVG that moves, and shows the still where it cannot; still() draws that moment on a Page."""
+    savefig() writes an SVG that moves, and shows the still where it cannot."""
 
     suffix = ".svg"
 
