@@ -76,6 +76,21 @@ def knockout(book, step, dim, name, what, file="knockouts", key="step"):
 
 
 ablation = functools.partial(knockout, file="ablations", key="rung")
+def devices(book, page, one, *several):
+    """A step on one card, and rungs on several, at the lengths at which all but the longest runs were timed; and which part of an equal
+    share of the work of `one` each reaches."""
+    lines = {(line["step"], line["seq"], line["causal"]): line for line in book.lines("trials", "devices")}
+    at = [key[1:] for key in lines if key[0] == one]
+    need(at, f"{one} is not recorded beside several devices")
+    rows = [[f"{N}" + ", causal" * causal, number(lines[one, N, causal]["ms_median"], " ms"),
+             *(cell for step in several for line in [lines.get((step, N, causal))] for cell in (
+                 number(line and line["ms_median"], " ms"), DASH if line is None else
+                 f'{100 * lines[one, N, causal]["ms_median"] / line["devices"] / line["ms_median"]:.0f} %'))] for N, causal in at]
+    size = lines[one, *at[0]]
+    return [f'B {size["batch"]}, H {size["heads"]}, d {size["dim"]}, N', f"`{one}`", *(cell for step in several for cell in (f"`{step}`", "of an equal share"))], \
+        "lr" + "rr" * len(several), rows
+
+
 DECODING = "B8,H32,G8,N1,M65536", "B8,H32,N1,d128,M16384,G8"  # where chapter 14's rungs stand: the size of their times, and of their counters
 DECODED = ("14a_one_block", "14b_split", "14c_group")
 
