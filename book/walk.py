@@ -275,9 +275,10 @@ def shapes_of(launch, shape):
     return found
 
 
-def mbarriers_of(events, lines):
+def mbarriers_of(events, lines, text):
     """The name of each mbarrier by its address: NAME of a line with mbarrier_wait(NAME ..., and its place in an array. One that is not
-    waited for lies in the array of one with which it shares a place of the program. Without a name: its number. lines: of each site."""
+    waited for lies in the array of one with which it shares a place of the program, or in the array BEFORE where the kernel's text has
+    NAME = BEFORE + ... for the one behind it. Without a name: its number. lines: of each site."""
     places, names = defaultdict(set), {}
     for event in events:
         if event.sync and event.sync[0] == "mbarrier":
@@ -285,6 +286,9 @@ def mbarriers_of(events, lines):
             if wait := re.search(r"mbarrier_wait\((\w+)", lines[event.site]):
                 names[event.sync[1]] = wait[1]
     found = [names.get(address) or next((names[other] for other in names if places[other] & places[address]), "") for address in sorted(places)]
+    for k in range(len(found) - 2, -1, -1):
+        before = re.search(rf"\b{found[k + 1]} = (\w+) \+ ", text) if found[k + 1] and not found[k] else None
+        found[k] = before[1] if before else found[k]
     return [f"{name}[{found[:k].count(name)}]" if name and found.count(name) > 1 else name or str(k) for k, name in enumerate(found)]
 
 
@@ -312,7 +316,7 @@ def read(path, shape, folder=ROOT):
                 sources[file][k] = lines[k - 1]
         lines = ["".join(sources[file].get(int(line), "") for file, line in (site[:2], site[4].rpartition(":")[::2]) if file) for site in sites]
         made.append({"kernel": raw["kernel"], "grid": raw["grid"], "block": raw["block"], "index": blocks[0]["index"], "arrays": launch.shapes, "sites": sites,
-                     "mbarriers": mbarriers_of(events, lines), "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)],
+                     "mbarriers": mbarriers_of(events, lines, "\n".join(line for shown in sources.values() for line in shown.values())), "steps": [step_of(events, numbers, launch, content) for numbers in steps_of(events)],
                      "bytes": raw["dynamic_shared_bytes"] + raw["static_shared_bytes"]})
     return {"launches": made, "sources": sources}
 

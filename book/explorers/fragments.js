@@ -7,7 +7,7 @@ const PARTS = [["swizzle mode", 62, 2, "mode", 1], ["0", 52, 10], ["base offset"
 const INPUTS = PARTS.filter(([, , , id]) => id), SPANS = [16, 128, 64, 32], MUST_BE_0 = 0x3ff1c000c000c000n, HEX = /^[0-9a-f]{1,16}$/i;
 const EXAMPLES = { // order in memory, count, mode, base offset, SBO, LBO, start
     "K of 12a to 12d, all 128 keys": ["K", 128, 1, 0, 1024, 0, 0], "K, the next 16 columns": ["K", 128, 1, 0, 1024, 0, 32],
-    "V of 12a to 12d, 128 columns": ["MN", 128, 1, 0, 1024, 16384, 0], "V of 12_hopper_fwd, 176 keys": ["MN", 128, 1, 0, 1024, 22528, 0],
+    "V of 12a to 12d, 128 columns": ["MN", 128, 1, 0, 1024, 16384, 0], "V of 12e, 176 keys": ["MN", 128, 1, 0, 1024, 22528, 0],
     "64-byte swizzle, K-major": ["K", 64, 2, 0, 512, 0, 0], "32-byte swizzle, K-major": ["K", 64, 3, 0, 256, 0, 0], "no swizzle, K-major": ["K", 64, 0, 0, 128, 1024, 0], "no swizzle, MN-major": ["MN", 64, 0, 0, 256, 128, 0] };
 const STORY = [ // a state, its title, what there is to see; # is the number of wavefronts
     [{ what: "A" }, "A: 16 x 16", "Each lane holds 8 elements in 4 registers: two neighbours of a row in each."], [{ what: "B" }, "B: 16 x 8", "Two neighbours of a column lie in one register: K can be read row by row."],

@@ -1278,7 +1278,7 @@ def check_descriptor(browser, state, change, said, button, keys):
     same("fragments: a descriptor of nonsense changes nothing", state("d"), ["5000004000000000"])
     change("start", 262128)
     said("cost", "past the 227 KiB")
-    for example, expected in (("V of 12a to 12d, 128 columns", ["MN", 128, "4000004004000000"]), ("V of 12_hopper_fwd, 176 keys", ["MN", 128, "4000004005800000"]), ("no swizzle, MN-major", ["MN", 64, "0000001000080000"]),
+    for example, expected in (("V of 12a to 12d, 128 columns", ["MN", 128, "4000004004000000"]), ("V of 12e, 176 keys", ["MN", 128, "4000004005800000"]), ("no swizzle, MN-major", ["MN", 64, "0000001000080000"]),
                               ("64-byte swizzle, K-major", ["K", 64, "8000002000000000"])):
         browser.choose("example", example)
         same(f"fragments: {example}", state("major", "count", "d"), expected)
