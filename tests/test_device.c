@@ -548,7 +548,7 @@ static void long_heads(attention_pass *pass, bool backward) {
     for (int ascending = 1; ascending >= 0; ascending--) { /* tiles of a head in the order of the blocks, or in the other */
         bool head_begins_it = backward ? !ascending : ascending;
         struct part few = {.problem = problem, .first = !backward};
-        few.problem.N_q = few.problem.N_kv = 4 * PART_ROWS;
+        few.problem.N_q = few.problem.N_kv = 8 * PART_ROWS; /* more tiles than multiprocessors: a block that takes several is no part */
         bool alone = compute_part(&few, head_begins_it, pass, backward) == cudaSuccess && part_is_right(&few, backward) &&
                      leaves_other_rows(&few, backward);
         cudaDeviceReset();
