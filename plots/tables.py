@@ -2,8 +2,7 @@
 """Writes the measured numbers and the quoted code into the book's pages. Standard library only.
 
     tables.py            brings README.md, docs/**/*.md and steps/*/*.md up to date
-    tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number that
-                         was typed by hand; exit status 1 if there is any
+    tables.py --check    changes nothing; names each marker that is out of date and each measured-looking number typed by hand; exit status 1 if any
     tables.py --changes  prints how many lines each rung changes of the one before it
     tables.py --help     prints this and a line for each table
 
@@ -16,8 +15,7 @@ A block stands between two comments, each at the beginning of a line, and ends w
 
 A table shows the first card of CARDS that has such records, and says which; `h100` as the last word chooses that card. A
 value within a line is written <!-- n ms:03_online_softmax:B4,H16,N4096,d64 -->1.23 ms<!-- /n --> with these keys, where
-SIZE is B4,H16,N4096,d64 and may go on with ,M203 (keys, where they are not as many as the queries), ,causal and ,bwd (the
-backward pass), ,det (its deterministic variant) or ,both:
+SIZE is B4,H16,N4096,d64 and may go on with ,M203 (keys, if not as many as queries), ,causal and ,bwd (backward), ,det (deterministic) or ,both:
 
     ms:STEP:SIZE  tflops:STEP:SIZE    with their units
     ratio:A/B:SIZE  speedup:A/B:SIZE    A's time divided by B's; B's time divided by A's
@@ -42,12 +40,9 @@ backward pass), ,det (its deterministic variant) or ,both:
 A sentence that says why a time is what it is has a marker beside it, which the records must bear out:
 
     <!-- why COUNTER OP VALUE STEP SIZE -->     <!-- why issue_active < 60 10d_swizzle B4,H16,N1024,d64,bf16 -->
-    <!-- why knockout NAME OP VALUE STEP SIZE -->  <!-- why knockout without-barriers > 0.9 10_tensor_core_fwd B4,H16,N4096,d64 -->
-    <!-- why form NAME OP VALUE STEP SIZE -->  <!-- why form no-turns < 0.9 12_hopper_fwd B2,H32,N8192,d64,bf16 -->
-    <!-- why trial NAME OP VALUE STEP SIZE -->  <!-- why trial halves < 0.8 11_tensor_core_bwd B4,H32,N4096,d64,bf16 -->
+    <!-- why knockout|form|trial|ablation NAME OP VALUE STEP SIZE -->  <!-- why form no-turns < 0.9 12e_order B2,H32,N8192,d64,bf16 -->
 
-What has not been recorded is a dash in a table of which other cells are recorded; else it is an error. A number that looks measured and stands outside of markers is an error, unless its
-line says where it is from and carries <!-- cited -->.
+What has not been recorded is a dash in a table of which other cells are recorded; else it is an error. A number that looks measured outside of markers is an error, unless its line carries <!-- cited -->.
 """
 
 import inspect
@@ -71,8 +66,7 @@ CARDS = ("h200", "h100")
 BLOCK = re.compile(r"^<!-- begin (table|code|file|output) ([^\n]*?) -->\n((?:(?!<!-- begin )[^\n]*\n)*?)<!-- end \1 -->$", re.MULTILINE)
 INLINE = re.compile(r"<!-- (n) (\S+) -->(.*?)<!-- /n -->")
 ANY_MARKER = re.compile(r"^<!-- (?:begin|end)\b.*$|<!-- (?:n\b[^>]*|/n) -->", re.MULTILINE)
-MEASURED = re.compile(
-    r"\d[\d.,]*\s*(?:(?:ms|µs|μs|us|TFLOP/s|TFLOPS|GFLOP/s|TB/s|GB/s)\b|(?:times|x|×)\s+(?:as\s+fast|faster|slower)\b)")
+MEASURED = re.compile(r"\d[\d.,]*\s*(?:(?:ms|µs|μs|us|TFLOP/s|TFLOPS|GFLOP/s|TB/s|GB/s)\b|(?:times|x|×)\s+(?:as\s+fast|faster|slower)\b)")
 
 
 def divided(a, b):
@@ -127,8 +121,7 @@ class Book:
         return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', match[1])) if match else ""
 
     def changed_lines(self, old, new):
-        """Added plus deleted, by `diff` of diffutils: it is on every Debian, where git need not be. Less what moved to a header, and
-        less what is only indented anew, which nobody has to read again."""
+        """Added plus deleted, by diffutils' `diff`, less what moved to a header and what is only indented anew. (git may be missing.)"""
         before, after = self.kernel_file(old), self.kernel_file(new)
         moved = [header for header in quotes.included(after) if header not in quotes.included(before)]
         text = quotes.without(before.read_text(encoding="utf-8"), moved, after.read_text(encoding="utf-8"))
@@ -146,8 +139,8 @@ class Book:
     def steps_between(self, chapter):
         """Which rung each is compared with: the one before it; beside the chain, the one that its first line names, else the last."""
         chain, beside = self.chain(chapter)
-        named = {rung: re.match(r"// \S+ (\S+)", self.kernel_file(rung).read_text(encoding="utf-8")) for rung in beside}
-        return dict(zip(chain[1:], chain)) | {rung: name[1] if (name := named[rung]) and name[1] in chain else chain[-1] for rung in beside}
+        first = {rung: self.kernel_file(rung).read_text(encoding="utf-8").split("\n")[0].split() for rung in beside}
+        return dict(zip(chain[1:], chain)) | {rung: words[2] if words[2] in chain else chain[-1] for rung, words in first.items()}
 
 
 PEERS = {"fp32": ("efficient", "math"), "fp16": ("flash", "cudnn"), "bf16": ("flash", "cudnn")}
@@ -335,9 +328,10 @@ def gallery(book, page, folder="steps"):
     return "\n" + text
 
 
-TABLES = {function.__name__: function for function in (ladder, sizes, rungs, peers, trials.trials, trials.forms, trials.alternatives,
-                                                       trials.knockouts, trials.ablations, trials.decode, trials.pages, trials.variants, trials.devices, counters, limits, stalls, truth, agreement, apart, traffic,
-                                                       peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits, verdicts, gallery)}
+TABLES = {function.__name__: function for function in (
+    ladder, sizes, rungs, peers, trials.trials, trials.forms, trials.alternatives, trials.knockouts, trials.ablations, trials.decode, trials.pages, trials.variants,
+    trials.devices, counters, limits, stalls, truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits,
+    verdicts, gallery)}
 
 
 def table(book, page, name=None, *arguments):
@@ -396,9 +390,8 @@ def inline_value(book, page, key):
         plain = [trials.variant_line(book, rest[0], "plain", pass_, dim, "full") for dim in ("64", "128") for pass_ in ("fwd", "bwd")] if rest[0][:2] == "15" else []
         lines = [rec.record_of({"seq_kv": line["seq"]} | line) for line in plain if line and line["pass"] == next(filter(None, plain))["pass"]]
         lines = lines or [rung_line(book, rest[0], dim) for dim in (64, 128)]
-        if rest[0].startswith("17"):  # where it stands on two cards
-            line = next(line for line in book.lines("trials", "devices") if (line["step"], line["seq"], line["causal"]) == (rest[0], 32768, True))
-            return f'{number(line["tflops"])} TFLOP/s on {line["devices"]} cards at N 32768 and d 128, causal'
+        if rest[0].startswith("17"):
+            return trials.on_devices(book, rest[0])
         need(all(lines), f"no times of {rest[0]} are recorded at both d")
         if lines[0].details["dtype"] == "fp8":  # neither a library nor counters at this size
             return f"{number(lines[0].tflops)} ({number(lines[1].tflops)}) TFLOP/s"

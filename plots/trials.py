@@ -91,6 +91,12 @@ def devices(book, page, one, *several):
         "lr" + "rr" * len(several), rows
 
 
+def on_devices(book, rung):
+    """Where a rung of chapter 17 stands."""
+    line = next(line for line in book.lines("trials", "devices") if (line["step"], line["seq"], line["causal"]) == (rung, 32768, True))
+    return f'{number(line["tflops"])} TFLOP/s on {line["devices"]} cards at N 32768 and d 128, causal'
+
+
 DECODING = "B8,H32,G8,N1,M65536", "B8,H32,N1,d128,M16384,G8"  # where chapter 14's rungs stand: the size of their times, and of their counters
 DECODED = ("14a_one_block", "14b_split", "14c_group")
 
