@@ -141,10 +141,6 @@ run --quick --steps 90,2
 check 'a step of the reader runs, and 2 is 02'
 grep -qE '^  \[[0-9]+/[0-9]+\] (Building|Linking|Generating|still)' "$work/out" && grep -qE '^  \[1/6\] 02_tiled_matmul ' "$work/out"
 check 'lines count'
-printf '#!/bin/bash\necho "$2" >>%q\nexec %q "$@"\n' "$work/asked" "$(command -v python3)" >"$work/toolkit/python3" && chmod +x "$work/toolkit/python3"
-run --quick --steps 2 && [[ $(grep -c find_spec "$work/asked") == 1 ]] && ! grep -q 'import matplotlib' "$work/asked"
-check 'python3 is asked once for its modules, and imports none for the answer'
-rm "$work/toolkit/python3"
 ! command -v ninja >/dev/null || [[ -e build/sim/build.ninja ]]
 check 'a new folder is built by Ninja where there is one'
 grep -qE '^02_tiled_matmul +ok +[0-9.e-]+ +3\.9 +3\.9 +0 +64 +fwd fp32 ' "$work/out"
@@ -155,6 +151,10 @@ grep -qE '^90_mine .* ok ' "$work/out" && grep -qE '^02_tiled_matmul .* ok ' "$w
 check 'and has its row'
 run --quick --steps 90,02 && (($(wc -l <build/sim/results.jsonl) == 4))
 check 'results.jsonl is of one run'
+printf '#!/bin/bash\necho "$2" >>%q\nexec %q "$@"\n' "$work/asked" "$(command -v python3)" >"$work/toolkit/python3" && chmod +x "$work/toolkit/python3"
+run --quick --steps 2 && [[ $(grep -c find_spec "$work/asked") == 1 ]] && ! grep -q 'import matplotlib' "$work/asked"
+check 'python3 is asked once for its modules, and imports none for the answer'
+rm "$work/toolkit/python3"
 cp steps/90_mine/mine.cu "$work/mine.cu"
 sed -i '/if (attended_keys(p, row) == 0)/,/^    }/d' steps/90_mine/mine.cu
 ! run --quick --steps 90 && grep -qE '^90_mine .* FAILED ' "$work/out" && grep -q 'got NaN' "$work/out"
