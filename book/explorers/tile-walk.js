@@ -269,8 +269,8 @@ function show() {
         ...step.sync.map(([what, space, object, phase, warps, bytes]) => [what, named(space, object) ?? (space === "copies" ? "copies" : "stores"), warps, `phase ${phase}`, what === "wait" ? "" : `${bytes} bytes`]),
         ...step.came.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is now in shared memory", name(array), "", rows, cols])),
         ...step.gone.flatMap(([array, rectangles]) => rectangles.map(([rows, cols]) => ["is overwritten", name(array), "", rows, cols]))]);
+    drawScores(); // first: it moves the figures, which draw() fits to the window
     draw();
-    drawScores();
     told();
     if (framed) parent.postMessage({ lines: placesOf(step) }, "*");
     writeAddress(chosen());
@@ -311,7 +311,7 @@ function chooseLaunch(index, where) {
             pick(array, canvas, (canvas.x ?? 0) + x, (canvas.y ?? 0) + y);
         };
         const sides = array ? rows < 16 ? [[`0-${rows - 1}`, "top: 0"]] : [["0", "top: 0"], [rows - 1, "bottom: 0"]] : [];
-        return element("figure", { hidden: array === 0 && rows === 0 }, element("div", { className: "sides" }, canvas, ...sides.map(([side, style]) => element("small", { ariaHidden: "true", style }, side))),
+        return element("figure", { hidden: array === 0 && rows === 0 || name === "workspace" && rows === 1 }, element("div", { className: "sides" }, canvas, ...sides.map(([side, style]) => element("small", { ariaHidden: "true", style }, side))),
             element("figcaption", {}, text));
     });
     byId("shared").replaceChildren(memory);

@@ -27,8 +27,9 @@ function find(index, vocabulary, sections, question) {
     const means = (word) => lunr.stopWordFilter(new lunr.Token(word)), spoken = words(text), places = spoken.flatMap((word, k) => means(word) ? [k] : []);
     const phrases = places.slice(1).map((to, k) => spoken.slice(places[k], to + 1)).filter((each) => each[0][1] && each.at(-1)[1]).map((each) => ` ${each.map(stem).join(" ")} `); // "out of bounds"
     const count = (term) => Object.keys(index.invertedIndex[term].text).length, isBegun = (word) => [...vocabulary].some((term) => term.startsWith(word));
-    const right = (word) => { // of a word that no page has the nearest stem, the most frequent of several
-        const near = (edits) => index.tokenSet.intersect(lunr.TokenSet.fromFuzzyString(stem(word), edits)).toArray().sort((a, b) => count(b) - count(a))[0];
+    const headed = (term) => sections.filter(([, title, heading]) => words(heading || title).some((word) => stem(word) === term)).length;
+    const right = (word) => { // of a word that no page has the nearest stem, of several the one of most headings: attention, not attended
+        const near = (edits) => index.tokenSet.intersect(lunr.TokenSet.fromFuzzyString(stem(word), edits)).toArray().sort((a, b) => headed(b) - headed(a) || count(b) - count(a))[0];
         return word.length < 5 || vocabulary.has(stem(word)) || isBegun(word) ? stem(word) : near(1) || word.length > 7 && near(2) || stem(word);
     };
     const typed = [...new Set(spoken.filter(means))];
