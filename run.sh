@@ -18,9 +18,10 @@ source common/machine.sh
 # Shows standard input. Lines that count, `[12/45] what`: on a terminal each in place of the one before, elsewhere the last one after 3 s;
 # after 4 s without one the count again, with the time. Other lines as they are.
 pulse() {
-    local line last='' news='' shown=-3 since=$SECONDS status clear=''
+    local line part='' last='' news='' shown=-3 since=$SECONDS status clear=''
     [[ ! -t 1 || ${TERM:-dumb} == dumb || ${CI:-} ]] || clear=$'\r\e[K'
     while status=0 && { IFS= read -r -t 1 line || status=$?; } && ((status == 0 || status > 128)); do
+        if ((status)); then part+=$line; else line=$part$line part=''; fi # the second may end in the midst of a line
         if ((status == 0)) && [[ $line != \[* ]]; then say "$clear$line" && continue; fi
         ((status)) || last=$line news=yes since=$SECONDS
         if [[ ! $news ]]; then

@@ -67,7 +67,7 @@ check './run.sh cu --help: at once'
 
 # Lines that count: at least one in 5 s, and of those that come thick and fast one in 3 s.
 eval "$(sed -n '/^say() /p; /^pulse() {/,/^}/p; /^how_long() {/,/^}/p; /^note_time() /p' run.sh)"
-{ for i in 1 2 3; do echo "[$i/4] work" && echo "found $i"; done; sleep 2; echo '[4/4] last'; sleep 9.5; } | pulse | while IFS= read -r line; do echo "$SECONDS $line"; done >"$work/out"
+{ for i in 1 2 3; do echo "[$i/4] work" && echo "found $i"; done; sleep 2; printf "[4/"; sleep 1.5; echo '4] last'; sleep 9.5; } | pulse | while IFS= read -r line; do echo "$SECONDS $line"; done >"$work/out"
 awk '{ if ($1 - at > 5) late = 1; at = $1 } NR == 1 && !/\[1\/4\] work/ || late { exit 1 } /found/ { n++ } /\[4\/4\] last/ { last = 1 } /\[4\/4\] still at work after [4-9] s/ { still++ }
     END { exit late || n != 3 || !last || still < 1 }' at="$(sed 's/ .*//;q' "$work/out")" "$work/out"
 check 'a line that counts at least every 5 s, while many come and while none does'
