@@ -36,9 +36,16 @@ void simt_refuse_lane(const struct simt_lanes *lanes, unsigned lane, const char 
 /* pc: where in the kernel. Operand and result are this side's: no pointer of a kernel's. */
 void collective_meet(const struct simt_collective *collective, unsigned mask, const void *operand, void *result,
                      const char *file, int line, const void *pc);
-/* C (16, 8) = A B, or with `add` C += A B, in the lower 16 or 8 bits of each number of A and B. A (16, 16), or (16, 32) of 8-bit
- * numbers; B by its columns; C[lane] has four elements, in the order of mma.sync. */
-void mma_warp(enum simt_wgmma_types types, uint32_t A[16][32], uint32_t B[8][32], bool add, float *const C[WARP_SIZE]);
+/* A (16, 16), or (16, 32) of 8-bit numbers, as products read it, from the lower 16 or 8 bits of each number. */
+struct mma_rows {
+    _Alignas(32) double value[16][32];
+    _Alignas(32) int32_t exponent[16][32];
+    bool special; /* some are infinite or NaN */
+};
+void mma_read_rows(enum simt_wgmma_types types, uint32_t A[16][32], struct mma_rows *rows);
+/* C (16, 8) = A B, or with `add` C += A B: B as A, by its columns; C[lane] has four elements, in the order of mma.sync. */
+void mma_warp(enum simt_wgmma_types types, const struct mma_rows *A, uint32_t B[8][32], bool add, float *const C[WARP_SIZE]);
+
 /* Waiting until a condition holds: cp.async groups, mbarriers. The caller has set the thread's last_pc. */
 struct simt_condition {
     const char *name;                                      /* "__pipeline_wait_prior()", for messages */

@@ -16,14 +16,28 @@
 #include <math.h>
 #include <string.h>
 
-enum { M = 16, N = 8, K_MAX = 32, EXTRA_BITS = 2, FP8_BITS = 13, NO_EXPONENT = -10000 };
+/* Four of these at a time where the processor has AVX2. */
+#ifdef __x86_64__
+#define CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define CLONES
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+enum { M = 16, N = 8, K_MAX = 32, EXTRA_BITS = 2, FP8_BITS = 13, SIDE = 4, NO_EXPONENT = -10000 };
+
+/* SIDE numbers side by side in a vector register; a loop over N columns the compiler would unroll instead. */
+typedef double doubles __attribute__((vector_size(SIDE * sizeof(double)), may_alias));
+typedef int64_t longs __attribute__((vector_size(SIDE * sizeof(int64_t)), may_alias));
+typedef int32_t ints __attribute__((vector_size(SIDE * sizeof(int32_t)), may_alias));
+typedef float floats __attribute__((vector_size(SIDE * sizeof(float)), may_alias));
 
 /* The operands of a warp, out of its lanes' fragments. Exponents of zeros are NO_EXPONENT; those of subnormal numbers, the
  * smallest of the format. */
 struct operands {
-    double A[M][K_MAX], B[K_MAX][N], C[M][N];
-    int16_t A_exponent[M][K_MAX], B_exponent[K_MAX][N], C_exponent[M][N];
-    bool special; /* some are infinite or NaN */
+    const struct mma_rows *A;
+    _Alignas(32) double B[K_MAX][N], C[M][N];
+    _Alignas(32) int32_t B_exponent[K_MAX][N], C_exponent[M][N];
 };
 
 struct fragments {
@@ -31,46 +45,29 @@ struct fragments {
     uint32_t A[4], B[2];
 };
 
-static double power_of_two(int exponent) {
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+/* A format of `width` bits: those of `magnitude`, shifted, are the fields of an fp32 number that is 2^(127 - bias) times smaller. */
+struct format {
+    int width, magnitude, shift, bias, largest; /* largest: finite magnitude */
+};
+#define FORMAT(name, ...) static const struct format name = {__VA_ARGS__}
+FORMAT(fp32, 32, 0x7fffffff, 0, 127, 0x7f7fffff);
+FORMAT(tf32, 32, 0x7fffe000, 0, 127, 0x7f7fffff); /* what it has beyond 10 bits of fraction is not read */
+FORMAT(bf16, 16, 0x7fff, 16, 127, 0x7f7f);
+FORMAT(fp16, 16, 0x7fff, 13, 15, 0x7bff);
+FORMAT(e5m2, 8, 0x7f, 21, 15, 0x7b);
+FORMAT(e4m3, 8, 0x7f, 20, 7, 0x7e); /* without infinity */
 
-static inline void decode_float(uint32_t bits, double *value, int16_t *exponent, bool *special) {
-    int field = (int)(bits >> 23 & 0xff);
-    *value = (double)float_of(bits);
-    *exponent = (int16_t)((bits << 1) == 0 ? NO_EXPONENT : (field > 0 ? field : 1) - 127);
-    *special |= field == 0xff;
-}
+/* Macros, as functions with such parameters have another ABI on each machine. */
+#define POWER_OF_TWO(exponents) (doubles)(((exponents) + 1023) << 52)
+#define ANY(v) (((v)[0] | (v)[1] | (v)[2] | (v)[3]) != 0)
+#define TRUNCATED(x) __builtin_convertvector(__builtin_convertvector(x, ints), doubles)
 
-/* Of these two the lower 16 bits count. */
-static inline void decode_half(uint32_t bits, double *value, int16_t *exponent, bool *special) {
-    int field = (int)(bits >> 10 & 0x1f);
-    *value = (double)simt_half_to_float((uint16_t)bits);
-    *exponent = (int16_t)((bits & 0x7fff) == 0 ? NO_EXPONENT : (field > 0 ? field : 1) - 15);
-    *special |= field == 0x1f;
-}
-
-static inline void decode_bfloat16(uint32_t bits, double *value, int16_t *exponent, bool *special) {
-    decode_float(bits << 16, value, exponent, special);
-}
-
-/* What an fp32 number has beyond TF32's 10 bits of fraction is not read. */
-static inline void decode_tf32(uint32_t bits, double *value, int16_t *exponent, bool *special) {
-    decode_float(bits & 0xffffe000u, value, exponent, special);
-}
-
-/* An 8-bit number: e5m2 is the upper half of an fp16; e4m3 has no infinity. */
-static inline void decode_e5m2(uint32_t bits, double *value, int16_t *exponent, bool *special) {
-    decode_half(bits << 8 & 0xff00, value, exponent, special);
-}
-static inline void decode_e4m3(uint32_t bits, double *value, int16_t *exponent, bool *special) {
-    int field = (int)(bits >> 3 & 0xf);
-    *value = (double)simt_fp8_to_float((uint8_t)bits, 0);
-    *exponent = (int16_t)((bits & 0x7f) == 0 ? NO_EXPONENT : (field > 0 ? field : 1) - 7);
-    *special |= (bits & 0x7f) == 0x7f;
+INLINE ints decode(struct format f, ints bits, double *value, int32_t *exponent) {
+    ints size = (bits & f.magnitude) << f.shift, special = size > f.largest << f.shift, field = size >> 23, zero = size == 0;
+    size |= (special & 0x7f800000) | ((bits << (32 - f.width)) & INT32_MIN);
+    *(doubles *)value = __builtin_convertvector((floats)size, doubles) * ldexp(1.0, 127 - f.bias);
+    *(ints *)exponent = ((field - (field == 0) - f.bias) & ~zero) | (zero & NO_EXPONENT);
+    return special;
 }
 
 /* x, of at most 53 bits, cut off to an fp32 number, or to one with fewer bits of fraction. */
@@ -84,39 +81,39 @@ static inline float cut_off(double x, int fraction) {
     return (float)x;
 }
 
-/* The innermost loops run over the columns, which the compiler puts side by side in vector registers. */
-static inline __attribute__((always_inline)) void multiply(const struct operands *o, int depth, bool fp8, float result[M][N]) {
-    const int kept = fp8 ? FP8_BITS : 23 + EXTRA_BITS;
-    for (int i = 0; i < M; i++) {
-        int16_t most[N];
-        memcpy(most, o->C_exponent[i], sizeof most);
-        for (int k = 0; k < depth; k++)
-            for (int n = 0; n < N; n++) {
-                int16_t exponent = (int16_t)(o->A_exponent[i][k] + o->B_exponent[k][n]);
-                most[n] = exponent > most[n] ? exponent : most[n];
+INLINE void multiply(const struct operands *o, int depth, bool fp8, float result[M][N]) {
+    const int kept = fp8 ? FP8_BITS : 23 + EXTRA_BITS, fraction = fp8 ? FP8_BITS : 23;
+    for (int n = 0; n < N; n += SIDE)
+        for (int i = 0; i < M; i++) {
+            ints most = *(const ints *)&o->C_exponent[i][n];
+            for (int k = 0; k < depth; k++) {
+                ints exponent = *(const ints *)&o->B_exponent[k][n] + o->A->exponent[i][k], more = exponent > most;
+                most = (exponent & more) | (most & ~more);
             }
-        double unit[N], sum[N];
-        for (int n = 0; n < N; n++) {
-            int lowest = (most[n] > -1000 ? most[n] : 0) - kept; /* the place of the last bit that is kept */
-            unit[n] = power_of_two(-lowest);
-            sum[n] = (double)(int32_t)(o->C[i][n] * unit[n]);
+            most &= most > -1000;
+            longs lowest = __builtin_convertvector(most, longs) - kept; /* the place of the last bit that is kept */
+            doubles unit = POWER_OF_TWO(-lowest), sum = TRUNCATED(*(const doubles *)&o->C[i][n] * unit);
+            for (int k = 0; k < depth; k++) sum += TRUNCATED(o->A->value[i][k] * *(const doubles *)&o->B[k][n] * unit);
+            sum *= POWER_OF_TWO(lowest);
+            doubles size = (doubles)((longs)sum & INT64_MAX);
+            longs rare = (size >= 0x1p128) | ((size < 0x1p-126) & (size != 0));
+            *(floats *)&result[i][n] =
+                __builtin_convertvector((doubles)((longs)sum & -((int64_t)1 << (52 - fraction))), floats);
+            for (int e = 0; ANY(rare) && e < SIDE; e++) result[i][n + e] = cut_off(sum[e], fraction);
         }
-        for (int k = 0; k < depth; k++)
-            for (int n = 0; n < N; n++) sum[n] += (double)(int32_t)(o->A[i][k] * o->B[k][n] * unit[n]);
-        for (int n = 0; n < N; n++) result[i][n] = cut_off(sum[n] / unit[n], fp8 ? FP8_BITS : 23);
-    }
 }
 
-/* Infinities and NaN follow the rules of fp32; every NaN is the same one. They leave the operands. */
-static void take_out_special(struct operands *o, int depth, double found[M][N]) {
+/* Infinities and NaN follow the rules of fp32; every NaN is the same one. They leave the operands, of which the rows become a copy. */
+static void take_out_special(struct operands *o, int depth, struct mma_rows *rows, double found[M][N]) {
+    o->A = memcpy(rows, o->A, sizeof *rows);
     for (int i = 0; i < M; i++)
         for (int n = 0; n < N; n++) {
             found[i][n] = o->C[i][n];
-            for (int k = 0; k < depth; k++) found[i][n] += o->A[i][k] * o->B[k][n];
+            for (int k = 0; k < depth; k++) found[i][n] += rows->value[i][k] * o->B[k][n];
         }
     for (int i = 0; i < M; i++)
         for (int k = 0; k < depth; k++)
-            if (!isfinite(o->A[i][k])) o->A[i][k] = 0.0;
+            if (!isfinite(rows->value[i][k])) rows->value[i][k] = 0.0;
     for (int k = 0; k < depth; k++)
         for (int n = 0; n < N; n++)
             if (!isfinite(o->B[k][n])) o->B[k][n] = 0.0;
@@ -125,52 +122,73 @@ static void take_out_special(struct operands *o, int depth, double found[M][N]) 
             if (!isfinite(o->C[i][n])) o->C[i][n] = 0.0;
 }
 
-/* How the numbers of a format are read, which stand in the lower bits. */
-typedef void decoder(uint32_t bits, double *value, int16_t *exponent, bool *special);
+INLINE void read_rows(struct format format, int depth, uint32_t A[M][K_MAX], struct mma_rows *rows) {
+    ints special = {0};
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < depth; k += SIDE) {
+            ints bits;
+            memcpy(&bits, &A[i][k], sizeof bits);
+            special |= decode(format, bits, &rows->value[i][k], &rows->exponent[i][k]);
+        }
+    rows->special = ANY(special);
+}
 
-/* C (16, 8) = A B, or with `add` C += A B: B by its columns, C as its lanes' fragments. */
-static inline __attribute__((always_inline)) void multiply_warp(decoder *decode, decoder *decode_B, int depth,
-                                                                uint32_t A[M][K_MAX], uint32_t B[N][K_MAX], bool add,
-                                                                float *const C[WARP_SIZE]) {
+INLINE void multiply_warp(const struct mma_rows *A, struct format format, int depth, uint32_t B[N][K_MAX], bool add,
+                          float *const C[WARP_SIZE]) {
     struct operands o;
-    float result[M][N];
+    o.A = A;
+    _Alignas(32) float result[M][N];
+    ints special = {0};
+    for (int k = 0; k < depth; k++)
+        for (int n = 0; n < N; n += SIDE) {
+            const ints bits = {(int)B[n][k], (int)B[n + 1][k], (int)B[n + 2][k], (int)B[n + 3][k]};
+            special |= decode(format, bits, &o.B[k][n], &o.B_exponent[k][n]);
+        }
+    for (int i = 0; i < M; i++) /* row g lies in the first two registers of lanes 4 g to 4 g + 3, row g + 8 in the others */
+        for (int n = 0; n < N; n += SIDE) {
+            const float *left = C[i % 8 * 4 + n / 2] + i / 8 * 2, *right = C[i % 8 * 4 + n / 2 + 1] + i / 8 * 2;
+            floats row = {0};
+            if (add) row = (floats){left[0], left[1], right[0], right[1]};
+            special |= decode(fp32, (ints)row, &o.C[i][n], &o.C_exponent[i][n]);
+        }
+    const bool is_special = A->special || ANY(special);
+    struct mma_rows finite;
     double found[M][N];
-    o.special = false;
-    for (int k = 0; k < depth; k++) {
-        for (int i = 0; i < M; i++) decode(A[i][k], &o.A[i][k], &o.A_exponent[i][k], &o.special);
-        for (int n = 0; n < N; n++) decode_B(B[n][k], &o.B[k][n], &o.B_exponent[k][n], &o.special);
-    }
-    for (int e = 0; e < 4 * WARP_SIZE; e++) {
-        int row = e / 16 + e / 2 % 2 * 8, col = e / 4 % 4 * 2 + e % 2;
-        uint32_t bits = 0;
-        if (add) memcpy(&bits, &C[e / 4][e % 4], sizeof bits);
-        decode_float(bits, &o.C[row][col], &o.C_exponent[row][col], &o.special);
-    }
-    if (o.special) take_out_special(&o, depth, found);
+    if (is_special) take_out_special(&o, depth, &finite, found);
     multiply(&o, depth, depth == K_MAX, result);
-    for (int e = 0; e < 4 * WARP_SIZE; e++) {
-        int row = e / 16 + e / 2 % 2 * 8, col = e / 4 % 4 * 2 + e % 2;
-        bool is_special = o.special && !isfinite(found[row][col]);
-        C[e / 4][e % 4] = !is_special              ? result[row][col]
-                          : isnan(found[row][col]) ? float_of(0x7fffffff)
-                                                   : (float)found[row][col];
+    for (int i = 0; is_special && i < M; i++)
+        for (int n = 0; n < N; n++)
+            if (!isfinite(found[i][n])) result[i][n] = isnan(found[i][n]) ? float_of(0x7fffffff) : (float)found[i][n];
+    for (int i = 0; i < M; i++)
+        for (int n = 0; n < N; n += 2) memcpy(C[i % 8 * 4 + n / 2] + i / 8 * 2, &result[i][n], 2 * sizeof(float));
+}
+
+CLONES void mma_read_rows(enum simt_wgmma_types types, uint32_t A[M][K_MAX], struct mma_rows *rows) {
+    switch (types) {
+    case SIMT_F16: read_rows(fp16, 16, A, rows); break;
+    case SIMT_BF16: read_rows(bf16, 16, A, rows); break;
+    case SIMT_E4M3_E4M3:
+    case SIMT_E4M3_E5M2: read_rows(e4m3, K_MAX, A, rows); break;
+    case SIMT_E5M2_E4M3:
+    case SIMT_E5M2_E5M2: read_rows(e5m2, K_MAX, A, rows); break;
     }
 }
 
-void mma_warp(enum simt_wgmma_types types, uint32_t A[M][K_MAX], uint32_t B[N][K_MAX], bool add, float *const C[WARP_SIZE]) {
+CLONES void mma_warp(enum simt_wgmma_types types, const struct mma_rows *A, uint32_t B[N][K_MAX], bool add,
+                     float *const C[WARP_SIZE]) {
     switch (types) {
-    case SIMT_F16: multiply_warp(decode_half, decode_half, 16, A, B, add, C); break;
-    case SIMT_BF16: multiply_warp(decode_bfloat16, decode_bfloat16, 16, A, B, add, C); break;
-    case SIMT_E4M3_E4M3: multiply_warp(decode_e4m3, decode_e4m3, K_MAX, A, B, add, C); break;
-    case SIMT_E4M3_E5M2: multiply_warp(decode_e4m3, decode_e5m2, K_MAX, A, B, add, C); break;
-    case SIMT_E5M2_E4M3: multiply_warp(decode_e5m2, decode_e4m3, K_MAX, A, B, add, C); break;
-    case SIMT_E5M2_E5M2: multiply_warp(decode_e5m2, decode_e5m2, K_MAX, A, B, add, C); break;
+    case SIMT_F16: multiply_warp(A, fp16, 16, B, add, C); break;
+    case SIMT_BF16: multiply_warp(A, bf16, 16, B, add, C); break;
+    case SIMT_E4M3_E4M3:
+    case SIMT_E5M2_E4M3: multiply_warp(A, e4m3, K_MAX, B, add, C); break;
+    case SIMT_E4M3_E5M2:
+    case SIMT_E5M2_E5M2: multiply_warp(A, e5m2, K_MAX, B, add, C); break;
     }
 }
 
 /* The layout of fragments: the drawing in common/device/tensor.cuh, with g = lane / 4 and t = lane % 4. A register holds `per`
  * numbers: two of 16 bits, or one in TF32. */
-static inline __attribute__((always_inline)) void multiply_fragments(const struct simt_lanes *lanes, decoder *decode, int per) {
+INLINE void multiply_fragments(const struct simt_lanes *lanes, struct format format, int per) {
     uint32_t A[M][K_MAX], B[N][K_MAX];
     float *C[WARP_SIZE];
     for (int lane = 0; lane < WARP_SIZE; lane++) {
@@ -182,12 +200,14 @@ static inline __attribute__((always_inline)) void multiply_fragments(const struc
             for (int r = 0; r < 2; r++) B[g][per * (t + r * 4) + half] = f->B[r] >> 16 * half;
         }
     }
-    multiply_warp(decode, decode, 8 * per, A, B, true, C);
+    struct mma_rows rows;
+    read_rows(format, 8 * per, A, &rows);
+    multiply_warp(&rows, format, 8 * per, B, true, C);
 }
 
-static void mma_half(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_half, 2); }
-static void mma_bfloat16(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_bfloat16, 2); }
-static void mma_tf32(const struct simt_lanes *lanes) { multiply_fragments(lanes, decode_tf32, 1); }
+CLONES static void mma_half(const struct simt_lanes *lanes) { multiply_fragments(lanes, fp16, 2); }
+CLONES static void mma_bfloat16(const struct simt_lanes *lanes) { multiply_fragments(lanes, bf16, 2); }
+CLONES static void mma_tf32(const struct simt_lanes *lanes) { multiply_fragments(lanes, tf32, 1); }
 
 struct simt_floats simt_mma(enum simt_mma_type type, float c0, float c1, float c2, float c3, uint32_t a0, uint32_t a1,
                             uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, const char *file, int line) {

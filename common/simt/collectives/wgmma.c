@@ -173,11 +173,13 @@ static void compute(const struct product *p, unsigned warp) {
             A[row][k] = (uint16_t)(p->A_registers[lane][e / 2] >> e % 2 * 16 ^ sign_A);
         }
     if (is_fp8(p->types)) split_pairs(A, ROWS);
+    struct mma_rows rows;
+    mma_read_rows(p->types, A, &rows);
     for (int n = 0; n < p->N; n += 8) {
         gather(&layout_B, (uint32_t)n, 8, sign_B, B);
         if (is_fp8(p->types)) split_pairs(B, 8);
         for (int lane = 0; lane < WARP_SIZE; lane++) C[lane] = p->C[lane] + n / 2;
-        mma_warp(p->types, A, B, p->add, C);
+        mma_warp(p->types, &rows, B, p->add, C);
     }
 }
 

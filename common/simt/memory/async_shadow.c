@@ -134,13 +134,13 @@ const uint32_t *async_row_of_thread(struct worker *worker, struct thread *thread
 
 /* A lane knows of itself, too, what the others do not know: what counts is what the others know. */
 const uint32_t *async_row_of_warp(struct worker *worker, struct thread *first_lane) {
-    struct async_shadow *shadow = worker->async.shadow;
-    uint32_t *least = shadow->scratch;
-    memset(least, 0xff, shadow->width * sizeof *least);
+    const unsigned width = worker->async.shadow->width;
+    uint32_t *restrict least = worker->async.shadow->scratch;
+    memset(least, 0xff, width * sizeof *least);
     for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
-        uint32_t *row = row_of(&first_lane[lane]), own = row[first_lane[lane].number];
+        uint32_t *restrict row = row_of(&first_lane[lane]), own = row[first_lane[lane].number];
         row[first_lane[lane].number] = UINT32_MAX;
-        for (unsigned i = 0; i < shadow->width; i++) least[i] = row[i] < least[i] ? row[i] : least[i];
+        for (unsigned i = 0; i < width; i++) least[i] = row[i] < least[i] ? row[i] : least[i];
         row[first_lane[lane].number] = own;
     }
     return least;
