@@ -75,7 +75,7 @@ class Grading:
         self.task, self.file, self.options = given.task, file, options
         self.given = {"task": given.task, "variant": given.variant or "", "seed": given.hidden or ""}
         self.reports = Path(f"{file}.reports")
-        self.rows, self.texts, self.lock = {}, {}, threading.Lock()
+        self.rows, self.texts, self.lacking, self.lock = {}, {}, "", threading.Lock()
         self.reports.mkdir(parents=True, exist_ok=True)
         self.folder = os.open(self.reports, os.O_RDONLY)
         try:
@@ -121,6 +121,7 @@ class Grading:
         row["note"] = " ".join(reasons[0].split()) if reasons else ""
         if status > 1 or not score:
             row["note"] = row["note"] or f"the grader ended with status {status}"
+            self.lacking = self.lacking or status > 2 and row["note"]
             return
         report.write_text(text, encoding="utf-8")
         row["score"], row["max"] = score.groups()
@@ -174,6 +175,8 @@ def main():
         fail(3, f"cannot write the results: {problem}")
     missing = sum(row["status"] != "graded" for row in grading.rows.values())
     print(f"{len(students)} students, {missing} not graded; {file} has the points, {grading.reports} the reports and pairs.csv ({marked} pairs marked)")
+    if grading.lacking:
+        fail(3, grading.lacking.removeprefix("run.sh: "))
 
 
 if __name__ == "__main__":

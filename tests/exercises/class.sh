@@ -74,6 +74,17 @@ cp "$work/task/starter.cu" "$class/$(printf '\u5b57%.0s' {1..80}).cu"
 printf '// >>> Hole 1\n%.0s' {1..70000} >"$class/holes.cu"
 (cd "$class" && mkdir deep && cd deep && for ((i = 0; i < 1100; i++)); do mkdir a && cd -P a || exit; done)
 
+# A machine without nm: the student is not graded, and will be.
+mkdir "$work/some" "$work/programs" && cp "$class/copied.cu" "$work/some" && ln -s /usr/bin/* "$work/programs" && rm -f "$work/programs/nm"
+python=$(command -v python3)
+some() { status=0 && "$@" -B exercises/class.py "$PWD" 05a --all "$work/some" --csv "$work/some.csv" >"$work/out" 2>"$work/err" </dev/null || status=$?; }
+some env PATH="$work/programs" "$python"
+((status == 3)) && [[ $(wc -l <"$work/err") == 1 ]] && grep -q ' nm: No such file' "$work/err" && grep -q 'not graded,.* nm: No such file' "$work/some.csv"
+check "a machine without nm; exit status $status"
+some "$python"
+((status == 0)) && grep -q ',100.0,.*,graded,' "$work/some.csv"
+check 'goes on where it lacks nothing'
+
 # Killed in the middle, then interrupted in the middle, then resumed.
 setsid ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null &
 for ((i = 0; i < 600; i++)); do [[ -e $csv && $(wc -l <"$csv") -ge 3 ]] && break; sleep 0.1; done
