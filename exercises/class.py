@@ -92,7 +92,6 @@ class Grading:
         student = printable(path.name if path.is_dir() else path.stem)
         row = dict.fromkeys(COLUMNS, "") | self.given | {"student": student, "status": "not graded"}
         mark = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]
-        copy = self.reports / f".{mark}.cu"
         report = self.reports / (re.sub(r"[^\w.+-]", "_", student, flags=re.ASCII)[:80].lstrip(".") + f".{mark}.txt")
         try:
             content = submitted(path, self.task)
@@ -101,16 +100,16 @@ class Grading:
             if report.exists() and all(earlier.get(name) == row[name] for name in (*self.given, "sha256")):
                 row = earlier
             else:
-                copy.write_bytes(content)
-                done = subprocess.run(["build/sim/bin/exercise", "grade", self.task, copy, *self.options], stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
-                self.read_report(row, done.returncode, (done.stderr + done.stdout).replace(str(copy), student), report)
+                with os.fdopen(os.memfd_create("submission"), "w+b") as file:  # nothing that a kill could leave
+                    file.write(content)
+                    file.seek(0)
+                    done = subprocess.run(["setpriv", "--pdeathsig", "TERM", "build/sim/bin/exercise", "grade", self.task, "-", *self.options],
+                                          stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+                self.read_report(row, done.returncode, (done.stderr + done.stdout).replace("standard_input.cu", student), report)
             if row["status"] == "graded":
                 self.texts[path.name] = content.decode(errors="replace")
         except (OSError, RecursionError) as problem:  # the latter: of folders in folders
             row["note"] = getattr(problem, "strerror", None) or str(problem)
-        finally:
-            copy.unlink(missing_ok=True)
         with self.lock:
             self.rows[path.name] = row
             write_csv(self.file, COLUMNS, ([one[name] for name in COLUMNS] for _, one in sorted(self.rows.items())))

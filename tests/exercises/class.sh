@@ -86,10 +86,15 @@ some "$python"
 check 'goes on where it lacks nothing'
 
 # Killed in the middle, then interrupted in the middle, then resumed.
-setsid ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null &
+mkdir "$work/own"
+EXERCISES_FOLDER=$work/own setsid ./run.sh grade 05a --all "$class" --csv "$csv" --hidden 7 >"$work/out" 2>"$work/err" </dev/null &
 for ((i = 0; i < 600; i++)); do [[ -e $csv && $(wc -l <"$csv") -ge 3 ]] && break; sleep 0.1; done
-kill -KILL -- -"$!"
+until [[ -n $(ls "$work/own") ]]; do sleep 0.1; done
+kill -KILL "$(pgrep -f "class.py .* $csv --hidden 7\$")"
 wait "$!" 2>/dev/null
+for ((i = 0; i < 50; i++)); do [[ -n $(ls "$work/own") || -n $(pgrep -f "$work/own") ]] || break; sleep 0.1; done
+[[ -z $(ls "$work/own") && -z $(pgrep -f "$work/own") && -z $(find "$csv.reports" -name '.*' -type f) ]]
+check 'a killed run leaves no process and no copy'
 python3 -c 'import csv, sys; rows = list(csv.reader(open(sys.argv[1], newline=""))); assert len(rows) > 1 and len(set(map(len, rows))) == 1' "$csv"
 check 'a killed run leaves a whole CSV'
 cp "$csv" "$work/killed.csv"
