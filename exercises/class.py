@@ -89,11 +89,14 @@ class Grading:
 
     def one(self, path):
         """Grade a student, unless this file has been graded with this seed."""
-        student = printable(path.name if path.is_dir() else path.stem)
+        odd = path.name.startswith(".") or not (path.is_dir() or path.suffix == ".cu")
+        student = printable(path.name if odd or path.is_dir() else path.stem)
         row = dict.fromkeys(COLUMNS, "") | self.given | {"student": student, "status": "not graded"}
         mark = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]
         report = self.reports / (re.sub(r"[^\w.+-]", "_", student, flags=re.ASCII)[:80].lstrip(".") + f".{mark}.txt")
         try:
+            if odd:
+                raise OSError("a student's file ends in .cu and does not begin with a dot: rename it")
             content = submitted(path, self.task)
             row["sha256"] = hashlib.sha256(content).hexdigest()
             earlier = self.earlier.get(student, {})
@@ -161,8 +164,8 @@ def main():
         sys.exit(hint.returncode)
     if not folder.is_dir():
         fail(3, f"{folder} is no folder")
-    students = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path not in (file, Path(f"{file}.reports")))
-    students = [path for path in students if path.is_dir() or path.suffix == ".cu"]
+    students = sorted(path for path in folder.iterdir() if path not in (file, Path(f"{file}.reports")))
+    students = [path for path in students if path.name.lower().endswith(".cu") or path.is_dir() and not path.name.startswith(".")]
     if not students:
         fail(2, f"{folder} holds no student's file or folder")
     try:
