@@ -1,8 +1,7 @@
 """class.py FROM TASK --all FOLDER --csv FILE [--hidden SEED] [--variant N]: ./run.sh grade for a class, in the project's root.
 
 FOLDER holds one file or one folder per student. FILE is rewritten after each of them, so that a run that was interrupted goes
-on where it was. FILE.reports/ holds the reports and pairs.csv: pairs by shared tokens, found by winnowing (S. Schleimer,
-D. Wilkerson, A. Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003; the method of MOSS)."""
+on where it was. FILE.reports/ holds the reports and pairs.csv: pairs by what their holes share, whatever the names are."""
 import signal
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main(): an import is no place to stop with a traceback
@@ -21,8 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 COLUMNS = "student task variant seed score max results faults cost status note sha256".split()
-GRAM, WINDOW = 12, 4  # tokens per gram, grams per window
-MARKED, LEAST = 0.3, 6  # share and number of the prints that a marked pair has in common
+GRAM = 12  # tokens
+MARKED, LEAST = 0.3, 15  # share and number of the prints that a marked pair has in common
+KEPT = {"for", "if", "while", "return", "float", "int"}
 MOST_BYTES = 1 << 20
 HOLE = re.compile(r"^[ \t]*// >>> Hole (\d)[^\n]*\n(.*?)(?:^[ \t]*// <<< End of hole \1|\Z)", re.DOTALL | re.MULTILINE)
 # Or a literal or a word, which are kept: a comment may seem to begin in '"' and end in "*/".
@@ -62,12 +62,14 @@ def write_csv(path, columns, rows):
     os.replace(f"{path}.part", path)
 
 
-def prints(text, names):
-    """Winnowed fingerprints of the code in the holes. A name of the student's own, one that is not in `names`, is any name."""
+def prints(text):
+    """The grams of the code in the holes. A name, whosever it is, counts by where its gram uses it first: so neither another name
+    changes a print, nor what was added or moved elsewhere."""
     code = COMMENT.sub(lambda found: found[1] or " ", "\n".join(hole[2] for hole in HOLE.finditer(text)))
-    tokens = [token if token in names or not re.match("[A-Za-z_]", token) else "name" for token in re.findall(r"[A-Za-z_]\w*|[\d.]+\w*|[^\w\s]", code)]
-    grams = [hashlib.md5(" ".join(tokens[at : at + GRAM]).encode()).hexdigest() for at in range(len(tokens) - GRAM + 1)]
-    return {min(grams[at : at + WINDOW]) for at in range(len(grams) - WINDOW + 1)}
+    tokens = re.findall(r"[A-Za-z_]\w*|[\d.]+\w*|[^\w\s]", code)
+    names = {token for token in tokens if re.match("[A-Za-z_]", token)} - KEPT
+    grams = (tokens[at : at + GRAM] for at in range(len(tokens) - GRAM + 1))
+    return {hash(tuple(gram.index(token) if token in names else token for token in gram)) for gram in grams}
 
 
 class Grading:
@@ -135,9 +137,8 @@ class Grading:
         """Of the prints that neither the starter nor the book's solution has, how many do two students share?"""
         starter, solution = (subprocess.run(["build/sim/bin/exercise", job, self.task], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
                              for job in ("starter", "solution"))  # a handout has no solution
-        names = set(re.findall(r"[A-Za-z_]\w*", HOLE.sub("", starter)))
-        known, pairs = prints(starter, names) | prints(solution, names), []
-        found = {student: prints(text, names) - known for student, text in self.texts.items()}
+        known, pairs = prints(starter) | prints(solution), []
+        found = {student: prints(text) - known for student, text in self.texts.items()}
         for a, b in itertools.combinations(sorted(found), 2):
             shared = len(found[a] & found[b])
             share = shared / max(1, min(len(found[a]), len(found[b])))
