@@ -168,17 +168,17 @@ static bool needs_atomics(const struct task *task) {
 }
 
 /* What a budget limits, whichever instruction does it: a load may be an asynchronous copy, an ldmatrix or an atomic operation
- * that adds 0, a store an atomic exchange, a barrier flags in memory. */
+ * that adds 0, a store an atomic exchange, a barrier one of another kind, or flags in memory. */
 static double cost_of(const struct task *task, const cJSON *meter, const char *count) {
-    static const char *const alike[][3] = {{"global_load_", "global_copy_", "global_atomic_"},
+    static const char *const alike[][4] = {{"global_load_", "global_copy_", "global_atomic_"},
                                            {"global_store_", "global_atomic_", NULL},
                                            {"shared_load_", "shared_ldmatrix_", "shared_atomic_"},
                                            {"shared_store_", "shared_atomic_", "shared_copy_"},
-                                           {"barriers", "flag_accesses", "global_atomic_requests"}};
+                                           {"barriers", "barrier_phases", "flag_accesses", "global_atomic_requests"}};
     double sum = count_of(meter, count);
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
         size_t length = strlen(alike[i][0]);
-        for (int k = 1; k < 3 && strncmp(count, alike[i][0], length) == 0 && alike[i][k] != NULL; k++) {
+        for (int k = 1; k < 4 && strncmp(count, alike[i][0], length) == 0 && alike[i][k] != NULL; k++) {
             if (needs_atomics(task) && strncmp(alike[i][k], "global_atomic_", 14) == 0) continue;
             char name[64];
             snprintf(name, sizeof name, "%s%s", alike[i][k], count + length);
