@@ -1,8 +1,7 @@
 """class.py FROM TASK --all FOLDER --csv FILE [--hidden SEED] [--variant N]: ./run.sh grade for a class, in the project's root.
 
 FOLDER holds one file or one folder per student. FILE is rewritten after each of them, so that a run that was interrupted goes
-on where it was. FILE.reports/ holds the reports and pairs.csv: pairs by shared tokens, found by winnowing (S. Schleimer,
-D. Wilkerson, A. Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003; the method of MOSS)."""
+on where it was. FILE.reports/ holds the reports and pairs.csv: pairs by what their holes share, whatever the names are."""
 import signal
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main(): an import is no place to stop with a traceback
@@ -21,8 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 COLUMNS = "student task variant seed score max results faults cost status note sha256".split()
-GRAM, WINDOW = 12, 4  # tokens per gram, grams per window
-MARKED, LEAST = 0.3, 6  # share and number of the prints that a marked pair has in common
+GRAM = 12  # tokens
+MARKED, LEAST = 0.3, 15  # share and number of the prints that a marked pair has in common
+KEPT = {"for", "if", "while", "return", "float", "int"}
 MOST_BYTES = 1 << 20
 HOLE = re.compile(r"^[ \t]*// >>> Hole (\d)[^\n]*\n(.*?)(?:^[ \t]*// <<< End of hole \1|\Z)", re.DOTALL | re.MULTILINE)
 # Or a literal or a word, which are kept: a comment may seem to begin in '"' and end in "*/".
@@ -62,12 +62,14 @@ def write_csv(path, columns, rows):
     os.replace(f"{path}.part", path)
 
 
-def prints(text, names):
-    """Winnowed fingerprints of the code in the holes. A name of the student's own, one that is not in `names`, is any name."""
+def prints(text):
+    """The grams of the code in the holes. A name, whosever it is, counts by where its gram uses it first: so neither another name
+    changes a print, nor what was added or moved elsewhere."""
     code = COMMENT.sub(lambda found: found[1] or " ", "\n".join(hole[2] for hole in HOLE.finditer(text)))
-    tokens = [token if token in names or not re.match("[A-Za-z_]", token) else "name" for token in re.findall(r"[A-Za-z_]\w*|[\d.]+\w*|[^\w\s]", code)]
-    grams = [hashlib.md5(" ".join(tokens[at : at + GRAM]).encode()).hexdigest() for at in range(len(tokens) - GRAM + 1)]
-    return {min(grams[at : at + WINDOW]) for at in range(len(grams) - WINDOW + 1)}
+    tokens = re.findall(r"[A-Za-z_]\w*|[\d.]+\w*|[^\w\s]", code)
+    names = {token for token in tokens if re.match("[A-Za-z_]", token)} - KEPT
+    grams = (tokens[at : at + GRAM] for at in range(len(tokens) - GRAM + 1))
+    return {hash(tuple(gram.index(token) if token in names else token for token in gram)) for gram in grams}
 
 
 class Grading:
@@ -75,7 +77,7 @@ class Grading:
         self.task, self.file, self.options = given.task, file, options
         self.given = {"task": given.task, "variant": given.variant or "", "seed": given.hidden or ""}
         self.reports = Path(f"{file}.reports")
-        self.rows, self.texts, self.lock = {}, {}, threading.Lock()
+        self.rows, self.texts, self.lacking, self.lock = {}, {}, "", threading.Lock()
         self.reports.mkdir(parents=True, exist_ok=True)
         self.folder = os.open(self.reports, os.O_RDONLY)
         try:
@@ -89,28 +91,30 @@ class Grading:
 
     def one(self, path):
         """Grade a student, unless this file has been graded with this seed."""
-        student = printable(path.name if path.is_dir() else path.stem)
+        odd = path.name.startswith(".") or not (path.is_dir() or path.suffix == ".cu")
+        student = printable(path.name if odd or path.is_dir() else path.stem)
         row = dict.fromkeys(COLUMNS, "") | self.given | {"student": student, "status": "not graded"}
         mark = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]
-        copy = self.reports / f".{mark}.cu"
         report = self.reports / (re.sub(r"[^\w.+-]", "_", student, flags=re.ASCII)[:80].lstrip(".") + f".{mark}.txt")
         try:
+            if odd:
+                raise OSError("a student's file ends in .cu and does not begin with a dot: rename it")
             content = submitted(path, self.task)
             row["sha256"] = hashlib.sha256(content).hexdigest()
             earlier = self.earlier.get(student, {})
             if report.exists() and all(earlier.get(name) == row[name] for name in (*self.given, "sha256")):
                 row = earlier
             else:
-                copy.write_bytes(content)
-                done = subprocess.run(["build/sim/bin/exercise", "grade", self.task, copy, *self.options], stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
-                self.read_report(row, done.returncode, (done.stderr + done.stdout).replace(str(copy), student), report)
+                with os.fdopen(os.memfd_create("submission"), "w+b") as file:  # nothing that a kill could leave
+                    file.write(content)
+                    file.seek(0)
+                    done = subprocess.run(["setpriv", "--pdeathsig", "TERM", "build/sim/bin/exercise", "grade", self.task, "-", *self.options],
+                                          stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+                self.read_report(row, done.returncode, (done.stderr + done.stdout).replace("standard_input.cu", student), report)
             if row["status"] == "graded":
                 self.texts[path.name] = content.decode(errors="replace")
         except (OSError, RecursionError) as problem:  # the latter: of folders in folders
             row["note"] = getattr(problem, "strerror", None) or str(problem)
-        finally:
-            copy.unlink(missing_ok=True)
         with self.lock:
             self.rows[path.name] = row
             write_csv(self.file, COLUMNS, ([one[name] for name in COLUMNS] for _, one in sorted(self.rows.items())))
@@ -121,6 +125,7 @@ class Grading:
         row["note"] = " ".join(reasons[0].split()) if reasons else ""
         if status > 1 or not score:
             row["note"] = row["note"] or f"the grader ended with status {status}"
+            self.lacking = self.lacking or status > 2 and row["note"]
             return
         report.write_text(text, encoding="utf-8")
         row["score"], row["max"] = score.groups()
@@ -132,9 +137,8 @@ class Grading:
         """Of the prints that neither the starter nor the book's solution has, how many do two students share?"""
         starter, solution = (subprocess.run(["build/sim/bin/exercise", job, self.task], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
                              for job in ("starter", "solution"))  # a handout has no solution
-        names = set(re.findall(r"[A-Za-z_]\w*", HOLE.sub("", starter)))
-        known, pairs = prints(starter, names) | prints(solution, names), []
-        found = {student: prints(text, names) - known for student, text in self.texts.items()}
+        known, pairs = prints(starter) | prints(solution), []
+        found = {student: prints(text) - known for student, text in self.texts.items()}
         for a, b in itertools.combinations(sorted(found), 2):
             shared = len(found[a] & found[b])
             share = shared / max(1, min(len(found[a]), len(found[b])))
@@ -161,8 +165,8 @@ def main():
         sys.exit(hint.returncode)
     if not folder.is_dir():
         fail(3, f"{folder} is no folder")
-    students = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path not in (file, Path(f"{file}.reports")))
-    students = [path for path in students if path.is_dir() or path.suffix == ".cu"]
+    students = sorted(path for path in folder.iterdir() if path not in (file, Path(f"{file}.reports")))
+    students = [path for path in students if path.name.lower().endswith(".cu") or path.is_dir() and not path.name.startswith(".")]
     if not students:
         fail(2, f"{folder} holds no student's file or folder")
     try:
@@ -174,6 +178,8 @@ def main():
         fail(3, f"cannot write the results: {problem}")
     missing = sum(row["status"] != "graded" for row in grading.rows.values())
     print(f"{len(students)} students, {missing} not graded; {file} has the points, {grading.reports} the reports and pairs.csv ({marked} pairs marked)")
+    if grading.lacking:
+        fail(3, grading.lacking.removeprefix("run.sh: "))
 
 
 if __name__ == "__main__":

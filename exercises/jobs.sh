@@ -145,14 +145,14 @@ start_job() {
     build_grader && exec build/sim/bin/exercise start "$@"
 }
 grade_job() {
-    local begun
+    local begun tool
     begun=$(find work -maxdepth 1 -name '[0-9bc][0-9][0-9a-z].cu' -printf '%T@ %f\n' 2>/dev/null | sort -rn | sed -n '1s/.* \(.*\)\.cu/\1/p') || true
     (($# > 0)) || die "$exit_usage" "grade needs a task; did you mean ./run.sh grade ${begun:-00a} ? ./run.sh start lists them"
     [[ $1 == -* ]] || { known_task "$1" && set -- "$task" "${@:2}"; }
     [[ $# != 1 || -e work/$1.cu || $1 == *[-_]* ]] || die "$exit_usage" "work/$1.cu is not there; ./run.sh start $1 writes it"
     build_grader
     [[ " $* " == *' --all '* || " $* " == *' --csv '* ]] || exec build/sim/bin/exercise grade "$@"
-    have python3 || die "$exit_missing" 'grade --all needs python3'
+    for tool in python3 setpriv; do have $tool || die "$exit_missing" "grade --all needs $tool"; done
     trap '' INT # while Python starts; its script asks for the signal again
     exec python3 -B exercises/class.py "$invoked_from" "$@"
 }

@@ -2,7 +2,9 @@
 #include "grading.h"
 
 #include "process.h"
+#include "status.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +111,7 @@ static void grade_shapes(struct grading *grading, const char *program, uint64_t 
             time_t began = time(NULL);
             struct submission_run result = run_submission(program, &shapes[i].problem, shapes[i].input, seed + (uint64_t)i,
                                                           task->backward, grading->adds_atomics ? METERED : 0);
+            if (result.ending == BROKE_OFF) grading->broke_off = shapes[i];
             judged[i] = judge(task, &shapes[i], &result);
             if (grading->adds_atomics && judged[i].finished &&
                 count_of(result.meter, "flag_accesses") + !task->backward * count_of(result.meter, "global_atomic_requests") >
@@ -165,17 +168,17 @@ static bool needs_atomics(const struct task *task) {
 }
 
 /* What a budget limits, whichever instruction does it: a load may be an asynchronous copy, an ldmatrix or an atomic operation
- * that adds 0, a store an atomic exchange, a barrier flags in memory. */
+ * that adds 0, a store an atomic exchange, a barrier one of another kind, or flags in memory. */
 static double cost_of(const struct task *task, const cJSON *meter, const char *count) {
-    static const char *const alike[][3] = {{"global_load_", "global_copy_", "global_atomic_"},
+    static const char *const alike[][4] = {{"global_load_", "global_copy_", "global_atomic_"},
                                            {"global_store_", "global_atomic_", NULL},
                                            {"shared_load_", "shared_ldmatrix_", "shared_atomic_"},
                                            {"shared_store_", "shared_atomic_", "shared_copy_"},
-                                           {"barriers", "flag_accesses", "global_atomic_requests"}};
+                                           {"barriers", "barrier_phases", "flag_accesses", "global_atomic_requests"}};
     double sum = count_of(meter, count);
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
         size_t length = strlen(alike[i][0]);
-        for (int k = 1; k < 3 && strncmp(count, alike[i][0], length) == 0 && alike[i][k] != NULL; k++) {
+        for (int k = 1; k < 4 && strncmp(count, alike[i][0], length) == 0 && alike[i][k] != NULL; k++) {
             if (needs_atomics(task) && strncmp(alike[i][k], "global_atomic_", 14) == 0) continue;
             char name[64];
             snprintf(name, sizeof name, "%s%s", alike[i][k], count + length);
@@ -202,6 +205,7 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
     if (deserves) {
         result = run_submission(program, &task->metered.problem, task->metered.input, seed, task->backward,
                                 METERED | (any_fault ? IN_STEP : 0));
+        if (result.ending == BROKE_OFF) grading->broke_off = task->metered;
         struct judged judged = judge(task, &task->metered, &result);
         spoiled = any_fault && !judged.right;
         name_shape(name, sizeof name, task, &task->metered);
@@ -246,6 +250,23 @@ static void grade_cost(struct grading *grading, const char *program, uint64_t se
     free_submission_run(&result);
 }
 
+/* A submission that was not built, or broke off in this problem, may not be the reason: where the starter is not built or breaks
+ * off, too, the machine lacks something, and grades nobody. */
+static void try_starter(const struct task *task, const struct shape *shape) {
+    char why[600], note[600], *message = NULL, *text = merge(task, task->starter, why, note, sizeof note);
+    char *program = build_submission(text, task->file, task->id, true, &message);
+    if (program != NULL && shape->what != NULL) {
+        struct submission_run run = run_submission(program, &shape->problem, shape->input, 1, task->backward, 0);
+        if (run.ending == BROKE_OFF) message = strdup(run.message);
+        free_submission_run(&run);
+    }
+    if (program != NULL) unlink(program);
+    if (message != NULL)
+        errx(EXIT_FAILED, "this machine lacks something, the starter of %s does not %s either: %.*s", task->id,
+             program == NULL ? "build" : "run", (int)strcspn(clean(message), "\n"), message);
+    free(text), free(program);
+}
+
 void grade_text(struct grading *grading, const char *submission, const struct grade_options *options) {
     const struct task *task = grading->task;
     char why[600], *message = NULL, *program = NULL;
@@ -263,6 +284,9 @@ void grade_text(struct grading *grading, const char *submission, const struct gr
         if (!grading->all_right) cap_points(grading);
         unlink(program);
     }
+    bool of_a_line = program == NULL && fnmatch("*[0-9]: error: *", grading->build, 0) == 0; /* the compiler has read it */
+    if (text != NULL && !of_a_line && (program == NULL || grading->broke_off.what != NULL))
+        try_starter(task, &grading->broke_off);
     free(text), free(program), free(message);
     clean(grading->build), clean(grading->note); /* they quote the submission, and may be cut in a character */
     for (int i = 0; i < grading->item_count; i++) clean(grading->items[i].output);

@@ -38,6 +38,7 @@ struct grading {
     int item_count;
     char build[MAX_TEXT], note[600], advice[600];
     bool all_right, any_fault; /* of the results of the shapes; a run that did not finish is one */
+    struct shape broke_off;    /* the last problem whose run had no ending of its own; its `what` is NULL: there is none */
     double lost_barriers;      /* points for numbers of barriers, which a fault costs too */
     bool costs_as_recorded;    /* each count is what task.json says of a solution */
     bool adds_atomics;         /* to a kernel with a bug, which needs none */

@@ -71,7 +71,7 @@ static int grade_job(int argc, char **argv) {
         int which = 0;
         while (which < VALUED && strcmp(option, valued[which]) != 0) which++;
         if (which < VALUED && ++i == argc) errx(EXIT_USAGE, "%s needs a value", option);
-        if (which == VALUED && (*option == '-' || (id != NULL && path != NULL)))
+        if (which == VALUED && ((*option == '-' && option[1] != '\0') || (id != NULL && path != NULL)))
             errx(EXIT_USAGE, "grade does not take \"%s\": ./run.sh grade 05a [FILE] [--variant N] [--hidden SEED] [--hint 1]",
                  option);
         *(which < VALUED ? &values[which] : id == NULL ? &id : &path) = argv[i];
@@ -90,7 +90,7 @@ static int grade_job(int argc, char **argv) {
     struct task task = read_task(id, variant, NULL);
     if (values[HINT] != NULL) return print_hints(&task, values[HINT]);
     if (path == NULL) path = work_file(&task, variant);
-    char *name = clean_name(path), *submission = read_submission(path);
+    char *name = clean_name(strcmp(path, "-") == 0 ? "standard_input.cu" : path), *submission = read_submission(path);
     if (submission == NULL) errx(EXIT_USAGE, "%s: %s", name, why_unreadable(errno));
     const char *ci = getenv("CI");
     bool for_others =

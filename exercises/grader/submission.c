@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,9 @@ static char *refuse_object(const char *object) {
     const char *const command[] = {"nm", "-fsysv", object, NULL};
     struct outcome names = run_program(command, compile_limits, -1);
     char *reason = NULL, *rest = names.output, *abi = read_text("common/simt/include/simt_abi.h");
-    if (names.status != 0 || names.too_long) reason = strdup("nm cannot read the object file");
+    if ((names.status != 0 || names.too_long) &&
+        asprintf(&reason, "nm cannot read the object file: %.400s", strsep(&rest, "\n")) < 0)
+        abort();
     for (char *line; reason == NULL && (line = strsep(&rest, "\n")) != NULL;) {
         char kind, name[1024], section[64] = "";
         if (sscanf(line, "%1023[^| ] |%*[^|]| %c |%*[^|]|%*[^|]|%*[^|]|%63s", name, &kind, section) < 2) {
@@ -90,7 +93,7 @@ static char *refuse_object(const char *object) {
         const char *const demangle[] = {"c++filt", strncmp(name, "_Z", 2) == 0 ? name : NULL, NULL};
         struct outcome readable = run_program(demangle, compile_limits, -1);
         readable.output[strcspn(readable.output, "\n")] = '\0';
-        if (asprintf(&reason, why, *readable.output != '\0' ? readable.output : name) < 0) abort();
+        if (asprintf(&reason, why, readable.status == 0 && *readable.output != '\0' ? readable.output : name) < 0) abort();
         free(readable.output);
     }
     free(names.output), free(abi);
@@ -165,7 +168,7 @@ static char *first_errors(struct outcome outcome, bool confined) {
             more = 0;
         if (more-- > 0) strcat(strncat(kept, line, 400), "\n");
     }
-    if (*kept == '\0') strcpy(kept, "the compiler failed");
+    if (*kept == '\0') sprintf(kept, "the compiler failed: %.400s", outcome.output); /* its first line */
     return kept;
 }
 
@@ -251,8 +254,10 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
 static struct outcome run_guarded(const char *program, int results) {
     const char *const argv[] = {program, NULL};
     const struct confinement confinement = {argv, NULL, false};
-    const struct limits limits = {
-        .seconds = RUN_SECONDS, .cpu_seconds = RUN_SECONDS, .address_bytes = (size_t)16 << 30, .output_bytes = MESSAGE_BYTES};
+    const struct limits limits = {.seconds = RUN_SECONDS,
+                                  .cpu_seconds = RUN_SECONDS + 5,
+                                  .address_bytes = (size_t)16 << 30,
+                                  .output_bytes = MESSAGE_BYTES};
     return run_behind_wall(argv, limits, results, &confinement);
 }
 
@@ -314,6 +319,8 @@ struct submission_run run_submission(const char *program, const struct problem *
     struct outcome outcome = run_guarded(program, results);
     result.ending = BROKE_OFF;
     bool ended = !outcome.timed_out && !outcome.too_long;
+    if (ended && outcome.status == 128 + SIGKILL) /* it has no call that does this, and time ends before processor time */
+        errx(EXIT_FAILED, "the submission's program was killed: has the machine too little memory?");
     if (ended && outcome.status == EXIT_REFUSED) result.ending = REFUSED;
     if (ended && outcome.status == 0) read_results(file, end, &result, backward, (how & METERED) != 0);
     fclose(file);

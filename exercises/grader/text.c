@@ -11,7 +11,9 @@
 
 static char *read_regular(const char *path, int flags) {
     struct stat status;
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags); /* it does not wait for a pipe */
+    int descriptor = strcmp(path, "-") == 0
+                         ? dup(STDIN_FILENO)
+                         : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags); /* it does not wait for a pipe */
     if (descriptor < 0) return NULL;
     bool regular = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
     FILE *file = regular ? fdopen(descriptor, "rb") : NULL;

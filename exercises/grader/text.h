@@ -6,7 +6,7 @@
 
 enum { MOST_BYTES = 1 << 20 }; /* of a file */
 
-/* A regular file of at most 1 MB without zero bytes. NULL, and the reason in errno, where it is not one. */
+/* A regular file of at most 1 MB without zero bytes, "-": standard input. NULL, and the reason in errno, where it is not one. */
 char *read_text(const char *path);
 
 /* The same of a file that somebody hands in, which must not be a link: it could name what only the grader may read. */

@@ -56,6 +56,31 @@ run "$grader" grade 00a "$work/"$'a"\n#error NAME\\.cu'
 ((code == 1)) && ! grep -q 'error: #error' "$work/log"
 check 'a name does not become a line of the program'
 
+# ---- a machine that lacks something: no points, and what it is ------------------------------------------------------------------
+lacks() { # WHAT REGEX COMMAND...
+    run "${@:3}"
+    ((code == 3)) && [[ $(grep -c '^run.sh: ' "$work/log") == $(wc -l <"$work/log") ]] && tail -n 1 "$work/log" | grep -qE "$2" && [[ ! -e $work/none.json ]]
+    check "lacks $1"
+}
+right=("$grader" grade 00a "$work/right.cu" --json "$work/none.json")
+lacks nm 'lacks something.* nm: No such file' env PATH="$work/none" "${right[@]}"
+lacks 'the right to read what it writes' 'own-' bash -c 'umask 777 && exec "$@"' umask "${right[@]}"
+mkdir "$work/small"
+if mount -t tmpfs -o size=200k tmpfs "$work/small" 2>/dev/null; then
+    lacks space 'lacks something.* No space left' env EXERCISES_FOLDER="$work/small" "${right[@]}"
+    umount "$work/small"
+else
+    echo 'no file system can be mounted here'
+fi
+(until kill -KILL "$(pgrep -f "^$work/cache/own-[^/]*/submission|^bwrap.*$work/cache/own-[^/]*/submission\$" | head -n 1)"; do :; done) 2>/dev/null &
+"$grader" solution 05a >"$work/05a.cu"
+lacks memory 'little memory' "$grader" grade 05a "$work/05a.cu" --json "$work/none.json"
+kill $! 2>/dev/null
+mkdir -p "$work/autograder/results"
+run env PATH="$work/none" AUTOGRADER="$work/autograder" COURSE="$book" /bin/sh exercises/run_autograder
+((code == 3)) && [[ -z $(ls "$work/autograder/results") ]]
+check 'an autograder that lacks programs'
+
 # ---- reports ------------------------------------------------------------------------------------------------------------
 places() { # WHAT OPTION COMMAND...: the command writes JSON to the value of the option
     local what=$1 option=$2 place

@@ -42,6 +42,7 @@ void event_barrier(struct worker *worker, const struct thread *last) {
 void event_phase_ended(struct worker *worker, const struct thread *last, const char *space, unsigned object, unsigned phase,
                        const void *pc) {
     shadow_barrier(worker, last);
+    meter_phase(worker);
     if (worker->meter.watched) trace_sync(worker, NULL, (struct sync){space, "phase", object, phase, 0, pc});
 }
 

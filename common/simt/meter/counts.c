@@ -242,6 +242,10 @@ void meter_event(struct worker *worker, int warp, const struct place *place) {
         worker->meter.counts->collectives++;
 }
 
+void meter_phase(struct worker *worker) {
+    if (worker->meter.on && worker->meter.counted) worker->meter.counts->barrier_phases++;
+}
+
 void meter_flag(struct worker *worker) {
     if (worker->meter.on && worker->meter.counted) worker->meter.counts->flag_accesses++;
 }

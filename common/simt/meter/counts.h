@@ -39,13 +39,14 @@ struct meter {
     union {                /* the same numbers by their names, and as a list to add up */
         struct {
             uint64_t barriers, collectives; /* once per block, once per warp */
+            uint64_t barrier_phases;        /* of any other barrier than the block's: named, of a cluster, an mbarrier */
             uint64_t flag_accesses;         /* volatile, or atomic in shared memory: threads may wait for one another by them */
             uint64_t busiest_warp_requests; /* the most of any warp of a block, over the blocks before it */
             uint64_t copies, copy_accesses; /* asynchronous, and what their threads accessed between issue and arrival */
             uint64_t tensor_requests[TENSOR_TRAFFIC], tensor_sectors[TENSOR_TRAFFIC]; /* boxes and bytes that the TMA copies */
             uint64_t products, product_wavefronts; /* of warpgroups, and what they read of shared memory */
         };
-        uint64_t sums[8 + 2 * TENSOR_TRAFFIC];
+        uint64_t sums[9 + 2 * TENSOR_TRAFFIC];
     };
     bool registers[STACK_BYTES / 4]; /* words of a stack in which a product had registers: those are no local memory */
     size_t shared_bytes;             /* of the block that had the most: static and dynamic */

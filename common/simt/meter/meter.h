@@ -40,6 +40,7 @@ bool meter_make_room(struct worker *worker, unsigned first, unsigned end);
 
 /* ---- counts.c: what each source line cost ---- */
 void meter_event(struct worker *worker, int warp, const struct place *place); /* warp -1: a barrier */
+void meter_phase(struct worker *worker);                          /* of a barrier that is not the block's has ended */
 void meter_flag(struct worker *worker);                           /* an access by which threads may wait for one another */
 void meter_basic_block(struct worker *worker, const void *pc);    /* the running thread enters it */
 void meter_copy_landed(struct worker *worker, uint64_t accesses); /* made by its thread since the copy was issued */

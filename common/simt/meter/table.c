@@ -139,6 +139,7 @@ char *simt_meter_json(void) {
         add_count(object, "shared_bytes_per_block", kernel->meter->shared_bytes);
         add_count(object, "barriers", kernel->meter->barriers);
         add_count(object, "warp_collectives", kernel->meter->collectives);
+        add_count(object, "barrier_phases", kernel->meter->barrier_phases);
         add_count(object, "flag_accesses", kernel->meter->flag_accesses);
         add_count(object, "busiest_warp_requests", kernel->meter->busiest_warp_requests);
         add_count(object, "basic_blocks", kernel->meter->basic_blocks);
