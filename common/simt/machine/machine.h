@@ -102,6 +102,7 @@ struct thread {
     uint64_t cluster_round;
     struct place cluster_place; /* where it has arrived */
     uint64_t accesses;          /* under the meter: to global and shared memory so far, those of copies left out */
+    bool begun;                 /* and it has entered the kernel's first basic block */
 };
 
 /* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
