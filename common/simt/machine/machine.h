@@ -183,7 +183,7 @@ struct launch {
     _Atomic bool fenced;         /* __threadfence() has been called */
     _Atomic bool has_semaphores; /* ld.acquire or red.release has been executed */
     _Atomic unsigned bounds;     /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
-    _Atomic unsigned resident;   /* the blocks that its __launch_bounds__ promise to a multiprocessor, or 0 */
+    _Atomic unsigned registers;  /* of a thread at its start, as its __launch_bounds__ have the assembler choose them, or 0 */
     struct grid_constant {       /* its parameters that are __grid_constant__: where on each thread's stack */
         size_t offset, bytes;
     } grid_constants[8];
