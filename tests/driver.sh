@@ -520,6 +520,9 @@ check 'a group without end' 3 'at the end of the program: the group that began a
 check 'a send without receive' 3 'at the end of the program: there is the ncclSend() of rank 0 to rank 1 at pair.cu:16, which no ncclRecv() of rank 1' \
     env SIMT_DEVICES=2 "$nvcc" --run pair.cu -lnccl -- x x
 check 'NCCL for more devices than there are' 1 'there is no device 1: there are 1 (SIMT_DEVICES)' "$nvcc" --run pair.cu -lnccl
+echo '__global__ void roles() { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
+int main() { roles<<<1, 128>>>(); return cudaDeviceSynchronize(); }' >roles.cu
+check 'setmaxnreg that ptxas ignores' 0 'note: roles.cu:1: setmaxnreg without a number of blocks in __launch_bounds__' "$nvcc" --run roles.cu
 check 'a wrong order of streams' 2 'SIMT_STREAMS is "soon": it must be late' env SIMT_STREAMS=soon "$nvcc" --run peers.cu
 
 mkdir -p toolkit/thrust

@@ -310,6 +310,47 @@ template <bool CORRECT> __global__ static void raised_by_plain_atomic(const int 
 FAULT(raised_by_plain_atomic, cudaErrorLaunchFailure, "race on", FIRST(T, BLOCKS *in[i]),
       raised_by_plain_atomic<CORRECT><<<BLOCKS, T>>>(in, out, new_semaphore()))
 
+// Additions of numbers in turns, by one thread each: without a release the turns order nothing, and no race tells of it.
+template <bool CORRECT> __device__ static void pass_turn(int *semaphore) {
+    if (CORRECT)
+        semaphore_raise(semaphore);
+    else
+        atomicAdd(semaphore, 1);
+}
+template <bool CORRECT> __global__ static void turn_without_release(const int *in, float *out, int *semaphore) {
+    if (threadIdx.x != 0) return;
+    semaphore_wait(semaphore, blockIdx.x);
+    for (int i = 0; i < T; i++) atomicAdd(&out[i], (float)in[i]); // here
+    pass_turn<CORRECT>(semaphore);
+}
+FAULT(turn_without_release, cudaErrorLaunchFailure, "which releases nothing", FIRST(T, bits_of(BLOCKS *(float)in[i])),
+      turn_without_release<CORRECT><<<BLOCKS, T>>>(in, (float *)out, new_semaphore()))
+
+template <bool CORRECT> __global__ static void bulk_turn_without_release(const int *in, float *out, int *semaphore) {
+    float *slab = (float *)smem;
+    fill_slab(slab, in);
+    if (threadIdx.x != 0) return;
+    semaphore_wait(semaphore, blockIdx.x);
+    bulk_reduce_add(out, slab, SLAB_BYTES); // here
+    tma_commit();
+    tma_wait<0>();
+    pass_turn<CORRECT>(semaphore);
+}
+FAULT(bulk_turn_without_release, cudaErrorLaunchFailure, "which releases nothing",
+      FIRST(T, bits_of(BLOCKS *(float)in[i])),
+      bulk_turn_without_release<CORRECT><<<BLOCKS, T, SLAB_BYTES>>>(in, (float *)out, new_semaphore()))
+
+// Whole numbers may be added in any order.
+__global__ static void counts_without_release(const int *in, int *out, int *semaphore) {
+    if (threadIdx.x == 0) semaphore_wait(semaphore, blockIdx.x);
+    __syncthreads();
+    atomicAdd(&out[threadIdx.x], in[threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(semaphore, 1);
+}
+PATTERN(counts_without_release, FIRST(T, BLOCKS *in[i]),
+        counts_without_release<<<BLOCKS, T>>>(in, out, new_semaphore()))
+
 // ---- the roles of a step
 
 // The writer warp waits for a full slab, and the others for an empty one: before the first it is empty already.

@@ -91,6 +91,27 @@ Test(meter, lanes_wait_at_the_end_of_an_inner_loop) {
     expect_requests(kernel, "after the rows", "store", 1, 0, 32);
 }
 
+__global__ static void copy_and_sum(const int *in, int *out, int rows, int columns) {
+    int lane = (int)threadIdx.x, sum = 0;
+    for (int r = 0; r < rows; r++)
+        if (lane < 9) out[32 * r + lane] = lane; // nine lanes copy
+    for (int k = 0; k < columns; k++)
+        for (int i = 0; i < 4; i++)
+            if (lane < 28 || i % 2 == 0) sum += in[128 * k + 32 * i + lane]; // all but four in odd rows
+    out[32 * rows + lane] = sum;
+}
+
+/* Lanes that begin with an access further down the code stay with the others there: what calls the kernel is no loop of it. */
+Test(meter, lanes_whose_first_access_lies_behind_a_loop) {
+    enum { ROWS = 3, COLUMNS = 5 };
+    int *in = filled_on_device<int>(0, COLUMNS * 128), *out = filled_on_device<int>(0, (ROWS + 1) * 32);
+    start(1);
+    copy_and_sum<<<1, 32>>>(in, out, ROWS, COLUMNS);
+    const cJSON *kernel = finish();
+    expect_requests(kernel, "nine lanes copy", "store", ROWS, ROWS, 9 * ROWS);
+    expect_number(at_line(kernel, "all but four in odd rows", "global", "load"), "requests", 4 * COLUMNS, "rows");
+}
+
 __global__ static void trailing_branch(const int *in, int *out, int rounds) {
     int lane = (int)threadIdx.x, sum = 0;
     for (int k = 0; k < rounds; k++) {

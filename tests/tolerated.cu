@@ -59,6 +59,19 @@ __global__ void two_lines_fault(int *out) {
     out[threadIdx.x] = 1;
 }
 
+/* One half has passed a barrier more than the other: what it writes, the other reads between the same two barriers. */
+__global__ void shifted_halves_fault(int *out) {
+    __shared__ int tile[N / 2];
+    int half = N / 2, i = threadIdx.x;
+    if (i < half) __syncthreads();
+    for (int round = 1; round < 4; round++) {
+        if (i < half) tile[i] = round; // here
+        __syncthreads();
+        if (i >= half) out[i] = tile[i - half]; // here
+        __syncthreads();
+    }
+}
+
 /* ---- races of textbooks: what is stored is atomic, or one value -------------------------------------------------- */
 
 __global__ void cas_double(int *out) { // the Programming Guide's atomicAdd(double)
@@ -422,6 +435,7 @@ int main(int argc, char **argv) {
     else if (is("early_return_fault")) early_return_fault<<<1, N>>>(out, 40);
     else if (is("two_lines")) two_lines<<<1, N>>>(out);
     else if (is("two_lines_twin")) two_lines_twin<<<1, N>>>(out);
+    else if (is("shifted_halves_fault")) shifted_halves_fault<<<1, N>>>(out);
     else if (is("two_lines_fault")) two_lines_fault<<<1, N>>>(out);
     else if (is("cas_double")) cas_double<<<2, N>>>(out);
     else if (is("cas_double_twin")) cas_double_twin<<<2, N>>>(out);

@@ -102,7 +102,10 @@ static bool __attribute__((format(printf, 2, 3))) refuse(cudaError_t error, cons
 void simt_launch_bounds(unsigned threads, unsigned blocks, unsigned cluster) {
     (void)cluster;
     struct launch *launch = simt_worker->launch;
-    if (blocks != 0) atomic_store_explicit(&launch->resident, blocks, memory_order_relaxed);
+    enum { OF_MULTIPROCESSOR = 65536, GRANULE = 8 };
+    if (blocks != 0 && threads != 0)
+        atomic_store_explicit(&launch->registers, OF_MULTIPROCESSOR / (threads * blocks) / GRANULE * GRANULE,
+                              memory_order_relaxed);
     if (launch->threads <= threads) return;
     launch->bounds = threads;
     launch->failed = true;

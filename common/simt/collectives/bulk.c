@@ -203,6 +203,8 @@ static void issue_store(const struct tensor_copy *copy, size_t offset, uintptr_t
     event_unit(offset, global, inside);
     enum async_reader what = copy->map.rank > 0 ? TENSOR_BOX : copy->adds ? BULK_REDUCTION : BULK_STORE;
     async_judge_read(simt_worker->async.shadow->scratch, offset, copy->reader, copy->map.swizzle, what, copy->pc);
+    if (copy->adds && inside != 0)
+        shadow_judge_sum(global + (size_t)__builtin_ctzll(inside), (size_t)__builtin_popcountll(inside), copy->pc);
     judge_global(copy, global, inside, copy->adds ? ACCESS_ATOMIC : ACCESS_WRITE);
     mark(copy, offset, global, inside);
 }

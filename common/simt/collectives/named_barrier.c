@@ -112,20 +112,29 @@ void simt_set_registers(const char *what, int registers) {
     *own = (struct warp_registers){registers, __builtin_return_address(0), own->count + 1};
 }
 
-/* What the roles of the block have asked for in the end must be there for all blocks that share a multiprocessor. */
+/* What the roles of the block have asked for in the end must be there: its pool is what its threads have at the start (PTX,
+ * setmaxnreg). Where the kernel does not say how many blocks share a multiprocessor, ptxas does not know that number, and ignores
+ * setmaxnreg (its remark C7508). */
 static void judge_sum(struct worker *worker) {
-    enum { OF_MULTIPROCESSOR = 65536 };
+    static _Atomic bool told;
     const struct warp_registers *own = worker->async.work->registers, *most = own;
-    unsigned blocks = atomic_load(&worker->launch->resident) > 1 ? atomic_load(&worker->launch->resident) : 1, sum = 0;
+    unsigned each = atomic_load(&worker->launch->registers), sum = 0;
     for (unsigned w = 0; w < MAX_BLOCK_THREADS / WARP_SIZE; w++) {
         sum += (unsigned)own[w].last * WARP_SIZE;
         if (own[w].last > most->last) most = &own[w];
     }
-    if (sum * blocks <= OF_MULTIPROCESSOR) return;
+    if (each == 0 && sum > 0 && !atomic_exchange(&told, true))
+        fprintf(
+            stderr,
+            "simulated device: note: %s: setmaxnreg without a number of blocks in __launch_bounds__: unless __maxnreg__ says "
+            "how many registers a thread starts with, ptxas does not know it and ignores setmaxnreg; the warps ask for %u a "
+            "thread\n",
+            source_line(most->pc), sum / worker->launch->threads);
+    if (each == 0 || sum <= each * worker->launch->threads) return;
     simt_fail_at(&worker->threads[(most - own) * WARP_SIZE], most->pc, cudaErrorLaunchFailure,
-                 "setmaxnreg: the warps of the block ask for %u registers in all, and a multiprocessor has %d for %u block%s: "
-                 "on a card this one waits for ever",
-                 sum, OF_MULTIPROCESSOR, blocks, blocks > 1 ? "s, as __launch_bounds__ says" : "");
+                 "setmaxnreg: the warps of the block ask for %u registers in all, and it has %u, %u a thread, by its "
+                 "__launch_bounds__: on a card this one waits for ever",
+                 sum, each * worker->launch->threads, each);
 }
 
 void registers_end_block(struct worker *worker) {

@@ -1,4 +1,5 @@
 /* Atomic operations on global and shared memory. */
+#include "block_order.h"
 #include "hooks.h"
 #include "report.h"
 
@@ -60,7 +61,15 @@ static uint32_t update_word(enum simt_atomic_operation operation, enum simt_atom
 uint64_t simt_atomic(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                      uint64_t compare) {
     bool is_wide = type == SIMT_LONG || type == SIMT_SIGNED_LONG || type == SIMT_DOUBLE;
+    bool is_ordered =
+        operation == SIMT_ADD && simt_self != NULL && simt_worker->launch->has_semaphores && simt_worker->async.on;
+    if (is_ordered && (type == SIMT_FLOAT || type == SIMT_DOUBLE))
+        shadow_judge_sum((uintptr_t)address, is_wide ? 8 : 4, __builtin_return_address(0));
     require_cell(address, is_wide ? 8 : 4, __builtin_return_address(0));
+    uint64_t before;
+    if (is_ordered && !is_wide && type != SIMT_FLOAT &&
+        block_order_add(simt_worker, simt_self, address, (uint32_t)operand, &before))
+        return before;
     if (operation == SIMT_COMPARE_AND_SWAP || operation == SIMT_EXCHANGE) simt_give_way(); /* perhaps a lock */
     if (is_wide) {
         uint64_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);

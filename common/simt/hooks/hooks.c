@@ -252,11 +252,15 @@ void __tsan_read_range(void *pointer, size_t bytes) { judge_range(pointer, bytes
 void __tsan_write_range(void *pointer, size_t bytes) { judge_range(pointer, bytes, ACCESS_WRITE, __builtin_return_address(0)); }
 
 static __attribute__((noinline)) void go_further(intptr_t pc) {
+    enum { FIRST_BLOCK = 256 }; /* the hook's call in a function's first block is so near to its start */
     bool counted = simt_counts_blocks && simt_self != NULL && simt_worker->meter.counted;
     if (!counted && !simt_in_step) {
         simt_furthest = pc;
         return;
     }
+    /* What calls the kernel is no loop of it, but may lie behind: its blocks would hide how far the kernel has come. */
+    if (counted && !simt_self->begun && (uintptr_t)pc - (uintptr_t)simt_worker->launch->kernel < FIRST_BLOCK)
+        simt_self->begun = true, simt_furthest = 0;
     if (pc > -simt_furthest) simt_furthest = -pc; /* below 0: every basic block comes here */
     if (counted) meter_basic_block(simt_worker, (const void *)pc);
     if (simt_in_step && simt_self != NULL) fiber_wait(GAVE_WAY);

@@ -102,6 +102,7 @@ struct thread {
     uint64_t cluster_round;
     struct place cluster_place; /* where it has arrived */
     uint64_t accesses;          /* under the meter: to global and shared memory so far, those of copies left out */
+    bool begun;                 /* and it has entered the kernel's first basic block */
 };
 
 /* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
@@ -182,7 +183,7 @@ struct launch {
     _Atomic bool fenced;         /* __threadfence() has been called */
     _Atomic bool has_semaphores; /* ld.acquire or red.release has been executed */
     _Atomic unsigned bounds;     /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
-    _Atomic unsigned resident;   /* the blocks that its __launch_bounds__ promise to a multiprocessor, or 0 */
+    _Atomic unsigned registers;  /* of a thread at its start, as its __launch_bounds__ have the assembler choose them, or 0 */
     struct grid_constant {       /* its parameters that are __grid_constant__: where on each thread's stack */
         size_t offset, bytes;
     } grid_constants[8];

@@ -32,6 +32,9 @@ static struct {
     unsigned count, room;
 } released;
 
+/* Beside a block's number: what its relaxed additions would have released. */
+static const uint64_t UNRELEASED = (uint64_t)1 << STAMP_BLOCK_BITS;
+
 static void forget_other_launches(const struct launch *launch) {
     if (released.launch == launch->number) return;
     released.launch = launch->number;
@@ -44,9 +47,15 @@ static void forget_other_launches(const struct launch *launch) {
     released.count = 0;
 }
 
-static struct semaphore *semaphore_at(const uint32_t *word) {
+static struct semaphore *find_semaphore(const uint32_t *word) {
     for (unsigned i = 0; i < released.count; i++)
         if (released.semaphores[i].word == word) return &released.semaphores[i];
+    return NULL;
+}
+
+static struct semaphore *semaphore_at(const uint32_t *word) {
+    struct semaphore *semaphore = find_semaphore(word);
+    if (semaphore != NULL) return semaphore;
     APPEND(released.semaphores, released.count, released.room) = (struct semaphore){.word = word};
     return &released.semaphores[released.count - 1];
 }
@@ -91,14 +100,22 @@ static const struct acquired *find(const struct acquirer *acquirer, uint64_t blo
     return i >= 0 ? &acquirer->list[i] : NULL;
 }
 
-bool block_order_knows(const struct worker *worker, const struct thread *thread, uint64_t stamp, uint32_t clock) {
+static bool knows(const struct worker *worker, const struct thread *thread, uint64_t block, uint64_t stamp, uint32_t clock) {
     const struct async_shadow *shadow = worker->async.shadow;
     const uint32_t *row = worker->async.on ? row_of(thread) : NULL;
     for (unsigned a = 0; row != NULL && a < shadow->acquirer_count; a++) {
-        const struct acquired *known = find(&shadow->acquirers[a], stamp_block(stamp), row[acquired_column(shadow, a)]);
+        const struct acquired *known = find(&shadow->acquirers[a], block, row[acquired_column(shadow, a)]);
         if (known != NULL && clock < known->clocks[stamp_thread(stamp)]) return true;
     }
     return false;
+}
+
+bool block_order_knows(const struct worker *worker, const struct thread *thread, uint64_t stamp, uint32_t clock) {
+    return knows(worker, thread, stamp_block(stamp), stamp, clock);
+}
+bool block_order_is_meant(const struct worker *worker, const struct thread *thread, uint64_t stamp, uint32_t clock) {
+    return knows(worker, thread, stamp_block(stamp) | UNRELEASED, stamp, clock) &&
+           !knows(worker, thread, stamp_block(stamp), stamp, clock);
 }
 
 /* Threads beyond the table share its last entry: they then count as knowing of one another's acquisitions. */
@@ -131,7 +148,7 @@ uint32_t block_order_acquire(struct worker *worker, struct thread *thread, const
         struct acquirer *acquirer = &shadow->acquirers[a];
         acquirer->count++;
         for (unsigned i = 0; i < semaphore->count; i++)
-            if (semaphore->blocks[i].block != worker->block_number)
+            if ((semaphore->blocks[i].block & ~UNRELEASED) != worker->block_number)
                 add_acquired(acquirer, &semaphore->blocks[i], shadow->threads);
         row_of(thread)[acquired_column(shadow, a)] = acquirer->count;
     }
@@ -139,10 +156,15 @@ uint32_t block_order_acquire(struct worker *worker, struct thread *thread, const
     return value;
 }
 
-void block_order_release(struct worker *worker, struct thread *thread, uint32_t *word, uint32_t value) {
+static void row_to_release(struct worker *worker, struct thread *thread) {
     struct async_shadow *shadow = worker->async.shadow;
     memset(shadow->scratch, 0, shadow->width * sizeof *shadow->scratch);
     async_release(worker, thread, shadow->scratch);
+}
+
+void block_order_release(struct worker *worker, struct thread *thread, uint32_t *word, uint32_t value) {
+    struct async_shadow *shadow = worker->async.shadow;
+    row_to_release(worker, thread);
     pthread_mutex_lock(&lock);
     forget_other_launches(worker->launch);
     struct semaphore *semaphore = semaphore_at(word);
@@ -156,4 +178,19 @@ void block_order_release(struct worker *worker, struct thread *thread, uint32_t 
         }
     __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
+}
+
+bool block_order_add(struct worker *worker, struct thread *thread, uint32_t *word, uint32_t value, uint64_t *old) {
+    struct async_shadow *shadow = worker->async.shadow;
+    row_to_release(worker, thread);
+    pthread_mutex_lock(&lock);
+    forget_other_launches(worker->launch);
+    struct semaphore *semaphore = find_semaphore(word);
+    if (semaphore != NULL) {
+        const uint32_t *row = new_row(shadow->scratch, shadow->scratch, shadow->threads);
+        add_block(semaphore, worker->block_number | UNRELEASED, row, shadow->threads);
+        *old = __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&lock);
+    return semaphore != NULL;
 }

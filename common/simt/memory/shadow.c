@@ -370,3 +370,26 @@ void shadow_under_way(struct worker *worker, const struct thread *issuer, uintpt
     }
     unlock_sector(worker);
 }
+
+/* Sums of floating numbers differ with the order of their addends. Who waits by ld.acquire until another block has added wants an
+ * order, and a relaxed operation gives none (PTX, memory consistency model: a release pattern begins with a release or a fence). */
+void shadow_judge_sum(uintptr_t address, size_t bytes, const void *pc) {
+    const struct worker *worker = simt_worker;
+    const struct launch *launch = worker->launch;
+    const struct allocation *memory = memory_find(address);
+    if (memory == NULL || !worker->async.on || !launch->has_semaphores || launch->fenced) return;
+    for (size_t i = address - memory->start; i < address - memory->start + bytes && i < memory->bytes; i += 4) {
+        lock_sector(simt_worker, memory->start + i);
+        struct cell cell = memory->cells[i / 4];
+        unlock_sector(simt_worker);
+        if (!same_launch(cell.write, simt_self->stamp) || same_owner(cell.write, simt_self->stamp)) continue;
+        if ((cell.write & WRITE_MARKED) == 0 || !block_order_is_meant(worker, simt_self, cell.write, cell.write_clock))
+            continue;
+        simt_fail(
+            pc, cudaErrorLaunchFailure,
+            "addition to %s in a turn that block (%u,%u,%u) has passed on by a relaxed addition, which releases nothing: what "
+            "that block adds at %s may come later, and the sum then differs; raise the semaphore by red.release",
+            describe_address(memory->start + i).text, XYZ(index_in(launch->grid, stamp_block(cell.write))),
+            source_line(absolute_pc(cell.write_pc)));
+    }
+}

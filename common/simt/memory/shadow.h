@@ -84,5 +84,7 @@ void shadow_settle_suspects(struct worker *worker); /* before anything else is s
 void shadow_settle_doubt(struct worker *worker);    /* its block has ended */
 void shadow_collective(struct warp *warp, struct thread *first_lane, unsigned lanes);
 void shadow_pending(struct worker *worker, size_t shared_offset, size_t bytes, bool pending);
+/* Numbers of a floating type are about to be added to these bytes: to what other blocks have added, in the order that is meant? */
+void shadow_judge_sum(uintptr_t address, size_t bytes, const void *pc);
 /* A store or reduction of the async proxy to global memory, judged as its issuer's write, is under way from now on, or lands. */
 void shadow_under_way(struct worker *worker, const struct thread *issuer, uintptr_t address, size_t bytes, bool under_way);
