@@ -45,6 +45,26 @@ Test(step, shapes, .init = skip_without_device) { compare_shapes(INPUT_RANDOM, s
 Test(step, identity_input, .init = skip_without_device) { compare_shapes(INPUT_IDENTITY, stride(5)); }
 Test(step, large_logits, .init = skip_without_device) { compare_shapes(INPUT_LARGE, stride(5)); }
 
+/* Outliers, a sink at key 0, flat rows: a tile alone, several, a mask, a last tile of few keys. */
+Test(step, inputs_of_other_kinds, .init = skip_without_device) {
+    static const struct shape list[] = {{1, 2, 65, 100, 64, false}, {1, 1, 70, 330, 128, false}, {1, 2, 150, 187, 64, true}};
+    for (enum input_kind kind = INPUT_OUTLIERS; kind <= INPUT_FLAT; kind++)
+        for (size_t i = is_last_rung ? 0 : 1; i < sizeof list / sizeof *list; i += is_last_rung ? 1 : 2) {
+            struct problem problem = problem_for(step, &list[i]);
+            if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, kind);
+        }
+}
+
+/* Equal weights of many keys, and V above 0: what an accumulator of few bits loses grows with each tile that it keeps. 8192 keys with a
+ * sink: from left to right most of the other weights would be rounded to 0. */
+Test(step, long_rows_of_eight_bits, .init = needs_forward) {
+    if (!takes_dtype(step, FP8)) cr_skip_test("the step takes no fp8");
+    struct problem problem = problem_for(step, &(struct shape){1, 1, 16, 32768, 16, false, 0.0f});
+    compare_passes(&problem, INPUT_FLAT);
+    problem.N_kv = 8192;
+    compare_passes(&problem, INPUT_SINK);
+}
+
 /* A scale of 0: all keys that a query attends to weigh the same, and dQ and dK are 0. A scale below 0, with scores more than 88
  * apart: the largest product has the smallest weight. */
 Test(step, scales_not_above_zero, .init = skip_without_device) {
