@@ -49,8 +49,9 @@ __launch_bounds__(WARPGROUP) void hadamard_kernel(const uint32_t *X, // (heads, 
                                                   float *scales,     // (heads, scale_blocks(N))
                                                   unsigned *largest, // one per scale: the bits of a float
                                                   int N, float factor, problem p) {
-    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, head = blockIdx.y, at = head * gridDim.x + blockIdx.x;
-    unsigned *shared = largest + (p.scales == OF_BLOCK ? at : p.scales == OF_HEAD ? head : 0);
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, head = blockIdx.y;
+    size_t at = (size_t)head * gridDim.x + blockIdx.x;
+    unsigned *shared = largest + (p.scales == OF_BLOCK ? at : p.scales == OF_HEAD ? (size_t)head : 0);
     float most = ROUND ? __uint_as_float(*shared) : 0.0f;
     float scale = most == 0.0f ? 1.0f : fmaxf(most / (p.fp8 == E4M3 ? 448.0f : 57344.0f), 0x1p-126f);
     if (ROUND && threadIdx.x == 0) scales[at] = scale;
@@ -243,7 +244,7 @@ static size_t workspace_bytes(const problem *p) {
 
 static cudaError_t multiply_and_round(const problem *p, const void *X, uint8_t *X8, float *X_scales, unsigned *largest,
                                       int heads, int N, float factor, cudaStream_t stream) {
-    dim3 blocks(scale_blocks(N), p->batch * heads);
+    dim3 blocks(scale_blocks(N), heads);
     auto kernels = {hadamard_kernel<false>, hadamard_kernel<true>};
     cudaError_t error = cudaSuccess;
     for (auto kernel : kernels)
@@ -261,9 +262,9 @@ static cudaError_t forward(const problem *p, const tensors *t, void *workspace, 
     unsigned *largest = (unsigned *)(K_scales + of_K);
     cudaError_t before = cudaMemsetAsync(largest, 0, (of_Q + of_K) * sizeof *largest, stream);
     if (before == cudaSuccess)
-        before = multiply_and_round(p, t->Q, Q, Q_scales, largest, p->heads, p->N_q, 1.0f / (p->d & -p->d), stream);
+        before = multiply_and_round(p, t->Q, Q, Q_scales, largest, heads, p->N_q, 1.0f / (p->d & -p->d), stream);
     if (before == cudaSuccess)
-        before = multiply_and_round(p, t->K, K, K_scales, largest + of_Q, kv_heads(p), p->N_kv, 1.0f, stream);
+        before = multiply_and_round(p, t->K, K, K_scales, largest + of_Q, kv, p->N_kv, 1.0f, stream);
     if (before != cudaSuccess) return before;
     return dispatch8(p, [&]<int D, class T>() {
         constexpr int Br = ROWS<D>;
