@@ -3,7 +3,7 @@
 // Idea      A fresh accumulator per tile costs an fp32 addition per element of O and tile, and a register. Without it O is an operand of
 //           each product with V, and only rescaled between tiles. But the accumulator cuts off what lies 13 bits below its size.
 // Costs     O(N) memory: the outputs, and a transposed copy of V in the workspace, one byte per element.
-// Limiter   Its result: the program's check refuses it for flat rows of 32768 keys.
+// Limiter   Its result: the check of the program refuses it for flat rows of 8192 keys and more.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
