@@ -326,6 +326,28 @@ static cudaError_t no_pass(const struct problem *problem, const struct tensors *
     return cudaSuccess;
 }
 
+/* Rows of K that are those of the identity become rows of 1 and -1 in blocks of 16 columns, at right angles; Q's are divided by 16. */
+Test(dtype, hadamard_matrix_of_a_step) {
+    enum { D = 48, BLOCK = 16 };
+    const struct problem problem = {.dtype = FP8, .batch = 1, .heads = 1, .N_q = D, .N_kv = D, .d = D, .hadamard = true};
+    static float identity[D * D];
+    fill_input(identity, &problem, TENSOR_K, INPUT_IDENTITY, 1);
+    float *Q = as_seen(&problem, TENSOR_Q, identity), *K = as_seen(&problem, TENSOR_K, identity), *V = as_seen(&problem, TENSOR_V, identity);
+    int positive = 0;
+    for (int a = 0; a < D; a++)
+        for (int b = 0; b < D; b++) {
+            double product = 0.0;
+            for (int c = 0; c < D; c++) product += (double)Q[a * D + c] * (double)K[b * D + c];
+            cr_assert_float_eq(product, a == b ? 1.0 : 0.0, 1e-6, "rows %d and %d", a, b);
+            cr_assert_float_eq(fabs((double)K[a * D + b]), a / BLOCK == b / BLOCK ? 1.0 : 0.0, 1e-6);
+            cr_assert_float_eq(V[a * D + b], a == b ? 1.0f : 0.0f, 1e-6f, "V is not mixed");
+            positive += K[a * D + b] > 0.5f;
+        }
+    cr_assert(positive > D * BLOCK / 4 && positive < D * BLOCK * 3 / 4);
+    cr_assert(element_bytes(&problem, TENSOR_K) == 2 && element_bytes(&problem, TENSOR_V) == 1);
+    free(Q), free(K), free(V);
+}
+
 Test(problem, the_limits_of_a_step_hold_on_both_sides) {
     const struct step step = {.name = "a step", .forward = no_pass, .dtypes = 1u << BF16, .d_multiple = 8};
     const struct problem good = {.dtype = BF16, .batch = 1, .heads = 1, .N_q = 1, .N_kv = 1, .d = 8};
