@@ -4,6 +4,7 @@
     record.py [--out FOLDER] [--jobs N] [--only REGEX] [PART...]    on this machine's card, with the programs of the cuda preset
     record.py meter [--check] BIN_DIR [STEP...]      what the simulated device counts; BIN_DIR is build/sim/bin
     record.py meter --beside BIN_DIR                 the same of all other runs that a card has counted
+    record.py accuracy [--check] BIN_DIR [STEP...]   chapter 16's errors on the simulated device, for each kind of input
     record.py profile STEP OPTIONS...                what Nsight Compute counts of one step, printed
 
 The parts: latency, rungs, counters, bits, probes (these when none is named); drawn (counters at ten sizes that follow from
@@ -14,13 +15,14 @@ plots/data) anew, a JSON line a run, and prints how long it took. --only: of the
 of the others as they are in plots/data. --jobs is how many small programs ncu counts side by side (default: 4). COMMIT names the commit where git
 cannot. Nothing of the card is set, only read. Exit status: 0; 1 something failed; 2 bad usage; 3 no card or tool.
 
-meter --check compares with what is recorded and writes nothing; exit status 1 with the differences, 77 when nothing of
+meter --check and accuracy --check compare with what is recorded and write nothing; exit status 1 with the differences, 77 when nothing of
 these steps is recorded, or when they differ because the kernel was edited since (with CI=true that is 1, too).
 """
 
 import argparse
 import datetime
 import functools
+import math
 import os
 import re
 import shutil
@@ -36,7 +38,7 @@ import records as rec
 import tables
 import truth
 from nsight import count, count_all, no_card, profile_program
-from runs import BIN, COUNTED, DATA, LONG, ROOT, SPLITS, TRUTH, VARIED, fail, failures, options, run, write
+from runs import BIN, COUNTED, DATA, INPUTS, LONG, ROOT, SPLITS, TRUTH, VARIED, WAYS, fail, failures, options, run, write
 
 QUICK_MS = 30  # of B 4, H 16, N 4096, d 64: who is quicker is measured at more sizes
 SLOW_MS = 60  # who takes longer runs less often,
@@ -207,6 +209,31 @@ def verdicts(card, _):
 PARTS = {part.__name__: part for part in (latency, rungs, counters, bits, probes, drawn, causes, peers, verdicts)}
 
 
+def accuracy(arguments):
+    """One line per way and kind of input."""
+    check, arguments = arguments[:1] == ["--check"], arguments[arguments[:1] == ["--check"]:]
+    if not arguments:
+        sys.exit(print("record.py: accuracy needs the folder of the programs; see record.py --help", file=sys.stderr) or 2)
+    path, lines = DATA / "trials" / "sim-accuracy.jsonl", []
+    old = {(line["way"], line["input"]): line for line in rec.lines(path)} if path.exists() else {}
+    for way, command in WAYS.items():
+        step, *more = command.split()
+        for kind, size in INPUTS.items() if not arguments[1:] or step in arguments[1:] else ():
+            line = run([Path(arguments[0]) / step, *size.split(), "--input", kind, *more, "--no-time"], wrong=1)
+            if line is None:
+                continue
+            new = {"way": way, "input": kind, "step": step, "options": size, "source": line["kernel"], "ok": line["ok"], "error": line["err_rel"]["o"],
+                   "bound": line["bound_rel"]["o"], "total": line.get("total_err_rel", line["err_rel"]["o"])}
+            if check and (was := old.get((way, kind))) and was["source"] != new["source"]:
+                sys.exit(print(f"SKIPPED: {step}: edited since its errors were recorded") or (1 if os.environ.get("CI") == "true" else 77))
+            if check and not (was and was["ok"] == new["ok"] and math.isclose(was["total"], new["total"], rel_tol=1e-6)):
+                fail(f"{way}, {kind}: recorded {was}, now {new}")
+            old[way, kind] = new
+    if not check:
+        with path.open("w", encoding="utf-8") as file:
+            write(file, *(old[key] for key in ((way, kind) for way in WAYS for kind in INPUTS) if key in old))
+
+
 def record(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=DATA)
@@ -228,6 +255,8 @@ def record(arguments):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["meter"]:
         meter.meter(sys.argv[2:])
+    elif sys.argv[1:2] == ["accuracy"]:
+        accuracy(sys.argv[2:])
     elif sys.argv[1:2] == ["profile"]:
         nsight.profile(sys.argv[2:])
     else:

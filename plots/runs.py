@@ -50,19 +50,26 @@ WORKED = [TRUTH[1], TRUTH[2], TRUTH[3], f"{TRUTH[1]} --deterministic", options(1
 LONG = [options(8, 32, queries, 128, "--heads-kv 8 --seq-kv 16384") for queries in (1, 8)]  # 537 MB of K and V
 COUNTED = [options(4, 16, 1024, 64), options(4, 16, 1024, 128)]
 
+# The errors of chapter 16, on the simulated device: each way with each kind of input. The first way's inputs are numbers of 16 bits.
+WAYS = {"bf16": "12_hopper_fwd --dtype bf16", "tensor": "16_fp8_fwd --scales tensor", "head": "16_fp8_fwd --scales head",
+        "block": "16_fp8_fwd --scales block", "hadamard": "16y_hadamard --scales tensor",
+        "hadamard-block": "16y_hadamard --scales block", "one-accumulator": "16x_one_accumulator --scales tensor"}
+INPUTS = {"random": options(1, 2, 64, 128, "--seq-kv 4096"), "outliers": options(1, 2, 64, 128, "--seq-kv 4096"),
+          "sink": options(1, 2, 64, 128, "--seq-kv 4096"), "flat": options(1, 1, 16, 64, "--seq-kv 32768")}
+
 
 def fail(what):
     failures.append(what)
     print(f"FAILED: {what}", file=sys.stderr, flush=True)
 
 
-def run(command, more=dict):
-    """The JSON line of a program with the fields that more() gives; None when it refused or failed."""
+def run(command, more=dict, wrong=0):
+    """The JSON line of a program with the fields that more() gives; None when it refused or failed. wrong=1: also of a wrong result."""
     with tempfile.NamedTemporaryFile("r") as line:
         done = subprocess.run([*command, "--json", line.name], capture_output=True, text=True)
-        if done.returncode not in (0, REFUSED):
+        if done.returncode not in (0, REFUSED, wrong):
             fail(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
-        return None if done.returncode else {**json.load(line), **more()}
+        return None if done.returncode not in (0, wrong) else {**json.load(line), **more()}
 
 
 def write(file, *lines):

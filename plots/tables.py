@@ -30,6 +30,7 @@ SIZE is B4,H16,N4096,d64 and may go on with ,M203 (keys, if not as many as queri
     knockout:STEP:DIM:NAME:less  what a kernel without one part saves, in % (knockouts.sh; NAME with hyphens); or its rate, in 1e12
                         FLOP/s; or alone: the time of the scores' exponentials, 16 per cycle of an SM, in % of the whole kernel's
     ablation:RUNG:DIM:NAME:more  how much longer a rung without one idea takes, in %
+    error:WAY[/WAY]:INPUT  an error of chapter 16 on the simulated device, in % of O's norm; the ratio of two (plots/runs.py)
     variants:STEP:WHAT:PASS:DIM:causal|full   the time of what a rung of chapter 15 is compared with, divided by its own
     splits:mean|median|p95|max|within|shapes[-beyond-one]   the regret of chapter 14's rule for the number of splits
     decode:STEP:SIZE:copy|cudnn|flash   what part of that one's rate a decoding step reaches, at a SIZE like B8,H32,G8,N1,M4096
@@ -193,9 +194,7 @@ def rung_line(book, rung, dim):
 
 def rungs(book, page, chapter):
     """The rungs of a chapter, those beside the chain last."""
-    chain, beside = book.chain(chapter)
-    before = book.steps_between(chapter)
-    rows = []
+    (chain, beside), before, rows = book.chain(chapter), book.steps_between(chapter), []
     for rung in chain + beside:
         lines = [rung_line(book, rung, dim) for dim in (64, 128)]
         idea = book.says(rung, "idea") + f" ({book.says(rung, 'beside')})" * (rung in beside)
@@ -330,7 +329,7 @@ def gallery(book, page, folder="steps"):
 
 TABLES = {function.__name__: function for function in (
     ladder, sizes, rungs, peers, trials.trials, trials.forms, trials.alternatives, trials.knockouts, trials.ablations, trials.decode, trials.pages, trials.variants,
-    trials.devices, counters, limits, stalls, truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits,
+    trials.devices, trials.accuracy, counters, limits, stalls, truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits,
     verdicts, gallery)}
 
 
@@ -360,7 +359,7 @@ VALUES = {  # of the records of one step or of two
 }
 OTHERS = {  # of other records: by kind and number of words
     ("constant", 1): probes.constant, ("decode", 3): trials.decode_value, ("variants", 5): trials.variant_value, ("splits", 1): trials.regret,
-    ("knockout", 4): trials.knockout, ("ablation", 4): trials.ablation,
+    ("knockout", 4): trials.knockout, ("ablation", 4): trials.ablation, ("error", 2): trials.accuracy_value,
 }
 
 

@@ -57,6 +57,32 @@ def knockouts(book, page, step):
     return alternatives(book, page, step, "what", "knockouts")
 
 
+INPUTS = {"random": "ordinary inputs, 4096 keys", "outliers": "outliers, 4096 keys", "sink": "a sink, 4096 keys", "flat": "flat rows, 32768 keys"}
+WAYS = {"bf16": "bf16: chapter 12", "tensor": "e4m3, one scale per tensor", "head": "one scale per head", "block": "one scale per 128 rows",
+        "hadamard": "Hadamard, one scale per tensor", "hadamard-block": "Hadamard, one scale per 128 rows",
+        "one-accumulator": "one scale per tensor, one accumulator for all tiles"}
+
+
+def error_of(book, way, kind):
+    """A recorded error of O on the simulated device, relative to its norm: total, or in bf16 of inputs that are numbers of bf16."""
+    lines = [line for line in rec.lines(book.root / "plots/data/trials/sim-accuracy.jsonl") if (line["way"], line["input"]) == (way, kind)]
+    return lines[-1] if lines else None
+
+
+def accuracy(book, page):
+    """The errors of chapter 16 on the simulated device, in % of O's norm; those that the program's check refuses are marked."""
+    rows = [[words, *(f"{100 * line['total']:.2g}{'' if line['ok'] else ' (wrong)'}" if (line := error_of(book, way, kind)) else DASH for kind in INPUTS)]
+            for way, words in WAYS.items()]
+    return ["error of O, % of its norm", *INPUTS.values()], "l" + "r" * len(INPUTS), rows
+
+
+def accuracy_value(book, way, kind):
+    """error:WAY:INPUT, or the ratio of two: WAY/WAY."""
+    lines = [error_of(book, one, kind) for one in way.split("/")]
+    need(all(lines), f"no error of {way} with {kind} is recorded")
+    return number(lines[0]["total"] / lines[1]["total"]) if len(lines) == 2 else f"{100 * lines[0]['total']:.2g} %"
+
+
 def ablations(book, page, rung):
     """The times of a rung without one of its ideas, whose results are right (knockouts.sh)."""
     return alternatives(book, page, rung, "what", "ablations", "rung")

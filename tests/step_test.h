@@ -54,6 +54,7 @@ static inline struct problem problem_for(const struct step *step, const struct s
     int multiple = step->d_multiple > 1 ? step->d_multiple : 1;
     problem.d = ceil_div(problem.d, multiple) * multiple;
     problem.dtype = usual_dtype(step);
+    problem.hadamard = step->hadamard;
     lower_queries(step, &problem);
     return problem;
 }

@@ -153,6 +153,68 @@ Test(check, identity_input_has_one_one_a_row) {
         for (int c = 0; c < 4; c++) cr_assert_eq(values[i * 4 + c], i == c ? 1.0f : 0.0f);
 }
 
+/* One element in a thousand of Q, K and V has a standard deviation of sqrt(101), the others 1; dO has none of them. */
+Test(check, outliers_are_one_in_a_thousand) {
+    enum { ROWS = 4096, D = 64 };
+    static float plain[ROWS * D], values[ROWS * D];
+    const struct problem problem = {.batch = 8, .heads = 8, .N_q = 64, .N_kv = 64, .d = D};
+    for (enum tensor tensor = TENSOR_Q; tensor <= TENSOR_V; tensor++) {
+        double count = 0.0, added = 0.0;
+        fill_input(plain, &problem, tensor, INPUT_RANDOM, 3);
+        fill_input(values, &problem, tensor, INPUT_OUTLIERS, 3);
+        for (int i = 0; i < ROWS * D; i++)
+            if (values[i] != plain[i]) count++, added += pow((double)values[i] - (double)plain[i], 2.0);
+        cr_assert_float_eq(count, 262.0, 65.0, "%g of %d: four standard errors are 65", count, ROWS * D);
+        cr_assert_float_eq(sqrt(added / count), 10.0, 2.0);
+    }
+    fill_input(plain, &problem, TENSOR_dO, INPUT_RANDOM, 3);
+    fill_input(values, &problem, TENSOR_dO, INPUT_OUTLIERS, 3);
+    cr_assert_arr_eq(values, plain, sizeof plain);
+}
+
+/* Key 0 has 16 times the weight of the others together, from each query, whatever the scale; V is 0 there. */
+Test(check, sink_has_most_of_the_weight) {
+    enum { N = 512, D = 64 };
+    static float q[8 * D], k[2 * N * D], v[2 * N * D];
+    const float scales[] = {0.125f, -0.02f};
+    for (int s = 0; s < 2; s++) {
+        const struct problem problem = {.batch = 2, .heads = 1, .N_q = 4, .N_kv = N, .d = D, .scale = scales[s]};
+        fill_input(q, &problem, TENSOR_Q, INPUT_SINK, 5);
+        fill_input(k, &problem, TENSOR_K, INPUT_SINK, 5);
+        fill_input(v, &problem, TENSOR_V, INPUT_SINK, 5);
+        for (int row = 0; row < 8; row++) {
+            double sink = 0.0, others = 0.0;
+            for (int j = 0; j < N; j++) {
+                double score = 0.0;
+                for (int c = 0; c < D; c++) score += (double)q[row * D + c] * (double)k[(row / 4 * N + j) * D + c];
+                *(j == 0 ? &sink : &others) += exp(score * (double)problem.scale);
+            }
+            double mean_of_others = s == 0 ? 1.0 : exp(0.5 - 0.5 * 0.0256); /* scores of standard deviation 0.16 in place of 1 */
+            cr_assert_float_eq(sink / others, 16.0 * mean_of_others, 6.0, "row %d at scale %g: %g", row, (double)scales[s], sink / others);
+        }
+        for (int c = 0; c < D; c++) cr_assert(v[c] == 0.0f && v[D + c] != 0.0f && v[N * D + c] == 0.0f);
+    }
+    const struct problem none = {.batch = 1, .heads = 1, .N_q = 1, .N_kv = 1, .d = 1, .scale = 0.0f};
+    fill_input(k, &none, TENSOR_K, INPUT_SINK, 5);
+    cr_assert_eq(k[0], 0.0f, "without a scale there is no score");
+}
+
+Test(check, flat_input_has_equal_weights_and_no_value_below_zero) {
+    enum { N = 1024, D = 16 };
+    static float q[N * D], v[N * D];
+    const struct problem problem = {.batch = 1, .heads = 1, .N_q = N, .N_kv = N, .d = D};
+    double sum = 0.0, largest = 0.0;
+    fill_input(q, &problem, TENSOR_Q, INPUT_FLAT, 1);
+    fill_input(v, &problem, TENSOR_V, INPUT_FLAT, 1);
+    for (int i = 0; i < N * D; i++) {
+        cr_assert_eq(q[i], 0.0f);
+        cr_assert(v[i] >= 0.0f && v[i] <= 1.0f);
+        sum += (double)v[i], largest = fmax(largest, (double)v[i]);
+    }
+    cr_assert_float_eq(sum / (N * D), 0.5, 0.01);
+    cr_assert_gt(largest, 0.999);
+}
+
 Test(check, unmasked_pairs_are_counted_one_by_one) {
     for (int N_q = 1; N_q < 9; N_q++) {
         for (int N_kv = 1; N_kv < 9; N_kv++) {
@@ -262,6 +324,28 @@ static cudaError_t no_pass(const struct problem *problem, const struct tensors *
                            cudaStream_t stream) {
     (void)problem, (void)tensors, (void)workspace, (void)stream;
     return cudaSuccess;
+}
+
+/* Rows of K that are those of the identity become rows of 1 and -1 in blocks of 16 columns, at right angles; Q's are divided by 16. */
+Test(dtype, hadamard_matrix_of_a_step) {
+    enum { D = 48, BLOCK = 16 };
+    const struct problem problem = {.dtype = FP8, .batch = 1, .heads = 1, .N_q = D, .N_kv = D, .d = D, .hadamard = true};
+    static float identity[D * D];
+    fill_input(identity, &problem, TENSOR_K, INPUT_IDENTITY, 1);
+    float *Q = as_seen(&problem, TENSOR_Q, identity), *K = as_seen(&problem, TENSOR_K, identity), *V = as_seen(&problem, TENSOR_V, identity);
+    int positive = 0;
+    for (int a = 0; a < D; a++)
+        for (int b = 0; b < D; b++) {
+            double product = 0.0;
+            for (int c = 0; c < D; c++) product += (double)Q[a * D + c] * (double)K[b * D + c];
+            cr_assert_float_eq(product, a == b ? 1.0 : 0.0, 1e-6, "rows %d and %d", a, b);
+            cr_assert_float_eq(fabs((double)K[a * D + b]), a / BLOCK == b / BLOCK ? 1.0 : 0.0, 1e-6);
+            cr_assert_float_eq(V[a * D + b], a == b ? 1.0f : 0.0f, 1e-6f, "V is not mixed");
+            positive += K[a * D + b] > 0.5f;
+        }
+    cr_assert(positive > D * BLOCK / 4 && positive < D * BLOCK * 3 / 4);
+    cr_assert(element_bytes(&problem, TENSOR_K) == 2 && element_bytes(&problem, TENSOR_V) == 1);
+    free(Q), free(K), free(V);
 }
 
 Test(problem, the_limits_of_a_step_hold_on_both_sides) {

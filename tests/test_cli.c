@@ -74,7 +74,7 @@ static const char *const bad_usage[] = {
     "--dim 0", "--dim -64", "--dim 129", "--dim 1000000", "--dim d", "--dim",
     "--scale nan", "--scale inf", "--scale big", "--scale",
     "--seed -1", "--seed x", "--seed",
-    "--input zeros", "--input", "--input example --seq 5", "--dtype int8", "--dtype bf16", "--dtype fp8", "--fp8", "--fp8 e5m2", "--fp8 e3m4", "--scales", "--scales row", "--scales head", "--pass sideways", "--pass",
+    "--input zeros", "--input sinks", "--input outliers,flat", "--input", "--input flat --input-kind sink", "--input example --seq 5", "--dtype int8", "--dtype bf16", "--dtype fp8", "--fp8", "--fp8 e5m2", "--fp8 e3m4", "--scales", "--scales row", "--scales head", "--pass sideways", "--pass",
     "--warmup -1", "--warmup many", "--repeat 0", "--repeat -2", "--repeat 1.0",
     "--json", "--json /no/such/folder/file.json", "--json .",
     "--stamp", "--stamp novalue", "--stamp =x",

@@ -352,6 +352,7 @@ static bool reserve_scales(struct part *part, const struct problem *rows) {
     const float **to[] = {&part->tensors.Q_scales, &part->tensors.K_scales, &part->tensors.V_scales};
     const float *from[] = {part->rows.device.Q_scales, part->rows.device.K_scales, part->rows.device.V_scales};
     for (enum tensor tensor = TENSOR_Q; tensor <= TENSOR_V && rows->dtype == FP8; tensor++) {
+        if (from[tensor] == NULL) continue; /* the step makes them itself */
         size_t count = scale_count(rows, tensor), all = scale_count(&part->problem, tensor);
         float *memory = simt_reserve(all * sizeof *memory);
         if (memory == NULL) return false;

@@ -29,7 +29,8 @@ enum {
 /* How many tiles of b cover a. */
 EVERYWHERE static inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-/* The type of the elements of all tensors but L, which is always fp32. FP8: of Q, K and V, and O is BF16. */
+/* The type of the elements of all tensors but L, which is always fp32. FP8: of Q, K and V, and O is BF16. Of V alone, where the problem
+ * says `hadamard`. */
 enum dtype { FP32, FP16, BF16, FP8, DTYPES };
 enum fp8 { E4M3, E5M2 };
 enum scales { OF_TENSOR, OF_HEAD, OF_BLOCK };
@@ -44,6 +45,9 @@ struct problem {
     /* Query i attends to key j where j <= i + N_kv - N_q: the mask is aligned to the bottom right corner of S, as
      * FlashAttention does since 2.1. A row that attends to no key gives O = 0 and L = -inf. */
     bool causal;
+
+    /* FP8: Q and K come in BF16, and the step rounds them to 8 bits itself: struct step's `hadamard`. */
+    bool hadamard;
 
     float scale; /* usually 1 / sqrt(d) */
 
@@ -119,7 +123,9 @@ struct tensors {
     float *O, *L;
     const float *dO;
     float *dQ, *dK, *dV;
-    const float *Q_scales, *K_scales, *V_scales; /* FP8: (batch, heads or kv_heads(), scale_blocks(N_q or N_kv)) */
+    const float *Q_scales, *K_scales,
+        *V_scales; /* FP8: (batch, heads or kv_heads(), scale_blocks(N_q or N_kv)); of Q and K NULL with
+                                                  * problem.hadamard */
 };
 
 /* One pass of a chapter: enqueue its kernels on `stream`. `workspace` points to workspace_bytes() bytes of device memory
@@ -154,9 +160,14 @@ struct step {
     /* Device memory beyond inputs and outputs, in bytes; NULL when none. */
     size_t (*workspace_bytes)(const struct problem *problem);
 
-    unsigned dtypes;               /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
-    int d_multiple;                /* d must be a multiple of this; 0 when the step takes any d */
-    bool grouped_heads;            /* takes fewer heads of K and V than of Q */
+    unsigned dtypes;    /* the types that it takes, as 1 << BF16 | 1 << FP16; 0: fp32 only */
+    int d_multiple;     /* d must be a multiple of this; 0 when the step takes any d */
+    bool grouped_heads; /* takes fewer heads of K and V than of Q */
+    /* In FP8, it gets Q and K in BF16. It multiplies each row by signs and by Hadamard matrices, which changes no product of a row of Q
+     * and one of K, and rounds it to 8 bits, with scales as problem.scales says. A matrix has n columns, n the largest power of 2 that
+     * divides d: the sums and differences of columns at distances 1, 2, 4 ... n / 2, in this order, each rounded to fp32. Rows of Q are
+     * divided by n then. Column c has the sign of bit 31 of x 0x85EBCA77, x = y ^ y >> 15, y = (c + 1) 0x9E3779B1, in 32 bits. */
+    bool hadamard;
     unsigned variants;             /* what else it takes, as WINDOW | SOFTCAP; 0: nothing */
     int most_queries;              /* N_q may be at most this; 0 when the step takes any number */
     int compute_capability;        /* the least that its instructions need, as 80 for 8.0; 0 when any card will do */

@@ -111,6 +111,22 @@ static void round_fp8(const struct problem *p, enum tensor tensor, float *values
     free(bits), free(scales);
 }
 
+/* A row of Q or K as a step makes it that has `hadamard`: attention.h describes the signs and the order of the sums. */
+static void multiply_hadamard(const struct problem *p, enum tensor tensor, float *row) {
+    size_t d = (size_t)p->d, n = d & -d;
+    for (size_t c = 0; c < d; c++) {
+        uint32_t y = (uint32_t)(c + 1) * 0x9e3779b1u;
+        row[c] = rounded_to(row[c], BF16) * ((y ^ y >> 15) * 0x85ebca77u >> 31 != 0 ? -1.0f : 1.0f);
+    }
+    for (size_t distance = 1; distance < n; distance *= 2)
+        for (size_t c = 0; c < d; c++) {
+            if ((c & distance) != 0) continue;
+            float a = row[c], b = row[c + distance];
+            row[c] = a + b, row[c + distance] = a - b;
+        }
+    for (size_t c = 0; c < d && tensor == TENSOR_Q; c++) row[c] /= (float)n;
+}
+
 /* ---- rotary embedding ------------------------------------------------------------------------------------------------- */
 
 /* The position of a row within its sequence. Query i stands at the position of key i + N_kv - N_q, and where sequences are
@@ -140,6 +156,8 @@ float *as_seen(const struct problem *p, enum tensor tensor, const float *values)
     float *result = host_memory(count, sizeof *result);
     if (p->rotary == NOT_ROTARY || tensor == TENSOR_V) {
         memcpy(result, values, count * sizeof *result);
+        for (size_t i = 0; i < count && p->hadamard && p->dtype == FP8 && tensor != TENSOR_V; i += (size_t)p->d)
+            multiply_hadamard(p, tensor, result + i);
         if (p->dtype == FP8) round_fp8(p, tensor, result);
         return result;
     }

@@ -31,7 +31,8 @@ size_t scale_count(const struct problem *problem, enum tensor tensor);
 void rotate_rows(const struct problem *problem, enum tensor tensor, const size_t *rows, size_t count, double *values, bool back,
                  bool squares);
 
-/* A copy of Q, K or V as the oracle sees it: rotated and rounded to the type, in FP8 with its scales, for the caller to free. */
+/* A copy of Q, K or V as the oracle sees it: rotated, or multiplied by a Hadamard matrix, and rounded to the type, in FP8 with its scales,
+ * for the caller to free. */
 float *as_seen(const struct problem *problem, enum tensor tensor, const float *values);
 
 /* Pages for the lengths of the problem: sets page_count and a table of page numbers in an order that `seed` draws, with a few pages

@@ -10,6 +10,9 @@ enum input_kind {
     INPUT_IDENTITY, /* row i is 1 in column i % d, 0 elsewhere: a wrong index shows at once */
     INPUT_LARGE,    /* random, with Q and K scaled so that scores reach about +-1e4 */
     INPUT_EXAMPLE,  /* the 4 x 4 example of docs/math.md: example_problem */
+    INPUT_OUTLIERS, /* random, and in Q, K and V one element in a thousand gets a normal number of standard deviation 10 more */
+    INPUT_SINK, /* random, but key 0 has 16 times the weight of all other keys together, more or less, and its row of V is 0 */
+    INPUT_FLAT, /* Q is 0, so that all weights of a row are equal, and V lies evenly between 0 and 1 */
     INPUT_KINDS
 };
 extern const char *const input_names[INPUT_KINDS];

@@ -188,7 +188,8 @@ static const struct option_row rows[] = {
     {"dtype", "TYPE", "fp32, fp16, bf16 or fp8, as far as the step takes them", set_dtype, 0, 0, 0},
     {"fp8", "TYPE", "of Q, K and V in fp8: e4m3 or e5m2 (e4m3)", set_fp8, 0, 0, 0},
     {"scales", "OF", "in fp8 a scale of each tensor, head or block of 128 rows (tensor)", set_scales, 0, 0, 0},
-    {"input", "KIND", "random, identity, large or example, the 4 x 4 case of docs/math.md (random)", set_input, 0, 0, 0},
+    {"input", "KIND", "random, identity, large, outliers, sink, flat, or example, the 4 x 4 case of docs/math.md (random)",
+     set_input, 0, 0, 0},
     {"seed", "S", "of the random inputs (1)", set_seed, 0, 0, LLONG_MAX},
     {.help = "What to do with it:"},
     {"pass", "PASS", "fwd, bwd or both, as far as the step has them (fwd; bwd for a backward step)", set_pass, 0, 0, 0},
@@ -292,16 +293,21 @@ static void make_sequences(struct parser *parser) {
 }
 
 struct options parse_options(int argc, char **argv, const struct step *step) {
-    struct parser parser = {
-        .options = {
-            .problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64, .devices = 1},
-            .seed = 1,
-            .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
-            .warmup = 5,
-            .repeat = 20,
-            .meter_every = 1,
-            .check = true,
-            .time = true}};
+    struct parser parser = {.options = {.problem = {.dtype = usual_dtype(step),
+                                                    .batch = 1,
+                                                    .heads = 2,
+                                                    .N_q = 256,
+                                                    .N_kv = 0,
+                                                    .d = 64,
+                                                    .devices = 1,
+                                                    .hadamard = step->hadamard},
+                                        .seed = 1,
+                                        .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
+                                        .warmup = 5,
+                                        .repeat = 20,
+                                        .meter_every = 1,
+                                        .check = true,
+                                        .time = true}};
     read_arguments(argc, argv, step, &parser);
     struct options *options = &parser.options;
     struct problem *problem = &options->problem;

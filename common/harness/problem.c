@@ -44,7 +44,7 @@ size_t tensor_elements(const struct problem *problem, enum tensor tensor) {
 const char *const dtype_names[DTYPES] = {"fp32", "fp16", "bf16", "fp8"};
 
 size_t element_bytes(const struct problem *problem, enum tensor tensor) {
-    if (problem->dtype == FP8 && tensor <= TENSOR_V) return 1;
+    if (problem->dtype == FP8 && tensor <= TENSOR_V) return problem->hadamard && tensor != TENSOR_V ? 2 : 1;
     return problem->dtype == FP32 || tensor == TENSOR_L ? 4 : 2;
 }
 

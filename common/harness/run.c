@@ -105,6 +105,7 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
     *run = (struct run){
         .problem = *problem, .input = kind, .backward = step->backward != NULL, .simulated = device_is_simulated()};
     cudaError_t error = cudaSuccess;
+    run->problem.hadamard = step->hadamard;
     if (problem->page_size > 0) run->own_pages = make_pages(&run->problem, seed);
     problem = &run->problem;
     for (enum table table = 0; table < TABLES && error == cudaSuccess; table++)
@@ -119,7 +120,7 @@ cudaError_t run_create(struct run *run, const struct step *step, const struct pr
         error = allocate(run, (int)tensor, tensor_table[tensor].name,
                          device_elements(problem, tensor) * element_bytes(problem, tensor), !is_output(tensor),
                          device_pointer(run, tensor));
-        if (problem->dtype == FP8 && tensor <= TENSOR_V && error == cudaSuccess)
+        if (element_bytes(problem, tensor) == 1 && error == cudaSuccess)
             error = allocate(run, SCALES + (int)tensor, scales_names[tensor], scale_count(problem, tensor) * sizeof(float),
                              true, (void **)(uintptr_t)scales_pointer(&run->device, tensor));
     }

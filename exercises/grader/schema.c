@@ -35,7 +35,7 @@ static const struct rule {
     {SHAPE, "heads_kv", "a number from 1 to 4096", 'n', false, 0, 0, 1, 4096, 0},
     {SHAPE, "window", "[left, right], each from 0 to 8192", 'n', false, 2, 2, 0, 8192, 0},
     {SHAPE, "scale", "a number", 'n', false, 0, 0, -1e6, 1e6, 0},
-    {SHAPE, "input", "random, identity, large or example", 's', false, 0, 0, 0, 0, 0},
+    {SHAPE, "input", "random, identity, large, example, outliers, sink or flat", 's', false, 0, 0, 0, 0, 0},
     {SHAPE, "dtype", "fp32, fp16 or bf16", 's', false, 0, 0, 0, 0, 0},
     {BUDGET, "count what naive_is", "a string", 's', true, 0, 0, 0, 0, 0},
     {BUDGET, "naive solution at_most", "a number from 0 on", 'n', true, 0, 0, 0, 1e15, 0},

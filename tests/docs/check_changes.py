@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Does each rung change at most 100 lines of the rung before it, added and removed lines together, as plots/tables.py --changes counts
-them: a line that is only indented anew does not count. Rungs beside the chain, which have an x, are compared with nothing.
+them: a line that is only indented anew does not count. Rungs beside the chain that have an x are compared with nothing.
 
 A rung of VARIANTS changes the last rung of another chapter. What it shares with that rung stands in headers, word for word: such
 functions are taken out of the other chapter's text before the two are compared. Lines that only name headers do not count. The rung
@@ -23,6 +23,7 @@ LIMITS = {  # of a rung that has one of its own, and why
     "13_hopper_bwd": 108,  # a fixed order needs turns, a writer per consumer and two orders of the tiles at once
     "16b_in_shared": 121,  # as 12b: the roles of producer and consumer, and O in another order of its columns
     "16_fp8_fwd": 137,  # what three rungs of chapter 12 add (12c, 12d, the order of the blocks), and one scale for a head
+    "16y_hadamard": 120,  # beside the chain, with a kernel before that of the chapter: the rest is not changed
     "11f_transposed": 158,  # a kernel of its own for d 64: like a first rung, its section lists what it keeps and what is new
 }
 

@@ -49,7 +49,7 @@ def problems_of(page):
         yield f'{shown(page)}: there is no section "What limits it"'
         return
     prose = GENERATED.sub("", section[1])
-    for rung in sorted(page.parent.glob(f"{page.parent.name[:2]}[a-w]_*.cu")):  # those beside the chain have an x
+    for rung in sorted(page.parent.glob(f"{page.parent.name[:2]}[a-w]_*.cu")):  # those beside the chain have an x or y
         if rung.stem[:3] not in named(COMMENT.sub("", prose)):
             yield f'{shown(page)}: the section "What limits it" has no entry for {rung.stem}'
     for sentence in re.sub(END, "\\1\n\n", TABLE.sub("", FREE.sub("", prose))).split("\n\n"):
