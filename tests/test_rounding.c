@@ -78,6 +78,8 @@ Test(step, rounds_no_more, .init = skip_without_device) {
             lower_queries(step_under_test, &problem);
             struct passes passes = {step_under_test->forward != NULL, step_under_test->backward != NULL, false};
             if (step_refuses(step_under_test, &problem, passes) != NULL) continue;
+            /* Where V has one sign it loses bits of O: long_rows_of_eight_bits demands it. */
+            if (i == MOVED && strcmp(step_under_test->name, "16x_one_accumulator") == 0) continue;
             for (int deterministic = 0; deterministic <= (step_under_test->backward_deterministic != NULL);
                  deterministic++) {
                 struct run run = new_run(step_under_test, &problem, INPUT_RANDOM);

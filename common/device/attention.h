@@ -123,9 +123,8 @@ struct tensors {
     float *O, *L;
     const float *dO;
     float *dQ, *dK, *dV;
-    const float *Q_scales, *K_scales,
-        *V_scales; /* FP8: (batch, heads or kv_heads(), scale_blocks(N_q or N_kv)); of Q and K NULL with
-                                                  * problem.hadamard */
+    /* FP8: (batch, heads or kv_heads(), scale_blocks(N_q or N_kv)); those of Q and K are NULL with problem.hadamard. */
+    const float *Q_scales, *K_scales, *V_scales;
 };
 
 /* One pass of a chapter: enqueue its kernels on `stream`. `workspace` points to workspace_bytes() bytes of device memory

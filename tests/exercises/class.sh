@@ -72,7 +72,7 @@ head -c 2000000 /dev/zero >"$class/large.cu"
 printf 'x\0y' >"$class/zero.cu"
 : >"$class/empty.cu"
 : >"$class/=1+2.cu"
-cp "$class/the book.cu" "$class/..anna.cu" && cp "$class/the book.cu" "$class/the book.CU"
+cp "$class/the book.cu" "$class/..anna.cu" && cp "$class/the book.cu" "$class/shouted.CU"
 # What costs a comparison or a walk through folders too much, hides a copy, or has more bytes than letters.
 sed "s,^ *// >>> Hole 1.*,&\n    // <<< Endless loops\n    // <<< End of hole 2\n    char q = '\"'; const char *begin = \"/*\";,
     s,^ *// <<< End of hole 1,    q = '\"'; const char *end = \"*/\";\n&," "$class/copied.cu" >"$class/hidden.cu"
@@ -125,7 +125,7 @@ check 'what had been graded is not graded again'
 look 'len(rows) == '"$((independent + 23))"
 look 'all(row["score"] == "100.0" and row["results"] == "60.0" and row["faults"] == row["cost"] == "20.0" for name, row in rows.items() if name.split(".")[0] in ("one_row_at_a_time", "helper_function", "copied", "hidden", "disguised", "the book"))'
 look 'rows["Jörg \"the\" O'"'"'Neil"]["score"] == "100.0" and rows["Zoë, B"]["score"] == rows["two\\x0alines"]["score"] == "0.0"'
-look 'all(rows[name]["status"] == "not graded" and rows[name]["note"] for name in ("nothing", "two", "link", "fifo", "large", "zero", "deep", "..anna.cu", "the book.CU"))'
+look 'all(rows[name]["status"] == "not graded" and rows[name]["note"] for name in ("nothing", "two", "link", "fifo", "large", "zero", "deep", "..anna.cu", "shouted.CU"))'
 look 'rows["empty"]["status"] == "graded" and "Hole 1" in rows["empty"]["note"]'
 look "\"'=1+2\" in rows and \"=1+2\" not in rows" # no formula
 look 'rows["\u5b57" * 80]["status"] == "graded"'
