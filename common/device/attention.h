@@ -46,9 +46,6 @@ struct problem {
      * FlashAttention does since 2.1. A row that attends to no key gives O = 0 and L = -inf. */
     bool causal;
 
-    /* FP8: Q and K come in BF16, and the step rounds them to 8 bits itself: struct step's `hadamard`. */
-    bool hadamard;
-
     float scale; /* usually 1 / sqrt(d) */
 
     /* Heads of K and V: query head h reads K and V of head h / (heads / heads_kv). Divides `heads`; 0: as many as `heads`. */
@@ -63,6 +60,9 @@ struct problem {
     /* Query i at position x attends only to keys with x - left <= j <= x + right, both ends included (window_size of FlashAttention
      * since 2.3). Both from 0 to N_q + N_kv; larger numbers would say no more. */
     bool windowed;
+    /* FP8: Q and K come in BF16, and the step rounds them to 8 bits itself: struct step's `hadamard`. */
+    bool hadamard;
+
     int left, right;
 
     float softcap; /* > 0: a score s becomes softcap tanh(s / softcap), before ALiBi (Gemma 2; FlashAttention 2.6) */
