@@ -69,9 +69,13 @@ def error_of(book, way, kind):
     return lines[-1] if lines else None
 
 
+def percent(share):
+    return f"{100 * share:#.2g}".rstrip(".")  # two digits: 8.0, 17
+
+
 def accuracy(book, page):
     """The errors of chapter 16 on the simulated device, in % of O's norm; those that the program's check refuses are marked."""
-    rows = [[words, *(f"{100 * line['total']:.2g}{'' if line['ok'] else ' (wrong)'}" if (line := error_of(book, way, kind)) else DASH for kind in INPUTS)]
+    rows = [[words, *(percent(line['total']) + ('' if line['ok'] else ' (wrong)') if (line := error_of(book, way, kind)) else DASH for kind in INPUTS)]
             for way, words in WAYS.items()]
     return ["error of O, % of its norm", *INPUTS.values()], "l" + "r" * len(INPUTS), rows
 
@@ -80,7 +84,7 @@ def accuracy_value(book, way, kind):
     """error:WAY:INPUT, or the ratio of two: WAY/WAY."""
     lines = [error_of(book, one, kind) for one in way.split("/")]
     need(all(lines), f"no error of {way} with {kind} is recorded")
-    return number(lines[0]["total"] / lines[1]["total"]) if len(lines) == 2 else f"{100 * lines[0]['total']:.2g} %"
+    return number(lines[0]["total"] / lines[1]["total"]) if len(lines) == 2 else f"{percent(lines[0]['total'])} %"
 
 
 def ablations(book, page, rung):

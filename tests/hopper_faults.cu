@@ -676,7 +676,7 @@ template <bool CORRECT> __global__ static __launch_bounds__(2 * T, 2) void regis
     else registers_increase<CORRECT ? 232 : 240>(); // here
     if (threadIdx.x < T) out[threadIdx.x] = in[threadIdx.x];
 }
-FAULT(registers_of_two_blocks, cudaErrorLaunchFailure, "ask for 33792 registers in all", FIRST(T, in[i]),
+FAULT(registers_of_two_blocks, cudaErrorLaunchFailure, "ask for 33792 registers, but by its __launch_bounds__ the block has 32768", FIRST(T, in[i]),
       registers_of_two_blocks<CORRECT><<<1, 2 * T>>>(in, out))
 
 // 65536 registers in all, but the threads start with a multiple of 8, 168 each: the block has 64512.
@@ -685,7 +685,7 @@ template <bool CORRECT> __global__ static __launch_bounds__(3 * T, 1) void regis
     else registers_increase<240>(); // here
     if (threadIdx.x < T) out[threadIdx.x] = in[threadIdx.x];
 }
-FAULT(registers_of_three_roles, cudaErrorLaunchFailure, "ask for 65536 registers in all, and it has 64512", FIRST(T, in[i]),
+FAULT(registers_of_three_roles, cudaErrorLaunchFailure, "ask for 65536 registers, but by its __launch_bounds__ the block has 64512", FIRST(T, in[i]),
       registers_of_three_roles<CORRECT><<<1, 3 * T>>>(in, out))
 
 template <bool CORRECT> __global__ static void registers_of_one_warp(const int *in, int *out) {

@@ -326,7 +326,7 @@ static cudaError_t no_pass(const struct problem *problem, const struct tensors *
     return cudaSuccess;
 }
 
-/* Rows of K that are those of the identity become rows of 1 and -1 in blocks of 16 columns, at right angles; Q's are divided by 16. */
+/* With the identity as K, the rows become 1 and -1 in blocks of 16 columns, and rows of a block are at right angles. Rows of Q are divided by 16. */
 Test(dtype, hadamard_matrix_of_a_step) {
     enum { D = 48, BLOCK = 16 };
     const struct problem problem = {.dtype = FP8, .batch = 1, .heads = 1, .N_q = D, .N_kv = D, .d = D, .hadamard = true};

@@ -53,7 +53,7 @@ Test(step, inputs_of_other_kinds, .init = skip_without_device) {
             struct problem problem = problem_for(step, &list[i]);
             /* Behind a Hadamard matrix all products of the sink's score have one sign: what the accumulator cuts off does not cancel, and the
              * sum so far is more than ten mean products, for which docs/math/rounding.md has no bound. L was off by 1.07 of it at d 128. */
-            if (kind == INPUT_SINK && step->hadamard) continue;
+            if (kind == INPUT_SINK && step->hadamard) problem.d = 64, problem.scale = 0.125f;
             if (step_refuses(step, &problem, all_passes()) == NULL) compare_passes(&problem, kind);
         }
 }

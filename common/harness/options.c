@@ -293,21 +293,17 @@ static void make_sequences(struct parser *parser) {
 }
 
 struct options parse_options(int argc, char **argv, const struct step *step) {
-    struct parser parser = {.options = {.problem = {.dtype = usual_dtype(step),
-                                                    .batch = 1,
-                                                    .heads = 2,
-                                                    .N_q = 256,
-                                                    .N_kv = 0,
-                                                    .d = 64,
-                                                    .devices = 1,
-                                                    .hadamard = step->hadamard},
-                                        .seed = 1,
-                                        .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
-                                        .warmup = 5,
-                                        .repeat = 20,
-                                        .meter_every = 1,
-                                        .check = true,
-                                        .time = true}};
+    struct parser parser = {
+        .options = {
+            .problem = {.dtype = usual_dtype(step), .batch = 1, .heads = 2, .N_q = 256, .N_kv = 0, .d = 64, .devices = 1},
+            .seed = 1,
+            .passes = {.forward = step->forward != NULL, .backward = step->forward == NULL},
+            .warmup = 5,
+            .repeat = 20,
+            .meter_every = 1,
+            .check = true,
+            .time = true}};
+    parser.options.problem.hadamard = step->hadamard;
     read_arguments(argc, argv, step, &parser);
     struct options *options = &parser.options;
     struct problem *problem = &options->problem;

@@ -1,9 +1,8 @@
 // 16y_hadamard: 16_fp8_fwd for Q and K in bf16, multiplied by signs and a Hadamard matrix before they are rounded to eight bits.
 //
-// Idea      A few large elements of Q or K set the scale of all others. A row times an orthogonal matrix has the same products with other
-//           rows, but each of its elements is a sum of all: what was large in one column is spread over all columns.
+// Idea      A row times an orthogonal matrix keeps its products with other rows; what was large in one column is spread over all.
 // Costs     O(N) memory: the outputs, and Q and K in eight bits. Q and K are read twice, in bf16, and written once.
-// Limiter   README.md beside this file has the counters.
+// Limiter   Not measured: its time on a card is not recorded.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

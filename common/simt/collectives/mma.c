@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Four of these at a time where the processor has AVX2. */
+/* A vector of SIDE doubles in one register where the processor has AVX2, else in two. */
 #ifdef __x86_64__
 #define CLONES __attribute__((target_clones("avx2", "default")))
 #else
@@ -49,15 +49,14 @@ struct fragments {
 struct format {
     int width, magnitude, shift, bias, largest; /* largest: finite magnitude */
 };
-#define FORMAT(name, ...) static const struct format name = {__VA_ARGS__}
-FORMAT(fp32, 32, 0x7fffffff, 0, 127, 0x7f7fffff);
-FORMAT(tf32, 32, 0x7fffe000, 0, 127, 0x7f7fffff); /* what it has beyond 10 bits of fraction is not read */
-FORMAT(bf16, 16, 0x7fff, 16, 127, 0x7f7f);
-FORMAT(fp16, 16, 0x7fff, 13, 15, 0x7bff);
-FORMAT(e5m2, 8, 0x7f, 21, 15, 0x7b);
-FORMAT(e4m3, 8, 0x7f, 20, 7, 0x7e); /* without infinity */
+static const struct format fp32 = {32, 0x7fffffff, 0, 127, 0x7f7fffff};
+static const struct format tf32 = {32, 0x7fffe000, 0, 127, 0x7f7fffff}; /* what it has beyond 10 bits of fraction is not read */
+static const struct format bf16 = {16, 0x7fff, 16, 127, 0x7f7f};
+static const struct format fp16 = {16, 0x7fff, 13, 15, 0x7bff};
+static const struct format e5m2 = {8, 0x7f, 21, 15, 0x7b};
+static const struct format e4m3 = {8, 0x7f, 20, 7, 0x7e}; /* without infinity */
 
-/* Macros, as functions with such parameters have another ABI on each machine. */
+/* Macros: how a function gets such a parameter depends on the processor, and the compiler warns of it. */
 #define POWER_OF_TWO(exponents) (doubles)(((exponents) + 1023) << 52)
 #define ANY(v) (((v)[0] | (v)[1] | (v)[2] | (v)[3]) != 0)
 #define TRUNCATED(x) __builtin_convertvector(__builtin_convertvector(x, ints), doubles)

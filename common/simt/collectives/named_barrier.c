@@ -112,9 +112,9 @@ void simt_set_registers(const char *what, int registers) {
     *own = (struct warp_registers){registers, __builtin_return_address(0), own->count + 1};
 }
 
-/* What the roles of the block have asked for in the end must be there: its pool is what its threads have at the start (PTX,
- * setmaxnreg). Where the kernel does not say how many blocks share a multiprocessor, ptxas does not know that number, and ignores
- * setmaxnreg (its remark C7508). */
+/* What the roles of the block have asked for in the end must be there: the block has as many registers as its threads start with (PTX,
+ * setmaxnreg). Where the kernel does not say how many blocks share a multiprocessor, ptxas does not know how many those are, and
+ * ignores setmaxnreg (its remark C7508). */
 static void judge_sum(struct worker *worker) {
     static _Atomic bool told;
     const struct warp_registers *own = worker->async.work->registers, *most = own;
@@ -126,14 +126,13 @@ static void judge_sum(struct worker *worker) {
     if (each == 0 && sum > 0 && !atomic_exchange(&told, true))
         fprintf(
             stderr,
-            "simulated device: note: %s: setmaxnreg without a number of blocks in __launch_bounds__: unless __maxnreg__ says "
-            "how many registers a thread starts with, ptxas does not know it and ignores setmaxnreg; the warps ask for %u a "
-            "thread\n",
+            "simulated device: note: %s: setmaxnreg without a number of blocks in __launch_bounds__: ptxas ignores it, unless "
+            "__maxnreg__ says with how many registers a thread starts; the warps ask for %u per thread\n",
             source_line(most->pc), sum / worker->launch->threads);
     if (each == 0 || sum <= each * worker->launch->threads) return;
     simt_fail_at(&worker->threads[(most - own) * WARP_SIZE], most->pc, cudaErrorLaunchFailure,
-                 "setmaxnreg: the warps of the block ask for %u registers in all, and it has %u, %u a thread, by its "
-                 "__launch_bounds__: on a card this one waits for ever",
+                 "setmaxnreg: the warps of the block ask for %u registers, but by its __launch_bounds__ the block has %u, "
+                 "that is %u per thread: on a card this one waits for ever",
                  sum, each * worker->launch->threads, each);
 }
 
