@@ -17,8 +17,8 @@ int main(void) {
     struct request request;
     FILE *results = fdopen(3, "r+");
     if (results == NULL || fread(&request, sizeof request, 1, results) != 1)
-        return printf("%d %d %u %u %u %d %d\n", step->forward != NULL, step->backward != NULL, usual_dtype(step),
-                      step->variants, step->grouped_heads, step->most_queries, step->d_multiple) < 0;
+        return printf("%d %d %u %u %u %d %d %d\n", step->forward != NULL, step->backward != NULL, usual_dtype(step),
+                      step->variants, step->grouped_heads, step->most_queries, step->d_multiple, step->hadamard) < 0;
     if (request.problem.starts != NULL) request.problem.starts = request.numbers;
     if (request.problem.lengths != NULL) request.problem.lengths = request.numbers;
     bool backward = request.backward, meter = (request.how & METERED) != 0;

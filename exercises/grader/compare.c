@@ -75,7 +75,8 @@ static void worst_line(const cJSON *meter, const char *space, const char *count,
 }
 
 struct side {
-    char *program; /* NULL: it does not compile */
+    char *program;           /* NULL: it does not compile */
+    struct description step; /* of the program */
     bool right;
     bool elsewhere, faulted;      /* not at the problem that is shown, but at another one; there by a fault */
     char *message;                /* of the compiler, of the device, or which elements are wrong */
@@ -88,12 +89,15 @@ static struct side build_side(const struct compared *compared) {
     if (text == NULL) err(EXIT_USAGE, "%s", compared->file);
     side.program = build_submission(text, compared->file, compared->file, false, &side.message);
     free(text);
+    side.step = side.program != NULL ? describe_submission(side.program) : (struct description){.passes = {true}};
     return side;
 }
 
-static void run_side(struct side *side, const struct problem *problem, bool backward, unsigned how) {
+static void run_side(struct side *side, const struct problem *given, bool backward, unsigned how) {
     if (side->program == NULL) return;
-    side->result = run_submission(side->program, problem, INPUT_RANDOM, 1, backward, how);
+    struct problem problem = *given;
+    problem.hadamard = side->step.hadamard != 0; /* each step rounds Q and K in its own way */
+    side->result = run_submission(side->program, &problem, INPUT_RANDOM, 1, backward, how);
     side->message = side->result.message;
     if (side->result.ending != FINISHED) return;
     struct verdict verdict = check_run(&side->result.run, backward, 2e9);
@@ -153,7 +157,7 @@ static void run_others(struct side *side, const struct description *step) {
         char *text = step->passes[i % 2] ? options_of(i / 2, step) : NULL;
         if (text == NULL) continue;
         struct problem problem = problem_for(step, &text);
-        struct side other = {.program = side->program};
+        struct side other = {.program = side->program, .step = side->step};
         run_side(&other, &problem, i % 2 == 1, 0);
         if (other.right || other.result.ending == REFUSED) {
             free_submission_run(&other.result);
@@ -222,8 +226,7 @@ int compare(const struct compared *before, const struct compared *yours, const c
     struct side b = build_side(yours), a = {0};
     if (other > 0) waitpid(other, NULL, 0);
     if (!same) a = build_side(before);
-    const char *described = b.program != NULL ? b.program : a.program;
-    struct description step = described != NULL ? describe_submission(described) : (struct description){.passes = {true}};
+    struct description step = b.program != NULL || same ? b.step : a.step;
     bool backward = strstr(options, "--pass ") != NULL ? asked.passes.backward : !step.passes[0];
     problem = problem_for(&step, &options);
     run_side(&b, &problem, backward, METERED);

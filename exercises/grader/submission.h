@@ -27,7 +27,7 @@ struct submission_run {
 struct description {
     int passes[2]; /* forward, backward: whether it has them */
     unsigned dtype, variants, grouped_heads;
-    int most_queries, d_multiple;
+    int most_queries, d_multiple, hadamard;
 };
 struct description describe_submission(const char *program);
 
