@@ -101,9 +101,9 @@ def value_of(book, name, step, size):
     runs = book.records("rungs") + book.records("latency")
     need(not dtype or dtype in {line.details["dtype"] for line in runs if line.step == step}, f"no {dtype} of {step} is recorded")
     if words:
-        file, value, key = {"trial": (step[:2], "tflops", "step"), "form": ("forms", "tflops", "step"), "knockout": ("knockouts", "ms", "step"), "ablation": ("ablations", "ms", "rung")}[kind]
-        rates = {line["what"].replace(" ", "-"): line[value] for line in book.lines("trials", file)
-                 if line[key] == step and (kind != "form" or line["causal"] == shape.causal) and [line[field] for field in ("batch", "heads", "seq", "dim")] == [
+        file, value, key = {"trial": ("tilings", "tflops", "step"), "form": ("forms", "tflops", "step"), "knockout": ("knockouts", "ms", "step"), "ablation": ("ablations", "ms", "rung")}[kind]
+        rates = {line["what"].replace(" ", "-"): line[value] for line in book.lines("trials", file, lambda line: line[key] == step)
+                 if (kind != "form" or line["causal"] == shape.causal) and [line[field] for field in ("batch", "heads", "seq", "dim")] == [
                      shape.batch, shape.heads, shape.seq, shape.dim]}
         found = [rates[words]] if words in rates else [rate for what, rate in rates.items() if words in what]
         need(len(found) == 1, f"{len(found)} {kind}s are called so")

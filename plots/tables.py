@@ -90,11 +90,11 @@ class Book:
         # Of the simulated device, a line per run: what tests compare, and what is only beside a card's counts.
         self.meters = [line for path in sorted(root.glob("plots/data/counters/meter*.jsonl")) for line in rec.lines(path)]
 
-    def lines(self, kind, name="*"):
-        """The lines of plots/data/<kind>/<card>-<name>.jsonl, of the card that is wanted or the first that has any."""
+    def lines(self, kind, name="*", fit=lambda line: True):
+        """The lines of plots/data/<kind>/<card>-<name>.jsonl that fit, of the card that is wanted or the first that has any."""
         for card in [self.wanted] if self.wanted else CARDS:
             files = sorted((self.root / "plots" / "data" / kind).glob(f"{card}-{name}.jsonl"))
-            if found := [line for file in files for line in rec.lines(file)]:
+            if found := [line for file in files for line in rec.lines(file) if fit(line)]:
                 self.used.add(card)
                 return found
         return []
@@ -329,7 +329,7 @@ def gallery(book, page, folder="steps"):
 
 TABLES = {function.__name__: function for function in (
     ladder, sizes, rungs, peers, trials.trials, trials.forms, trials.alternatives, trials.knockouts, trials.ablations, trials.decode, trials.pages, trials.variants,
-    trials.devices, trials.accuracy, counters, limits, stalls, truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits,
+    trials.devices, trials.parallel, trials.accuracy, counters, limits, stalls, truth, agreement, apart, traffic, peer_kernels, probes.operands, probes.memory, probes.constants, probes.machine_code, bits,
     verdicts, gallery)}
 
 

@@ -10,7 +10,7 @@ from records import BEST, DASH, need, number
 
 def trials(book, page, step, dim):
     """Tilings tried by hand, one run each, at one d; `what` says what is different."""
-    lines = [line for line in book.lines("trials", step[:2]) if (line["step"], str(line["dim"])) == (step, dim)]
+    lines = book.lines("trials", "tilings", lambda line: (line["step"], str(line["dim"])) == (step, dim))
     size = next((f'B {line["batch"]}, H {line["heads"]}, N {line["seq"]}' for line in lines), DASH)
     rows = [[f'`<{", ".join(map(str, line["tiling"]))}>`' if line["tiling"] else DASH, line["what"], number(line["tflops"]),
              number(line["tflops_causal"])] for line in lines]
@@ -119,6 +119,17 @@ def devices(book, page, one, *several):
     size = lines[one, *at[0]]
     return [f'B {size["batch"]}, H {size["heads"]}, d {size["dim"]}, N', f"`{one}`", *(cell for step in several for cell in (f"`{step}`", "of an equal share"))], \
         "lr" + "rr" * len(several), rows
+
+
+def parallel(book, page, forward, backward):
+    """Chapter 17 on several cards beside PyTorch's context parallelism, which alternated with it (time_devices.py)."""
+    lines = {(line["pass"], line["step"], line["seq"]): line for line in book.lines("trials", "parallel")}
+    pairs = {N: [(lines[way, ours, N], lines[way, "context_parallel", N]) for way, ours in (("fwd", forward), ("bwd", backward))] for _, _, N in lines}
+    rows = [[str(N), *(cell for ours, theirs in pair for cell in (number(ours["ms_median"], " ms"), f'{number(theirs["ms_median"], " ms")} ({theirs["idea"].split(", ")[-1]})',
+                                                                  f'{theirs["ms_median"] / ours["ms_median"]:.2f}'))] for N, pair in sorted(pairs.items())]
+    size = next(iter(lines.values()))
+    return [f'{size["devices"]} cards, B {size["batch"]}, H {size["heads"]}, d {size["dim"]}, causal, N', *(cell for step in (forward, backward) for cell in (f"`{step}`", "PyTorch", "ratio"))], \
+        "lrrrrrr", rows
 
 
 def on_devices(book, rung):
