@@ -37,11 +37,11 @@ PEER = "flash" if BACKWARD else "efficient"  # the one to which all are compared
 
 class Problem(ctypes.Structure):
     _fields_ = [("dtype", ctypes.c_int), ("batch", ctypes.c_int), ("heads", ctypes.c_int), ("N_q", ctypes.c_int), ("N_kv", ctypes.c_int),
-                ("d", ctypes.c_int), ("causal", ctypes.c_bool), ("scale", ctypes.c_float)]
+                ("d", ctypes.c_int), ("causal", ctypes.c_bool), ("scale", ctypes.c_float), ("variants", ctypes.c_byte * 512)]
 
 
 class Tensors(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("Q", "K", "V", "O", "L", "dO", "dQ", "dK", "dV")] + [("scales", ctypes.c_void_p * 8)]
 
 
 def inputs(*sizes):
