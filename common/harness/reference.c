@@ -32,11 +32,22 @@ double kept_weight(const struct problem *problem, const struct sight *sight, lon
     return word < (uint32_t)ldexp((double)problem->dropout, 32) ? 0 : 1 / (1 - (double)problem->dropout);
 }
 
-/* q, k (d) -> one element of S. Eq. 1. */
-static double product(const struct problem *problem, const float *q, const float *k) {
-    double sum = 0;
-    for (int c = 0; c < problem->d; c++) sum += (double)q[c] * (double)k[c];
-    return (double)problem->scale * sum;
+enum { SIDE_BY_SIDE = 4 }; /* keys at a time: an addition takes as long as four, unless they wait for each other */
+
+/* q, K (keys, d) -> elements of S from key j on, eq. 1, and the size of the terms that each is the sum of, eq. 19. */
+static void products(const struct problem *problem, const float *q, const float *K, size_t keys, size_t j,
+                     double s[SIDE_BY_SIDE], double size[SIDE_BY_SIDE]) {
+    const float *k[SIDE_BY_SIDE];
+    for (size_t n = 0; n < SIDE_BY_SIDE; n++) {
+        k[n] = K + (j + n < keys ? j + n : j) * (size_t)problem->d;
+        s[n] = size[n] = 0;
+    }
+    for (int c = 0; c < problem->d; c++)
+        for (int n = 0; n < SIDE_BY_SIDE; n++) {
+            double term = (double)q[c] * (double)k[n][c];
+            s[n] += term, size[n] += fabs(term);
+        }
+    for (int n = 0; n < SIDE_BY_SIDE; n++) s[n] *= (double)problem->scale, size[n] *= fabs((double)problem->scale);
 }
 
 /* What ALiBi adds to the score of key j. */
@@ -53,13 +64,6 @@ static double bias(const struct problem *problem, const struct sight *sight, lon
 static double score(const struct problem *problem, const struct sight *sight, long long j, double s) {
     double cap = (double)problem->softcap;
     return (cap > 0 ? cap * tanh(s / cap) : s) + bias(problem, sight, j);
-}
-
-/* q, k (d) -> the size of the terms that a score is the sum of. Eq. 19. */
-static double term_size(const struct problem *problem, const float *q, const float *k) {
-    double sum = 0;
-    for (int c = 0; c < problem->d; c++) sum += fabs((double)q[c] * (double)k[c]);
-    return fabs((double)problem->scale) * sum;
 }
 
 /* S (n) becomes P (n) in place; returns L. Eq. 5 and 8. With no keys at all, L = -inf. */
@@ -84,9 +88,13 @@ static double forward_row(const struct problem *problem, const float *Q, const f
     const float *K_seen = K + sight.first_row * d, *V_seen = V + sight.first_row * d; /* (keys, d) */
 
     double terms = 0;
-    for (size_t j = 0; j < sight.keys; j++) {
-        P[j] = score(problem, &sight, sight.first + (long long)j, product(problem, q, K_seen + j * d));
-        terms = fmax(terms, term_size(problem, q, K_seen + j * d));
+    for (size_t j = 0; j < sight.keys; j += SIDE_BY_SIDE) {
+        double s[SIDE_BY_SIDE], size[SIDE_BY_SIDE];
+        products(problem, q, K_seen, sight.keys, j, s, size);
+        for (size_t n = 0; n < SIDE_BY_SIDE && j + n < sight.keys; n++) {
+            P[j + n] = score(problem, &sight, sight.first + (long long)(j + n), s[n]);
+            terms = fmax(terms, size[n]);
+        }
     }
     *L = softmax(P, sight.keys);
 
@@ -131,13 +139,16 @@ struct pair {
 /* q, k, v, dO (d): the rows of this pair. L and D: the query row's logsumexp and its D_i = dO_i . O_i. */
 static struct pair backward_pair(const struct problem *problem, const struct sight *sight, long long j, const float *q,
                                  const float *k, const float *v, const float *dO, double L, double D) {
-    double s = product(problem, q, k), P = exp(score(problem, sight, j, s) - L), dP = 0, squares = 0;
+    double s = 0, dP = 0, squares = 0;
     double kept = kept_weight(problem, sight, j), slope = 1, slope_size = 1;
     for (int c = 0; c < problem->d; c++) {
         double term = (double)dO[c] * (double)v[c];
+        s += (double)q[c] * (double)k[c];
         dP += term;
         squares += term * term;
     }
+    s *= (double)problem->scale;
+    double P = exp(score(problem, sight, j, s) - L);
     if (problem->softcap > 0) {
         double t = tanh(s / (double)problem->softcap);
         slope = 1 - t * t;

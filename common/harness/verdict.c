@@ -74,10 +74,10 @@ static double fp8_score_error(const struct problem *p, double term_size) {
     return 0x1p-13 * sqrt(32.0 * ceil(p->d / 32.0)) * 10.0 * term_size / p->d;
 }
 
-static double check_forward(const struct run *run, struct verdict *verdict) {
+/* O_ref and L_ref: for the rows compared. */
+static double check_forward(const struct run *run, struct verdict *verdict, double *O_ref, double *L_ref) {
     const struct problem *p = &run->problem;
     size_t count = verdict->checked_queries, elements = count * (size_t)p->d;
-    double *O_ref = host_doubles(elements), *L_ref = host_doubles(count);
     float *Q = as_seen(p, TENSOR_Q, run->host[TENSOR_Q]), *K = as_seen(p, TENSOR_K, run->host[TENSOR_K]);
     float *V = as_seen(p, TENSOR_V, run->host[TENSOR_V]), *O_rows = gather_rows(run, TENSOR_O, verdict->queries, count);
     if (p->dtype == FP8) {
@@ -109,23 +109,20 @@ static double check_forward(const struct run *run, struct verdict *verdict) {
     verdict->checks[TENSOR_L] = check_logsumexp(L_rows, L_ref, count, bound);
     describe_wrong(check, p, TENSOR_O, verdict->queries, count, O_rows, O_ref);
     describe_wrong(&verdict->checks[TENSOR_L], p, TENSOR_L, verdict->queries, count, L_rows, L_ref);
-    free(O_ref), free(L_ref), free(O_rows), free(L_rows);
+    free(O_rows), free(L_rows);
     return term_size;
 }
 
-/* term_size: of the scores of the rows compared, from check_forward(). */
-static void check_backward(const struct run *run, struct verdict *verdict, bool all, double term_size) {
+/* term_size, of the scores of the rows compared, O_ref and L_ref, with room for all rows, are from check_forward(). */
+static void check_backward(const struct run *run, struct verdict *verdict, bool all, double term_size, double *O_ref,
+                           double *L_ref) {
     const struct problem *p = &run->problem;
     float *Q = as_seen(p, TENSOR_Q, run->host[TENSOR_Q]), *K = as_seen(p, TENSOR_K, run->host[TENSOR_K]);
     const float *V = run->host[TENSOR_V], *dO = run->host[TENSOR_dO];
     size_t d = (size_t)p->d, rows = tensor_rows(p, TENSOR_Q);
-    double *O_ref = host_doubles(rows * d), *L_ref = host_doubles(rows), *D_ref = host_doubles(rows);
-    if (all) {
-        reference_forward(p, Q, K, V, O_ref, L_ref);
-    } else {
-        for (size_t i = 0; i < rows * d; i++) O_ref[i] = (double)run->host[TENSOR_O][i];
-        for (size_t i = 0; i < rows; i++) L_ref[i] = (double)run->host[TENSOR_L][i];
-    }
+    double *D_ref = host_doubles(rows);
+    for (size_t i = 0; i < rows * d && !all; i++) O_ref[i] = (double)run->host[TENSOR_O][i];
+    for (size_t i = 0; i < rows && !all; i++) L_ref[i] = (double)run->host[TENSOR_L][i];
     reference_D(p, dO, O_ref, D_ref);
     double *ref[TENSOR_COUNT], *size[TENSOR_COUNT];
     for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV; tensor++) {
@@ -151,14 +148,17 @@ static void check_backward(const struct run *run, struct verdict *verdict, bool 
         describe_wrong(&verdict->checks[tensor], p, tensor, numbers, count, out, ref[tensor]);
         free(out), free(ref[tensor]), free(size[tensor]);
     }
-    free(Q), free(K), free(O_ref), free(L_ref), free(D_ref);
+    free(Q), free(K), free(D_ref);
 }
 
 struct verdict check_run(const struct run *run, bool backward, double budget) {
     struct verdict verdict = {.ok = true};
     bool all = choose_sample(&run->problem, backward, budget, &verdict);
-    double term_size = check_forward(run, &verdict);
-    if (backward) check_backward(run, &verdict, all, term_size);
+    size_t rows = backward ? tensor_rows(&run->problem, TENSOR_Q) : verdict.checked_queries;
+    double *O_ref = host_doubles(rows * (size_t)run->problem.d), *L_ref = host_doubles(rows);
+    double term_size = check_forward(run, &verdict, O_ref, L_ref);
+    if (backward) check_backward(run, &verdict, all, term_size, O_ref, L_ref);
+    free(O_ref), free(L_ref);
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (!is_output(tensor) || (is_backward(tensor) && !backward)) continue;
         size_t elements = tensor_elements(&run->problem, tensor);

@@ -46,6 +46,7 @@ static void prepare(struct worker *worker) {
     if (shadow == NULL) {
         shadow = mmap(NULL, sizeof *shadow, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (shadow == MAP_FAILED) simt_fail(NULL, cudaErrorMemoryAllocation, "no memory for the checks of asynchronous copies");
+        memory_expect_notes(shadow, sizeof *shadow);
         worker->async.shadow = shadow;
     }
     unsigned threads = launch->threads, numbers = launch->stride != 0 ? launch->cluster * launch->stride : threads;

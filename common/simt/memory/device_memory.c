@@ -45,8 +45,15 @@ const struct allocation *memory_find(uintptr_t address) {
     return nearest != NULL && address - nearest->start < nearest->bytes ? nearest : NULL;
 }
 
+enum { HUGE_PAGE = 2 << 20 };
+
+/* A kernel reads a cell before it writes it. Left alone, Linux maps its page of zeros, copies it at the write and interrupts the other
+ * processors for that, page by page: few pages are made at once, of many it makes large ones. */
+void memory_expect_notes(void *start, size_t bytes) {
+    madvise(start, bytes, bytes < HUGE_PAGE / 2 ? MADV_POPULATE_WRITE : MADV_HUGEPAGE);
+}
+
 static void *allocate(size_t bytes, bool reserved, enum memory_kind kind, int device) {
-    enum { HUGE_PAGE = 2 << 20 };
     size_t page = (size_t)sysconf(_SC_PAGESIZE), guard = bytes < HUGE_PAGE ? page : HUGE_PAGE;
     size_t mapping_bytes = (bytes + page - 1) / page * page + 2 * guard;
     unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -61,6 +68,7 @@ static void *allocate(size_t bytes, bool reserved, enum memory_kind kind, int de
         return NULL;
     }
     if (!reserved) { /* to open and to close memory for a launch takes a moment for each page */
+        memory_expect_notes(cells, (bytes + 3) / 4 * sizeof *cells);
         madvise(mapping + guard, mapping_bytes - 2 * guard, MADV_HUGEPAGE);
         memset(mapping + guard, memory_poison, mapping_bytes - 2 * guard);
     }

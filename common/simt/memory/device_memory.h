@@ -54,6 +54,7 @@ struct memory_place memory_place(uintptr_t address, size_t bytes);
 /* Shared memory, or the running thread's own stack: what instructions on global memory do not reach. */
 bool memory_is_private(uintptr_t address);
 
+void memory_expect_notes(void *start, size_t bytes);                    /* most of this mapping will be written */
 void *memory_allocate(size_t bytes, enum memory_kind kind, int device); /* poison; NULL when there is not enough */
 void memory_set_rows(const void *pointer, size_t pitch, size_t row_bytes);
 void *memory_reserve(size_t bytes, int device); /* NULL when the address space is too small; zeros that take up no room */

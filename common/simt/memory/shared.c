@@ -21,6 +21,7 @@ bool shared_create(struct worker *worker) {
     worker->shared.start = mmap(NULL, 2 * SHARED_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     worker->shared.cells =
         mmap(NULL, cells_bytes(SHARED_BYTES_MAX), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (worker->shared.cells != MAP_FAILED) memory_expect_notes(worker->shared.cells, cells_bytes(SHARED_BYTES_MAX));
     worker->shared.settled = settled_sectors(worker->shared.cells, SHARED_BYTES_MAX);
     worker->shared.dirty = SHARED_BYTES_MAX; /* the first block, too, finds poison */
     return worker->shared.start != MAP_FAILED && worker->shared.cells != MAP_FAILED;
