@@ -2,7 +2,7 @@
 //
 // Idea      A row times an orthogonal matrix keeps its products with other rows; what was large in one column is spread over all.
 // Costs     O(N) memory: the outputs, and Q and K in eight bits. Q and K are read twice, in bf16, and written once.
-// Limiter   Not measured: its time on a card is not recorded.
+// Limiter   Not measured.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"
