@@ -98,12 +98,26 @@ def link_terms(app, doctree, page):
 
 # ---- search -------------------------------------------------------------------------------------------------------------------
 
+SIGNS = dict(zip("cdot infty times sum le ge lt gt approx in pm partial sqrt dots lceil rceil lvert rvert lVert rVert top circ phi varepsilon Theta square".split(), "·∞×Σ≤≥<>≈∈±∂√…⌈⌉||‖‖T∘φεΘ□"))
+
+
+def plain(tex):
+    """A formula within a line as a line of text has it: N_{kv} as N_kv, e^{x - m} as e^(x - m)."""
+    tex = re.sub(r"\\frac(?:\{([^{}]*)\}\{([^{}]*)\}|(\d)(\d))", r"\1\3/\2\4", re.sub(r"\\(?:mathrm|mathbb|text|tilde|hat)(?:\{([^{}]*)\}|(?![a-z]) ?)", r"\1", tex))
+    tex = re.sub(r"\\([A-Za-z]+)", lambda name: SIGNS.get(name[1], name[1]), tex)
+    while re.search(inner := r"(?<=[\^_/√])\{([^{}]*)\}", tex):
+        tex = re.sub(inner, lambda part: f"({part[1]})" if " " in part[1] else part[1], tex)
+    return re.sub(r"[{}\\]|(?<=[⌈√]) | (?=⌉)", "", tex)
+
+
 def text_of(node):
     """What a reader can search: a line per paragraph and, behind a `, per line of code."""
     if isinstance(node, (nodes.raw, nodes.comment, nodes.math_block, nodes.section, nodes.title)):
         return ""
     if isinstance(node, nodes.literal_block):
         return re.sub(r"(?m)^\s*", "\n`", node.astext()) + "\n"
+    if isinstance(node, nodes.math):
+        return plain(node.astext())
     if isinstance(node, nodes.Text):
         return re.sub(r"\s+", " ", node.astext())
     return ("" if isinstance(node, nodes.TextElement) else "\n").join(map(text_of, node.children))
