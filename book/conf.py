@@ -27,7 +27,7 @@ html_copy_source = html_show_sourcelink = html_use_index = False
 html_additional_pages = {"search": "search.html"}
 EXPLORERS = {"example": "attention of 4 queries, each number by hand", "warp-map": "which bytes 32 threads ask for at once, and which of them wait",
              "tile-walk": "one block of a kernel at work, step by step", "pipeline": "copies, waits and products on one time line",
-             "fragments": "which thread of a tensor core's warp holds which number", "ladder": "the times of all chapters, sizes and libraries"}  # as a reader meets them: what one sees
+             "fragments": "which thread of a warp holds which number for the tensor cores", "ladder": "the times of all chapters, sizes and libraries"}  # as a reader meets them: what one sees
 html_context = {"explorers": [(f"{name}.html", *re.search(r"<title>(.*?) - (?:.|\n)*<h1>(.*?)</h1>", (BOOK / f"explorers/{name}.html").read_text(encoding="utf-8").replace("<title>The ladder", "<title>All measured times")).groups(), seen)
                               for name, seen in EXPLORERS.items()]}
 suppress_warnings = ["misc.highlighting_failure"]  # a quoted output is no program
