@@ -68,8 +68,9 @@ PARTS = {  # of the lists that build.py writes behind those of the chapters, the
 
 
 def arrange(app, page, source):
-    if page == "docs/README":  # an explorer is no page of the repository
-        source[0] += "\n## The explorers\n\n" + "".join(f'- <a href="../explorers/{file}?from={page}.html">{name}</a>: {seen}.\n' for file, name, _, seen in html_context["explorers"])
+    if page == "docs/README":  # an explorer is no page of the repository; as a block of HTML it has no links to the glossary within its own
+        items = "".join(f'<li><a href="../explorers/{file}?from={page}.html">{name}</a>: {seen}.</li>' for file, name, _, seen in html_context["explorers"])
+        source[0] += f"\n## The explorers\n\n<ul>{items}</ul>\n"
     if page == root_doc:
         lists = re.split(r"(?=\n\n```\{toctree\})", source[0])
         pages = [name for each in lists[3:] for name in re.findall(r"^\S+\.md$", each, re.MULTILINE)]
