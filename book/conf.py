@@ -25,8 +25,11 @@ html_static_path = ["static"]
 html_math_renderer = "katex"
 html_copy_source = html_show_sourcelink = html_use_index = False
 html_additional_pages = {"search": "search.html"}
-html_context = {"explorers": [(f"{name}.html", *re.search(r"<title>(.*?) - (?:.|\n)*<h1>(.*?)</h1>", (BOOK / f"explorers/{name}.html").read_text(encoding="utf-8")).groups())
-                              for name in ("example", "warp-map", "tile-walk", "pipeline", "fragments", "ladder")]}  # as a reader meets them
+EXPLORERS = {"example": "attention of 4 queries, each number by hand", "warp-map": "which bytes 32 threads ask for at once, and which of them wait",
+             "tile-walk": "one block of a kernel at work, step by step", "pipeline": "copies, waits and products on one time line",
+             "fragments": "which thread of a warp holds which number for the tensor cores", "ladder": "the times of all chapters, sizes and libraries"}  # as a reader meets them: what one sees
+html_context = {"explorers": [(f"{name}.html", *re.search(r"<title>(.*?) - (?:.|\n)*<h1>(.*?)</h1>", (BOOK / f"explorers/{name}.html").read_text(encoding="utf-8").replace("<title>The ladder", "<title>All measured times")).groups(), seen)
+                              for name, seen in EXPLORERS.items()]}
 suppress_warnings = ["misc.highlighting_failure"]  # a quoted output is no program
 highlight_language = "text"
 
@@ -52,6 +55,30 @@ def visit_math(displayed):
         raise nodes.SkipNode
 
     return visit
+
+
+# ---- the order behind the chapters ---------------------------------------------------------------------------------------------
+
+PARTS = {  # of the lists that build.py writes behind those of the chapters, the pages in the order in which a reader needs them
+    "Practice": ("exercises/", "docs/study-plan.", "docs/implementation.", "docs/teaching."),
+    "Debugging and devices": ("docs/debugging.", "docs/your-programs.", "docs/hosted-gpu.", "docs/simulated-device.", "docs/simulated-device-inside.", "common/", "tests/"),
+    "Mathematics": ("docs/math.", "docs/math/", "docs/index-arithmetic."),
+    "Appendices of chapters": ("steps/",),
+    "Reference": ("docs/README.", "docs/commands.", "docs/measurements.", "docs/gallery.", "docs/reading-code.", "docs/unsupported.", "docs/glossary.", "docs/references.", "")}  # and all others
+
+
+def arrange(app, page, source):
+    if page == "docs/README":  # an explorer is no page of the repository; as a block of HTML it has no links to the glossary within its own
+        items = "".join(f'<li><a href="../explorers/{file}?from={page}.html">{name}</a>: {seen}.</li>' for file, name, _, seen in html_context["explorers"])
+        source[0] += f"\n## The explorers\n\n<ul>{items}</ul>\n"
+    if page == root_doc:
+        lists = re.split(r"(?=\n\n```\{toctree\})", source[0])
+        pages = [name for each in lists[3:] for name in re.findall(r"^\S+\.md$", each, re.MULTILINE)]
+        for caption, names in PARTS.items():
+            part = [page for name in names for page in pages if page.startswith(name)]
+            pages = [page for page in pages if page not in part]
+            lists[3 + [*PARTS].index(caption):] = ["\n\n```{toctree}\n:hidden:\n:titlesonly:\n:caption: " + "\n".join([caption, "", *dict.fromkeys(part)]) + "\n```\n"]
+        source[0] = "".join(lists)
 
 
 # ---- the glossary -----------------------------------------------------------------------------------------------------------
@@ -98,12 +125,26 @@ def link_terms(app, doctree, page):
 
 # ---- search -------------------------------------------------------------------------------------------------------------------
 
+SIGNS = dict(zip("cdot infty times sum le ge lt gt approx in pm partial sqrt dots lceil rceil lvert rvert lVert rVert top circ phi varepsilon Theta square".split(), "·∞×Σ≤≥<>≈∈±∂√…⌈⌉||‖‖T∘φεΘ□"))
+
+
+def plain(tex):
+    """A formula within a line as a line of text has it: N_{kv} as N_kv, e^{x - m} as e^(x - m)."""
+    tex = re.sub(r"\\frac(?:\{([^{}]*)\}\{([^{}]*)\}|(\d)(\d))", r"\1\3/\2\4", re.sub(r"\\(?:mathrm|mathbb|text|tilde|hat)(?:\{([^{}]*)\}|(?![a-z]) ?)", r"\1", tex))
+    tex = re.sub(r"\\([A-Za-z]+)", lambda name: SIGNS.get(name[1], name[1]), tex)
+    while re.search(inner := r"(?<=[\^_/√])\{([^{}]*)\}", tex):
+        tex = re.sub(inner, lambda part: f"({part[1]})" if " " in part[1] else part[1], tex)
+    return re.sub(r"[{}\\]|(?<=[⌈√]) | (?=⌉)", "", tex)
+
+
 def text_of(node):
     """What a reader can search: a line per paragraph and, behind a `, per line of code."""
     if isinstance(node, (nodes.raw, nodes.comment, nodes.math_block, nodes.section, nodes.title)):
         return ""
     if isinstance(node, nodes.literal_block):
         return re.sub(r"(?m)^\s*", "\n`", node.astext()) + "\n"
+    if isinstance(node, nodes.math):
+        return plain(node.astext())
     if isinstance(node, nodes.Text):
         return re.sub(r"\s+", " ", node.astext())
     return ("" if isinstance(node, nodes.TextElement) else "\n").join(map(text_of, node.children))
@@ -113,7 +154,7 @@ def write_search(app, error):
     """A script with an entry per section, [address, page, heading, text], of a file of code its name alone, and Lunr's index of them."""
     if error:
         return
-    entries = [[f"explorers/{file}", name, "Explorer", said] for file, name, said in html_context["explorers"]]
+    entries = [[f"explorers/{file}", name, "Explorer", said] for file, name, said, _ in html_context["explorers"]]
     for page in sorted(app.env.found_docs - {"licences"}):
         title, tree = app.env.titles[page].astext(), app.env.get_doctree(page)
         for section in tree.findall(nodes.section) if not page.startswith("code/") else ():
@@ -125,6 +166,14 @@ def write_search(app, error):
     script = Path(app.outdir) / "_static/search.js"
     done = subprocess.run(["node", script], input=json.dumps(entries), check=True, capture_output=True, text=True, env=os.environ | {"NODE_PATH": "/usr/share/nodejs"})
     script.with_name("search-index.js").write_text(done.stdout, encoding="utf-8")
+
+
+def let_stop(app, error):
+    """A picture that moves stands still where its address ends in #still: what a page has no other way to stop."""
+    for picture in Path(app.outdir, "_images").glob("*.svg"):
+        text = picture.read_text(encoding="utf-8")
+        if " infinite}" in text:
+            picture.write_text(text.replace("<svg ", '<svg id="still" ', 1).replace("</style>", "#still:target [class]{animation:none}</style>", 1), encoding="utf-8")
 
 
 class Translator(HTML5Translator):
@@ -139,7 +188,8 @@ class Translator(HTML5Translator):
                 to.parent.mkdir(exist_ok=True)
                 shutil.copyfile(narrow, to)
                 self.body[-1] = f'<picture><source media="(max-width: 40rem)" srcset="{os.path.dirname(source[1])}/{narrow.name}">{self.body[-1]}</picture>'
-            self.body[-1] = f'<a class="picture" href="{source[1]}">{self.body[-1]}</a>'
+            moves = " moves" * (drawn.suffix == ".svg" and " infinite}" in drawn.read_text(encoding="utf-8"))
+            self.body[-1] = f'<a class="picture{moves}" href="{source[1]}">{self.body[-1]}</a>'
 
     def visit_table(self, node):  # wider than a phone, it scrolls by itself
         self.body.append('<div class="wide">')
@@ -153,7 +203,9 @@ class Translator(HTML5Translator):
 def setup(app):
     app.add_html_math_renderer("katex", (visit_math(False), None), (visit_math(True), None))
     app.set_translator("html", Translator)
+    app.connect("source-read", arrange)
     app.connect("doctree-resolved", link_terms)
     app.connect("builder-inited", lambda app: setattr(app.builder, "search", False))  # Sphinx's own
     app.connect("build-finished", write_search)
+    app.connect("build-finished", let_stop)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

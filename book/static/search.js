@@ -1,11 +1,17 @@
 // Search by Lunr, by section: in the browser it fills the page of search; under node it writes the index of the sections that it reads.
 "use strict";
 { // an explorer has names of its own
-// What newcomers say, and what the book calls it.
-const CALLED = [[/\bfa ?-?([1-4])\b/, "flashattention$1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much memory\b/, "costs bytes memory"],
-    [/\bhow do i (start|begin)\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"], [/\bhow long\b.*\btake\b/, "study plan stages weeks"],
-    [/\bflashattention ?-?1 (and|or) (flashattention)?[ -]?2\b/, "flashattention2 forward the loops exchanged"]];
-const words = (text) => String(text).toLowerCase().replace(/flash[ -]?attention[ -]([1-4])\b/g, "flashattention$1").match(/[\p{L}\p{N}]+/gu) || [];
+// What newcomers say, and what the book calls it, by which it is replaced.
+const CALLED = [[/\bfa ?-?([1-4])\b/g, "flashattention$1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much (v?ram|memory)\b/, "costs bytes memory"], [/\bfastest\b/, "measurements how far from the best"], [/\blearn (cuda|gpus?)\b|\bfrom scratch\b/, "a gpu for c programmers"],
+    [/\b(where|how) (do|can|should) (i|we|you) (start|begin)\b|\bgetting started\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"], [/\bhow long\b.*\btake\b/, "study plan stages weeks"],
+    [/\binstall (this|it|the book)\b|\bset (this|it) up\b/, "install the first minute"], [/\bgpus?\b(.*)\bbenchmark/, "card$1benchmark"], [/\bbenchmark(s|ed|ing)?\b/, "measurements"], [/\b(my|your) own (kernel|program|code)s?\b/, "cuda programs of your own"],
+    [/__syncthreads\b/, "barrier __syncthreads"], [/\b(the|a) mask\b/, "causal mask"], [/\bpaged attention\b/, "paged kv cache"], [/\bneed to know\b/, "need to know prerequisites"],
+    [/\bis (it|this|this book|the book) free\b|\bopen source\b/, "licence"], [/\bback-?prop(agation)?\b/, "backward pass gradients"], [/\b(wrong|bugs?) (with|in) my\b/, "$1 debugging"],
+    [/\bwhere is the (source )?code\b/, "folder holds kernels"], [/\bflashattention ?-?1 (and|or) (flashattention)?[ -]?2\b/, "the loops exchanged"],
+    [/\bflashattention ?-?([1-4]) (and|or|vs) ([1-4])\b/, "flashattention$1 flashattention$3"], [/\bflashattention ?3\b/, "flashattention3 hopper"]];
+// What a question is asked with, beside Lunr's own words of no meaning.
+const ASKED = /^(work|works|working|use|used|using|difference|explain|explained|explanation|mean|means|tell|show|exactly|really|please|many)$/;
+const words = (text) => String(text).toLowerCase().replace(/flash[ -]?attention[ -]([1-4])\b/g, "flashattention flashattention$1").match(/[\p{L}\p{N}]+/gu) || [];
 const tokens = (text) => words(text).filter((word) => !/^\d{3,}$|^\p{N}[\p{N}a-f]{7,}$/u.test(word)).map((word, at) => new lunr.Token(word, { at }));
 
 function makeIndex(sections) {
@@ -23,8 +29,8 @@ function makeIndex(sections) {
 // The pages that fit a question, the best first, as lists of their sections, at most three: [number of a section, stems that it has].
 function find(index, vocabulary, sections, question) {
     const stem = (word) => lunr.stemmer(new lunr.Token(word)).toString(), groups = [], asked = question.toLowerCase().replace(/^\s*flash[ -]?attention\s*$/, "flashattention2 forward").replace(/flash[ -]attention/g, "flashattention"); // the chapter
-    const text = CALLED.reduce((text, [said, called]) => said.test(asked) ? `${text} ${asked.match(said)[0].replace(said, called)}` : text, asked);
-    const means = (word) => lunr.stopWordFilter(new lunr.Token(word)), spoken = words(text), places = spoken.flatMap((word, k) => means(word) ? [k] : []);
+    const spoken = words(CALLED.reduce((text, [said, called]) => text.replace(said, called), asked)), meant = (word) => lunr.stopWordFilter(new lunr.Token(word));
+    const means = spoken.some((word) => meant(word) && !ASKED.test(word)) ? (word) => meant(word) && !ASKED.test(word) : meant, places = spoken.flatMap((word, k) => means(word) ? [k] : []);
     const phrases = places.slice(1).map((to, k) => spoken.slice(places[k], to + 1)).filter((each) => each[0][1] && each.at(-1)[1]).map((each) => ` ${each.map(stem).join(" ")} `); // "out of bounds"
     const count = (term) => Object.keys(index.invertedIndex[term].text).length, isBegun = (word) => [...vocabulary].some((term) => term.startsWith(word));
     const headed = (term) => sections.filter(([, title, heading]) => words(heading || title).some((word) => stem(word) === term)).length;
@@ -44,22 +50,26 @@ function find(index, vocabulary, sections, question) {
             query.term(term, { usePipeline: false, boost: 10 });
             if (word.length > 2) query.term(word, { usePipeline: false, wildcard: lunr.Query.wildcard.TRAILING });
         });
+        const rare = Math.log(1 + sections.length / (1 + (vocabulary.has(term) ? count(term) : found.length))); // of two words the one that fewer sections have says more
         for (const { ref, score, matchData } of found) {
-            const hit = hits.get(ref) || { score: 0, terms: [], groups: 0 };
+            const hit = hits.get(ref) || { score: 0, terms: new Map(), groups: 0 };
             hits.set(ref, hit);
             hit.score += score;
-            hit.groups++;
-            hit.terms.push(...Object.keys(matchData.metadata));
+            hit.groups += rare;
+            for (const each of Object.keys(matchData.metadata)) hit.terms.set(each, [term, rare]);
         }
     }
     const typedOnce = [...new Set(typed.map(right))].sort().join(" "); // a heading that is the question; of a bare term its definition is the first
     for (const [ref, hit] of hits) {
-        const [page, title, heading] = sections[ref], names = (heading || title).split(",").map((name) => words(name).map(stem).sort().join(" "));
+        const [page, title, heading] = sections[ref], names = (heading || title).split(",").map((name) => words(name).filter((word) => !/^(the|an?)$/.test(word)).map(stem).sort().join(" "));
         if (names.includes(typedOnce)) hit.score *= page.startsWith("docs/glossary") && spoken.length < 4 ? 40 : 4;
         else if (!heading && typed.length < 4 && typed.every((word) => words(title).map(stem).includes(stem(word)))) hit.score *= 4; // a page whose name has the term
     }
-    for (const [ref, hit] of hits) // the pages to start with before those that explain, these before tasks, answers, appendices and tables
-        hit.score *= /^docs\/(gpu|first)\./.test(sections[ref][0]) ? 1.3 : /^exercises\/\w+\/|^docs\/(answers|counters|measurements)|\/appendix/.test(sections[ref][0]) ? 0.6 : 1;
+    for (const [ref, hit] of hits) { // the pages to start with before those that explain, these before tasks, appendices and tables, and all before what answers nothing
+        const [page, , heading] = sections[ref];
+        hit.score *= /^docs\/(gpu|first|math\/\w+)\./.test(page) ? 1.3 : /^docs\/answers/.test(page) ? 0.2 : /^docs\/(math|study-plan|reading-code|references|gallery|teaching)\./.test(page) ? 0.4 : /^exercises\/\w+\/|^docs\/(counters|measurements)\.html#|\/(appendix|worked-example|precision)/.test(page) ? 0.6 : 1;
+        if (/^(Credits|Next|Exercises|Check yourself|For your work log|What to hand in|What to write|Run it)$/.test(heading)) hit.score *= heading === "Credits" ? 0.1 : 0.3;
+    }
     const order = ([, a], [, b]) => b.score * b.groups ** 2 - a.score * a.groups ** 2;
     for (const [ref, hit] of phrases.length ? [...hits].sort(order).slice(0, 100) : []) {
         const said = ` ${words(sections[ref].slice(1).join(" ")).map(stem).join(" ")} `;
@@ -73,14 +83,14 @@ function find(index, vocabulary, sections, question) {
     return [...pages.values()].map((hits) => hits.slice(0, 3));
 }
 
-// The sentence of a text that has the most of these stems, in pieces: [piece, is it one of them?].
+// The sentence of a text that has the rarest of these stems, in pieces: [piece, is it one of them?].
 function excerpt(text, terms) {
-    const has = (word) => words(word).some((each) => terms.includes(lunr.stemmer(new lunr.Token(each)).toString()) || terms.includes(each));
-    const all = text.split(/(?<=[.?!])\s+|\n/).filter((sentence) => sentence.length > 20), prose = all.filter((line) => line[0] !== "`" && /[.?!:]$/.test(line));
+    const found = (word) => words(word).map((each) => terms.get(lunr.stemmer(new lunr.Token(each)).toString()) || terms.get(each)).filter(Boolean);
+    const all = text.split(/(?<=[.?!])(?<!\beq\.)\s+|\n/).filter((sentence) => sentence.length > 20), prose = all.filter((line) => line[0] !== "`" && /[.?!:]$/.test(line));
     const sentences = prose.length ? prose : all.map((line) => line.replace(/^`/, "")); // rather than a line of code or a cell of a table
-    const counts = sentences.map((sentence) => new Set(words(sentence).filter(has)).size), best = counts.indexOf(Math.max(...counts));
-    const shown = sentences.length ? sentences.slice(best, best + (sentences[best].length < 100 ? 2 : 1)).join(" ") : text;
-    return shown.slice(0, 320).split(/(flash[ -]?attention[ -][1-4]\b|[\p{L}\p{N}]+)/iu).map((piece, k) => [piece, k % 2 === 1 && has(piece)]);
+    const counts = sentences.map((sentence) => [...new Map(found(sentence)).values()].reduce((sum, rare) => sum + rare, -/:$/.test(sentence))), best = counts.indexOf(Math.max(...counts));
+    const whole = prose.join(" "), shown = whole && whole.length < 320 ? whole : sentences.length ? sentences.slice(best, best + (sentences[best].length < 100 ? 2 : 1)).join(" ") : text;
+    return shown.slice(0, 320).replaceAll("`", "").split(/(flash[ -]?attention[ -][1-4]\b|[\p{L}\p{N}]+)/iu).map((piece, k) => [piece, k % 2 === 1 && found(piece).length > 0]);
 }
 
 // On the page of search its list, on every other page one below the field, of the best eight.

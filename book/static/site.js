@@ -154,6 +154,12 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
             event.preventDefault(); // the browser would show it as small again
             picture.ariaExpanded = String(picture.classList.toggle("large"));
         });
+        for (const picture of document.querySelectorAll("a.moves")) picture.after(newElement("button", { type: "button", onclick: ({ target }) => {
+            const stops = target.textContent.startsWith("Stop"), at = (address) => address.replace(/#.*|$/, stops ? "#still" : "");
+            for (const each of picture.querySelectorAll("source")) each.srcset = at(each.srcset);
+            for (const each of picture.querySelectorAll("img")) each.src = at(each.src);
+            target.textContent = stops ? "Move the picture" : "Stop the picture";
+        } }, "Stop the picture"));
         const current = document.querySelector(".pages a.current"), field = document.querySelector("header [type=search]");
         if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;
         const search = () => ["lunr.min.js", "search-index.js", "search.js"].forEach((name) => document.head.append(newElement("script", { src: HERE + name, async: false })));

@@ -2,7 +2,7 @@
 """links.py SITE: does each link, picture and script of each page of the site lead to a file in it and, behind a #, to a place there?
 Is the site under 20 MB, does each page that the book has appear in it, is each picture given words, does Next lead from the first page through
 all others but tasks and model answers, each of which a page on that way lists, what is needed before a chapter before it, does a page's own sentence about the next page name the page that the link below it leads to,
-has each chapter one name, and is nothing that was made for the site empty?"""
+has each chapter one name, does the last one say that it is the last, and is nothing that was made for the site empty?"""
 
 import re
 import sys
@@ -97,6 +97,9 @@ def made(site):
     start = ["index", "docs/first", "docs/gpu", "docs/math/attention", "docs/math/costs"]
     if pages[:5] != [f"{name}.html" for name in start] or not all(page.startswith("exercises/00") for page in pages[5:9]):
         yield f"the book begins with {', '.join(pages[:9])}"
+    last = max(name for name in pages if name.startswith("steps/") and name.endswith("README.html"))
+    if "The chapters end here" not in (site / last).read_text(encoding="utf-8"):
+        yield f"{last}: nothing says that it is the last chapter"
     chapters = {}
     for name in pages:
         text = (site / name).read_text(encoding="utf-8")
