@@ -103,7 +103,7 @@ function extent(array, lists) {
         const of = axis ? launch.arrays[array][3] : 1; // elements per word
         const all = [...new Set(lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flatMap(([from, to]) => range(of * (to - from + 1)).map((k) => of * from + k)))].sort((a, b) => a - b);
         const [from, to, noun] = [all[0], all.at(-1), axis ? "columns" : "rows"];
-        return from === to ? `${noun} ${from}` : all.length === 2 ? `${noun} ${from} and ${to}` : all.length > to - from ? `${noun} ${from}-${to}` : `${all.length} ${noun} between ${from} and ${to}`;
+        return from === to ? `${noun.slice(0, -1)} ${from}` : all.length === 2 ? `${noun} ${from} and ${to}` : all.length > to - from ? `${noun} ${from}-${to}` : `${all.length} ${noun} between ${from} and ${to}`;
     });
     return `${launch.arrays[array][0]} (${rows}` + (launch.arrays[array][2] > 1 ? `, ${cols})` : ")");
 }
@@ -323,9 +323,7 @@ function chooseLaunch(index, where) {
     drawPhases();
     fit();
     tell(captionsOf(launch, byId("mask").value === "causal"));
-    const half = story.captions.findLast(({ at }) => at <= launch.steps.length / 2) ?? story.captions[0]; // some tiles are computed
-    if (where === undefined) openAt(half.at);
-    else go(where);
+    go(where ?? story.captions[0].at);
 }
 function chooseMask(mask, index, where) {
     run = walk.masks[mask] || Object.values(walk.masks)[0];
