@@ -96,7 +96,7 @@ function grid(id, heads, sides, cells, chosen, choose) {
         at.items = cells.map((cell) => cell && element("button", { type: "button" }));
         at.labels = ["", ...heads, ...sides].map(() => element("i", { ariaHidden: "true" }));
         at.replaceChildren(...at.labels.slice(0, columns + 1), ...sides.flatMap((_, row) =>
-            [at.labels[columns + 1 + row], ...at.items.slice(row * columns, row * columns + columns).map((item) => item || element("i"))]));
+            [at.labels[columns + 1 + row], ...at.items.slice(row * columns, row * columns + columns).map((item) => item || element("i", { className: "none" }))]));
         at.style.gridTemplateColumns = `auto repeat(${columns}, minmax(0, 1fr))`;
     }
     at.onkeydown = (event) => {

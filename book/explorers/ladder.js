@@ -28,7 +28,7 @@ function captionsOf() {
     return told.map((at, k) => {
         const row = rows[at], before = rows[told[k - 1]], faster = times(row, before), title = named(row);
         const idea = (IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size").replace(/^(.*?): /, (all, what) => title.includes(what) ? "" : all);
-        const rate = faster < 1 ? `${digits(1 / faster)} times the time of` : `${digits(faster)} times as fast as`;
+        const rate = faster < 1 ? `${digits(1 / faster)}x the time of` : `${digits(faster)}x as fast as`;
         return { at, title, text: isTheirs(row) ? `A library, on the same card at the same size: ${digits(row[7])} TFLOP/s.` :
             before ? `${rate} ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.` };
     });

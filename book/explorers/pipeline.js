@@ -94,7 +94,7 @@ function draw() {
     const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
     legend("key", drawn);
     for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
-    byId("bar").textContent = "Point at a bar, or touch it, to read what it is. The table below has every bar."; // until one is touched
+    byId("bar").replaceChildren("Point at a bar, or touch it, to read what it is. ", element("small", {}, "The table below has every bar.")); // until one is touched
 }
 
 function moveTo(time) {
@@ -179,5 +179,5 @@ for (const kind of ["input", "change"]) byId("line").addEventListener(kind, ({ t
     moved[k] = target.value - shown.items[k].issued - set.latency;
     show(kind === "input");
 });
-for (const kind of ["click", "pointerover"]) byId("line").addEventListener(kind, ({ target }) => { if (target.title) byId("bar").textContent = target.title; });
+byId("line").addEventListener("pointerover", ({ target }) => { if (target.title) byId("bar").textContent = target.title; });
 choose(readAddress().kernel, readAddress());

@@ -775,6 +775,9 @@ def check_story(browser, name):
         same(f"{name}: it plays after Space", now()[2], expected)
     body.send_keys("s")
     browser.until(f"{name}: the settings by a key", "document.activeElement.closest('body > .bar') !== null")
+    if browser.js("return document.activeElement.matches('select')"):
+        browser.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+        same(f"{name}: the place after s and an arrow", place(), 1)
     browser.js("document.activeElement.blur()")
     for k, (title, text) in enumerate(browser.js("return story.captions.map(({ at, title, text }) => { story.move(at); return [title, byId('caption').textContent]; })")):
         words = text.removeprefix(title)
@@ -824,7 +827,7 @@ def check_events(browser, step, mask):
         "reuse": lambda k: is_barrier(k) and any(name in uses(j) for i in range(k, later(k)) for name in steps[i]["gone"] for j in range(earlier(k) + 1, k))}
     product = next((k for k in range(len(steps)) if tile(k)), 0)
     then = {"end": lambda k, text: k == max(j for j in range(len(steps)) if steps[j]["warps"]), "load": lambda k, text: fresh(k, *loads) and of(k, *loads) == titled, "store": lambda k, text: fresh(k, "store") and of(k, "store") == titled, "barrier": guards, "overlap": lambda k, text: uses(k) and under_way(k),
-            "second": lambda k, text: k >= product and ("V" in uses(k) if forward else {"Q", "dO"} <= uses(k) and made(k)), "rise": lambda k, text: votes(k) and not of(k, "store") and any(tile(j) and not rows(j, "K") & rows(product, "K") for j in range(k)) and exchanges(k) == ("nothing is rescaled" not in text),
+            "second": lambda k, text: k >= product and ("V" in uses(k) if forward else {"Q", "dO"} <= uses(k) and made(k)), "rise": lambda k, text: votes(k) and not of(k, "store") and any(tile(j) and not rows(j, "K") & rows(product, "K") for j in range(k + 1)) and exchanges(k) == ("nothing is rescaled" not in text),
             "masked": lambda k, text: mask == "causal" and tile(k) and max(rows(k, "K")) > min(rows(k, "Q")), "phase": lambda k, text: steps[k]["warps"]}
     for caption in captions:
         k, event, text = caption["at"], caption["event"], caption["text"]
@@ -1183,6 +1186,8 @@ def check_fragments(browser, programs):
         same(f"fragments: byte and wavefronts after {control} {value}", state("byte", "wavefronts"), expected)
         said("cost", f": {expected[1]} wavefronts. Without bank conflicts: 4.")
         rows = browser.js("return [...document.querySelectorAll('#table tbody tr')].map((row) => [+row.cells[1].textContent, +row.cells[3].textContent])")
+        if (caption := browser.element("caption").text).startswith("ldmatrix with"):
+            same(f"fragments: what the caption says after {control} {value}", [f": {expected[1]} wavefronts, " in caption, "no bank conflict" in caption], [True, expected[1] == 4])
         same("fragments: bytes in the table", [row[0] for row in rows], state("addresses")[0])
         same("fragments: wavefronts in the table", max(row[1] for row in rows), expected[1])
         heads = browser.js("return [...document.querySelectorAll('#memory > i')].slice(1, 9).map((head) => head.textContent)")
@@ -1200,6 +1205,7 @@ def check_fragments(browser, programs):
     change("swizzle", "xor")
     change("pitch", 144)
     said("cost", "needs rows of 128 bytes")
+    said("caption", "does not fit these rows")
     # The keys and the pointer.
     browser.open("explorers/fragments.html#what=A&row=3&column=2")
     said("said", "Row 3, column 2 of A: lane 13 holds it in A0, the lower half. In memory: byte 388, in the 16-byte unit 24, bank 1.")
@@ -1534,6 +1540,7 @@ def check_pipeline(browser, programs):
         for fault in browser.js("return PIPELINE.faults.filter((fault) => fault.kernel === arguments[0])", kernel):
             browser.choose("fault", fault["kind"])
             check_key(browser, f"the pipeline, {kernel}, {fault['words']}")
+            check_bars(browser, f"{kernel}, {fault['words']}")
             if state()["stages"] != data["stages"] or not state()["meets"].startswith("The read of ") or not browser.js("return document.querySelector('.span.hazard')"):
                 wrong(f"the pipeline: {fault['words']}, as it is chosen, of {state()['stages']} stages: {state()['meets']}")
             browser.element("stages").send_keys(Keys.ARROW_UP, Keys.TAB)
@@ -1566,6 +1573,8 @@ def check_bars(browser, name):
             copy["kind"] == "copy" and copy["from"] < each["to"] and copy["to"] > each["from"] for copy in bars))]
         if bar not in bars or not bar["from"] <= caption["at"] < bar["to"] or bar["kind"] != kind or bar["from"] != min(alike) and caption["event"] != "end" or not 5 <= len(caption["text"].split()) <= 25:
             wrong(f"the pipeline, {name}: a caption is bound to no bar: {caption}")
+        if caption["event"] == "product" and caption["at"] != bar["from"] or re.search(r" and \w+ is read|waits \d", caption["text"]):
+            wrong(f"the pipeline, {name}: a caption is late, or its words are: {caption}")
     if not 6 <= len(captions) <= 10 or caption["event"] != "end" or bar["to"] != max(each["to"] for each in bars):
         wrong(f"the pipeline, {name}: {len(captions)} captions, the last of {caption['event']}")
 
@@ -1600,7 +1609,7 @@ def check_arrivals(browser, state, chains, keys):
     })""")
     if max(apart) > 1.5:
         wrong(f"the pipeline: a handle is {max(apart):.1f} pixels from the end of its copy")
-    said = browser.js("const bar = document.querySelector('.span.product'), before = byId('bar').textContent; bar.click(); return [before.includes('touch it'), byId('bar').textContent, bar.title]")
+    said = browser.js("const bar = document.querySelector('.span.product'), before = byId('bar').textContent; bar.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })); return [before.includes('touch it'), byId('bar').textContent, bar.title]")
     same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "Q K0\u1d40: S0 = Q K0^T: 10 to 18"])
     framed = re.search(r'pipeline.html#kernel=10_tensor_core_fwd([^"]*)"', (browser.site / "steps/10_tensor_core_fwd/README.html").read_text(encoding="utf-8"))[1]
     browser.js("choose(...arguments)", "10_tensor_core_fwd", dict(re.findall(r"(\w+)=(\d+)", framed)))
@@ -1703,6 +1712,8 @@ return found.slice(0, 5);"""
 
 def check_wall(browser, _):
     """For a lecture: every label has 20 pixels and none is cut off; the figure and its story are on one screen. The colours of all explorers."""
+    from selenium.webdriver.common.keys import Keys
+
     meanings = re.findall(r"--([a-z-]+): #", (browser.site / "explorers/explorer.css").read_text(encoding="utf-8").split("[data-theme")[0])
     meanings = meanings[meanings.index("loaded"):]
     for name, state in [*((name, "") for name in EXPLORERS), ("tile-walk", "step=12_hopper_fwd&"), ("tile-walk", "step=09_fa2_bwd_warps&"), ("pipeline", "kernel=12b_producer&"), ("fragments", "what=ldmatrix.x4&"), ("fragments", "what=wgmma&"),
@@ -1721,8 +1732,8 @@ def check_wall(browser, _):
         same(f"{where}: where the page begins", browser.js("return scrollY"), 0)
         same(f"{where}: lists out of sight", browser.js("return [...document.querySelectorAll('.bar select')].filter((list) => !list.checkVisibility() && !list.closest('[hidden]')).length"), 0)
         same(f"{where}: its address", "wall" in browser.address(), True)
-        browser.element("lecture").click()
-        same(f"{where}: after the button", [browser.js("return document.documentElement.matches('.wall')"), "wall" in browser.address()], [False, False])
+        browser.driver.find_element("tag name", "body").send_keys(Keys.ESCAPE)
+        same(f"{where}: after Esc", [browser.js("return document.documentElement.matches('.wall')"), "wall" in browser.address()], [False, False])
     browser.width(1280, 800)
     for name, state in [*((name, "") for name in EXPLORERS), ("tile-walk", "step=12_hopper_fwd&at=58&")]:
         browser.open(f"explorers/{name}.html#{state}wall")
