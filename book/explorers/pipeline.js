@@ -110,12 +110,12 @@ function captionsOf() {
     const bars = Object.entries(shown.lanes).flatMap(([lane, those]) => those.map((bar) => ({ lane, ...bar, long: bar.to - bar.from, who: named(lane), item: bar.words.split(": ").at(-1) })));
     const first = (kind, test = () => true) => bars.filter((bar) => bar.kind === kind && test(bar)).sort((a, b) => a.from - b.from)[0], found = [], upper = (text) => text.replace(/^./, (letter) => letter.toUpperCase());
     const covers = (bar) => first("copy", (copy) => copy.from < bar.to && copy.to > bar.from), last = bars.reduce((a, b) => b.to > a.to ? b : a), [waiter, [most]] = Object.entries(shown.waits).sort(([, [a]], [, [b]]) => b - a)[0];
-    const hidden = first("product", covers);
+    const hidden = shown.hazards.length ? undefined : first("product", covers); // else it may read what is not there
     for (const [event, bar, title, text] of [
         ["copy", first("copy"), "The first copy", ({ words, long }) => `${words.replace("copy ", "")}: the copy takes ${units(long)}, and goes on by itself while warps do other work.`],
         ["wait", first("wait"), "The first wait for a copy", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}: until then it has nothing to compute.`],
-        ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} has its tile and computes ${words.split(": ")[1]}.`],
-        ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and the result depends on which comes first.`],
+        ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} waits no longer, and computes ${words.split(": ")[1]}.`],
+        ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and either may come first.`],
         ["softmax", first("softmax"), "The softmax", ({ who, words, long }) => `${upper(who)} takes ${units(long)} for the softmax ${words.split(": ")[1]}. It needs no new tile.`],
         ["hidden", hidden, "A copy behind a product", (bar) => `The copy of ${covers(bar).words.replace("copy ", "")} is under way while ${bar.who} computes ${bar.words.split(": ")[1]}: this part of its latency costs nothing.`],
         ["barrier", first("barrier"), "A wait at a barrier", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} for the other warp. The barrier comes ${words.split(": ")[1]}.`],

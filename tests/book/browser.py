@@ -1573,8 +1573,9 @@ def check_bars(browser, name):
             copy["kind"] == "copy" and copy["from"] < each["to"] and copy["to"] > each["from"] for copy in bars))]
         if bar not in bars or not bar["from"] <= caption["at"] < bar["to"] or bar["kind"] != kind or bar["from"] != min(alike) and caption["event"] != "end" or not 5 <= len(caption["text"].split()) <= 25:
             wrong(f"the pipeline, {name}: a caption is bound to no bar: {caption}")
-        if caption["event"] == "product" and caption["at"] != bar["from"] or re.search(r" and \w+ is read|waits \d", caption["text"]):
-            wrong(f"the pipeline, {name}: a caption is late, or its words are: {caption}")
+        early = caption["event"] == "hazard" and any(other["event"] == "product" and other["bar"]["from"] <= bar["from"] and other["at"] > caption["at"] for other in captions)
+        if early or re.search(r" and \w+ is read|waits \d", caption["text"]):
+            wrong(f"the pipeline, {name}: a fault is told before the product that it meets, or its words are wrong: {caption}")
     if not 6 <= len(captions) <= 10 or caption["event"] != "end" or bar["to"] != max(each["to"] for each in bars):
         wrong(f"the pipeline, {name}: {len(captions)} captions, the last of {caption['event']}")
 
@@ -1735,7 +1736,7 @@ def check_wall(browser, _):
         browser.driver.find_element("tag name", "body").send_keys(Keys.ESCAPE)
         same(f"{where}: after Esc", [browser.js("return document.documentElement.matches('.wall')"), "wall" in browser.address()], [False, False])
     browser.width(1280, 800)
-    for name, state in [*((name, "") for name in EXPLORERS), ("tile-walk", "step=12_hopper_fwd&at=58&")]:
+    for name, state in [*((name, "lanes=4&stride=16&" if name == "warp-map" else "") for name in EXPLORERS), ("tile-walk", "step=12_hopper_fwd&at=58&"), ("tile-walk", "step=08_fused_bwd&")]:
         browser.open(f"explorers/{name}.html#{state}wall")
         browser.until(f"{name}, loaded", "window.state()")
         found = browser.js("return [parseFloat(getComputedStyle(byId('play')).fontSize) * document.documentElement.style.zoom >= 15.2, [...byId('captions').children].every((each) => each.offsetHeight < 40), [...document.querySelectorAll('.sides small')].every((each) => each.scrollWidth <= each.clientWidth)]")
