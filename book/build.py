@@ -63,7 +63,7 @@ FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer b
     ("12b_producer", "parity", "12b_full_parity_never_turns", "waits for K by parity 0 always"),
     ("12b_producer", "released", "12b_K_released_before_its_product_is_done", "K released before its product")]
 PRODUCER = re.compile(r"mbarrier_(wait)\(([KV])_(full|empty) \+|(load)_tile<D>\(([KV])_|(multiply)_[QP]([KV])|(release)\(([KV])_|(new_maxima)\(S")
-SHOWN = {"10_tensor_core_fwd": "&mask=causal"}  # what shows a chapter's idea; else the walk opens at the first product
+SHOWN = {"10_tensor_core_fwd": "&mask=causal"}  # what shows a chapter's idea
 LICENCES = {"The book and its explorers": ROOT / "LICENSE"} | {
     name: Path("/usr/share/doc") / package / "copyright"
     for name, package in {"KaTeX": "katex", "KaTeX's fonts": "fonts-katex", "Lunr: search": "libjs-lunr",

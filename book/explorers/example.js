@@ -28,12 +28,12 @@ function online(row, keys, forget) {
     let m = -Infinity, l = 0, o = [0, 0, 0, 0];
     const rows = [];
     for (let j = 0; j < keys; j++) {
-        const s = made.S[row][j], next = Math.max(m, s), masked = next === -Infinity;
+        const s = made.S[row][j], next = Math.max(m, s), masked = next === -Infinity, isFirst = m === -Infinity;
         const rescale = masked ? 1 : Math.exp(m - next), weight = masked ? 0 : Math.exp(s - next), used = forget ? 1 : rescale;
         l = used * l + weight;
         o = o.map((x, c) => used * x + weight * input.V[j][c]);
         m = next;
-        rows.push({ j, s, m, rescale, used, weight, l, o });
+        rows.push({ j, s, m, rescale, used, weight, l, o, isFirst });
     }
     return { rows, o: o.map((x) => x / l), L: m + Math.log(l) };
 }
@@ -49,7 +49,7 @@ function partsOf(name, place) {
 }
 
 const keySaid = (last, forget) => !last ? "No key yet: m = -inf, l = 0, and the weighted sum is 0." :
-    last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` :
+    last.s === -Infinity ? `Key ${last.j} is masked: its weight is 0.` : last.isFirst ? `Key ${last.j} is the first: its score is the maximum, and there is nothing yet to rescale.` : last.rescale === 1 ? `Key ${last.j} does not raise the maximum: nothing is rescaled.` :
         `Key ${last.j} is a new maximum: what was there is multiplied by ${shownNumber(last.rescale)}${forget ? ", but here this is omitted." : "."}`;
 const scaleOf = () => /^\s*ln ?2\s*$/.test(byId("scale").value) ? Math.LN2 : +byId("scale").value || 0;
 const place = () => byId("forget").checked ? N + 1 : +byId("keys").value;
@@ -70,7 +70,7 @@ function show() {
     const right = online(row, keys, false), list = (numbers) => [numbers].flat().map(shownNumber).join(", ");
     const beside = (is, ought) => list(is) + (list(is) === list(ought) ? "" : ` (right: ${list(ought)})`);
     fillTable(byId("online"), [["key", "s", "new maximum m", "rescale", "weight exp(s - m)", "l", "weighted sum of V"], ...steps.rows.map(({ j, s, m, used, weight, l, o }, k) =>
-        [j, ...[s, m].map(shownNumber), beside(used, right.rows[k].used), shownNumber(weight), beside(l, right.rows[k].l), beside(o, right.rows[k].o)])]);
+        [j, ...[s, m].map(shownNumber), beside(used, right.rows[k].used), shownNumber(weight), beside(l, right.rows[k].l), beside(o, right.rows[k].o)]), ...range(N).slice(keys).map((j) => [j, ...Array(6).fill("")])]);
     byId("said").textContent = keySaid(last, forget) +
         (keys === N ? ` The end: O = (${list(steps.o)}), L = ${list(steps.L)}.` + (forget ? ` Right is O = (${list(right.o)}), L = ${list(right.L)}.` : "") : "");
     const [name, i, j] = chosen, formula = FORMULAS[name], parts = partsOf(name, [i, j]), used = new Set(parts.map((part) => part.join()));
@@ -105,8 +105,7 @@ function set(state) {
     byId("scale").value = scale === Math.LN2 ? "ln 2" : scale;
     for (const id of ["causal", "forget"]) byId(id).checked = state[id] === "1";
     byId("row").value = /^[0-3]$/.test(state.row) ? state.row : "3";
-    byId("keys").value = state.keys ?? N;
-    story.opened = state.keys === undefined ? N : null;
+    byId("keys").value = state.keys ?? 0;
     byId("pass").value = state.pass in PASSES ? state.pass : "forward";
     const [name, i, j] = (state.at || "O 3 0").split(" ");
     chosen = name in FORMULAS && /^[0-3]$/.test(i) && /^[0-3]$/.test(j) ? [name, +i, ["L", "D"].includes(name) ? 0 : +j] : ["O", 3, 0];

@@ -96,7 +96,7 @@ function grid(id, heads, sides, cells, chosen, choose) {
         at.items = cells.map((cell) => cell && element("button", { type: "button" }));
         at.labels = ["", ...heads, ...sides].map(() => element("i", { ariaHidden: "true" }));
         at.replaceChildren(...at.labels.slice(0, columns + 1), ...sides.flatMap((_, row) =>
-            [at.labels[columns + 1 + row], ...at.items.slice(row * columns, row * columns + columns).map((item) => item || element("i"))]));
+            [at.labels[columns + 1 + row], ...at.items.slice(row * columns, row * columns + columns).map((item) => item || element("i", { className: "none" }))]));
         at.style.gridTemplateColumns = `auto repeat(${columns}, minmax(0, 1fr))`;
     }
     at.onkeydown = (event) => {
@@ -118,10 +118,9 @@ const legend = (id, entries) => byId(id).replaceChildren(...entries.map(([kind, 
 
 // A story: captions {at, title, text, event} by their places in the figure. `place` says where the figure is, `move` moves it. Of what an
 // explorer has found it calls tell(captions), and told() where the place has changed. Play goes from caption to caption, between two of
-// them step by step, unless the reader wants less motion, and ends at the last. A caption whose place is passed is pale. An explorer may open in
-// the midst of its story, where the figure shows more: from there Play begins with the first caption.
+// them step by step, unless the reader wants less motion, and ends at the last. A caption whose place is passed is pale.
 const READ = 5000, STEP = 400, WAY = 2000; // ms: for a caption, a step, all steps to the next caption at most
-const still = matchMedia("(prefers-reduced-motion: reduce)"), story = { captions: [], unit: "", timer: null, opened: null, reserved: false };
+const still = matchMedia("(prefers-reduced-motion: reduce)"), story = { captions: [], unit: "", timer: null, reserved: false };
 const captionNow = () => story.captions.findLastIndex(({ at }) => at <= story.place());
 const toCaption = (k) => story.captions[k] && story.move(story.captions[k].at);
 function beside(by) { // to the caption before or behind the place
@@ -130,8 +129,8 @@ function beside(by) { // to the caption before or behind the place
     toCaption(Math.max(0, now + by + (by < 0 && isBetween)));
 }
 const none = () => ({ title: "The story", text: `Play, or choose one of the ${story.captions.length} captions.` });
-function write({ title, text, at }) {
-    const said = [title, at === undefined ? "" : (story.unit && ` ${story.unit} ${at + (story.unit === "step")}`) + (at === story.opened && at > story.captions[0].at ? "; opened here, where there is more to see" : ""), typeof text === "string" ? text : text()];
+function write({ title, text, at, end = at + 1 }) { // it tells the steps at to end
+    const said = [title, at === undefined || !story.unit ? "" : end > at + 1 ? ` steps ${at + 1}-${end}` : ` ${story.unit} ${at + (story.unit === "step")}`, typeof text === "string" ? text : text()];
     const caption = byId("caption");
     if (caption.textContent !== said.join("")) // else it would be read aloud again
         caption.replaceChildren(element("strong", {}, said[0]), element("small", {}, said[1]), element("br"), said[2]);
@@ -141,7 +140,7 @@ function told() {
     write(story.captions[now] || none());
     byId("caption").className = story.captions[now]?.at === story.place() ? "" : "passed";
     [...byId("captions").children].forEach((each, k) => { each.ariaPressed = String(k === now); });
-    if (story.timer === null) byId("play").textContent = story.place() === story.opened && now > 0 ? "Play from 1" : "Play";
+    if (story.timer === null) byId("play").textContent = "Play";
     if (!story.reserved) reserve();
 }
 function reserve() { // the room of the longest caption, so that the figure does not move
@@ -160,10 +159,6 @@ function tell(captions) {
     story.reserved = false;
     told();
 }
-function openAt(at) {
-    Object.assign(story, { opened: at, reserved: false });
-    story.move(at);
-}
 function goOn() {
     const at = story.place(), next = story.captions.find((each) => each.at > at), isCaption = story.captions.some((each) => each.at === at);
     story.timer = setTimeout(() => {
@@ -175,11 +170,9 @@ function goOn() {
 function play(on) {
     clearTimeout(story.timer);
     story.timer = null;
-    if (on && (captionNow() === story.captions.length - 1 || story.place() === story.opened)) toCaption(0); // it writes "Play"
+    if (on && captionNow() === story.captions.length - 1) toCaption(0); // it writes "Play"
     Object.assign(byId("play"), { textContent: on ? "Pause" : "Play", ariaPressed: String(on) });
-    if (!on) return;
-    story.opened = null;
-    goOn();
+    if (on) goOn();
 }
 // By steps: of the figure, where captions are bound to some of them, else from caption to caption.
 const lastStep = () => story.last ? story.last() : story.captions.at(-1).at;
@@ -192,11 +185,11 @@ function settings() { // unfolded, where they are folded, and reached
     if (folded) folded.open = !folded.open;
     if (!folded || folded.open) box.querySelector("select:enabled, input")?.focus();
 }
-// The keys of all explorers. A control that has the focus keeps the keys that operate it.
-const KEYS = { p: () => play(story.timer === null), b: () => beside(-1), n: () => beside(1), w: () => byId("lecture").click(), s: settings };
+// The keys of all explorers. A control that has the focus keeps the keys that operate it; a list those up and down: after s the others move the figure.
+const KEYS = { p: () => play(story.timer === null), b: () => beside(-1), n: () => beside(1), w: () => byId("lecture").click(), s: settings, Escape: () => wall && KEYS.w() };
 const MOVING = { ArrowLeft: () => step(story.place() - 1), ArrowRight: () => step(story.place() + 1), Home: () => step(0), End: () => step(Infinity) };
-const keyOf = ({ key, target }) => target.matches("select, pre, canvas, input:not([type=range])") ? null : KEYS[key] || (key === " " ? !target.matches("a, button, summary, input") && KEYS.p : !target.matches(".wide, .track .bars ~ input, #keys") && MOVING[key]);
-const TOLD = { Space: "plays", "\u2190 \u2192": "one step", "Home End": "first, last", "b n": "caption before, next", s: "settings", w: "large" };
+const keyOf = ({ key, target }) => target.matches("select") && /Left|Right/.test(key) ? MOVING[key] : target.matches("select, pre, canvas, input:not([type=range])") ? null : KEYS[key] || (key === " " ? !target.matches("a, button, summary, input") && KEYS.p : !target.matches(".wide, .track .bars ~ input, #keys") && MOVING[key]);
+const TOLD = { Space: "plays", "\u2190 \u2192": "one step", "Home End": "first, last", "b n": "caption before, next", s: "settings", w: "large", Esc: "not large" };
 function startStory(explorer) {
     Object.assign(story, explorer);
     const speed = element("select", { id: "speed", ariaLabel: "Speed" });

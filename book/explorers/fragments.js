@@ -9,11 +9,12 @@ const EXAMPLES = { // order in memory, count, mode, base offset, SBO, LBO, start
     "K of 12a to 12d, all 128 keys": ["K", 128, 1, 0, 1024, 0, 0], "K, the next 16 columns": ["K", 128, 1, 0, 1024, 0, 32],
     "V of 12a to 12d, 128 columns": ["MN", 128, 1, 0, 1024, 16384, 0], "V of 12e, 176 keys": ["MN", 128, 1, 0, 1024, 22528, 0],
     "64-byte swizzle, K-major": ["K", 64, 2, 0, 512, 0, 0], "32-byte swizzle, K-major": ["K", 64, 3, 0, 256, 0, 0], "no swizzle, K-major": ["K", 64, 0, 0, 128, 1024, 0], "no swizzle, MN-major": ["MN", 64, 0, 0, 256, 128, 0] };
-const STORY = [ // a state, its title, what there is to see; # is the number of wavefronts
+const STORY = [ // a state, its title, what there is to see; # is what it costs
     [{ what: "A" }, "A: 16 x 16", "Each lane holds 8 elements in 4 registers: two neighbours of a row in each."], [{ what: "B" }, "B: 16 x 8", "Two neighbours of a column lie in one register: K can be read row by row."],
-    [{ what: "C" }, "C: 16 x 8 sums", "A lane holds 4 sums of two rows. The softmax of a row needs the 4 lanes that share it."], [{ what: "ldmatrix.x4" }, "ldmatrix without a swizzle", "32 lanes name 32 rows of 16 bytes: # wavefronts, since 8 rows lie in the same banks."],
-    [{ what: "ldmatrix.x4", swizzle: "xor" }, "ldmatrix with the swizzle", "The unit is XORed with the row: # wavefronts, and no bank conflict."], [{ what: "wgmma" }, "A descriptor of wgmma", "One warpgroup reads a whole tile. 64 bits say where its core matrices lie."]];
-const captions = STORY.map(([, title, text], at) => ({ at, title, text: () => text.replace("#", shown.wavefronts) }));
+    [{ what: "C" }, "C: 16 x 8 sums", "A lane holds 4 sums of two rows. The softmax of a row needs the 4 lanes that share it."], [{ what: "ldmatrix.x4" }, "ldmatrix without a swizzle", "32 lanes name 32 rows of 16 bytes: #."],
+    [{ what: "ldmatrix.x4", swizzle: "xor" }, "ldmatrix with the swizzle", "The unit is XORed with the row: #."], [{ what: "wgmma" }, "A descriptor of wgmma", "One warpgroup reads a whole tile. 64 bits say where its core matrices lie."]];
+const captions = STORY.map(([, title, text], at) => ({ at, title, text: () => text.replace("#", `${shown.wavefronts} wavefronts, ${shown.wrong ? "but it does not fit these rows" :
+    shown.wavefronts > 4 ? `since up to ${shown.wavefronts / 4} rows lie in the same banks` : "and no bank conflict"}`) }));
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 let set = {}, descriptor = 0n, shown = null;
 
@@ -78,13 +79,14 @@ function showWarp() {
         units[to] = [...accessed[lanes[0]], `${who}\nw${turn}`, `byte ${16 * to}: lanes ${who}, wavefront ${turn}`, turn === turns[lane] ? "mine" : "",
             `--unit: ${accessed[lanes[0]][set.what === "B" ? 0 : 1] + set.left >> 3 & 7}`];
     }
+    const wrong = set.swizzle === "xor" ? set.pitch % 128 !== 0 && "This swizzle needs rows of 128 bytes or a multiple." :
+        set.swizzle > 16 && set.pitch > set.swizzle && `The TMA refuses rows wider than ${set.swizzle} bytes with this swizzle.`;
     say(`Row ${row}, column ${column} of ${loads ? "the piece" : set.what}: lane ${lane} ${holds} it in ${name(register)}${each === 1 ? "" : mine % 2 ? ", the upper half" : ", the lower half"}. ` +
         `In memory: ${where(at)}. Lane ${lane} ${holds} ${inLane(lane).map((pairs, r) => `${name(r)}: ${pairs}`).join("; ")}.` +
         (loads && accessed[lane] ? ` It names the row at byte ${addresses[lane]}.` : ""),
     (loads ? `${named} lanes name a row of 16 bytes each` : set.what === "C" ? `Rounded to 16 bits, C${first} and C${first + 1} are stored by 4 bytes per lane` :
         `${name(register)} is loaded by 4 bytes per lane`) + `: ${plural(counted.wavefronts, "wavefront")}. Without bank conflicts: ${loads ? named / 8 : 1}.`,
-    set.swizzle === "xor" ? set.pitch % 128 !== 0 && "This swizzle needs rows of 128 bytes or a multiple." :
-        set.swizzle > 16 && set.pitch > set.swizzle && `The TMA refuses rows wider than ${set.swizzle} bytes with this swizzle.`,
+    wrong,
     `${loads ? "The piece in the tile" : `The matrix ${set.what}`}: the lane that ${holds} each element`,
     `the lane that ${loads ? "names" : "accesses"} a unit, and its wavefront, w1 for the first. Marked: lane ${lane}'s wavefront. The colour above: the unit without the swizzle.` +
         (set.what === "B" ? " A column of B is a row here, as in K." : ""));
@@ -96,7 +98,7 @@ function showWarp() {
     byId("order").disabled = named === 8;
     fillTable(byId("table"), [["lane", "byte", "bank", "wavefront", ...range(places / each).map(name)],
         ...addresses.map((to, k) => [k, to ?? "none", to === null ? "" : bank(to), turns[k] || "", ...inLane(k)])]);
-    return { row, column, lane, register, half: mine % each, byte: at, addresses, wavefronts: counted.wavefronts };
+    return { row, column, lane, register, half: mine % each, byte: at, addresses, wavefronts: counted.wavefronts, wrong };
 }
 
 // ---- descriptors ----

@@ -6,7 +6,7 @@ const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bw
 const PEERS = { flash: "FlashAttention-2", cudnn: "cuDNN", fa4: "FlashAttention-4" }, peerOf = (row) => row[4].replace("pytorch_", "");
 const named = (row) => PEERS[peerOf(row)] || TITLES[row[4]] || row[4];
 const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops", theirs: "1" };
-const MOST = 10; // captions
+const MOST = 12; // captions
 let rows = [], place = 0;
 
 const metrics = () => [["tflops", "TFLOP/s"], ["ms", "milliseconds"], ["bound", "% of the bound"],
@@ -21,15 +21,17 @@ function move(to) {
     [...byId("table").tBodies[0].rows].forEach((row, k) => { row.className = k === place ? "mine" : ""; });
     told();
 }
-// A caption for each program, or for those that change the rate most.
+// A caption for each program, or for the first and those that change the rate most. Each is compared with the one told before, and is so named once.
 function captionsOf() {
-    const times = (row, k) => k && !(peerOf(row) in PEERS) ? rows[k - 1][6] / row[6] : 1, text = (row, k) => {
-        const before = rows[k - 1], idea = IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size";
-        if (peerOf(row) in PEERS) return `A library, on the same card at the same size: ${digits(row[7])} TFLOP/s.`;
-        return k ? `${digits(times(row, k))}x as fast as ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.`;
-    };
-    const most = range(rows.length).sort((a, b) => Math.abs(Math.log(times(rows[b], b))) - Math.abs(Math.log(times(rows[a], a))) || a - b).slice(0, MOST);
-    return most.sort((a, b) => a - b).map((at) => ({ at, title: named(rows[at]), text: text(rows[at], at) }));
+    const isTheirs = (row) => peerOf(row) in PEERS, times = (row, before) => before && !isTheirs(row) ? before[6] / row[6] : 1;
+    const change = (k) => k ? Math.abs(Math.log(times(rows[k], rows[k - 1]))) : Infinity, told = range(rows.length).sort((a, b) => change(b) - change(a) || a - b).slice(0, MOST).sort((a, b) => a - b);
+    return told.map((at, k) => {
+        const row = rows[at], before = rows[told[k - 1]], faster = times(row, before), title = named(row);
+        const idea = (IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size").replace(/^(.*?): /, (all, what) => title.includes(what) ? "" : all);
+        const rate = faster < 1 ? `${digits(1 / faster)}x the time of` : `${digits(faster)}x as fast as`;
+        return { at, title, text: isTheirs(row) ? `A library, on the same card at the same size: ${digits(row[7])} TFLOP/s.` :
+            before ? `${rate} ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.` };
+    });
 }
 
 function show(wanted) {

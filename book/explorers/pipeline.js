@@ -26,7 +26,7 @@ function warps({ turns, Q }) {
         const meet = (words, copies) => broken("early") ? [...copies, barrier(words)] : [barrier(words), ...copies];
         return [...(set.stages === 1 ? meet(`barrier: before the copy of ${item.words}`, [copy(item)]) : k === 0 ? items.slice(0, set.stages - 1).map(copy) : []),
             ...(broken("unwaited") && (k > 0 || Q) ? [] : [wait(`${item.words} there`, 2, `wait ${name(turn[0])}: for the copy of ${item.words}`)]),
-            ...meet(`barrier: before ${item.words} is read`, set.stages > 1 && ahead ? [copy(ahead)] : []),
+            ...meet(`barrier: before a warp reads ${item.words}`, set.stages > 1 && ahead ? [copy(ahead)] : []),
             ...turn.flatMap((part, at) => [product(item.words, part, at === 0 ? slower : 0), ...(part[0] === "K" ? [softmax(part[1])] : [])])];
     });
     return [items, { "fastest warp": program(0), "slowest warp": program(set.skew) }];
@@ -94,7 +94,7 @@ function draw() {
     const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
     legend("key", drawn);
     for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
-    byId("bar").textContent = "Point at a bar, or touch it, to read what it is. The table below has every bar."; // until one is touched
+    byId("bar").replaceChildren("Point at a bar, or touch it, to read what it is. ", element("small", {}, "The table below has every bar.")); // until one is touched
 }
 
 function moveTo(time) {
@@ -106,20 +106,20 @@ function moveTo(time) {
 }
 // Captions by the bars of the figure: of each kind the first, then what is behind a product, and the end.
 function captionsOf() {
-    const units = (count) => `${count} unit${count === 1 ? "" : "s"}`, named = (lane) => /warp|producer/.test(lane) ? `the ${lane}` : lane;
+    const units = (count) => `${count} unit${count === 1 ? "" : "s"}`, time = ({ from, to }) => `from unit ${from} to unit ${to}`, named = (lane) => /warp|producer/.test(lane) ? `the ${lane}` : lane;
     const bars = Object.entries(shown.lanes).flatMap(([lane, those]) => those.map((bar) => ({ lane, ...bar, long: bar.to - bar.from, who: named(lane), item: bar.words.split(": ").at(-1) })));
     const first = (kind, test = () => true) => bars.filter((bar) => bar.kind === kind && test(bar)).sort((a, b) => a.from - b.from)[0], found = [], upper = (text) => text.replace(/^./, (letter) => letter.toUpperCase());
     const covers = (bar) => first("copy", (copy) => copy.from < bar.to && copy.to > bar.from), last = bars.reduce((a, b) => b.to > a.to ? b : a), [waiter, [most]] = Object.entries(shown.waits).sort(([, [a]], [, [b]]) => b - a)[0];
-    const hidden = first("product", covers);
+    const hidden = shown.hazards.length ? undefined : first("product", covers); // else it may read what is not there
     for (const [event, bar, title, text] of [
-        ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and the result depends on which comes first.`],
         ["copy", first("copy"), "The first copy", ({ words, long }) => `${words.replace("copy ", "")}: the copy takes ${units(long)}, and goes on by itself while warps do other work.`],
-        ["wait", first("wait"), "The first wait for a copy", ({ who, words, long }) => `${upper(who)} waits ${units(long)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}: without it there is nothing to compute.`],
-        ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} has its tile and computes ${words.split(": ")[1]}.`],
+        ["wait", first("wait"), "The first wait for a copy", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}: until then it has nothing to compute.`],
+        ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} waits no longer, and computes ${words.split(": ")[1]}.`],
+        ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and either may come first.`],
         ["softmax", first("softmax"), "The softmax", ({ who, words, long }) => `${upper(who)} takes ${units(long)} for the softmax ${words.split(": ")[1]}. It needs no new tile.`],
         ["hidden", hidden, "A copy behind a product", (bar) => `The copy of ${covers(bar).words.replace("copy ", "")} is under way while ${bar.who} computes ${bar.words.split(": ")[1]}: this part of its latency costs nothing.`],
-        ["barrier", first("barrier"), "A wait at a barrier", ({ who, words, long }) => `${upper(who)} waits ${units(long)} for the other warp. The barrier comes ${words.split(": ")[1]}.`],
-        ["empty", first("empty"), "A wait for an empty stage", ({ who, words, long }) => `${upper(who)} waits ${units(long)} until ${words.match(/until (.*?),/)[1]}: every stage holds a tile that is still needed.`],
+        ["barrier", first("barrier"), "A wait at a barrier", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} for the other warp. The barrier comes ${words.split(": ")[1]}.`],
+        ["empty", first("empty"), "A wait for an empty stage", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} until ${words.match(/until (.*?),/)[1]}: every stage holds a tile that is still needed.`],
         ["end", last, "The end", ({ to }) => `All is done after ${to} units. Of these ${named(waiter)} has waited ${most} for ${waiter === "producer" ? "empty stages" : "copies"}.`]]) {
         const at = bar && range(bar.long).map((k) => event === "end" ? bar.to - 1 - k : bar.from + k).find((time) => found.every((each) => each.at !== time));
         if (at !== undefined) found.push({ event, at, title, text: text(bar), bar });
@@ -179,5 +179,5 @@ for (const kind of ["input", "change"]) byId("line").addEventListener(kind, ({ t
     moved[k] = target.value - shown.items[k].issued - set.latency;
     show(kind === "input");
 });
-byId("line").addEventListener("click", ({ target }) => { if (target.title) byId("bar").textContent = target.title; });
+byId("line").addEventListener("pointerover", ({ target }) => { if (target.title) byId("bar").textContent = target.title; });
 choose(readAddress().kernel, readAddress());

@@ -6,7 +6,7 @@ const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "stor
     "multiply # from shared memory (wgmma)"];
 const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, BULK_LOAD, MULTIPLY] = ACTIONS.keys();
 const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN, MASKED, MADE] = range(9), COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
-const MEANING = [["other", "never touched by this block"], ["untouched", "not yet touched"], ["touched", "touched by now"], ["coming", "asked for, not yet seen as arrived"], ["loaded", "in shared memory"], ["read", "read in this step"],
+const MEANING = [["other", "never touched, as padding"], ["untouched", "not yet touched"], ["touched", "touched by now"], ["coming", "asked for, not yet seen as arrived"], ["loaded", "in shared memory"], ["read", "read in this step"],
     ["written", "written in this step"], ["masked", "masked: never loaded"], ["made", "computed by the block, in shared memory"]]; // of a cell's state
 const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", scale: "multiply by the scale", softmax: "softmax: shuffles and votes", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
 let walk = null, run = null, launch = null, at = 0, warp = "all", shown = null, shownPhases = null;
@@ -68,10 +68,10 @@ function held(across) {
     return found.filter(([array, first, last]) => array !== EMPTY && last - first > lines.length / 16).map(([array, ...span]) => [array === COMPUTED ? "computed" : launch.arrays[array < 0 ? -1 - array : array][0], ...span]);
 }
 
-let zoom = null; // of the figures, across and down: as large as the wall allows
-const fit = () => { zoom = wall ? [4, 4] : [1, 1]; };
+let zoom = null, large = 1; // zoom: of the figures, across and down, as large as the wall allows; large: twice as large, where the source is in sight then
+const fit = () => { [zoom, large] = [wall ? [4, 4] : [1, 1], launch?.arrays.length < 8 ? 2 : 1]; };
 function draw() {
-    const figures = document.querySelectorAll("figure"), large = launch.arrays.length < 8 ? 2 : 1, states = new Set();
+    const figures = document.querySelectorAll("figure"), states = new Set();
     const style = getComputedStyle(document.documentElement), colours = MEANING.map(([meaning]) => style.getPropertyValue(`--${meaning}`));
     const inShared = (place, cell) => cell >= NOW ? cell : place < COMPUTED ? UNDER_WAY : place === EMPTY ? cell : place === COMPUTED ? MADE : HELD;
     launch.arrays.forEach(([, rows, columns], array) => {
@@ -90,9 +90,11 @@ function draw() {
     });
     legend("key", [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED].filter((state) => state === WRITTEN || states.has(state)).map((state) => MEANING[state]));
     const wraps = (box) => new Set([...box.children].filter((each) => each.checkVisibility()).map((each) => each.offsetTop)).size > 1;
-    const less = [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : byId("figures").getBoundingClientRect().bottom > innerHeight - 10 ? 1 : -1;
-    if (!(zoom[less] > 1)) return;
-    zoom[less] -= 0.25;
+    const less = zoom[0] > 1 && [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : byId("figures").getBoundingClientRect().bottom > innerHeight - 10 ? 1 : -1;
+    const isLow = !wall && !framed && large > 1 && innerWidth > 640 && byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 800);
+    if (isLow) large = 1;
+    else if (zoom[less] > 1) zoom[less] -= 0.25;
+    else return;
     draw();
 }
 
@@ -103,7 +105,7 @@ function extent(array, lists) {
         const of = axis ? launch.arrays[array][3] : 1; // elements per word
         const all = [...new Set(lists.flat().flatMap((rectangle) => spans(rectangle[axis])).flatMap(([from, to]) => range(of * (to - from + 1)).map((k) => of * from + k)))].sort((a, b) => a - b);
         const [from, to, noun] = [all[0], all.at(-1), axis ? "columns" : "rows"];
-        return from === to ? `${noun} ${from}` : all.length === 2 ? `${noun} ${from} and ${to}` : all.length > to - from ? `${noun} ${from}-${to}` : `${all.length} ${noun} between ${from} and ${to}`;
+        return from === to ? `${noun.slice(0, -1)} ${from}` : all.length === 2 ? `${noun} ${from} and ${to}` : all.length > to - from ? `${noun} ${from}-${to}` : `${all.length} ${noun} between ${from} and ${to}`;
     });
     return `${launch.arrays[array][0]} (${rows}` + (launch.arrays[array][2] > 1 ? `, ${cols})` : ")");
 }
@@ -253,6 +255,13 @@ function showSource(step) {
     byId("where").replaceChildren("Source: ", ...[...byCall].flatMap(([words, places], k) => [k ? "; " : "", ...[...places].sort(byLine).flatMap((place, at, all) => [at ? ", " : "", link(place, at, all)]), words]));
 }
 
+// Of a long sentence what fits in three lines; the others when asked for.
+function say(text) {
+    const parts = text.split(/(; | and (?=\w+ \())/), until = (k) => parts.slice(0, k).join(""), most = text.length < 140 ? 140 : 100;
+    const cut = Math.max(1, ...range(parts.length + 1).filter((k) => k % 2 && until(k).length < most)), rest = element("span", { hidden: true }, parts.slice(cut).join(""));
+    const more = element("button", { type: "button", onclick: () => { rest.hidden = false; more.remove(); } }, `and ${(parts.length - cut) / 2} more`);
+    byId("said").replaceChildren(until(cut), ...(cut < parts.length ? [" ", more, rest] : []));
+}
 function show() {
     const step = launch.steps[at], count = launch.steps.length, said = `${at + 1} of ${count}`;
     shown = compute();
@@ -260,7 +269,7 @@ function show() {
     Object.assign(byId("at"), { max: count - 1, value: at, ariaValueText: `step ${said}` });
     byId("count").textContent = said;
     for (const each of document.querySelectorAll(".now")) each.style.cssText = `left: ${100 * at / count}%; width: ${100 / count}%`;
-    byId("said").textContent = sentence(step);
+    say(sentence(step));
     for (const id of ["first", "back", "next", "last"]) byId(id).disabled = at === (id === "first" || id === "back" ? 0 : count - 1);
     showSource(step);
     const name = (array) => array === 0 ? "shared memory, lines of 32 banks" : launch.arrays[array][0];
@@ -323,9 +332,7 @@ function chooseLaunch(index, where) {
     drawPhases();
     fit();
     tell(captionsOf(launch, byId("mask").value === "causal"));
-    const half = story.captions.findLast(({ at }) => at <= launch.steps.length / 2) ?? story.captions[0]; // some tiles are computed
-    if (where === undefined) openAt(half.at);
-    else go(where);
+    go(where ?? story.captions[0].at);
 }
 function chooseMask(mask, index, where) {
     run = walk.masks[mask] || Object.values(walk.masks)[0];

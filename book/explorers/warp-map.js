@@ -2,15 +2,15 @@
 "use strict";
 const FIELDS = ["access", "bytes", "lanes", "stride", "columns", "padding", "swizzle", "start"];
 const EXAMPLES = { // access, bytes, lanes, stride, columns, padding, swizzle, start
-    "every 16th word of 8 rows": ["load", 4, 4, 16, 64, 0, 1, 0], "neighbouring words": ["load", 4, 32, 1, 64, 0, 1, 0], "every second word": ["load", 4, 32, 2, 64, 0, 1, 0],
+    "neighbouring words": ["load", 4, 32, 1, 64, 0, 1, 0], "every second word": ["load", 4, 32, 2, 64, 0, 1, 0],
     "a column of a matrix": ["load", 4, 1, 1, 64, 0, 1, 0], "a column, rows padded by one word": ["load", 4, 1, 1, 64, 1, 1, 0],
-    "one address": ["load", 4, 32, 0, 64, 0, 1, 0], "16 bytes of each row": ["load", 16, 1, 1, 32, 0, 1, 0],
+    "one address": ["load", 4, 32, 0, 64, 0, 1, 0], "every 16th word of 8 rows": ["load", 4, 4, 16, 64, 0, 1, 0], "16 bytes of each row": ["load", 16, 1, 1, 32, 0, 1, 0],
     "16 bytes of each row, padded by four words": ["load", 16, 1, 1, 32, 4, 1, 0], "16 bytes of each row, swizzled": ["load", 16, 1, 1, 32, 0, 8, 0],
     "a start that is no multiple of 32": ["load", 4, 32, 1, 64, 0, 1, 16] };
 const STORY = { // of seven examples: why
-    "every 16th word of 8 rows": "Four lanes share a row, and rows are 64 words apart: all lanes need two banks.",
     "neighbouring words": "32 lanes reach 32 banks, and every byte that is moved is needed.", "every second word": "Two lanes share each bank, and half of every sector is not needed.",
     "a column of a matrix": "Rows are 64 words apart, so that all lanes need one bank.", "a column, rows padded by one word": "Each row begins one bank later, and no two lanes share one.",
+    "every 16th word of 8 rows": "Four lanes share a row, and rows are 64 words apart: all lanes need two banks.",
     "16 bytes of each row": "8 lanes at a time are served, and all need the same 4 banks.", "16 bytes of each row, swizzled": "The row's number changes the 16-byte unit: 8 lanes reach 8 units." };
 const captions = Object.entries(STORY).map(([name, why], at) => ({ at, title: name.replace(/^./, (letter) => letter.toUpperCase()), text: () => `${shown.wavefronts} wavefront${shown.wavefronts === 1 ? "" : "s"}, ${shown.sectors.length} sectors. ${why}` }));
 let lane = 0, shown = null;
@@ -63,7 +63,7 @@ byId("example").addEventListener("change", (event) => EXAMPLES[event.target.valu
 for (const id of FIELDS) byId(id).addEventListener("change", () => { byId(id).value = value(id); show(); }); // within its limits
 tell(captions);
 for (const kind of ["load", "hashchange"]) addEventListener(kind, () => {
-    const given = readAddress(), known = Object.values(EXAMPLES)[0]; // in which each of stride, padding and swizzle matters
+    const given = readAddress(), known = Object.values(EXAMPLES)[0];
     lane = Math.max(0, Math.min(31, Math.floor(+given.lane) || 0));
     setFields(FIELDS.map((id, k) => given[id] ?? known[k]), known);
 });
