@@ -6,7 +6,7 @@ const SAID = ["load # to registers", "copy # to shared memory (cp.async)", "stor
     "multiply # from shared memory (wgmma)"];
 const [LOAD, COPY, STORE, ADD, USE, SHARED_LOAD, SHARED_STORE, BULK_LOAD, MULTIPLY] = ACTIONS.keys();
 const [NEVER, LATER, BEFORE, UNDER_WAY, HELD, NOW, WRITTEN, MASKED, MADE] = range(9), COMPUTED = -1, EMPTY = 0; // a place holds an array, or a copy of it is under way: -1 - array
-const MEANING = [["other", "never touched, as padding"], ["untouched", "not yet touched"], ["touched", "touched by now"], ["coming", "asked for, not yet seen as arrived"], ["loaded", "in shared memory"], ["read", "read in this step"],
+const MEANING = [["other", "never touched, or padding"], ["untouched", "not yet touched"], ["touched", "touched by now"], ["coming", "asked for, not yet seen as arrived"], ["loaded", "in shared memory"], ["read", "read in this step"],
     ["written", "written in this step"], ["masked", "masked: never loaded"], ["made", "computed by the block, in shared memory"]]; // of a cell's state
 const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", scale: "multiply by the scale", softmax: "softmax: shuffles and votes", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
 let walk = null, run = null, launch = null, at = 0, warp = "all", shown = null, shownPhases = null;
