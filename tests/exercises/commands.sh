@@ -180,6 +180,7 @@ mistake 14 14_decode/splits.cuh 'any = l != 0.0f' 'any = true' '--lengths 890,0'
 mistake 15 15_variants/backward_all.cuh 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 mistake 11 11_tensor_core_bwd/tensor_core_bwd.cu 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 mistake 16 16_fp8_fwd/fp8_fwd.cu 'wgmma_wait<0>(); // the part is there, too' 'wgmma_wait<1>();' '--dim 48' 3
+mistake 12 12_hopper_fwd/hopper_fwd.cu 'V_full + last, (i - 1) / STAGES' 'V_full + last, i / STAGES' 'and --seq 300 .*--dim 120' 3
 sed -i 's,^// Costs,// Costs:,' steps/16_fp8_fwd/16y_hadamard.cu
 run try 16y
 ((status == 0)) && grep -qE 'result +right +right$' "$work/out"
