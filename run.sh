@@ -193,8 +193,8 @@ compile() { # PRESET TARGET...: goes on past errors; all output is in build/PRES
     wait "$pulse_id" || true
     building='' && ((status == 0)) || return 1
     mkdir -p "build/$name/built"
-    for target in common "${@:2}"; do # another user's stamp cannot be touched
-        rm -f "build/$name/built/$target" 2>/dev/null && touch -r "$started" "build/$name/built/$target" 2>/dev/null || true
+    for target in common "${@:2}"; do # another user's stamp cannot be touched, and a second run.sh must not miss it for a moment
+        touch -r "$started" "build/$name/built/$target.$$" 2>/dev/null && mv -f "build/$name/built/$target"{".$$",} 2>/dev/null || true
     done
     ((SECONDS - begun <= 10 || ${#stale[@]} == 0)) || note_time "$name ${stale[*]}" "$((SECONDS - begun))"
 }
