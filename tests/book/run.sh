@@ -241,7 +241,7 @@ must_fail 'a barrier of another warp' 'is bound to no event' $w 's/action, write
 must_fail 'a first tile that is not the first' 'is bound to no event: product' $w 's/tile = first\(isTile\)/tile = first(isTile, 30)/' browser '' stories ''
 must_fail 'a caption that is too long' 'a caption of' $w 's/because the copy of/because, as it has been said before of other copies and of other barriers, the copy of/' browser '' stories ''
 must_fail 'a story of three captions' 'captions at' $w 's/FEWEST = 6/FEWEST = 3/' browser '' stories ''
-must_fail 'a first walk by the alphabet' 'the walk as it opens' explorers/tile-walk.js 's/\[name, "05_fa2_fwd"\]/[name]/' browser '' stories ''
+must_fail 'a first walk by the alphabet' 'the names of the walks' explorers/tile-walk.js 's/\[name, "05_fa2_fwd"\]/[name]/' browser '' stories ''
 must_fail 'a figure that does not move' 'where the story has been' explorers/explorer.js 's/Math.min\(next.at, at \+ 1\)/next.at/' browser '' play ''
 must_fail 'a caption that is passed over' 'the caption after n' explorers/explorer.js 's/n: \(\) => beside\(1\)/n: () => beside(2)/' browser '' play ''
 must_fail 'arrow keys of one explorer alone' 'the place after a key' explorers/explorer.js 's/, ArrowRight: \(\) => step/, Right: () => step/' browser '' play ''
