@@ -226,21 +226,25 @@ class Site:
             placed.update(found)
             return list(found)
 
+        docs = lambda *names: [f"docs/{name}.md" for name in names]
         index, chapters = ROOT / "README.md", sorted(path.name for path in ROOT.glob("steps/[0-8]*"))
         start = take(*START)
         for above, inside in (("docs/teaching.md", "docs/answers/README.md"), ("docs/answers/README.md", "docs/answers/*.md"), ("exercises/README.md", "exercises/*/README.md")):
             self.above |= dict.fromkeys(take(inside), ROOT / above)
         groups = [(index, "Start here", start), (index, "Chapters", take(*(page for name in chapters for page in (*before[name[:2]], f"steps/{name}/README.md")))),
-                  (index, "Practice", take("exercises/README.md", "docs/study-plan.md", "docs/debugging.md")),
-                  (index, "Reference", take(*(f"docs/{name}.md" for name in ("README", "glossary", "math", "math/*", "*")))),
-                  (index, "Appendices of chapters", take("steps/[0-8]*/*.md"))]
-        return [*groups, (index, "More", [page for page in self.pages if page not in placed])]
+                  (index, "Practice", take("exercises/README.md", *docs("study-plan", "implementation", "teaching"))),
+                  (index, "Debugging and devices", take(*docs("debugging", "your-programs", "hosted-gpu", "simulated-device", "simulated-device-inside"), "common/**/*.md", "tests/**/*.md")),
+                  (index, "Mathematics", take(*docs("math", "math/*", "index-arithmetic"))),
+                  (index, "Appendices of chapters", take("steps/[0-8]*/*.md")),
+                  (index, "Reference", take(*docs("README", "commands", "measurements", "gallery", "reading-code", "unsupported", "glossary", "references", "*")))]
+        groups[-1][2].extend(page for page in self.pages if page not in placed)
+        return groups
 
     def contents(self, page, groups):
         """The lists of a page, which only the site's sidebar shows; there a chapter has its short name."""
         made = ""
         for caption, paths in ((caption, paths) for where, caption, paths in groups if where == page and paths):
-            names = [os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths] + ["licences.md"] * (caption == "More")
+            names = [os.path.relpath(self.name_of(path), self.name_of(page).parent) for path in paths] + ["licences.md"] * (caption == "Reference")
             names = [re.sub(r"^steps/(\w+)/README.md", lambda at: f"{title_of(at[1])} <{at[0]}>", name) for name in names]
             made += "\n\n```{toctree}\n:hidden:\n:titlesonly:" + f"\n:caption: {caption}" * bool(caption) + "\n\n" + "\n".join(names) + "\n```\n"
         return made

@@ -28,7 +28,7 @@ html_additional_pages = {"search": "search.html"}
 EXPLORERS = {"example": "attention of 4 queries, each number by hand", "warp-map": "which bytes 32 threads ask for at once, and which of them wait",
              "tile-walk": "one block of a kernel at work, step by step", "pipeline": "copies, waits and products on one time line",
              "fragments": "which thread of a warp holds which number for the tensor cores", "ladder": "the times of all chapters, sizes and libraries"}  # as a reader meets them: what one sees
-html_context = {"explorers": [(f"{name}.html", *re.search(r"<title>(.*?) - (?:.|\n)*<h1>(.*?)</h1>", (BOOK / f"explorers/{name}.html").read_text(encoding="utf-8").replace("<title>The ladder", "<title>All measured times")).groups(), seen)
+html_context = {"explorers": [(f"{name}.html", *re.search(r"<title>(.*?) - (?:.|\n)*<h1>(.*?)</h1>", (BOOK / f"explorers/{name}.html").read_text(encoding="utf-8")).groups(), seen)
                               for name, seen in EXPLORERS.items()]}
 suppress_warnings = ["misc.highlighting_failure"]  # a quoted output is no program
 highlight_language = "text"
@@ -57,28 +57,14 @@ def visit_math(displayed):
     return visit
 
 
-# ---- the order behind the chapters ---------------------------------------------------------------------------------------------
-
-PARTS = {  # of the lists that build.py writes behind those of the chapters, the pages in the order in which a reader needs them
-    "Practice": ("exercises/", "docs/study-plan.", "docs/implementation.", "docs/teaching."),
-    "Debugging and devices": ("docs/debugging.", "docs/your-programs.", "docs/hosted-gpu.", "docs/simulated-device.", "docs/simulated-device-inside.", "common/", "tests/"),
-    "Mathematics": ("docs/math.", "docs/math/", "docs/index-arithmetic."),
-    "Appendices of chapters": ("steps/",),
-    "Reference": ("docs/README.", "docs/commands.", "docs/measurements.", "docs/gallery.", "docs/reading-code.", "docs/unsupported.", "docs/glossary.", "docs/references.", "")}  # and all others
+# ---- the explorers ------------------------------------------------------------------------------------------------------------
 
 
-def arrange(app, page, source):
-    if page == "docs/README":  # an explorer is no page of the repository; as a block of HTML it has no links to the glossary within its own
+def list_explorers(app, page, source):
+    """On the page that lists the pages; an explorer is none. As a block of HTML, since the glossary links no word in that."""
+    if page == "docs/README":
         items = "".join(f'<li><a href="../explorers/{file}?from={page}.html">{name}</a>: {seen}.</li>' for file, name, _, seen in html_context["explorers"])
         source[0] += f"\n## The explorers\n\n<ul>{items}</ul>\n"
-    if page == root_doc:
-        lists = re.split(r"(?=\n\n```\{toctree\})", source[0])
-        pages = [name for each in lists[3:] for name in re.findall(r"^\S+\.md$", each, re.MULTILINE)]
-        for caption, names in PARTS.items():
-            part = [page for name in names for page in pages if page.startswith(name)]
-            pages = [page for page in pages if page not in part]
-            lists[3 + [*PARTS].index(caption):] = ["\n\n```{toctree}\n:hidden:\n:titlesonly:\n:caption: " + "\n".join([caption, "", *dict.fromkeys(part)]) + "\n```\n"]
-        source[0] = "".join(lists)
 
 
 # ---- the glossary -----------------------------------------------------------------------------------------------------------
@@ -203,7 +189,7 @@ class Translator(HTML5Translator):
 def setup(app):
     app.add_html_math_renderer("katex", (visit_math(False), None), (visit_math(True), None))
     app.set_translator("html", Translator)
-    app.connect("source-read", arrange)
+    app.connect("source-read", list_explorers)
     app.connect("doctree-resolved", link_terms)
     app.connect("builder-inited", lambda app: setattr(app.builder, "search", False))  # Sphinx's own
     app.connect("build-finished", write_search)
