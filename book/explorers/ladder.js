@@ -6,7 +6,7 @@ const FILTERS = ["source", "card", "pass", "size"], NAMES = { fwd: "forward", bw
 const PEERS = { flash: "FlashAttention-2", cudnn: "cuDNN", fa4: "FlashAttention-4" }, peerOf = (row) => row[4].replace("pytorch_", "");
 const named = (row) => PEERS[peerOf(row)] || TITLES[row[4]] || row[4];
 const PREFERRED = { source: "latency", card: "NVIDIA H200", pass: "fwd", size: "B 4, H 16, N 4096, d 64", metric: "tflops", theirs: "1" };
-const MOST = 12; // captions
+const MOST = 10; // captions
 let rows = [], place = 0;
 
 const metrics = () => [["tflops", "TFLOP/s"], ["ms", "milliseconds"], ["bound", "% of the bound"],
@@ -21,15 +21,17 @@ function move(to) {
     [...byId("table").tBodies[0].rows].forEach((row, k) => { row.className = k === place ? "mine" : ""; });
     told();
 }
-// A caption for each program, or for the first and those that change the rate most. Each is compared with the one told before, and is so named once.
+// One caption for all libraries, and one for each program, or for the first and those that change the rate most, each compared with the one told before.
 function captionsOf() {
-    const isTheirs = (row) => peerOf(row) in PEERS, times = (row, before) => before && !isTheirs(row) ? before[6] / row[6] : 1;
-    const change = (k) => k ? Math.abs(Math.log(times(rows[k], rows[k - 1]))) : Infinity, told = range(rows.length).sort((a, b) => change(b) - change(a) || a - b).slice(0, MOST).sort((a, b) => a - b);
+    const isTheirs = (row) => peerOf(row) in PEERS, theirs = rows.filter(isTheirs), times = (row, before) => before && !isTheirs(before) ? before[6] / row[6] : 1;
+    const change = (k) => k && !isTheirs(rows[k]) ? Math.abs(Math.log(times(rows[k], rows[k - 1]))) : Infinity, candidates = range(rows.length).filter((k) => !isTheirs(rows[k]) || rows[k] === theirs[0]);
+    const told = candidates.sort((a, b) => change(b) - change(a) || a - b).slice(0, MOST).sort((a, b) => a - b);
     return told.map((at, k) => {
-        const row = rows[at], before = rows[told[k - 1]], faster = times(row, before), title = named(row);
+        const row = rows[at], before = rows[told.slice(0, k).findLast((each) => !isTheirs(rows[each]))], faster = times(row, before);
+        const title = isTheirs(row) && theirs.length > 1 ? "The libraries" : named(row);
         const idea = (IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size").replace(/^(.*?): /, (all, what) => title.includes(what) ? "" : all);
         const rate = faster < 1 ? `${digits(1 / faster)}x the time of` : `${digits(faster)}x as fast as`;
-        return { at, title, text: isTheirs(row) ? `A library, on the same card at the same size: ${digits(row[7])} TFLOP/s.` :
+        return { at, title, text: isTheirs(row) ? `On the same card at the same size, in TFLOP/s: ${theirs.map((each) => `${named(each)} ${digits(each[7])}`).join(", ")}.` :
             before ? `${rate} ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.` };
     });
 }

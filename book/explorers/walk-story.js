@@ -1,7 +1,7 @@
 // The story of a tile walk: captions, each bound to a step of the trace in which its event is, most often the first. An event that a
 // kernel does not have is not told; where few are left, phases without a caption are.
 "use strict";
-const MOST = 11, FEWEST = 6, VERBS = { copy: "copy", load: "load", compute: "compute with", scale: "scale", softmax: "compute the softmax", store: "store", wait: "wait" };
+const MOST = 10, FEWEST = 6, VERBS = { copy: "copy", load: "load", compute: "compute with", scale: "scale", softmax: "compute the softmax", store: "store", wait: "wait" };
 const list = (words) => [...new Set(words)].join(", ").replace(/, (?=[^,]*$)/, " and ");
 
 function captionsOf({ steps, arrays, mbarriers }, isCausal) {
