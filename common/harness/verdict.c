@@ -121,8 +121,10 @@ static void check_backward(const struct run *run, struct verdict *verdict, bool 
     const float *V = run->host[TENSOR_V], *dO = run->host[TENSOR_dO];
     size_t d = (size_t)p->d, rows = tensor_rows(p, TENSOR_Q);
     double *D_ref = host_doubles(rows);
-    for (size_t i = 0; i < rows * d && !all; i++) O_ref[i] = (double)run->host[TENSOR_O][i];
-    for (size_t i = 0; i < rows && !all; i++) L_ref[i] = (double)run->host[TENSOR_L][i];
+    if (!all) {
+        for (size_t i = 0; i < rows * d; i++) O_ref[i] = (double)run->host[TENSOR_O][i];
+        for (size_t i = 0; i < rows; i++) L_ref[i] = (double)run->host[TENSOR_L][i];
+    }
     reference_D(p, dO, O_ref, D_ref);
     double *ref[TENSOR_COUNT], *size[TENSOR_COUNT];
     for (enum tensor tensor = TENSOR_dQ; tensor <= TENSOR_dV; tensor++) {

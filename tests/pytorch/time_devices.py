@@ -106,6 +106,8 @@ def main():
         lengths = [int(word) for word in options.lengths.split(",")]
     except ValueError:
         parser.error(f"--lengths is not a list of numbers: {options.lengths}")
+    if min(lengths) < 1 or options.rounds < 1 or options.repeat < 2:
+        parser.error("--lengths and --rounds are at least 1, --repeat at least 2")
     cards = torch.cuda.device_count()
     missing = "needs two cards" if cards < 2 else next((f"{BIN / name} is not built" for name in OURS.values() if not (BIN / name).exists()), None)
     if missing:
@@ -137,4 +139,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"time_devices.py: {error}\n{error.stderr}")
