@@ -65,7 +65,7 @@ addEventListener("DOMContentLoaded", () => {
     }), { ariaPressed: String(wall) }));
     if (!framed && !matchMedia("(max-width: 40rem)").matches) return;
     byId("kinds")?.after(byId("key")); // in a chapter and on a phone the figure comes first, with what its colours mean beside it
-    document.querySelector("h1")?.after(picture, ...(task ? [task] : []), element("details", { id: "settings", open: !framed }, element("summary", {}, "Settings"), ...bars));
+    document.querySelector("h1")?.after(picture, ...(task ? [task] : []), element("details", { id: "settings", open: !framed }, element("summary", {}, "Settings"), ...bars, ...(framed ? document.querySelectorAll("body > p:has(small)") : [])));
 });
 
 // A table of rows of texts, the first of which is its head.
@@ -198,7 +198,7 @@ function startStory(explorer) {
     const [earlier, later] = [["earlier", "\u25c2", "Caption before", "b"], ["later", "\u25b8", "Next caption", "n"]].map(([id, text, ariaLabel, key]) => Object.assign(button(id, text, `${ariaLabel}; key ${key}`, KEYS[key]), { ariaLabel }));
     const keys = Object.entries(TOLD).flatMap(([key, does]) => [element("kbd", {}, key), ` ${does} `]);
     byId("story").prepend(element("div", { id: "controls" }, element("b", {}, "Story"), button("play", "Play", "The story; key p", KEYS.p), speed, element("div", { id: "numbers" }, earlier, element("div", { id: "captions", role: "group", ariaLabel: "Captions" }), later),
-        element("p", { className: "keys" }, ...keys)), element("p", { id: "caption", ariaLive: "polite" }));
+        element("details", { className: "keys" }, element("summary", {}, ...keys.slice(0, 4), element("u", {}, "all keys")), ...keys.slice(4))), element("p", { id: "caption", ariaLive: "polite" }));
     for (const kind of ["resize", "themed"]) addEventListener(kind, reserve);
     addEventListener("keydown", (event) => {
         const key = keyOf(event);

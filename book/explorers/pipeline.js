@@ -5,8 +5,8 @@ const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consum
 const KINDS = { copy: "a copy is under way", use: "a tile is read", product: "product", softmax: "softmax", wait: "waits for a copy", empty: "waits for an empty stage",
     barrier: "waits at a barrier", hazard: "a read meets a write" };
 const START = { early: { skew: 5 }, parity: { latency: 40 } }; // of a fault: other times than usual, with which a read meets a write
-const narrow = matchMedia("(max-width: 40rem)"); // a bar has no room for more words, on a phone for its tile alone
-const label = (words) => narrow.matches ? (words.match(/[KV]\d+/) || [""])[0] : words.split(":")[0].replace(/,| and/g, "");
+const narrow = matchMedia("(max-width: 40rem)"), tileOf = (words) => (words.match(/[KV]\d+/) || [""])[0]; // on a phone, and in a short wait, there is room for the tile alone
+const label = (words) => narrow.matches ? tileOf(words) : words.split(":")[0].replace(/,| and/g, "");
 const name = ([array, tile]) => array + tile;
 let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1, moment = 0;
 
@@ -15,7 +15,7 @@ const wait = (needs, of, words, kind = "wait") => ({ kind, needs, of, words }), 
 const barrier = (words) => ({ kind: "barrier", words, does: words, needs: words, of: 2 });
 const copy = (item) => ({ copies: item, does: `${item.words} there`, after: set.latency + moved[item.k] });
 const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `Q K${tile}\u1d40: S${tile} = Q K${tile}^T` : `P${tile} V${tile}: O += P${tile} V${tile}` });
-const softmax = (tile) => ({ kind: "softmax", takes: set.softmax, words: `softmax ${tile}: of S${tile}` });
+const softmax = (tile) => ({ kind: "softmax", takes: set.softmax, words: `P${tile}: softmax of S${tile}` });
 
 // cp.async: before a turn a warp waits for its part of the copies and meets the others at a barrier; then it starts the copy that takes
 // the stage of the turn before. With a single stage they meet before the copy, too.
@@ -90,7 +90,7 @@ function draw() {
     layout = now;
     byId("line").style.cssText = `--long: ${Math.max(20, 0.45 * scale)}rem; --lanes: ${Object.keys(lanes).length}`;
     Object.values(lanes).forEach((bars, k) => byId("line").children[k].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
-        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, label(words))), element("i", { className: "cursor" })));
+        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}; --tile: "${tileOf(words)}"` }, label(words))), element("i", { className: "cursor" })));
     const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
     legend("key", drawn);
     for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
@@ -116,7 +116,7 @@ function captionsOf() {
         ["wait", first("wait"), "The first wait for a copy", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}: until then it has nothing to compute.`],
         ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} waits no longer, and computes ${words.split(": ")[1]}.`],
         ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and either may come first.`],
-        ["softmax", first("softmax"), "The softmax", ({ who, words, long }) => `${upper(who)} takes ${units(long)} for the softmax ${words.split(": ")[1]}. It needs no new tile.`],
+        ["softmax", first("softmax"), "The softmax", ({ who, words, long }) => `${upper(who)} takes ${units(long)} for the ${words.split(": ")[1]}. It needs no new tile.`],
         ["hidden", hidden, "A copy behind a product", (bar) => `The copy of ${covers(bar).words.replace("copy ", "")} is under way while ${bar.who} computes ${bar.words.split(": ")[1]}: this part of its latency costs nothing.`],
         ["barrier", first("barrier"), "A wait at a barrier", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} for the other warp. The barrier comes ${words.split(": ")[1]}.`],
         ["empty", first("empty"), "A wait for an empty stage", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} until ${words.match(/until (.*?),/)[1]}: every stage holds a tile that is still needed.`],

@@ -68,8 +68,8 @@ function held(across) {
     return found.filter(([array, first, last]) => array !== EMPTY && last - first > lines.length / 16).map(([array, ...span]) => [array === COMPUTED ? "computed" : launch.arrays[array < 0 ? -1 - array : array][0], ...span]);
 }
 
-let zoom = null, large = 1; // zoom: of the figures, across and down, as large as the wall allows; large: twice as large, where the source is in sight then
-const fit = () => { [zoom, large] = [wall ? [4, 4] : [1, 1], launch?.arrays.length < 8 ? 2 : 1]; };
+let zoom = null, large = 1; // zoom: of the figures, across and down, as large as the wall allows; large: twice as large, where the source is in sight then, which a frame does not know
+const fit = () => { [zoom, large] = [wall ? [4, 4] : [1, 1], launch?.arrays.length < 8 && !framed ? 2 : 1]; };
 function draw() {
     const figures = document.querySelectorAll("figure"), states = new Set();
     const style = getComputedStyle(document.documentElement), colours = MEANING.map(([meaning]) => style.getPropertyValue(`--${meaning}`));
@@ -79,7 +79,7 @@ function draw() {
         const stateOf = (k) => array ? cells[k] : inShared(shown.holds[k], cells[k]);
         paint(canvas, across, cells.length, stateOf, colours, states);
         const whole = large * rows <= 128 * large ? large * rows : rows / Math.ceil(rows / (128 * large)); // of rows that are left out the hatches of the others stay even
-        const size = array ? [columns === 1 ? 14 : 64 * large, Math.max(16, whole)] : [384, canvas.height * Math.max(1, Math.min(3, Math.floor(180 / canvas.height)))];
+        const size = array ? [columns === 1 ? 14 : 64 * (framed && figures.length < 8 ? 2 : large), Math.max(16, whole)] : [384, canvas.height * Math.max(1, Math.min(3, Math.floor(180 / canvas.height)))];
         canvas.style.cssText = `width: ${zoom[0] * size[0]}px; height: ${zoom[1] * size[1]}px`;
         let low = 0; // where the label above ends
         if (!array) canvas.parentElement.replaceChildren(canvas, ...held(across).map(([name, first]) => {

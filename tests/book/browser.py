@@ -769,7 +769,7 @@ def check_story(browser, name):
         browser.js("document.activeElement.blur()")
         body.send_keys(key)
         same(f"{name}: the place after a key", place(), expected)
-    same(f"{name}: keys that Play's row has", browser.js("return byId('controls').querySelector('.keys').textContent"), "Space plays \u2190 \u2192 one step Home End first, last b n caption before, next s settings w large Esc not large ")
+    same(f"{name}: keys that Play's row has", browser.js("return byId('controls').querySelector('.keys').textContent"), "Space plays \u2190 \u2192 one step all keysHome End first, last b n caption before, next s settings w large Esc not large ")
     for key, expected in ((Keys.SPACE, True), (Keys.SPACE, False)):
         body.send_keys(key)
         same(f"{name}: it plays after Space", now()[2], expected)
