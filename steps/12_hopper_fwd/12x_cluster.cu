@@ -1,7 +1,7 @@
 // 12x_cluster: 12e_order with clusters of two blocks that load K and V once for both.
 //
 // Idea      Two neighbouring blocks have query tiles of one head, and need the same tiles of K and V. Each loads half of each tile
-//           and the TMA writes it into the shared memory of both: the L2 cache is read half as often.
+//           and the TMA writes it into the shared memory of both.
 // Costs     A stage is empty when the consumers of both blocks have read it, so the blocks wait for each other. Under a causal
 //           mask the block with the earlier rows also visits tiles that only the other one needs.
 // Limiter   README.md beside this file has the counters.

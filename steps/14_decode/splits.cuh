@@ -7,7 +7,7 @@
 #include "device.cuh"
 #include "tensor.cuh"
 
-// In units of the time in which each block of a full card receives a tile of K and V, fitted to 200 shapes on an H200: for
+// In units of the time in which each block of a full card receives a tile of K and V, fitted to 100 shapes on an H200: for
 // the first tile of a wave to arrive; for a tile of a block that has its multiprocessor to itself; how much more when two
 // blocks share it; how much more, as a factor, for each further row tile of the block; to start the second kernel; for
 // each split in it; for a part of O as large as a tile, to be written and read.

@@ -3,7 +3,7 @@
 // Idea      A weight's random word depends on its place alone, so the backward pass computes it again, as it does S and P. Kept
 //           weights enter dV; dP of kept weights enters dS; D is what it was, because it is the row sum of dO o O.
 // Costs     A Philox call of ten rounds per four scores.
-// Limiter   Integer instructions: more of them than of all others.
+// Limiter   Not known; README.md beside this file has the time of each part.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

@@ -4,7 +4,7 @@
 //           pass computes the same words again, so no mask is stored. One call serves the four weights of a lane in rows r and
 //           r + 8 and columns c and c + 8. l is the sum of all weights; only P V has the kept ones.
 // Costs     10 rounds of Philox for four weights.
-// Limiter   The integer instructions of Philox: more than all others together.
+// Limiter   The integer instructions of Philox: about half of all.
 // Measured  README.md beside this file has the numbers.
 
 #include "attention.h"

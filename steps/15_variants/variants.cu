@@ -1,10 +1,10 @@
-// 15_variants: all variants in one pair of kernels.
+// 15_variants: all variants in one program.
 //
 // Idea      A kernel per variant would be 2^7 kernels. What decides which keys a block visits (windows, packed sequences, grouped
 //           heads) costs nothing in the inner loop and is decided when the program runs. What changes each score or weight (softcap,
 //           ALiBi, dropout) is a template switch: five kernels per pass. The plain problem runs chapter 10's and 11's loops.
 // Costs     O(N) memory. With rotary embedding Q and K once more, and a table.
-// Limiter   As in chapters 10 and 11; with dropout the integer instructions of Philox, with softcap the exponentials.
+// Limiter   As in chapters 10 and 11; with dropout the integer instructions of Philox, with softcap it is not known.
 // Measured  README.md beside this file has the numbers.
 
 #include "backward.cuh"
@@ -28,7 +28,7 @@ static const char *refuses(const problem *p) {
 
 extern "C" const step step_15_variants = {
     .name = "15_variants",
-    .idea = "all variants of attention, one kernel per pass",
+    .idea = "all variants of attention in one program",
     .forward = fwd::forward,
     .backward = bwd::backward,
     .workspace_bytes = workspace_bytes,
