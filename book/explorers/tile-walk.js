@@ -68,8 +68,8 @@ function held(across) {
     return found.filter(([array, first, last]) => array !== EMPTY && last - first > lines.length / 16).map(([array, ...span]) => [array === COMPUTED ? "computed" : launch.arrays[array < 0 ? -1 - array : array][0], ...span]);
 }
 
-let zoom = null, large = 1; // zoom: of the figures, across and down, as large as the wall allows; large: twice as large, where the source is in sight then, which a frame does not know
-const fit = () => { [zoom, large] = [wall ? [4, 4] : [1, 1], launch?.arrays.length < 8 && !framed ? 2 : 1]; };
+let zoom = null, large = 1; // zoom: of the figures, across and down, as large as the wall or the window allows; large: twice as large, where the source is in sight then, which a frame does not know
+const fit = () => { [zoom, large] = [wall ? [4, 4] : framed || innerWidth <= 640 ? [1, 1] : [2, 2], launch?.arrays.length < 8 && !framed ? 2 : 1]; };
 function draw() {
     const figures = document.querySelectorAll("figure"), states = new Set();
     const style = getComputedStyle(document.documentElement), colours = MEANING.map(([meaning]) => style.getPropertyValue(`--${meaning}`));
@@ -78,22 +78,23 @@ function draw() {
         const canvas = figures[array].querySelector("canvas"), cells = shown.cells[array], across = array ? columns : wordsPerLine(cells.length);
         const stateOf = (k) => array ? cells[k] : inShared(shown.holds[k], cells[k]);
         paint(canvas, across, cells.length, stateOf, colours, states);
-        const whole = large * rows <= 128 * large ? large * rows : rows / Math.ceil(rows / (128 * large)); // of rows that are left out the hatches of the others stay even
-        const size = array ? [columns === 1 ? 14 : 64 * (framed && figures.length < 8 ? 2 : large), Math.max(16, whole)] : [384, canvas.height * Math.max(1, Math.min(3, Math.floor(180 / canvas.height)))];
-        canvas.style.cssText = `width: ${zoom[0] * size[0]}px; height: ${zoom[1] * size[1]}px`;
+        const most = large * 128 * (wall ? 1 : zoom[1]), unit = Math.min(Math.floor(wall ? large : large * zoom[1]), Math.floor(most / rows)) || 1 / Math.ceil(rows / most); // pixels per row, or rows that are left out: the hatches of the others stay even
+        const size = array ? [columns === 1 ? 14 : 64 * (framed && figures.length < 8 ? 2 : large), Math.max(16, rows * unit)] : [384, canvas.height * Math.max(1, Math.min(3, Math.floor(180 * (wall ? 1 : zoom[1]) / canvas.height)))];
+        const wide = zoom[0] * size[0], high = (wall ? zoom[1] : 1) * size[1];
+        canvas.style.cssText = `width: ${wide}px; height: ${high}px`;
         let low = 0; // where the label above ends
         if (!array) canvas.parentElement.replaceChildren(canvas, ...held(across).map(([name, first]) => {
-            const top = Math.max(low, zoom[1] * size[1] * first / canvas.height);
+            const top = Math.max(low, high * first / canvas.height);
             low = top + (wall ? 28 : 11);
             return element("small", { ariaHidden: "true", style: `top: ${top}px` }, name);
         }));
     });
     legend("key", [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED].filter((state) => state === WRITTEN || states.has(state)).map((state) => MEANING[state]));
     const wraps = (box) => new Set([...box.children].filter((each) => each.checkVisibility()).map((each) => each.offsetTop)).size > 1;
-    const less = zoom[0] > 1 && [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : byId("figures").getBoundingClientRect().bottom > innerHeight - 10 ? 1 : -1;
-    const isLow = !wall && !framed && large > 1 && innerWidth > 640 && byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 800);
-    if (isLow) large = 1;
-    else if (zoom[less] > 1) zoom[less] -= 0.25;
+    const isLow = wall ? byId("figures").getBoundingClientRect().bottom > innerHeight - 10 : byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 800);
+    const less = zoom[0] > 1 && [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : isLow ? 1 : -1;
+    if (zoom[less] > 1) zoom[less] -= 0.25;
+    else if (isLow && !wall && !framed && large > 1 && innerWidth > 640) large = 1;
     else return;
     draw();
 }

@@ -224,7 +224,7 @@ must_fail 'a phase that ends by itself' 'is not said' $w 's/ The wait sees as ar
 must_fail 'arrivals that are not counted' 'have arrived is not said' $w 's/ of \$\{due\} arrivals/ arrivals/' "${last[@]}"
 must_fail 'a time line without labels' 'labels are visible' explorers/explorer.css 's/\(max-width: 9px\)/(max-width: 99px)/' "${last[@]}"
 must_fail 'the last rows as if they were the first' 'which rows the block takes' $w 's/rows.length \&\& first/rows.length \&\& !first/' "${last[@]}"
-must_fail 'parts of pixels' 'a part of a pixel' $w 's/Math.ceil\(rows \/ \(128 \* large\)\)/(rows \/ 100)/' "${last[@]}"
+must_fail 'parts of pixels' 'a part of a pixel' $w 's/Math.ceil\(rows \/ most\)/(rows \/ 100)/' "${last[@]}"
 must_fail 'a touch out of sight' 'the line of a touch in sight' $w 's/touches\(b\) - touches\(a\)/touches(a) - touches(b)/' "${last[@]}"
 must_fail 'memory that no step uses' 'that no step uses' $w 's/fill\(NEVER\)/fill(LATER)/' "${walks[@]}"
 must_fail 'a softmax that is called otherwise' 'the time line says' $w 's/"softmax", \[\]/"compute", []/' "${walks[@]}"
