@@ -358,7 +358,7 @@ test_job() {
     for name in "${presets[@]}"; do
         log=build/$name/ctest.log selected=()
         case $selection in # labels of tests/CMakeLists.txt
-        part_*) selected=(-LE "part_[^$TEST_PART]") && export TEST_PROGRAMS=${selection}_programs ;;
+        part_*) selected=(-LE "part_[^$TEST_PART]|full") && export TEST_PROGRAMS=${selection}_programs ;;
         ?*) selected=(-L "^$selection\$") && export TEST_PROGRAMS=${selection}_programs TEST_FEWER=yes ;;
         esac
         compile "$name" "${TEST_PROGRAMS:-test_programs}" || true # what does not compile fails its own tests
