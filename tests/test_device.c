@@ -490,12 +490,14 @@ Test(step, elements_past_32_bits, .init = skip_without_device) {
         }
 }
 
-/* Rows, and so elements of L. A backward pass visits few of them, under a mask: all would take minutes. */
+/* Rows, and so elements of L. Under a mask three of them have keys, and the others an L of -infinity: all with keys would take a backward
+ * pass minutes. Hopper's forward passes order their blocks by the mask: the last head would not be one part of them. */
 Test(step, rows_past_32_bits, .init = skip_without_device) {
     if (simt_reserve == NULL) cr_skip_test("a card runs all blocks");
     LEAVE_TO_CI();
     int rows = (int)(PAST / MAX_BATCH_HEADS) + 2;
-    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, rows, 3, 1, step->forward == NULL, 1.0f});
+    bool causal = step->compute_capability != 90 || step->forward == NULL;
+    struct problem problem = problem_for(step, &(struct shape){1, MAX_BATCH_HEADS, rows, 3, 1, causal, 1.0f});
     if (problem.N_q != rows) cr_skip_test("the step takes fewer queries");
     struct problem few = problem;
     few.heads = 4, few.N_q = 1000;
