@@ -60,9 +60,9 @@ static inline int __syncthreads_or(int predicate, SIMT_HERE) {
 static inline int __syncthreads_and(int predicate, SIMT_HERE) {
     return simt_block_barrier("__syncthreads_and()", predicate == 0, file, line) == 0;
 }
-static inline void __threadfence() { simt_fence(); }
-static inline void __threadfence_block() { simt_fence(); }
-static inline void __threadfence_system() { simt_fence(); }
+static inline void __threadfence() { simt_fence(SIMT_DEVICE, SIMT_FENCE); }
+static inline void __threadfence_block() { simt_fence(SIMT_CTA, SIMT_FENCE); }
+static inline void __threadfence_system() { simt_fence(SIMT_DEVICE, SIMT_FENCE); }
 
 /* ---- warp intrinsics: the lanes of `mask` that have not returned exchange values ------------------------------------ */
 namespace simt {
@@ -90,6 +90,10 @@ template <typename _T> static inline _T atomic(simt_atomic_operation operation, 
     return from_bits<_T>(simt_atomic(operation, atomic_type<_T>::value, address, to_bits(operand), to_bits(compare)));
 }
 template <typename _T> using same = std::common_type_t<_T>; /* from which no T is deduced */
+struct in_scope {
+    explicit in_scope(enum simt_scope scope) { ::simt_set_scope(scope); }
+    ~in_scope() { ::simt_set_scope(SIMT_NO_SCOPE); }
+};
 } // namespace simt
 
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
@@ -139,6 +143,7 @@ static inline unsigned __activemask(SIMT_HERE) { return simt_active_mask(file, l
 /* ---- atomics: on global and shared memory; each returns the value before -------------------------------------------- */
 #define SIMT_SCOPED(name)                                                                                                      \
     template <typename _T, typename... _V> static inline _T name##_block(_T *address, _V... values) {                               \
+        simt::in_scope here(sizeof(_T) >= 4 ? SIMT_CTA : SIMT_NO_SCOPE); /* a half of a word */                                \
         return name(address, values...);                                                                                       \
     }                                                                                                                          \
     template <typename _T, typename... _V> static inline _T name##_system(_T *address, _V... values) {                              \
@@ -191,6 +196,8 @@ static inline float4 atomicAdd(float4 *address, float4 operand) {
 }
 SIMT_SCOPED(atomicSub)
 SIMT_SCOPED(atomicCAS)
+SIMT_SCOPED(atomicInc)
+SIMT_SCOPED(atomicDec)
 
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
 #define SIMT_LOAD(name)                                                                                                        \
