@@ -267,7 +267,7 @@ bool block_order_may_be(uint64_t stamp, uint64_t self_stamp, bool of_blocks) {
     enum simt_scope needed = of_blocks ? SIMT_DEVICE : scope_of_both(stamp, self_stamp);
     if (atomic_load_explicit(&launch->fenced, memory_order_relaxed) < needed) return false;
     if (needed == SIMT_CTA || !atomic_load_explicit(&launch->has_narrow, memory_order_relaxed)) return true;
-    unsigned mine = simt_self->home->shadow.widest;
+    unsigned mine = worker_numbered(stamp_thread(self_stamp))->shadow.widest;
     pthread_mutex_lock(&lock);
     const struct block_scopes *other = scopes_of(launch, block_of(stamp, self_stamp));
     unsigned theirs = other != NULL ? other->widest : 0;
@@ -303,7 +303,7 @@ bool block_order_explain(uint64_t stamp, uint64_t self_stamp, char *text, size_t
     if (both == SIMT_CTA || !atomic_load(&worker->launch->has_narrow)) return false;
     pthread_mutex_lock(&lock);
     struct block_scopes of[2] = {{0}}, *theirs = scopes_of(worker->launch, block_of(stamp, self_stamp));
-    if (theirs != NULL) of[0] = *theirs, of[1] = *scopes_of(worker->launch, simt_self->home->block_number);
+    if (theirs != NULL) of[0] = *theirs, of[1] = *scopes_of(worker->launch, block_of(self_stamp, self_stamp));
     pthread_mutex_unlock(&lock);
     const struct block_scopes *narrow = of[0].pc != 0 && of[0].scope < both ? &of[0] : &of[1];
     if (narrow->pc == 0 || narrow->scope >= both) return false;
