@@ -16,7 +16,8 @@ unsigned simt_active_mask(const char *file, int line); /* the lanes that come to
 enum simt_scope { SIMT_NO_SCOPE, SIMT_CTA, SIMT_CLUSTER, SIMT_DEVICE };
 enum simt_ordering { SIMT_FENCE, SIMT_RELEASE, SIMT_ACQUIRE };
 void simt_fence(enum simt_scope scope, enum simt_ordering of); /* a fence, or the one in an operation that orders */
-void simt_set_scope(enum simt_scope scope); /* of what the thread does with memory from now on, where it is atomic or volatile */
+void simt_set_scope(
+    enum simt_scope scope); /* of what the thread does with memory from now on, where it is atomic or volatile */
 void simt_give_way(void);   /* let others run for a while: by a thread that may be waiting for one of them */
 long long simt_clock(void); /* nanoseconds of this CPU thread */
 void simt_trap(void);
