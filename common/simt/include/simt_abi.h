@@ -210,3 +210,12 @@ unsigned simt_mbarrier_phase(void *barrier, unsigned parity); /* the one that is
 void simt_async_bind(void *barrier);
 
 __END_DECLS
+
+#ifdef __cplusplus
+namespace simt {
+struct in_scope { /* what the thread does until the end of the C++ scope has this one of PTX */
+    explicit in_scope(enum simt_scope scope) { ::simt_set_scope(scope); }
+    ~in_scope() { ::simt_set_scope(SIMT_NO_SCOPE); }
+};
+} // namespace simt
+#endif

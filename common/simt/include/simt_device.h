@@ -90,15 +90,9 @@ template <typename _T> static inline _T atomic(simt_atomic_operation operation, 
     return from_bits<_T>(simt_atomic(operation, atomic_type<_T>::value, address, to_bits(operand), to_bits(compare)));
 }
 template <typename _T> using same = std::common_type_t<_T>; /* from which no T is deduced */
-struct in_scope {
-    explicit in_scope(enum simt_scope scope) { ::simt_set_scope(scope); }
-    ~in_scope() { ::simt_set_scope(SIMT_NO_SCOPE); }
-};
 } // namespace simt
 
-static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
-    simt_meet(simt_syncwarp, mask, file, line);
-}
+static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) { simt_meet(simt_syncwarp, mask, file, line); }
 /* `from`: the lane to read, unless it is `outside` of what the instruction reaches; `by`: what the call names. */
 #define SIMT_SHUFFLE(suffix, type, from, outside)                                                                              \
     template <typename _T> static inline _T __shfl##suffix##_sync(unsigned mask, _T value, type by, int width = 32, SIMT_HERE) {  \
@@ -194,10 +188,7 @@ static inline float4 atomicAdd(float4 *address, float4 operand) {
     simt_floats before = simt_atomic_add_floats(&address->x, 4, operand.x, operand.y, operand.z, operand.w);
     return make_float4(before.x[0], before.x[1], before.x[2], before.x[3]);
 }
-SIMT_SCOPED(atomicSub)
-SIMT_SCOPED(atomicCAS)
-SIMT_SCOPED(atomicInc)
-SIMT_SCOPED(atomicDec)
+SIMT_SCOPED(atomicSub) SIMT_SCOPED(atomicCAS) SIMT_SCOPED(atomicInc) SIMT_SCOPED(atomicDec)
 
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
 #define SIMT_LOAD(name)                                                                                                        \
