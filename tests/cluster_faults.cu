@@ -333,7 +333,8 @@ template <bool CORRECT> __global__ static __cluster_dims__(8, 1, 1) void readers
     cluster_sync();
     out[i] = of_rank(mine, next)[threadIdx.x];
     asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n" // here
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote], 2;\n}" ::"r"(shared_address(&done)), "r"(next)
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote], 2;\n}" ::"r"(shared_address(&done)),
+                 "r"(next)
                  : "memory");
     if (CORRECT || cluster_rank() != 5) mbarrier_wait(&done, 0);
 }
@@ -362,7 +363,9 @@ static void launch_clusters(unsigned blocks, const int *in, int *out) {
     cr_assert(most == 8 && clusters > 0);
     cr_assert_eq(cudaLaunchKernelEx(&config, sum_of_cluster, in, out), cudaSuccess);
 }
-static int sum_from(const int *in, int first, int count) { return count == 0 ? 0 : in[first] + sum_from(in, first + 1, count - 1); }
+static int sum_from(const int *in, int first, int count) {
+    return count == 0 ? 0 : in[first] + sum_from(in, first + 1, count - 1);
+}
 PATTERN(sum_of_four_blocks, FIRST(2, sum_from(in, i * 128, 128)), launch_clusters(4, in, out))
 PATTERN(sum_of_eight_blocks, FIRST(1, sum_from(in, 0, 256)), launch_clusters(8, in, out))
 
@@ -398,6 +401,55 @@ template <bool CORRECT> __global__ static __cluster_dims__(2, 1, 1) void exchang
 }
 FAULT(exchange_in_global, cudaErrorLaunchFailure, "race on", FIRST(4 * T, i < 2 * T ? in[i ^ T] : in[i - 2 * T]),
       exchange_in_global<CORRECT><<<2, T>>>(in, out))
+
+// The scope of a cluster holds both blocks of a pair, and none of the next pair. Of as many blocks the last to count adds up.
+template <class F> __device__ static void sum_of_ends(int *out, int blocks, F count) {
+    __shared__ int before;
+    __syncthreads();
+    if (threadIdx.x == 0) before = count();
+    __syncthreads();
+    const int *ends = out + 2 * T + threadIdx.x;
+    if (before == blocks - 1) out[threadIdx.x] = ends[0] + ends[(blocks - 1) * T];
+}
+template <bool CORRECT>
+__global__ static __cluster_dims__(2, 1, 1) void scope_within_cluster(const int *in, int *out, int *done) {
+    out[2 * T + global_thread()] = in[global_thread()];
+    sum_of_ends(out, 2, [=] {
+        int before;
+        if (CORRECT)
+            asm volatile("atom.acq_rel.cluster.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(done) : "memory");
+        else
+            asm volatile("atom.acq_rel.cta.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(done) : "memory"); // here
+        return before;
+    });
+}
+FAULT(scope_within_cluster, cudaErrorLaunchFailure, "has scope .cta",
+      FIRST(4 * T, i < T       ? in[i] + in[1 * T + i]
+                   : i < 2 * T ? 0
+                               : in[i - 2 * T]),
+      int *done = new_ints(1);
+      cudaMemset(done, 0, 4); scope_within_cluster<CORRECT><<<2, T>>>(in, out, done))
+template <bool CORRECT>
+__global__ static __cluster_dims__(2, 1, 1) void scope_of_one_cluster(const int *in, int *out, int *done) {
+    out[2 * T + global_thread()] = in[global_thread()];
+    sum_of_ends(out, 4, [=] {
+        int before;
+        if (CORRECT)
+            asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(done) : "memory");
+        else
+            asm volatile("atom.acq_rel.cluster.global.add.s32 %0, [%1], 1;" // here
+                         : "=r"(before)
+                         : "l"(done)
+                         : "memory");
+        return before;
+    });
+}
+FAULT(scope_of_one_cluster, cudaErrorLaunchFailure, "has scope .cluster",
+      FIRST(6 * T, i < T       ? in[i] + in[3 * T + i]
+                   : i < 2 * T ? 0
+                               : in[i - 2 * T]),
+      int *done = new_ints(1);
+      cudaMemset(done, 0, 4); scope_of_one_cluster<CORRECT><<<4, T>>>(in, out, done))
 
 template <bool CORRECT>
 __global__ static __cluster_dims__(2, 1, 1) void cluster_barrier_left_out(const int *in, int *out) {

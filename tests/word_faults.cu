@@ -1,5 +1,7 @@
-/* Structs that functions return, volatile words, elements of 1 and 2 bytes. */
+/* Structs that functions return, volatile words, scopes, elements of 1 and 2 bytes. */
 #include "faults.h"
+
+#include <cuda/atomic>
 
 /* ---- structs that functions return ------------------------------------------------------------------------------- */
 
@@ -16,7 +18,9 @@ template <bool CORRECT> __global__ void returned_struct_past_the_end(const int *
     if (i <= n) out[i] = triple_of(in, i); // here
 }
 FAULT(returned_struct_past_the_end, cudaErrorIllegalAddress, "out of bounds",
-      FIRST(3 * T, i % 3 == 0 ? in[i / 3] : i % 3 == 1 ? 2 * in[i / 3] : i / 3),
+      FIRST(3 * T, i % 3 == 0   ? in[i / 3]
+                   : i % 3 == 1 ? 2 * in[i / 3]
+                                : i / 3),
       returned_struct_past_the_end<CORRECT><<<1, T>>>(in, (struct triple *)out, ELEMENTS / 3))
 
 template <bool CORRECT> __global__ void returned_struct_to_shared(const int *in, int *out) {
@@ -114,6 +118,171 @@ __global__ void volatile_flags_of_warps(const int *in, int *out) {
 }
 PATTERN(volatile_flags_of_warps, FIRST(T, 1), volatile_flags_of_warps<<<1, T>>>(in, out))
 
+/* ---- scopes between blocks: what holds for the threads of one block holds for no other ---------------------------------- */
+
+/* The block that counts last adds up what all have left. */
+template <class F> __device__ bool is_last(F count) {
+    __shared__ int before;
+    __syncthreads();
+    if (threadIdx.x == 0) before = count();
+    __syncthreads();
+    return before == (int)gridDim.x - 1;
+}
+static int *new_zeros() {
+    int *zeros = new_ints(8);
+    cudaMemset(zeros, 0, 8 * sizeof *zeros);
+    return zeros;
+}
+#define SUMS_AND_PARTS FIRST(3 * T, i < T ? in[i] + in[T + i] : in[i - T])
+
+template <bool CORRECT> __global__ void fence_of_the_block(const int *in, int *out, int *done) {
+    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
+    *left = in[global_thread()]; // here
+    bool last = is_last([=] {
+        if (CORRECT)
+            __threadfence();
+        else
+            __threadfence_block();
+        return atomicAdd(done, 1);
+    });
+    if (last) out[threadIdx.x] = of_both[0] + of_both[T]; // here
+}
+FAULT(fence_of_the_block, cudaErrorLaunchFailure,
+      "has scope .cta, which orders nothing for another block: use .gpu, as __threadfence() has", SUMS_AND_PARTS,
+      fence_of_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
+
+template <bool CORRECT> __global__ void counts_for_the_block(const int *in, int *out, int *done) {
+    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
+    *left = in[global_thread()];
+    bool last = is_last([=] {
+        __threadfence();
+        return CORRECT ? atomicAdd(done, 1) : atomicAdd_block(done, 1); // here
+    });
+    if (last) out[threadIdx.x] = of_both[0] + of_both[T];
+}
+FAULT(counts_for_the_block, cudaErrorLaunchFailure,
+      "has scope .cta, as atomicAdd_block() has, so it is not atomic with one of another block", SUMS_AND_PARTS,
+      counts_for_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
+
+template <bool CORRECT> __global__ void atomic_orders_the_block(const int *in, int *out, int *done) {
+    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
+    *left = in[global_thread()];
+    bool last = is_last([=] {
+        int before;
+        if (CORRECT)
+            asm volatile("atom.acq_rel.gpu.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(done) : "memory");
+        else
+            asm volatile("atom.acq_rel.cta.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(done) : "memory"); // here
+        return before;
+    });
+    if (last) out[threadIdx.x] = of_both[0] + of_both[T];
+}
+FAULT(atomic_orders_the_block, cudaErrorLaunchFailure, "has scope .cta", SUMS_AND_PARTS,
+      atomic_orders_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
+
+template <bool CORRECT> __global__ void reference_of_the_block(const int *in, int *out, int *done) {
+    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
+    *left = in[global_thread()];
+    bool last = is_last([=] {
+        cuda::atomic_ref<int, CORRECT ? cuda::thread_scope_device : cuda::thread_scope_block> of_all(*done);
+        return of_all.fetch_add(1); // here
+    });
+    if (last) out[threadIdx.x] = of_both[0] + of_both[T];
+}
+FAULT(reference_of_the_block, cudaErrorLaunchFailure, "has scope .cta", SUMS_AND_PARTS,
+      reference_of_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
+
+/* One of the two blocks fences for itself alone. */
+template <bool CORRECT> __global__ void acquires_for_the_block(const int *in, int *out, int *done) {
+    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
+    *left = in[global_thread()]; // here
+    bool last = is_last([=] {
+        if (CORRECT || blockIdx.x == 0)
+            __threadfence();
+        else
+            asm volatile("membar.cta;" ::: "memory");
+        return atomicAdd(done, 1);
+    });
+    if (last) out[threadIdx.x] = of_both[0] + of_both[T]; // here
+}
+FAULT(acquires_for_the_block, cudaErrorLaunchFailure, "the fence at ", SUMS_AND_PARTS,
+      acquires_for_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
+
+template <bool CORRECT> __global__ void bins_of_the_block(const int *in, int *out) {
+    int bin = in[global_thread()] & 7;
+    if (CORRECT)
+        atomicAdd(&out[bin], 1);
+    else
+        atomicAdd_block(&out[bin], 1); // here
+}
+FAULT(bins_of_the_block, cudaErrorLaunchFailure, "use .gpu, as atomicAdd() has", FIRST(8, count_of(in, i, 4 * T)),
+      bins_of_the_block<CORRECT><<<4, T>>>(in, out))
+
+/* Blocks in turn, of which each doubles what the one before has left. */
+template <bool CORRECT> __global__ void raised_for_the_block(const int *in, int *out, int *turn) {
+    for (int now = 0; threadIdx.x == 0 && now != (int)blockIdx.x;) {
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory"); // here
+    }
+    __syncthreads();
+    out[threadIdx.x] = 2 * out[threadIdx.x] + in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (CORRECT)
+        asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(turn) : "memory");
+    else
+        asm volatile("red.release.cta.global.add.s32 [%0], 1;" ::"l"(turn) : "memory"); // here
+}
+FAULT(raised_for_the_block, cudaErrorLaunchFailure, "has scope .cta", FIRST(T, 7 * in[i]),
+      raised_for_the_block<CORRECT><<<3, T>>>(in, out, new_zeros()))
+
+template <bool CORRECT> __global__ void waits_for_the_block(const int *in, int *out, int *turn) {
+    for (int now = 0; threadIdx.x == 0 && now != (int)blockIdx.x;) {
+        if (CORRECT)
+            asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory");
+        else
+            asm volatile("ld.acquire.cta.global.s32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory"); // here
+    }
+    __syncthreads();
+    out[threadIdx.x] = 2 * out[threadIdx.x] + in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(turn) : "memory"); // here
+}
+FAULT(waits_for_the_block, cudaErrorLaunchFailure, "has scope .cta", FIRST(T, 7 * in[i]),
+      waits_for_the_block<CORRECT><<<3, T>>>(in, out, new_zeros()))
+
+template <bool CORRECT> __global__ void stored_for_the_block(const int *in, int *out, int *turn) {
+    for (int now = 0; threadIdx.x == 0 && now != (int)blockIdx.x;) {
+        asm volatile("ld.acquire.sys.global.s32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory"); // here
+    }
+    __syncthreads();
+    out[threadIdx.x] = 2 * out[threadIdx.x] + in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (CORRECT)
+        asm volatile("st.release.sys.global.s32 [%0], %1;" ::"l"(turn), "r"(blockIdx.x + 1) : "memory");
+    else
+        asm volatile("st.release.cta.global.s32 [%0], %1;" ::"l"(turn), "r"(blockIdx.x + 1) : "memory"); // here
+}
+FAULT(stored_for_the_block, cudaErrorLaunchFailure, "has scope .cta", FIRST(T, 7 * in[i]),
+      stored_for_the_block<CORRECT><<<3, T>>>(in, out, new_zeros()))
+
+/* Within a block its own scope is enough, in global memory, too; the blocks' words lie side by side. */
+__global__ void own_words_of_each_block(const int *in, int *out, int *raised) {
+    if (threadIdx.x == 0) {
+        out[4 + blockIdx.x] = in[blockIdx.x];
+        asm volatile("red.release.cta.global.add.s32 [%0], 1;" ::"l"(raised + blockIdx.x) : "memory");
+    }
+    int seen = 0;
+    while (threadIdx.x == 32 && seen == 0)
+        asm volatile("ld.acquire.cta.global.s32 %0, [%1];" : "=r"(seen) : "l"(raised + blockIdx.x) : "memory");
+    if (threadIdx.x == 32) atomicAdd_block(&out[4 + blockIdx.x], 1);
+    cuda::atomic_ref<int, cuda::thread_scope_block> of_all(raised[4]);
+    atomicAdd_block(&out[blockIdx.x], 1 + of_all.load());
+}
+PATTERN(own_words_of_each_block, FIRST(8, i < 4 ? 64 : in[i - 4] + 1),
+        own_words_of_each_block<<<4, 64>>>(in, out, new_zeros()))
+
 /* ---- elements of 1 and 2 bytes ----------------------------------------------------------------------------------- */
 
 template <bool CORRECT> __global__ void bytes_store_then_read(const int *in, int *out) {
@@ -157,7 +326,8 @@ template <bool CORRECT> __global__ void bytes_of_blocks(const int *in, unsigned 
         bytes[blockIdx.x * blockDim.x + i] = (unsigned char)(in[i % 31] & 127); // here
 }
 FAULT(bytes_of_blocks, cudaErrorLaunchFailure, "blocks run in any order", FIRST(0, in[i]),
-      bytes_of_blocks<CORRECT><<<5, 31>>>(in, (unsigned char *)new_ints(T)); (void)out)
+      bytes_of_blocks<CORRECT><<<5, 31>>>(in, (unsigned char *)new_ints(T));
+      (void)out)
 
 template <bool CORRECT> __global__ void halves_store_then_read(const int *in, int *out) {
     __shared__ short row[T];

@@ -46,29 +46,39 @@ static void check(const void *word, enum access_kind kind, const char *what, boo
     (metered ? simt_check_access : simt_check_uncounted)(word, sizeof(uint32_t), kind, true, pc);
 }
 
+/* Of less than the device: threads of the block may order themselves by flags, as by any fence. */
+static void note_scope(enum simt_scope scope, enum simt_ordering of, const void *pc) {
+    if (scope == SIMT_DEVICE)
+        block_order_fence(simt_worker, simt_self, scope, of, pc);
+    else
+        hooks_fence(scope, of, pc);
+}
+
 /* The first read is counted: how often a card reads in a loop depends on time. */
-uint32_t simt_load_acquire(const void *word, const char *file, int line) {
+uint32_t simt_load_acquire(const void *word, enum simt_scope scope, const char *file, int line) {
     const void *pc = __builtin_return_address(0);
     struct thread *self = simt_self;
     bool again = self->last_pc == pc && self->seen == (uintptr_t)word;
     async_work_of(simt_worker);
     check(word, ACCESS_READ, change.name, !again, pc);
-    uint32_t value = block_order_acquire(simt_worker, self, word);
+    uint32_t value = block_order_acquire(simt_worker, self, word, scope);
     if (again && value == self->acquired) {
         struct spin spin = {word, value};
         simt_wait_until(&change, &spin, file, line);
         check(word, ACCESS_READ, change.name, false, pc);
-        value = block_order_acquire(simt_worker, self, word);
+        value = block_order_acquire(simt_worker, self, word, scope);
     }
+    note_scope(scope, SIMT_ACQUIRE, pc);
     self->acquired = value;
     return value;
 }
 
-void simt_reduce_release(void *word, uint32_t value) {
+void simt_reduce_release(void *word, uint32_t value, enum simt_scope scope) {
     const void *pc = __builtin_return_address(0);
     async_work_of(simt_worker);
     check(word, ACCESS_ATOMIC, "red.release", true, pc);
-    block_order_release(simt_worker, simt_self, word, value);
+    note_scope(scope, SIMT_RELEASE, pc);
+    block_order_release(simt_worker, simt_self, word, value, scope);
     pthread_mutex_lock(&lock);
     atomic_fetch_add(&changes, 1);
     pthread_cond_broadcast(&changed);

@@ -49,6 +49,17 @@ static void require_cell(const void *address, size_t bytes, const void *pc) {
     simt_check_access(address, bytes, ACCESS_ATOMIC, true, pc);
 }
 
+void hooks_fence(enum simt_scope scope, enum simt_ordering of, const void *pc) {
+    struct launch *launch = simt_worker->launch;
+    if (!IS_CONFINED) { /* confined code orders no threads by flags: there a fence is no excuse for a race */
+        if (atomic_load_explicit(&launch->fenced, memory_order_relaxed) < scope)
+            atomic_store_explicit(&launch->fenced, scope, memory_order_relaxed);
+        block_order_fence(simt_worker, simt_self, scope, of, pc);
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+}
+void simt_fence(enum simt_scope scope, enum simt_ordering of) { hooks_fence(scope, of, __builtin_return_address(0)); }
+
 static uint32_t update_word(enum simt_atomic_operation operation, enum simt_atomic_type type, void *address, uint64_t operand,
                             uint64_t compare) {
     uint32_t *cell = address, old = __atomic_load_n(cell, __ATOMIC_RELAXED);

@@ -9,6 +9,9 @@ void simt_check_access(const void *pointer, size_t bytes, enum access_kind kind,
 /* The same of one that is no request of a warp: the meter does not see it. */
 void simt_check_uncounted(const void *pointer, size_t bytes, enum access_kind kind, bool marked, const void *pc);
 
+/* A fence of the running thread, or the one in an operation that orders; pc: where it stands. */
+void hooks_fence(enum simt_scope scope, enum simt_ordering of, const void *pc);
+
 /* Add `count` floats, each by an atomic addition; judged before. */
 void atomic_add_floats(float *address, const float *operand, size_t count);
 

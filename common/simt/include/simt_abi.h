@@ -12,7 +12,12 @@ struct uint3 {
 
 unsigned simt_lane(void) __attribute__((const));
 unsigned simt_active_mask(const char *file, int line); /* the lanes that come to this line together */
-void simt_fence(void);                                 /* __threadfence() and __threadfence_block() */
+/* PTX's scopes: whose threads an operation on memory orders, or is atomic with. SIMT_NO_SCOPE: none, or the whole device. */
+enum simt_scope { SIMT_NO_SCOPE, SIMT_CTA, SIMT_CLUSTER, SIMT_DEVICE };
+enum simt_ordering { SIMT_FENCE, SIMT_RELEASE, SIMT_ACQUIRE };
+void simt_fence(enum simt_scope scope, enum simt_ordering of); /* a fence, or the one in an operation that orders */
+void simt_set_scope(
+    enum simt_scope scope); /* of what the thread does with memory from now on, where it is atomic or volatile */
 void simt_give_way(void);   /* let others run for a while: by a thread that may be waiting for one of them */
 long long simt_clock(void); /* nanoseconds of this CPU thread */
 void simt_trap(void);
@@ -129,8 +134,8 @@ void simt_fence_tensor_map(const void *map); /* fence.proxy.tensormap::generic.a
 void simt_fence_proxy(void);
 
 /* ld.acquire and red.release.add of global memory, by which blocks order their accesses. */
-uint32_t simt_load_acquire(const void *word, const char *file, int line);
-void simt_reduce_release(void *word, uint32_t value);
+uint32_t simt_load_acquire(const void *word, enum simt_scope scope, const char *file, int line);
+void simt_reduce_release(void *word, uint32_t value, enum simt_scope scope);
 
 void simt_named_barrier(int number, int threads, int waits, const char *file, int line);
 /* The threads of the running one's tile of 64 to 512 meet; what they brought in this round, which is returned, is there until the
@@ -205,3 +210,12 @@ unsigned simt_mbarrier_phase(void *barrier, unsigned parity); /* the one that is
 void simt_async_bind(void *barrier);
 
 __END_DECLS
+
+#ifdef __cplusplus
+namespace simt {
+struct in_scope { /* what the thread does until the end of the C++ scope has this one of PTX */
+    explicit in_scope(enum simt_scope scope) { ::simt_set_scope(scope); }
+    ~in_scope() { ::simt_set_scope(SIMT_NO_SCOPE); }
+};
+} // namespace simt
+#endif

@@ -60,9 +60,9 @@ static inline int __syncthreads_or(int predicate, SIMT_HERE) {
 static inline int __syncthreads_and(int predicate, SIMT_HERE) {
     return simt_block_barrier("__syncthreads_and()", predicate == 0, file, line) == 0;
 }
-static inline void __threadfence() { simt_fence(); }
-static inline void __threadfence_block() { simt_fence(); }
-static inline void __threadfence_system() { simt_fence(); }
+static inline void __threadfence() { simt_fence(SIMT_DEVICE, SIMT_FENCE); }
+static inline void __threadfence_block() { simt_fence(SIMT_CTA, SIMT_FENCE); }
+static inline void __threadfence_system() { simt_fence(SIMT_DEVICE, SIMT_FENCE); }
 
 /* ---- warp intrinsics: the lanes of `mask` that have not returned exchange values ------------------------------------ */
 namespace simt {
@@ -92,9 +92,7 @@ template <typename _T> static inline _T atomic(simt_atomic_operation operation, 
 template <typename _T> using same = std::common_type_t<_T>; /* from which no T is deduced */
 } // namespace simt
 
-static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
-    simt_meet(simt_syncwarp, mask, file, line);
-}
+static inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) { simt_meet(simt_syncwarp, mask, file, line); }
 /* `from`: the lane to read, unless it is `outside` of what the instruction reaches; `by`: what the call names. */
 #define SIMT_SHUFFLE(suffix, type, from, outside)                                                                              \
     template <typename _T> static inline _T __shfl##suffix##_sync(unsigned mask, _T value, type by, int width = 32, SIMT_HERE) {  \
@@ -139,6 +137,7 @@ static inline unsigned __activemask(SIMT_HERE) { return simt_active_mask(file, l
 /* ---- atomics: on global and shared memory; each returns the value before -------------------------------------------- */
 #define SIMT_SCOPED(name)                                                                                                      \
     template <typename _T, typename... _V> static inline _T name##_block(_T *address, _V... values) {                               \
+        simt::in_scope here(sizeof(_T) >= 4 ? SIMT_CTA : SIMT_NO_SCOPE); /* a half of a word */                                \
         return name(address, values...);                                                                                       \
     }                                                                                                                          \
     template <typename _T, typename... _V> static inline _T name##_system(_T *address, _V... values) {                              \
@@ -189,8 +188,7 @@ static inline float4 atomicAdd(float4 *address, float4 operand) {
     simt_floats before = simt_atomic_add_floats(&address->x, 4, operand.x, operand.y, operand.z, operand.w);
     return make_float4(before.x[0], before.x[1], before.x[2], before.x[3]);
 }
-SIMT_SCOPED(atomicSub)
-SIMT_SCOPED(atomicCAS)
+SIMT_SCOPED(atomicSub) SIMT_SCOPED(atomicCAS) SIMT_SCOPED(atomicInc) SIMT_SCOPED(atomicDec)
 
 /* ---- loads and stores with a hint for the caches, which are not modelled -------------------------------------------- */
 #define SIMT_LOAD(name)                                                                                                        \

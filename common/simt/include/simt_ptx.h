@@ -61,7 +61,7 @@ enum modifier {
     m_eq, m_ne, m_lt, m_le, m_gt, m_ge, m_ls, m_hs, m_equ, m_neu, m_ltu, m_leu, m_gtu, m_geu, m_num, m_nan,
     m_and, m_or, m_xor, m_add, m_min, m_max, m_inc, m_dec, m_exch, m_cas, m_popc, m_any, m_all, m_uni, m_ballot, m_up, m_down, m_bfly, m_idx,
     m_finite, m_infinite, m_number, m_notanumber, m_normal, m_subnormal, m_v2, m_v4, m_x1, m_x2, m_x4, m_trans,
-    m_shared, m_shared__cta, m_shared__cluster, m_global, m_local, m_const, m_to, m_nc, m_cv, m_volatile, m_relaxed, m_acquire, m_release,
+    m_shared, m_shared__cta, m_shared__cluster, m_global, m_local, m_const, m_to, m_nc, m_cv, m_volatile, m_relaxed, m_acquire, m_release, m_cta, m_cluster,
     m_acq_rel, m_read, m_parity, m_noinc, m_m16n8k4, m_m16n8k8, m_m16n8k16, m_m16n8k32, m_m8n8k16
 };
 template <modifier... M> struct mods {

@@ -12,6 +12,11 @@ static inline unsigned multiprocessor() { /* blocks go to them in turn */
 static inline unsigned warps() { return (blockDim.x * blockDim.y * blockDim.z + 31) / 32; }
 
 template <class T, int N> struct of_width { typedef T type __attribute__((vector_size(N * sizeof(T)))); };
+template <class M> constexpr simt_scope scope = M::has(m_cta) ? SIMT_CTA : M::has(m_cluster) ? SIMT_CLUSTER : SIMT_DEVICE;
+template <class M> struct in_scope { /* of M, where this is less than the device */
+    in_scope() { if constexpr (scope<M> != SIMT_DEVICE) ::simt_set_scope(scope<M>); }
+    ~in_scope() { if constexpr (scope<M> != SIMT_DEVICE) ::simt_set_scope(SIMT_NO_SCOPE); }
+};
 template <class M> constexpr int width = M::has(m_v4) ? 4 : M::has(m_v2) ? 2 : 1;
 template <class M> constexpr bool is_watched = M::has(m_volatile) || M::has(m_relaxed) || M::has(m_cv);
 template <class M, class T> static inline auto ld_(size_t a) {
@@ -28,18 +33,20 @@ template <class M, class T> static inline auto ld_(size_t a) {
 }
 /* Of 4 bytes of global memory an acquire is the semaphore's (collectives/semaphore.c); another is a read and a fence. */
 template <class M, class T> static inline auto ld_(place at, size_t a) {
+    in_scope<M> here;
     if constexpr (M::has(m_relaxed)) return ld_<M, T>(a);
-    else if constexpr (sizeof(T) == 4 && width<M> == 1 && !M::is_shared) return simt::bit_cast<T>(simt_load_acquire((const void *)a, at.file,
-        at.line));
+    else if constexpr (sizeof(T) == 4 && width<M> == 1 && !M::is_shared) return simt::bit_cast<T>(simt_load_acquire((const void *)a, scope<M>,
+        at.file, at.line));
     else {
         auto all = ld_<mods<m_volatile, M::is_shared ? m_shared : m_global, width<M> == 4 ? m_v4 : width<M> == 2 ? m_v2 : m_global>, T>(a);
-        simt_fence();
+        simt_fence(scope<M>, SIMT_ACQUIRE);
         return all;
     }
 }
 template <class M, class T> static inline auto ldu_(size_t a) { return ld_<M, T>(a); }
 template <class M, class T, class... V> static inline void st_(size_t a, T first, V... rest) {
-    if constexpr (M::has(m_release)) simt_fence();
+    in_scope<M> here;
+    if constexpr (M::has(m_release)) simt_fence(scope<M>, SIMT_RELEASE);
     if constexpr (sizeof...(V) == 0) {
         if constexpr (is_watched<M> || M::has(m_release)) *(volatile T *)pointer<M>(a) = first;
         else *(T *)pointer<M>(a) = first;
@@ -70,6 +77,7 @@ template <class M> constexpr simt_atomic_operation atomic_operation = M::has(m_a
     : M::has(m_inc) ? SIMT_INCREMENT : SIMT_DECREMENT;
 template <class M> constexpr bool is_ordered = M::has(m_acquire) || M::has(m_release) || M::has(m_acq_rel);
 template <class M, class T> static inline T update(size_t a, T operand, T compare = T{}) {
+    in_scope<std::conditional_t<sizeof(T) == 2, mods<>, M>> here; /* the other half of a word is another one */
     void *at = pointer<M>(a);
     if constexpr (sizeof(T) == 2) { /* within the 4 bytes around it */
         u32 *word = (u32 *)((size_t)at & ~(size_t)3), shift = (u32)(size_t)at % 4 * 8, old = atomicAdd(word, 0u), seen;
@@ -93,11 +101,11 @@ template <class M, class T> static inline T update(size_t a, T operand, T compar
     }
 }
 template <class M, class T> static inline T atom_(size_t a, T b) {
-    if constexpr (is_ordered<M>) simt_fence();
+    if constexpr (is_ordered<M>) simt_fence(scope<M>, M::has(m_release) ? SIMT_RELEASE : M::has(m_acquire) ? SIMT_ACQUIRE : SIMT_FENCE);
     return update<M, T>(a, b);
 }
 template <class M, class T> static inline T atom_(size_t a, T compare, T value) {
-    if constexpr (is_ordered<M>) simt_fence();
+    if constexpr (is_ordered<M>) simt_fence(scope<M>, M::has(m_release) ? SIMT_RELEASE : M::has(m_acquire) ? SIMT_ACQUIRE : SIMT_FENCE);
     return update<M, T>(a, value, compare);
 }
 template <class M, class T> static inline values<T, 4> atom_(size_t p, T a, T b, T c, T d) {
@@ -105,9 +113,10 @@ template <class M, class T> static inline values<T, 4> atom_(size_t p, T a, T b,
 }
 template <class M, class T> static inline void red_(size_t a, T b) {
     if constexpr (M::has(m_release) && M::has(m_add) && sizeof(T) == 4 && std::is_integral_v<T> && !M::is_shared) {
-        simt_reduce_release((void *)a, (u32)b);
+        in_scope<M> here;
+        simt_reduce_release((void *)a, (u32)b, scope<M>);
     } else {
-        if constexpr (M::has(m_release)) simt_fence();
+        if constexpr (M::has(m_release)) simt_fence(scope<M>, SIMT_RELEASE);
         update<M, T>(a, b);
     }
 }
@@ -116,8 +125,8 @@ template <class M, class T> static inline void red_(size_t p, T a, T b, T c, T d
     float operand[] = {a, b, c, d};
     simt_reduce_add4((float *)p, operand);
 }
-template <class M> static inline void membar_() { simt_fence(); }
-template <class M> static inline void fence_() { simt_fence(); }
+template <class M> static inline void membar_() { simt_fence(scope<M>, SIMT_FENCE); }
+template <class M> static inline void fence_() { simt_fence(scope<M>, SIMT_FENCE); }
 
 /* ---- warps ------------------------------------------------------------ */
 /* c: from bit 8 on the lanes that a lane may not leave, below the last one of them. y: was the source within? */

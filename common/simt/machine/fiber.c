@@ -73,10 +73,8 @@ bool fiber_ensure_stacks(struct worker *worker, unsigned count) {
 _Thread_local struct uint3 threadIdx, blockIdx, blockDim, gridDim;
 unsigned simt_lane(void) { return simt_self->linear % WARP_SIZE; }
 
-void simt_fence(void) {
-    if (!IS_CONFINED) /* confined code orders no threads by flags: there a fence is no excuse for a race */
-        atomic_store_explicit(&simt_worker->launch->fenced, true, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+void simt_set_scope(enum simt_scope scope) {
+    if (simt_self != NULL) simt_self->scope = (uint8_t)scope;
 }
 
 /* ---- addresses and clocks ---- */

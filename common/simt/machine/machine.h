@@ -92,6 +92,7 @@ struct thread {
     struct accumulator_range *accumulators; /* memory/accumulators.c: of wgmma, or NULL */
     unsigned accumulator_count;
     bool wgmma_fenced; /* it has executed wgmma.fence */
+    uint8_t scope;     /* enum simt_scope of its atomic and volatile accesses, where this is not the device */
     uint32_t acquired; /* the value that its last ld.acquire read */
     struct waited {
         const void *pc; /* NULL: none */
@@ -180,7 +181,8 @@ struct launch {
     _Atomic uint64_t next_block; /* to end_block, counted in clusters: all, but for simt_run_part() */
     uint64_t end_block;
     _Atomic bool failed;
-    _Atomic bool fenced;         /* __threadfence() has been called */
+    _Atomic unsigned fenced;     /* the widest simt_scope of the fences that have been executed, or 0 */
+    _Atomic bool has_narrow;     /* some of them, or of the releases and acquires, did not reach other blocks */
     _Atomic bool has_semaphores; /* ld.acquire or red.release has been executed */
     _Atomic unsigned bounds;     /* __launch_bounds__ that it exceeds, so that nothing of it runs, or 0 */
     _Atomic unsigned registers;  /* of a thread at its start, as its __launch_bounds__ have the assembler choose them, or 0 */
@@ -233,6 +235,7 @@ struct worker_shadow {
     uint64_t settled_global, settled_shared, last_settled; /* memory/shadow.h; the last one given out to shared memory */
     uint32_t barrier_clock;                                /* the clock of all its threads after its last barrier */
     unsigned suspect_count, access_width;
+    unsigned widest;          /* simt_scope of the fences, releases and acquires that the block has executed, or 0 */
     bool block_synchronises;  /* it has made an atomic or volatile access */
     _Atomic int *sector_lock; /* of the global cells that it updates at this moment, or NULL */
     struct unwritten {        /* the first read, since the last barrier, of a word that nobody had written by then */

@@ -2,7 +2,7 @@
  *
  *     shadow.c      the check of one access
  *     order.c       when an access was
- *     block_order.c what blocks know of one another by semaphores
+ *     block_order.c what blocks know of one another by semaphores, and what scopes leave out
  *     unwritten.c   reads of what nobody has written
  *     tolerated.c   races that a card may tolerate, judged when their stores are in memory
  *     race.c        a race in words
@@ -15,7 +15,9 @@
 
 /* Of the block that runs. */
 struct shadow_notes {
-    int last_barrier; /* of barrier_sites, or -1 */
+    enum { APART_BY_NONE, APART_BY_SELF, APART_BY_OTHER } apart; /* whose scope block_order_apart() has found too small, */
+    enum simt_scope apart_scope;                                 /* and what it is */
+    int last_barrier;                                            /* of barrier_sites, or -1 */
     unsigned barrier_site_count;
     struct barrier_site { /* the places of its barriers, and how often it has passed each */
         const void *pc;
@@ -47,12 +49,18 @@ static inline bool ordered_in_warp(const struct warp *warp, unsigned lane, uint3
     return clock < warp->known_to_all[lane] || (warp->has_partial && clock < warp->known[self_lane][lane]);
 }
 
+/* May they be? Scopes say where they cannot. `of_blocks`: of readers of several blocks. */
+static inline bool ordered_by_flags(uint64_t stamp, uint64_t self_stamp, bool of_blocks) {
+    return simt_worker->shadow.block_synchronises &&
+           atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed) != SIMT_NO_SCOPE &&
+           block_order_may_be(stamp, self_stamp, of_blocks);
+}
+
 /* Is the earlier access, of the same launch, by another thread and not ordered before the running one's? */
 static inline bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp) {
     /* A kernel with fences and atomic or volatile accesses may order its threads by flags or locks, which are not
      * followed here: no accusation on a guess. */
-    if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
-        return false;
+    if (ordered_by_flags(stamp, self_stamp, false)) return false;
     if (!same_owner(stamp, self_stamp))
         return !block_order_knows(simt_worker, thread_numbered(stamp_thread(self_stamp)), stamp, clock);
     if (simt_in_step) return false;
@@ -67,8 +75,7 @@ static inline bool unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp
 /* The same for the readers that a read stamp stands for. */
 static inline bool readers_unordered(uint64_t stamp, uint32_t clock, uint64_t self_stamp) {
     if (unordered(stamp, clock, self_stamp)) return true;
-    if (simt_worker->shadow.block_synchronises && atomic_load_explicit(&simt_worker->launch->fenced, memory_order_relaxed))
-        return false;
+    if (ordered_by_flags(stamp, self_stamp, (stamp & READ_BY_BLOCKS) != 0)) return false;
     if ((stamp & READ_BY_BLOCKS) != 0) /* of several one is kept: where semaphores order blocks, the others may be known */
         return !simt_worker->async.on || simt_worker->async.shadow->acquirer_count == 0;
     if (!same_owner(stamp, self_stamp)) return false;
@@ -91,9 +98,11 @@ static inline struct other_line *other_line_of(const struct cell *cell) {
 /* May both threads of a race update the word, as += does? Then all have read it by one instruction: several, or the one that has
  * written it. That a writer is among them its line must say. Asked before the access is noted. */
 bool both_update(const struct cell *cell, enum access_kind kind, const void *pc) __attribute__((cold));
+/* UPDATES: both_update(). NOT_ATOMIC: of two atomic accesses, block_order_apart() says so. */
+enum race { PLAIN_RACE, UPDATES, NOT_ATOMIC };
 /* `kind` is the access of `self`. Ends the launch; holds no lock then. */
 void report_race(const struct thread *self, uintptr_t address, enum access_kind kind, const void *pc, uint64_t stamp,
-                 uint32_t other_pc, bool other_wrote, bool updates) __attribute__((cold));
+                 uint32_t other_pc, bool other_wrote, enum race race) __attribute__((cold));
 /* Of the reader that a message about a race with the running thread speaks of; 0: not known. */
 uint32_t line_of_reader(const struct cell *cell, uint64_t self_stamp);
 char *line_or(uint32_t pc, const char *unknown); /* the source line, or `unknown` where pc is 0; to be freed */

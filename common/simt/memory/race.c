@@ -95,8 +95,18 @@ bool both_update(const struct cell *cell, enum access_kind kind, const void *pc)
     return cell->read_pc == relative_pc(pc) && (several || ((cell->read ^ cell->write) & ~STAMP_FLAGS) == 0);
 }
 
+static bool explain_not_atomic(const char *line, const char *other_line, char *text, size_t room) {
+    const struct shadow_notes *notes = simt_worker->shadow.notes;
+    bool of_block = notes->apart_scope == SIMT_CTA;
+    snprintf(text, room,
+             "the access at %s has scope .%s%s, so it is not atomic with one of another block%s: use .gpu, as atomicAdd() has",
+             notes->apart == APART_BY_SELF ? line : other_line, of_block ? "cta" : "cluster",
+             of_block ? ", as atomicAdd_block() has" : "", of_block ? "" : " outside of the cluster");
+    return true;
+}
+
 void report_race(const struct thread *self, uintptr_t address, enum access_kind kind, const void *pc, uint64_t stamp,
-                 uint32_t other_pc, bool other_wrote, bool updates) {
+                 uint32_t other_pc, bool other_wrote, enum race race) {
     char who[120], text[800];
     unlock_sector(simt_worker);
     bool shared = shared_offset_of(simt_worker, address) < SHARED_BYTES_MAX;
@@ -124,9 +134,13 @@ void report_race(const struct thread *self, uintptr_t address, enum access_kind 
     char *line = source_line(pc), *other_line = line_or(other_pc, "");
     bool both_write = other_wrote && kind == ACCESS_WRITE;
     bool same_line = strcmp(line, other_line) == 0;
-    enum update update =
-        updates && same_line && (same_block || !launch->has_semaphores) ? source_update(line, text, sizeof text) : NO_UPDATE;
-    bool known = same_block && other_pc != 0 && !simt_worker->async.on, explained = update == UPDATE;
+    enum update update = race == UPDATES && same_line && (same_block || !launch->has_semaphores)
+                             ? source_update(line, text, sizeof text)
+                             : NO_UPDATE;
+    uint64_t self_stamp = shared ? stamp_in_shared(self->stamp, simt_worker) : self->stamp;
+    bool explained_by_scope = !same_block && (race == NOT_ATOMIC ? explain_not_atomic(line, other_line, text, sizeof text)
+                                                                 : block_order_explain(stamp, self_stamp, text, sizeof text));
+    bool known = same_block && other_pc != 0 && !simt_worker->async.on, explained = explained_by_scope || update == UPDATE;
     if (known && !explained) explained = explain_rounds(pc, absolute_pc(other_pc), text, sizeof text);
     if (known && !explained && stamp_thread(stamp) != self->number)
         explained = explain_branch(self, pc, thread_numbered(stamp_thread(stamp)), absolute_pc(other_pc), text, sizeof text);

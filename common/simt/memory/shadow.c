@@ -158,6 +158,10 @@ static inline void on_read(struct cell *cell, uintptr_t address, uint64_t stamp,
         }
         bool meant =
             marked && (write & WRITE_MARKED) != 0 && !((write & WRITE_VOLATILE) != 0 && volatile_lanes(write, stamp, shared));
+        if (meant && (cell->write_scope | simt_self->scope) != 0 && block_order_apart(cell, stamp)) {
+            report_race(simt_self, address, ACCESS_READ, pc, write, cell->write_pc, true, NOT_ATOMIC);
+            return;
+        }
         if (!meant && unordered(write, cell->write_clock, stamp)) {
             if (!suspect_read(cell, address, stamp, shared, pc)) {
                 report_race(simt_self, address, ACCESS_READ, pc, write, cell->write_pc, true,
@@ -200,6 +204,10 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
             return;
         }
         bool both_marked = marked && (write & WRITE_MARKED) != 0;
+        if (both_marked && (cell->write_scope | simt_self->scope) != 0 && block_order_apart(cell, stamp)) {
+            report_race(simt_self, address, kind, pc, write, cell->write_pc, true, NOT_ATOMIC);
+            return;
+        }
         if (!both_marked && unordered(write, cell->write_clock, stamp)) {
             if (!suspect_write(cell, address, stamp, marked, shared, false, pc)) {
                 report_race(simt_self, address, kind, pc, write, cell->write_pc, true, both_update(cell, kind, pc));
@@ -234,6 +242,10 @@ static inline void on_write(struct cell *cell, uintptr_t address, uint64_t stamp
     cell->write = stamp | flags | mixed;
     cell->write_clock = simt_self->clock;
     if (!after_plain_store) cell->write_place = relative_pc(pc);
+    if (marked && __builtin_expect(simt_self->scope != 0, 0)) {
+        cell->write_scope = simt_self->scope;
+        block_order_note_narrow(simt_self->home, simt_self);
+    }
 }
 
 static inline __attribute__((always_inline)) void on_access(struct cell *cell, uintptr_t address, uint64_t stamp,

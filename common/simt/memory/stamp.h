@@ -64,7 +64,8 @@ struct cell {
     uint32_t write_clock, read_clock; /* of the block's own time, which collectives and barriers advance; 0: long ago */
     union {                           /* of the last write: relative to the program's start */
         struct {
-            uint32_t write_pc : 31;
+            uint32_t write_pc : 29;
+            uint32_t write_scope : 2;     /* of an atomic or volatile one: enum simt_scope, 0: the device */
             uint32_t write_under_way : 1; /* in global memory: a store or reduction of the async proxy that has not landed */
         };
         uint32_t write_place;

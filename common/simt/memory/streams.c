@@ -211,7 +211,7 @@ void streams_launch(cudaStream_t stream, struct launch *launch) {
 
 void streams_launched(const struct launch *launch) {
     struct operation *operation = &launches[launch_count - 1];
-    operation->synchronises = atomic_load(&launch->fenced) || atomic_load(&launch->has_semaphores);
+    operation->synchronises = atomic_load(&launch->fenced) == SIMT_DEVICE || atomic_load(&launch->has_semaphores);
 }
 
 /* The launch that had this order, if the host has not waited for it. */
@@ -454,7 +454,7 @@ static __attribute__((noinline, cold)) void report(const struct meeting *meeting
 static bool may_be_ordered(const struct operation *other) {
     const struct launch *launch = simt_worker->launch;
     bool synchronises =
-        simt_worker->shadow.block_synchronises && (atomic_load_explicit(&launch->fenced, memory_order_relaxed) ||
+        simt_worker->shadow.block_synchronises && (atomic_load_explicit(&launch->fenced, memory_order_relaxed) == SIMT_DEVICE ||
                                                    atomic_load_explicit(&launch->has_semaphores, memory_order_relaxed));
     return synchronises && other->synchronises;
 }

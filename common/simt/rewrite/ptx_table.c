@@ -22,7 +22,7 @@
 #define BOOLEAN "and|or|xor"
 #define HALVES "f16|f16x2|bf16|bf16x2"
 #define OF_MEMORY "b8|u8|s8|" WORDS "|" INTEGERS "|f32|f64"
-#define SCOPE "-cta|-cluster|-gpu|-sys"
+#define SCOPE "cta|cluster|-gpu|-sys"
 #define SHARED "shared|shared::cta"
 #define SPACE "-global|-local|" SHARED "|shared::cluster"
 #define READ_SPACE "-const|-param|" SPACE
@@ -113,7 +113,7 @@ const struct form ptx_forms[] = {
     REDUCE("inc|dec" HINT " u32", "m a h"), REDUCE("min|max" HINT " u32|s32|u64|s64", "m a h"),
     REDUCE("add -noftz" HINT " " HALVES, "m a h"), REDUCE("add" HINT " v2|v4 f32", "m v h"),
     {"# fences"},
-    {"membar", "-cta|-gl|-sys", ""}, {"fence", "?-sc|-acq_rel|-acquire|-release " SCOPE, ""}, {"fence.proxy", "-alias", "", "fence"},
+    {"membar", "cta|-gl|-sys", ""}, {"fence", "?-sc|-acq_rel|-acquire|-release " SCOPE, ""}, {"fence.proxy", "-alias", "", "fence"},
     {"fence.proxy.async", "?-global|-shared::cta|-shared::cluster", ""}, {"fence.mbarrier_init", "-release -cluster", ""},
     {"fence.proxy.tensormap::generic", "-release " SCOPE, "", "fence"}, {"fence.proxy.tensormap::generic", "acquire " SCOPE, "m a:u32"},
     {"# warps"},
