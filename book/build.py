@@ -227,18 +227,14 @@ class Site:
             return list(found)
 
         docs = lambda *names: [f"docs/{name}.md" for name in names]
-        index, chapters = ROOT / "README.md", sorted(path.name for path in ROOT.glob("steps/[0-8]*"))
-        start = take(*START)
+        index, chapters, start = ROOT / "README.md", sorted(path.name for path in ROOT.glob("steps/[0-8]*")), take(*START)
         for above, inside in (("docs/teaching.md", "docs/answers/README.md"), ("docs/answers/README.md", "docs/answers/*.md"), ("exercises/README.md", "exercises/*/README.md")):
             self.above |= dict.fromkeys(take(inside), ROOT / above)
-        groups = [(index, "Start here", start), (index, "Chapters", take(*(page for name in chapters for page in (*before[name[:2]], f"steps/{name}/README.md")))),
-                  (index, "Practice", take("exercises/README.md", *docs("study-plan", "implementation", "teaching"))),
-                  (index, "Debugging and devices", take(*docs("debugging", "your-programs", "hosted-gpu", "simulated-device", "simulated-device-inside"), "common/**/*.md", "tests/**/*.md")),
-                  (index, "Mathematics", take(*docs("math", "math/*", "index-arithmetic"))),
-                  (index, "Appendices of chapters", take("steps/[0-8]*/*.md")),
-                  (index, "Reference", take(*docs("README", "commands", "measurements", "gallery", "reading-code", "unsupported", "glossary", "references", "*")))]
-        groups[-1][2].extend(page for page in self.pages if page not in placed)
-        return groups
+        return [(index, "Start here", start), (index, "Chapters", take(*(page for name in chapters for page in (*before[name[:2]], f"steps/{name}/README.md")))),
+                (index, "Practice", take("exercises/README.md", *docs("study-plan", "implementation", "teaching"))),
+                (index, "Debugging and devices", take(*docs("debugging", "your-programs", "hosted-gpu", "simulated-device", "simulated-device-inside"), "common/**/*.md", "tests/**/*.md")),
+                (index, "Mathematics", take(*docs("math", "math/*", "index-arithmetic"))), (index, "Appendices of chapters", take("steps/[0-8]*/*.md")),
+                (index, "Reference", [*take(*docs("README", "commands", "measurements", "gallery", "reading-code", "unsupported", "glossary", "references", "*")), *(page for page in self.pages if page not in placed)])]
 
     def contents(self, page, groups):
         """The lists of a page, which only the site's sidebar shows; there a chapter has its short name."""

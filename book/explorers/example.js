@@ -73,6 +73,7 @@ function show() {
         [j, ...[s, m].map(shownNumber), beside(used, right.rows[k].used), shownNumber(weight), beside(l, right.rows[k].l), beside(o, right.rows[k].o)]), ...range(N).slice(keys).map((j) => [j, ...Array(6).fill("")])]);
     byId("said").textContent = keySaid(last, forget) +
         (keys === N ? ` The end: O = (${list(steps.o)}), L = ${list(steps.L)}.` + (forget ? ` Right is O = (${list(right.o)}), L = ${list(right.L)}.` : "") : "");
+    byId("said").style.visibility = keys < N && !forget ? "hidden" : ""; // the caption says the same
     const [name, i, j] = chosen, formula = FORMULAS[name], parts = partsOf(name, [i, j]), used = new Set(parts.map((part) => part.join()));
     const here = formula.replace(/\[([ijc])\]/g, (text, axis) => AXES[name].includes(axis) ? `[${[i, j][AXES[name].indexOf(axis)]}]` : text);
     const products = /sum over . of \w+\[.\]\[.\] /.test(formula) ? parts.flatMap((part, k) => k % 2 ? [] : [[part, parts[k + 1]]]) : [];

@@ -58,8 +58,9 @@ addEventListener("hashchange", ({ newURL }) => setWall(asked(newURL).has("wall")
 addEventListener("resize", () => wall && setWall(true));
 const button = (id, text, title, onclick) => element("button", { type: "button", id, title, onclick }, text);
 addEventListener("DOMContentLoaded", () => {
+    for (const link of document.querySelectorAll("nav.explorers a")) link.ariaCurrent = link.pathname === location.pathname ? "page" : null;
     const bars = document.querySelectorAll("body > .bar:has(~ .told)"), [picture, task] = [".told", ".try"].map((each) => document.querySelector(each));
-    bars[0]?.append(Object.assign(button("lecture", "Large", "Larger, for a lecture; key w", () => {
+    if (bars[0]) document.querySelector("h1").before(Object.assign(button("lecture", "Large", "Larger, for a lecture; key w", () => {
         setWall(!wall);
         writeAddress();
     }), { ariaPressed: String(wall) }));
@@ -119,7 +120,7 @@ const legend = (id, entries) => byId(id).replaceChildren(...entries.map(([kind, 
 // A story: captions {at, title, text, event} by their places in the figure. `place` says where the figure is, `move` moves it. Of what an
 // explorer has found it calls tell(captions), and told() where the place has changed. Play goes from caption to caption, between two of
 // them step by step, unless the reader wants less motion, and ends at the last. A caption whose place is passed is pale.
-const READ = 5000, STEP = 400, WAY = 2000; // ms: for a caption, a step, all steps to the next caption at most
+const READ = 5000, BEGUN = 1000, STEP = 400, WAY = 2000; // ms: for a caption, the one where Play begins, a step, all steps to the next caption at most
 const still = matchMedia("(prefers-reduced-motion: reduce)"), story = { captions: [], unit: "", timer: null, reserved: false };
 const captionNow = () => story.captions.findLastIndex(({ at }) => at <= story.place());
 const toCaption = (k) => story.captions[k] && story.move(story.captions[k].at);
@@ -139,7 +140,7 @@ function told() {
     const now = captionNow();
     write(story.captions[now] || none());
     byId("caption").className = story.captions[now]?.at === story.place() ? "" : "passed";
-    [...byId("captions").children].forEach((each, k) => { each.ariaPressed = String(k === now); });
+    [...byId("captions").children].forEach((each, k) => { each.ariaPressed = String(k === now && !(story.place() >= story.captions[k].end)); });
     if (story.timer === null) byId("play").textContent = "Play";
     if (!story.reserved) reserve();
 }
@@ -154,25 +155,27 @@ function reserve() { // the room of the longest caption, so that the figure does
 }
 function tell(captions) {
     story.captions = captions;
-    byId("captions").replaceChildren(...captions.map(({ title }, k) => element("button", { type: "button", title, ariaLabel: `Caption ${k + 1}: ${title}`,
-        onclick: () => { play(false); toCaption(k); } }, String(k + 1))));
+    const buttons = byId("captions");
+    if (buttons.children.length !== captions.length) // else one of them keeps the focus
+        buttons.replaceChildren(...captions.map((_, k) => element("button", { type: "button", onclick: () => { play(false); toCaption(k); } }, String(k + 1))));
+    captions.forEach(({ title }, k) => Object.assign(buttons.children[k], { title, ariaLabel: `Caption ${k + 1}: ${title}` }));
     story.reserved = false;
     told();
 }
-function goOn() {
+function goOn(read = READ) {
     const at = story.place(), next = story.captions.find((each) => each.at > at), isCaption = story.captions.some((each) => each.at === at);
     story.timer = setTimeout(() => {
         if (!next) return play(false);
         story.move(still.matches ? next.at : Math.min(next.at, at + 1));
         goOn();
-    }, (isCaption || still.matches ? READ : Math.min(STEP, WAY / (next ? next.at - at : 1))) / byId("speed").value);
+    }, (isCaption || still.matches ? read : Math.min(STEP, WAY / (next ? next.at - at : 1))) / byId("speed").value);
 }
 function play(on) {
     clearTimeout(story.timer);
     story.timer = null;
     if (on && captionNow() === story.captions.length - 1) toCaption(0); // it writes "Play"
     Object.assign(byId("play"), { textContent: on ? "Pause" : "Play", ariaPressed: String(on) });
-    if (on) goOn();
+    if (on) goOn(BEGUN); // the reader has read this caption
 }
 // By steps: of the figure, where captions are bound to some of them, else from caption to caption.
 const lastStep = () => story.last ? story.last() : story.captions.at(-1).at;

@@ -49,9 +49,11 @@ function show(wanted) {
     byId("theirs").checked = wanted.theirs !== "0";
     if (byId("theirs").checked && byId("source").value !== "peers") // recorded at this size
         rows = [...rows, ...LADDER.filter((row) => row[0] === "peers" && FILTERS.every((id, k) => !k || row[k] === byId(id).value) && peerOf(row) in PEERS)];
+    const isAlone = !rows.some((row) => peerOf(row) in PEERS) && byId("theirs").checked;
+    byId("none").hidden = !(byId("theirs").disabled = isAlone);
     const metric = byId("metric").value, limits = rows.map((row) => row[9] && { ms: boundOf(row), tflops: row[7] * row[6] / boundOf(row) }[metric]); // what the bound allows
     const values = [...rows.map((row) => valueOf(row, metric)), ...limits].filter(Boolean), most = metric === "bound" ? 100 : Math.max(...values), least = 10 ** Math.floor(Math.log10(Math.min(...values)) - 1e-9);
-    const share = (value) => value ? 100 * Math.log(value / least) / Math.log(most / least) : 0; // of the width
+    const isLinear = metric === "bound", share = (value) => isLinear ? value ?? 0 : value ? 100 * Math.log(value / least) / Math.log(most / least) : 0; // of the width
     const unit = metrics().find(([name]) => name === metric)[1], best = rows.reduce((a, b) => ((valueOf(b, metric) ?? 0) > (valueOf(a, metric) ?? 0)) === (metric !== "ms") ? b : a);
     const again = { ms: 4, bound: 6 }[metric]; // the column of what is shown
     fillTable(byId("table"), [["program", "data type", unit, "", "ms", "bound, ms", "% of the bound", "bound by"], ...rows.map((row) => [named(row), row[5], digits(valueOf(row, metric)), "",
@@ -60,9 +62,9 @@ function show(wanted) {
     rows.forEach((row, k) => valueOf(row, metric) && cells[k + 1].append(element("i", { className: "measure" + (row[4] !== peerOf(row) || row[4] in PEERS ? " peer" : ""),
         style: `left: ${share(valueOf(row, metric))}%` })));
     limits.forEach((limit, k) => limit && cells[k + 1].append(element("i", { className: "limit", title: `bound: ${digits(limit)}`, style: `left: ${share(limit)}%` })));
-    byId("table").style.setProperty("--decade", `${share(10 * least)}%`);
-    cells[0].append(...range(Math.ceil(Math.log10(most / least))).map((k) => [k, k * share(10 * least)]).filter(([, place]) => place < 85).map(([k, place]) => // behind it is no room
-        element("span", { className: "tick", style: `left: ${place}%` }, String(+(least * 10 ** k).toPrecision(1)))));
+    byId("table").style.setProperty("--decade", `${isLinear ? 25 : share(10 * least)}%`);
+    const ticks = isLinear ? [0, 25, 50, 75, 100].map((each) => [each, each]) : range(Math.floor(Math.log10(most / least) + 1e-9) + 1).map((k) => [+(least * 10 ** k).toPrecision(1), k * share(10 * least)]);
+    cells[0].append(...ticks.map(([value, place]) => element("span", { className: `tick${place < 85 ? "" : " last"}`, style: `left: ${place}%` }, String(value))));
     byId("said").textContent = `${rows.length} programs at ${byId("size").value} on an ${byId("card").value}. The ${metric === "ms" ? "shortest time" : "highest"}: ${named(best)}, ${digits(valueOf(best, metric))} ${metric === "bound" ? `% of its ${best[5]} bound` : unit}.`;
     writeAddress(chosen());
     tell(captionsOf());

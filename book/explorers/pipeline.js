@@ -5,8 +5,11 @@ const FIELDS = { stages: 2, latency: 10, product: 8, softmax: 3, skew: 1, consum
 const KINDS = { copy: "a copy is under way", use: "a tile is read", product: "product", softmax: "softmax", wait: "waits for a copy", empty: "waits for an empty stage",
     barrier: "waits at a barrier", hazard: "a read meets a write" };
 const START = { early: { skew: 5 }, parity: { latency: 40 } }; // of a fault: other times than usual, with which a read meets a write
-const narrow = matchMedia("(max-width: 40rem)"), tileOf = (words) => (words.match(/[KV]\d+/) || [""])[0]; // on a phone, and in a short wait, there is room for the tile alone
-const label = (words) => narrow.matches ? tileOf(words) : words.split(":")[0].replace(/,| and/g, "");
+const label = (words) => words.split(":")[0].replace(/,| and/g, ""), tileOf = (words) => (words.match(/[KV]\d+/) || words.match(/P\d+/))[0];
+const fitLabels = () => { // where a bar has no room for its words, its tile alone, or nothing
+    for (const less of [({ title }) => tileOf(title), () => ""])
+        [...byId("line").querySelectorAll(".span")].filter((bar) => bar.scrollWidth > bar.clientWidth).forEach((bar) => { bar.textContent = less(bar); });
+};
 const name = ([array, tile]) => array + tile;
 let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1, moment = 0;
 
@@ -88,9 +91,10 @@ function draw() {
     if (now !== layout) byId("line").replaceChildren(...Object.keys(lanes).map((lane) => element("div", { className: "track" }, element("b", {}, lane), element("div", {}, element("div", { className: "bars" }),
         ...items.filter((item) => item.lane === lane).map(({ k, words }) => element("input", { type: "range", id: `arrival${k}`, min: 0, ariaLabel: `arrival of ${words}` }))))));
     layout = now;
-    byId("line").style.cssText = `--long: ${Math.max(20, 0.45 * scale)}rem; --lanes: ${Object.keys(lanes).length}`;
+    byId("line").style.cssText = `--lanes: ${Object.keys(lanes).length}`;
     Object.values(lanes).forEach((bars, k) => byId("line").children[k].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
-        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}; --tile: "${tileOf(words)}"` }, label(words))), element("i", { className: "cursor" })));
+        element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, label(words))), element("i", { className: "cursor" })));
+    fitLabels();
     const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
     legend("key", drawn);
     for (const { k, ready } of items) Object.assign(byId(`arrival${k}`), { max: scale, value: ready });
@@ -99,8 +103,6 @@ function draw() {
 
 function moveTo(time) {
     moment = time;
-    const line = byId("line"), box = line.parentElement;
-    box.scrollLeft = line.clientWidth * time / scale - box.clientWidth / 2; // where it scrolls
     for (const each of document.querySelectorAll(".cursor")) each.style.left = `${100 * time / scale}%`;
     told();
 }
@@ -179,5 +181,6 @@ for (const kind of ["input", "change"]) byId("line").addEventListener(kind, ({ t
     moved[k] = target.value - shown.items[k].issued - set.latency;
     show(kind === "input");
 });
+for (const kind of ["resize", "themed"]) addEventListener(kind, () => shown && draw());
 byId("line").addEventListener("pointerover", ({ target }) => { if (target.title) byId("bar").textContent = target.title; });
 choose(readAddress().kernel, readAddress());

@@ -91,7 +91,7 @@ function draw() {
     });
     legend("key", [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED].filter((state) => state === WRITTEN || states.has(state)).map((state) => MEANING[state]));
     const wraps = (box) => new Set([...box.children].filter((each) => each.checkVisibility()).map((each) => each.offsetTop)).size > 1;
-    const isLow = wall ? byId("figures").getBoundingClientRect().bottom > innerHeight - 10 : byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 800);
+    const isLow = wall ? byId("figures").getBoundingClientRect().bottom > innerHeight - 10 : byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 820);
     const less = zoom[0] > 1 && [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : isLow ? 1 : -1;
     if (zoom[less] > 1) zoom[less] -= 0.25;
     else if (isLow && !wall && !framed && large > 1 && innerWidth > 640) large = 1;
@@ -250,8 +250,13 @@ function showSource(step) {
     }
     const source = byId("source");
     source.replaceChildren(...parts);
-    const scroll = (place) => { source.scrollTop = (byId(place)?.offsetTop ?? 0) - source.clientHeight / 2; };
-    scroll(aim); // a line that touches memory, if one does
+    const scroll = (first, last = first) => { // to whole lines
+        const [top, bottom] = [first, last].map((place) => byId(place)?.offsetTop ?? 0), line = byId(first)?.offsetHeight || 1;
+        source.scrollTop = Math.max(0, Math.round((top + bottom + line - source.clientHeight) / 2 / line)) * line;
+    };
+    const marks = [...source.querySelectorAll("mark")].map(({ id }) => id).filter((id) => id.split(":")[0] === aim?.split(":")[0]), [above, below] = [marks[0], marks.at(-1)].map((id) => byId(id)?.offsetTop);
+    if (marks.length && below - above < source.clientHeight) scroll(marks[0], marks.at(-1));
+    else scroll(aim); // a line that touches memory, if one does
     const link = (place, at, all) => element("button", { type: "button", title: `Show ${place}`, onclick: () => scroll(place) }, at && all[at - 1].split(":")[0] === place.split(":")[0] ? place.split(":")[1] : last(place));
     byId("where").replaceChildren("Source: ", ...[...byCall].flatMap(([words, places], k) => [k ? "; " : "", ...[...places].sort(byLine).flatMap((place, at, all) => [at ? ", " : "", link(place, at, all)]), words]));
 }
@@ -372,7 +377,7 @@ function chooseRung(name, state = {}, asked = state) { // asked: what the addres
 
 startStory({ unit: "step", place: () => at, move: go, last: () => launch.steps.length - 1 });
 byId("moves").prepend(element("b", {}, "Step"), ...MOVES.map(([text, title, onclick]) => element("button", { type: "button", id: text.toLowerCase(), title, onclick }, text)));
-byId("rung").replaceChildren(...[...new Set(STEPS.map(([, , chapter]) => chapter))].map((label) => element("optgroup", { label },
+byId("rung").replaceChildren(...[...new Set(STEPS.map(([, , chapter]) => chapter))].sort().map((label) => element("optgroup", { label },
     ...STEPS.filter(([, , chapter]) => chapter === label).map((each) => element("option", { value: each[0] }, called(each))))));
 byId("rung").addEventListener("change", (event) => chooseRung(event.target.value));
 byId("mask").addEventListener("change", (event) => chooseMask(event.target.value, byId("launch").value));

@@ -8,7 +8,9 @@ const CALLED = [[/\bfa ?-?([1-4])\b/g, "flashattention$1"], [/\bhow (fast|quick|
     [/__syncthreads\b/, "barrier __syncthreads"], [/\b(the|a) mask\b/, "causal mask"], [/\bpaged attention\b/, "paged kv cache"], [/\bneed to know\b/, "need to know prerequisites"],
     [/\bis (it|this|this book|the book) free\b|\bopen source\b/, "licence"], [/\bback-?prop(agation)?\b/, "backward pass gradients"], [/\b(wrong|bugs?) (with|in) my\b/, "$1 debugging"],
     [/\bwhere is the (source )?code\b/, "folder holds kernels"], [/\bflashattention ?-?1 (and|or) (flashattention)?[ -]?2\b/, "the loops exchanged"],
-    [/\bflashattention ?-?([1-4]) (and|or|vs) ([1-4])\b/, "flashattention$1 flashattention$3"], [/\bflashattention ?3\b/, "flashattention3 hopper"]];
+    [/\bflashattention ?-?([1-4]) (and|or|vs) ([1-4])\b/, "flashattention$1 flashattention$3"], [/\bflashattention ?3\b/, "flashattention3 hopper"],
+    [/\bout of memory\b|\boom\b/, "bytes memory of S"], [/\bmatrix[ -]multiplications?\b|\bmat ?muls?\b/, "tiled matmul"], [/\btransformers?\b/, "attention function"],
+    [/\bmulti-?head(ed)?( attention)?\b/, "batch heads attention"], [/\bposition(al)? (encoding|embedding)s?\b|\brope\b/, "rotary embedding"]];
 // What a question is asked with, beside Lunr's own words of no meaning.
 const ASKED = /^(work|works|working|use|used|using|difference|explain|explained|explanation|mean|means|tell|show|exactly|really|please|many)$/;
 const words = (text) => String(text).toLowerCase().replace(/flash[ -]?attention[ -]([1-4])\b/g, "flashattention flashattention$1").match(/[\p{L}\p{N}]+/gu) || [];

@@ -348,7 +348,7 @@ def drawn_walk(beats, visits, tiles, is_narrow):
             scene.box(*place, "#9BD3C0", "#009E73", 2, shown(since + 0.7, end))
             caption(f"O / l: {TILE} rows of the output are done, and stored once.", since, end)
     scene.box(x, y + BLOCK * cell, tiles * cell, cell, "none", LANE, 3)
-    for row, words in (("scores", "S = Q K^T, then P = exp(S - m)"), ("softmax", "m: maximum so far, l: sum so far"), ("values", "O: rescaled, then O += P V")):
+    for row, words in (("scores", "S = Q K^T, then P = exp(S - m)"), ("softmax", "m: maximum so far, l: sum"), ("values", "O: rescaled, then O += P V")):
         block.text(514, rows[row] + 21, words, 15)  # over what lights up
         block.box(450, rows[row], 52, 42, "none", GREY)
     for words, at, row in (("m", 463, "softmax"), ("l", 489, "softmax"), ("O", 476, "values")):

@@ -351,7 +351,7 @@ def check_ways(browser, _):
     browser.open(page.replace("02_tiled_matmul", "06_vectorized"))
     browser.js("document.querySelector('a.full[href*=tile-walk]').click()")
     browser.until("the way back from an explorer", "document.getElementById('origin').textContent === '← Back to chapter 06'")
-    same("the header of an explorer", browser.js("return [...document.querySelectorAll('header > *')].map((each) => each.checkVisibility())"), [True] * 4)
+    same("the header of an explorer", browser.js("return [...document.querySelectorAll('header > *')].map((each) => each.checkVisibility())"), [True] * 5)
     browser.element("origin").click()
     browser.until("the page that an explorer was opened from", "location.pathname.endsWith('steps/06_vectorized/README.html')")
     same("headers in frames", browser.js("return document.querySelectorAll('header').length"), 1)
@@ -1383,9 +1383,9 @@ def check_ladder(browser, _):
             found = re.search(r"The highest: (.+), ([\d.]+) % of its (\w+) bound\.$", now["said"])
             if highest and (not found or (found[1], found[3]) != (LIBRARIES.get(best, chapters.get(best, best)), dtype) or abs(float(found[2]) - highest) > 0.06):
                 wrong(f"{what}: of the highest it says {now['said']}")
-        places = [[100 * math.log(row[2] / least) / math.log(most / least), row[0] in LIBRARIES or row[0].startswith("pytorch_")] for row in now["rows"] if row[2]]
+        places = [[row[2] if metric == "bound" else 100 * math.log(row[2] / least) / math.log(most / least), row[0] in LIBRARIES or row[0].startswith("pytorch_")] for row in now["rows"] if row[2]]
         if len(places) != len(now["dots"]) or any(abs(at - to) > 0.05 or is_library != peer for (at, is_library), (to, peer) in zip(places, now["dots"])):
-            wrong(f"{what}: dots are not where the logarithms of the values are, or have another's colour")
+            wrong(f"{what}: dots are not where the values or their logarithms are, or have another's colour")
         if len(limits) != len(now["limits"]) or any(abs(100 * math.log(limit / least) / math.log(most / least) - to) > 0.05 for limit, to in zip(limits, now["limits"])):
             wrong(f"{what}: bars are not where the bounds are")
     browser.open("explorers/ladder.html")
@@ -1393,7 +1393,7 @@ def check_ladder(browser, _):
         wrong(f"the ladder: the axis has {room} pixels instead of 16 rem")
     theirs = lambda: sorted({row[0] for row in state()["rows"] if row[0] in LIBRARIES})
     ticks = [float(text) for text in browser.js("return [...document.querySelectorAll('.tick')].map((each) => each.textContent)")]
-    same("the ladder: as it opens", [theirs(), ticks], [["fa4", "pytorch_cudnn", "pytorch_flash"], [0.1, 1, 10, 100]])
+    same("the ladder: as it opens", [theirs(), ticks], [["fa4", "pytorch_cudnn", "pytorch_flash"], [0.1, 1, 10, 100, 1000]])
     named = browser.js("return [...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[0].textContent)")
     same("the ladder: names of libraries", sorted(set(named) & set(LIBRARIES.values())), sorted(LIBRARIES.values()))
     same("the ladder: names of chapters", ["05 FlashAttention-2 forward" in named, [name for name in named if "_" in name]], [True, []])
@@ -1588,7 +1588,7 @@ def check_key(browser, name):
     kinds = browser.js("""return ["#line .span", "#key .swatch"].map((which) => [...new Set([...document.querySelectorAll(which)].map((each) => each.className.split(" ")[1]))].sort())""")
     same(f"{name}: kinds in the key", kinds[1], kinds[0])
     named = defaultdict(set)
-    for kind, words in browser.js("return [...document.querySelectorAll('#line .span')].map((bar) => [bar.className, bar.textContent])"):
+    for kind, words in browser.js("return [...document.querySelectorAll('#line .span')].map((bar) => [bar.className, bar.title.split(':')[0]])"):
         named[words].add(kind)
     same(f"{name}: names of more than one kind of bar", {words: kinds for words, kinds in named.items() if len(kinds) > 1}, {})
     for theme in ("light", "dark"):
