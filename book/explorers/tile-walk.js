@@ -91,7 +91,7 @@ function draw() {
     });
     legend("key", [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED].filter((state) => state === WRITTEN || states.has(state)).map((state) => MEANING[state]));
     const wraps = (box) => new Set([...box.children].filter((each) => each.checkVisibility()).map((each) => each.offsetTop)).size > 1;
-    const isLow = wall ? byId("figures").getBoundingClientRect().bottom > innerHeight - 10 : byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 820);
+    const isLow = wall ? byId("figures").getBoundingClientRect().bottom > innerHeight - 10 : byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 800);
     const less = zoom[0] > 1 && [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : isLow ? 1 : -1;
     if (zoom[less] > 1) zoom[less] -= 0.25;
     else if (isLow && !wall && !framed && large > 1 && innerWidth > 640) large = 1;
