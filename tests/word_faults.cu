@@ -133,6 +133,11 @@ static int *new_zeros() {
     cudaMemset(zeros, 0, 8 * sizeof *zeros);
     return zeros;
 }
+template <class F> __device__ void add_up_last(const int *in, int *out, F count) {
+    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
+    *left = in[global_thread()];
+    if (is_last(count)) out[threadIdx.x] = of_both[0] + of_both[T];
+}
 #define SUMS_AND_PARTS FIRST(3 * T, i < T ? in[i] + in[T + i] : in[i - T])
 
 template <bool CORRECT> __global__ void fence_of_the_block(const int *in, int *out, int *done) {
@@ -152,22 +157,17 @@ FAULT(fence_of_the_block, cudaErrorLaunchFailure,
       fence_of_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
 
 template <bool CORRECT> __global__ void counts_for_the_block(const int *in, int *out, int *done) {
-    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
-    *left = in[global_thread()];
-    bool last = is_last([=] {
+    add_up_last(in, out, [=] {
         __threadfence();
         return CORRECT ? atomicAdd(done, 1) : atomicAdd_block(done, 1); // here
     });
-    if (last) out[threadIdx.x] = of_both[0] + of_both[T];
 }
 FAULT(counts_for_the_block, cudaErrorLaunchFailure,
       "has scope .cta, as atomicAdd_block() has, so it is not atomic with one of another block", SUMS_AND_PARTS,
       counts_for_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
 
 template <bool CORRECT> __global__ void atomic_orders_the_block(const int *in, int *out, int *done) {
-    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
-    *left = in[global_thread()];
-    bool last = is_last([=] {
+    add_up_last(in, out, [=] {
         int before;
         if (CORRECT)
             asm volatile("atom.acq_rel.gpu.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(done) : "memory");
@@ -175,19 +175,15 @@ template <bool CORRECT> __global__ void atomic_orders_the_block(const int *in, i
             asm volatile("atom.acq_rel.cta.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(done) : "memory"); // here
         return before;
     });
-    if (last) out[threadIdx.x] = of_both[0] + of_both[T];
 }
 FAULT(atomic_orders_the_block, cudaErrorLaunchFailure, "has scope .cta", SUMS_AND_PARTS,
       atomic_orders_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))
 
 template <bool CORRECT> __global__ void reference_of_the_block(const int *in, int *out, int *done) {
-    int *left = out + T + global_thread(), *of_both = out + T + (int)threadIdx.x;
-    *left = in[global_thread()];
-    bool last = is_last([=] {
+    add_up_last(in, out, [=] {
         cuda::atomic_ref<int, CORRECT ? cuda::thread_scope_device : cuda::thread_scope_block> of_all(*done);
         return of_all.fetch_add(1); // here
     });
-    if (last) out[threadIdx.x] = of_both[0] + of_both[T];
 }
 FAULT(reference_of_the_block, cudaErrorLaunchFailure, "has scope .cta", SUMS_AND_PARTS,
       reference_of_the_block<CORRECT><<<2, T>>>(in, out, new_zeros()))

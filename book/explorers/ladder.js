@@ -16,14 +16,16 @@ const valueOf = (row, metric) => metric === "ms" ? row[6] : metric === "tflops" 
     row[8][metric] === undefined ? null : 100 * row[8][metric];
 const digits = (x) => x === null ? "-" : x.toPrecision(3).includes("e") ? String(Math.round(x)) : x.toPrecision(3);
 
+const isTheirs = (row) => peerOf(row) in PEERS;
+
 function move(to) {
     place = to;
-    [...byId("table").tBodies[0].rows].forEach((row, k) => { row.className = k === place ? "mine" : ""; });
+    [...byId("table").tBodies[0].rows].forEach((row, k) => { row.className = k === place || isTheirs(rows[k]) && isTheirs(rows[place]) ? "mine" : ""; }); // the libraries have one caption
     told();
 }
 // One caption for all libraries, and one for each program, or for the first and those that change the rate most, each compared with the one told before.
 function captionsOf() {
-    const isTheirs = (row) => peerOf(row) in PEERS, theirs = rows.filter(isTheirs), times = (row, before) => before && !isTheirs(before) ? before[6] / row[6] : 1;
+    const [metric, unit] = metrics().find(([name]) => name === byId("metric").value), theirs = rows.filter(isTheirs), times = (row, before) => before && !isTheirs(before) ? before[6] / row[6] : 1;
     const change = (k) => k && !isTheirs(rows[k]) ? Math.abs(Math.log(times(rows[k], rows[k - 1]))) : Infinity, candidates = range(rows.length).filter((k) => !isTheirs(rows[k]) || rows[k] === theirs[0]);
     const told = candidates.sort((a, b) => change(b) - change(a) || a - b).slice(0, MOST).sort((a, b) => a - b);
     return told.map((at, k) => {
@@ -31,8 +33,8 @@ function captionsOf() {
         const title = isTheirs(row) && theirs.length > 1 ? "The libraries" : named(row);
         const idea = (IDEAS[row[4]] || "PyTorch's own kernel, on the same card at the same size").replace(/^(.*?): /, (all, what) => title.includes(what) ? "" : all);
         const rate = faster < 1 ? `${digits(1 / faster)}x the time of` : `${digits(faster)}x as fast as`;
-        return { at, title, text: isTheirs(row) ? `On the same card at the same size, in TFLOP/s: ${theirs.map((each) => `${named(each)} ${digits(each[7])}`).join(", ")}.` :
-            before ? `${rate} ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(row[7])} TFLOP/s. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.` };
+        return { at, title, text: isTheirs(row) ? `On the same card at the same size, in ${unit}: ${theirs.map((each) => `${named(each)} ${digits(valueOf(each, metric))}`).join(", ")}.` :
+            before ? `${rate} ${named(before)}${before[5] === row[5] ? "" : `, in ${row[5]}, not ${before[5]}`}: ${idea}.` : `${digits(valueOf(row, metric))} ${unit}. ${idea.replace(/^./, (letter) => letter.toUpperCase())}.` };
     });
 }
 
@@ -49,7 +51,7 @@ function show(wanted) {
     byId("theirs").checked = wanted.theirs !== "0";
     if (byId("theirs").checked && byId("source").value !== "peers") // recorded at this size
         rows = [...rows, ...LADDER.filter((row) => row[0] === "peers" && FILTERS.every((id, k) => !k || row[k] === byId(id).value) && peerOf(row) in PEERS)];
-    const isAlone = !rows.some((row) => peerOf(row) in PEERS) && byId("theirs").checked;
+    const isAlone = !rows.some(isTheirs) && byId("theirs").checked;
     byId("none").hidden = !(byId("theirs").disabled = isAlone);
     const metric = byId("metric").value, limits = rows.map((row) => row[9] && { ms: boundOf(row), tflops: row[7] * row[6] / boundOf(row) }[metric]); // what the bound allows
     const values = [...rows.map((row) => valueOf(row, metric)), ...limits].filter(Boolean), most = metric === "bound" ? 100 : Math.max(...values), least = 10 ** Math.floor(Math.log10(Math.min(...values)) - 1e-9);

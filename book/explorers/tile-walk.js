@@ -251,7 +251,7 @@ function showSource(step) {
     const source = byId("source");
     source.replaceChildren(...parts);
     const scroll = (first, last = first) => { // to whole lines
-        const [top, bottom] = [first, last].map((place) => byId(place)?.offsetTop ?? 0), line = byId(first)?.offsetHeight || 1;
+        const [top, bottom] = [first, last].map((place) => byId(place)?.offsetTop ?? 0), line = byId(first)?.getBoundingClientRect().height || 1;
         source.scrollTop = Math.max(0, Math.round((top + bottom + line - source.clientHeight) / 2 / line)) * line;
     };
     const marks = [...source.querySelectorAll("mark")].map(({ id }) => id).filter((id) => id.split(":")[0] === aim?.split(":")[0]), [above, below] = [marks[0], marks.at(-1)].map((id) => byId(id)?.offsetTop);

@@ -207,12 +207,13 @@ def check_note(browser, field, value, wanted):
 
 
 def check_cut(browser, name):
-    """Text that is cut off: of fields, and of bars, which have no text where it does not fit."""
+    """Text that is cut off: of fields, of the table of the softmax, and of bars, which have no text where it does not fit."""
     for width in (360, 1280):
         browser.width(width)
         for text in browser.js("""
             const ends = (bar) => { const range = document.createRange(); range.selectNodeContents(bar); return [range, bar].map((each) => each.getBoundingClientRect()); };
             return [...[...document.querySelectorAll("input")].filter((field) => field.scrollWidth > field.clientWidth).map((field) => field.value),
+                ...[...document.querySelectorAll("#online td")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent),
                 ...[...document.querySelectorAll(".span")].filter((bar) => { const [text, box] = ends(bar); return text.top < box.bottom - 2 && text.right > box.right + 1; }).map((bar) => bar.textContent)];"""):
             wrong(f"{name}, {width} pixels: the text {text} is cut off")
 
@@ -352,6 +353,8 @@ def check_ways(browser, _):
     browser.js("document.querySelector('a.full[href*=tile-walk]').click()")
     browser.until("the way back from an explorer", "document.getElementById('origin').textContent === '← Back to chapter 06'")
     same("the header of an explorer", browser.js("return [...document.querySelectorAll('header > *')].map((each) => each.checkVisibility())"), [True] * 5)
+    ways = browser.js("return [...document.querySelectorAll('nav.explorers a')].map((link) => [link.pathname.split('/').at(-1), link.ariaCurrent])")
+    same("the links from an explorer to the others", sorted(ways, key=str), [[f"{name}.html", "page" if name == "tile-walk" else None] for name in sorted(EXPLORERS)])
     browser.element("origin").click()
     browser.until("the page that an explorer was opened from", "location.pathname.endsWith('steps/06_vectorized/README.html')")
     same("headers in frames", browser.js("return document.querySelectorAll('header').length"), 1)
@@ -864,6 +867,17 @@ def check_stories(browser, _):
     names = browser.js("return STEPS.map(([name, title, chapter]) => [name, title, called([name, title, chapter])])")
     same("names of programs in the list of walks", [label for name, _, label in names if "_" in label or not label.startswith(name.split("_")[0])], [])
     same("headings that say something twice", [title for _, title, _ in names if len(parts := title.lower().split(": ")) > 2 and parts[1] in parts[0]], [])
+    chapters = browser.js("return [...document.querySelectorAll('#rung optgroup')].map((group) => group.label.slice(0, 2))")
+    same("the order of the list of walks", chapters, sorted(chapters))
+    for step in (0, 40):
+        parts = browser.js("go(arguments[0]); const box = byId('source'), line = box.querySelector('mark').getBoundingClientRect().height; return [box.clientHeight / line, box.scrollTop / line].map((lines) => Math.abs(lines - Math.round(lines)) < 0.06)", step)
+        same(f"the source at step {step + 1}: parts of lines", parts, [True, True])
+    behind = browser.js("const k = story.captions.findIndex(({ end }, k) => end < story.captions[k + 1]?.at); go(story.captions[k].end); return [k >= 0, document.querySelectorAll('#captions [aria-pressed=true]').length]")
+    same("a step behind those of a caption: numbers of captions that are marked", behind, [True, 0])
+    browser.width(1920, 1080)
+    browser.js("dispatchEvent(new Event('themed'))")
+    browser.until("matrices that fill a window of 1920", "document.querySelector('#figures canvas').clientHeight > 300")
+    browser.width(1280)
     steps = browser.js("return STEPS.map(([name]) => name)")
     for step in steps[PART[0] :: PART[1]] if planted is None else steps[::-1]:  # the last kernels have most kinds of captions
         browser.js("chooseRung(arguments[0])", step)
@@ -1397,6 +1411,22 @@ def check_ladder(browser, _):
     named = browser.js("return [...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[0].textContent)")
     same("the ladder: names of libraries", sorted(set(named) & set(LIBRARIES.values())), sorted(LIBRARIES.values()))
     same("the ladder: names of chapters", ["05 FlashAttention-2 forward" in named, [name for name in named if "_" in name]], [True, []])
+    marked = browser.js("toCaption(story.captions.length - 1); return [...document.querySelectorAll('#table tr.mine')].map((row) => row.cells[0].textContent)")
+    same("the ladder: rows of the caption of the libraries", [sorted(marked), all(name in browser.element("caption").text for name in marked)], [sorted(LIBRARIES.values()), True])
+    browser.choose("metric", "bound")
+    same("the ladder: ticks of a percentage", browser.js("return [...document.querySelectorAll('.tick')].map((each) => each.textContent)"), ["0", "25", "50", "75", "100"])
+    same("the ladder: the caption in the unit that is shown", browser.element("caption").text.split("TFLOP")[1:], [])
+    browser.choose("metric", "tflops")
+    browser.width(390)
+    ends = browser.js("return [...document.querySelectorAll('.tick')].filter((each) => each.checkVisibility({ visibilityProperty: true })).map((each) => each.getBoundingClientRect()).map(({ left, right }) => [left, right])")
+    same("the ladder: ticks on a phone that overlap", [k for k in range(1, len(ends)) if ends[k][0] < ends[k - 1][1]], [])
+    browser.width(1280)
+    browser.choose("card", "NVIDIA H100")
+    browser.choose("pass", "bwd")
+    same("the ladder: where no library was recorded", browser.js("return [byId('theirs').disabled, byId('none').checkVisibility()]"), [True, True])
+    browser.choose("card", "NVIDIA H200")
+    browser.choose("pass", "fwd")
+    same("the ladder: where libraries were", browser.js("return [byId('theirs').disabled, byId('none').checkVisibility()]"), [False, False])
     browser.element("theirs").click()
     same("the ladder: without cuDNN and FlashAttention", theirs(), [])
     browser.choose("source", "peers")

@@ -292,5 +292,16 @@ must_fail 'pages among the chapters' 'that look like chapters' steps/06_vectoriz
 must_fail 'a picture that stays small' 'a picture that is enlarged' _static/site.js 's/picture.classList.toggle\("large"\)/false/' browser '' page ''
 must_fail 'a table that a small phone cuts off' 'cut off on a phone' explorers/explorer.css 's/font-size: .62rem; padding: .1rem;/font-size: .7rem; padding: .15rem;/' browser '' phone ''
 must_fail 'a large ladder that is cut off' 'figures that scroll sideways' explorers/explorer.css 's/\.wall #table:has\(\.axis\) :is\(th, td\):last-child \{[^}]*\}//' browser '' wall ''
+must_fail 'numbers over each other' 'is cut off' explorers/explorer.css 's/white-space: normal; overflow-wrap: normal/white-space: nowrap/; s/width: 9.2rem/width: 3rem/' browser '' example ''
+must_fail 'explorers without a way to others' 'to the others' explorers/tile-walk.html 's/<a href="pipeline.html">Pipeline<.a>//' browser '' ways ''
+must_fail 'walks in the order of files' 'the order of the list' explorers/tile-walk.js 's/chapter\)\)\]\.sort\(\)/chapter))]/' browser '' stories ''
+must_fail 'half a line of source' 'parts of lines' explorers/tile-walk.js 's/ \/ 2 \/ line\)\) \* line;/ \/ 2 \/ line) * line + 3);/' browser '' stories ''
+must_fail 'a number that stays lit' 'numbers of captions' explorers/explorer.js 's/ && !\(story.place\(\) >= story.captions\[k\].end\)//' browser '' stories ''
+must_fail 'a walk as small as in a small window' 'that fill a window' explorers/tile-walk.js 's/: \[2, 2\], launch/: [1, 1], launch/' browser '' stories ''
+must_fail 'one library of three' 'the caption of the libraries' explorers/ladder.js 's/ \|\| isTheirs\(rows\[k\]\) && isTheirs\(rows\[place\]\)//' browser '' ladder ''
+must_fail 'percentages by decades' 'ticks of a percentage' explorers/ladder.js 's/isLinear \? \[0, 25/false ? [0, 25/' browser '' ladder ''
+must_fail 'a caption in another unit' 'in the unit that is shown' explorers/ladder.js 's/ \$\{unit\}\. \$\{idea/ TFLOP. ${idea/' browser '' ladder ''
+must_fail 'ticks over each other' 'that overlap' explorers/explorer.css 's/\.tick:has\(\+ \.last\) \{ visibility: hidden; \}//' browser '' ladder ''
+must_fail 'libraries that nobody recorded' 'where no library' explorers/ladder.js 's/byId\("none"\)\.hidden = !\(/byId("none").hidden = (/' browser '' ladder ''
 browser "$site" --faults "$work/faults" || status=1
 exit "$status"

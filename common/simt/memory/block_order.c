@@ -30,7 +30,7 @@ static struct {
         unsigned count, room;
     } * semaphores;
     unsigned count, room;
-    struct block_scopes { /* of each block of the launch; NULL as long as no scope is less than the device */
+    struct block_scopes { /* of each block of the launch; NULL as long as no scope is less than the device, or without room */
         uint32_t pc;      /* of its last fence, release or acquire of such a scope; 0: none */
         uint32_t clock;   /* of its last atomic or volatile write of such a scope, */
         uint16_t thread;  /* and whose it was, from 1; 0: none */
