@@ -65,6 +65,37 @@ template <bool CORRECT> __global__ void tail_read_dynamic(const int *in, int *ou
 FAULT(tail_read_dynamic, cudaErrorIllegalAddress, "512 bytes: the third launch argument",
       FIRST(T - 1, in[i + 1] - in[i]), tail_read_dynamic<CORRECT><<<1, T, T * sizeof(int)>>>(in, out))
 
+/* Dynamic shared memory begins where its declaration promises, and no better; bytes are counted from there. */
+template <bool CORRECT> __global__ void four_where_memory_begins(const int *in, int *out) {
+    float *dynamic;
+    if constexpr (CORRECT) {
+        extern __shared__ float4 aligned[];
+        dynamic = (float *)aligned;
+    } else {
+        extern __shared__ float not_aligned[];
+        dynamic = not_aligned;
+    }
+    int t = threadIdx.x;
+    if (t < 32) ((float4 *)dynamic)[t] = make_float4((float)in[t], 1.0f, 2.0f, 3.0f); // here
+    __syncthreads();
+    out[t] = (int)dynamic[t];
+}
+FAULT(four_where_memory_begins, cudaErrorMisalignedAddress, "declared at a multiple of 4, and with SIMT_SHARED_BASE=least",
+      FIRST(T, i % 4 > 0 ? i % 4 : in[i / 4]), setenv("SIMT_SHARED_BASE", "least", 1);
+      four_where_memory_begins<CORRECT><<<1, T, T * sizeof(float)>>>(in, out))
+
+template <bool CORRECT> __global__ void tail_where_memory_begins(const int *in, int *out) {
+    extern __shared__ int dynamic[];
+    __shared__ int tile[T];
+    int t = (int)threadIdx.x;
+    dynamic[t] = tile[t] = in[t];
+    __syncthreads();
+    if (t < T - (CORRECT ? 1 : 0)) out[t] = dynamic[t + 1] - tile[t]; // here
+}
+FAULT(tail_where_memory_begins, cudaErrorIllegalAddress, "byte 512 of the block's dynamic shared memory (512 bytes",
+      FIRST(T - 1, in[i + 1] - in[i]), setenv("SIMT_SHARED_BASE", "least", 1);
+      tail_where_memory_begins<CORRECT><<<1, T, T * sizeof(int)>>>(in, out))
+
 template <bool CORRECT> __global__ void negative_index_global(const int *in, int *out, int n) {
     int i = global_thread();
     if (i >= (CORRECT ? 1 : 0) && i < n) out[i] = in[i] - in[i - 1]; // here

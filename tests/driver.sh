@@ -524,6 +524,7 @@ echo '__global__ void roles() { asm volatile("setmaxnreg.inc.sync.aligned.u32 24
 int main() { roles<<<1, 128>>>(); return cudaDeviceSynchronize(); }' >roles.cu
 check 'setmaxnreg that ptxas ignores' 0 'note: roles.cu:1: setmaxnreg without a number of blocks in __launch_bounds__' "$nvcc" --run roles.cu
 check 'a wrong order of streams' 2 'SIMT_STREAMS is "soon": it must be late' env SIMT_STREAMS=soon "$nvcc" --run peers.cu
+check 'a wrong base of shared memory' 2 'SIMT_SHARED_BASE is "here": it must be least or most' env SIMT_SHARED_BASE=here "$nvcc" --run roles.cu
 
 mkdir -p toolkit/thrust
 echo '#error "the toolkit'"'"'s own"' >toolkit/cuda_runtime.h

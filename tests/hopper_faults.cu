@@ -347,6 +347,96 @@ template <bool CORRECT> __global__ static void store_never_waited_for(MAP, const
 FAULT(store_never_waited_for, cudaErrorLaunchFailure, "the block ends while this store", FIRST(TILE, in[i]),
       store_never_waited_for<CORRECT><<<1, T, TILE_BYTES>>>(map_of(out), in))
 
+// ---- where dynamic shared memory begins: at a multiple of what its declaration promises, and of no more
+
+static void begin_at_least() { setenv("SIMT_SHARED_BASE", "least", 1); }
+template <int MULTIPLE> __device__ static void *round_up(void *p) {
+    return (void *)(((uintptr_t)p + MULTIPLE - 1) / MULTIPLE * MULTIPLE);
+}
+
+template <bool CORRECT> __global__ static void box_where_memory_begins(MAP, int *out) {
+    extern __shared__ uint4 sixteen[];
+    __shared__ uint64_t full;
+    int *tile = (int *)(CORRECT ? round_up<128>(sixteen) : sixteen);
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(tile, &map, 0, 0, 0, &full); // here
+    }
+    mbarrier_wait(&full, 0);
+    out[threadIdx.x] = tile[threadIdx.x];
+}
+FAULT(box_where_memory_begins, cudaErrorMisalignedAddress, "declared at a multiple of 16, and with SIMT_SHARED_BASE=least",
+      FIRST(T, in[i]), begin_at_least(); box_where_memory_begins<CORRECT><<<1, T, TILE_BYTES + 128>>>(map_of(in), out))
+
+template <bool CORRECT> __global__ static void bytes_where_memory_begins(const int *in, int *out) {
+    __shared__ uint64_t full;
+    int *to;
+    if constexpr (CORRECT) {
+        extern __shared__ __align__(16) int aligned[];
+        to = aligned;
+    } else {
+        extern __shared__ int not_aligned[];
+        to = not_aligned;
+    }
+    ready(&full, 1);
+    if (threadIdx.x == 0) {
+        mbarrier_arrive_expect(&full, T * 4);
+        bulk_load(to, in, T * 4, &full); // here
+    }
+    mbarrier_wait(&full, 0);
+    out[threadIdx.x] = to[threadIdx.x];
+}
+FAULT(bytes_where_memory_begins, cudaErrorMisalignedAddress, "declared at a multiple of 4, and with SIMT_SHARED_BASE=least",
+      FIRST(T, in[i]), begin_at_least(); bytes_where_memory_begins<CORRECT><<<1, T, T * 4>>>(in, out))
+
+// The descriptor drops the lowest four bits of the address.
+template <bool CORRECT> __global__ static void product_where_memory_begins(const int *in, int *out) {
+    extern __shared__ float floats[];
+    int *tile = (int *)(CORRECT ? round_up<1024>(floats) : floats);
+    for (int i = threadIdx.x; i < ONES_BYTES / 4; i += T) tile[i] = 0x3c003c00;
+    fence_proxy_async();
+    __syncthreads();
+    float C[8][4];
+    wgmma_fence();
+    wgmma<false>(__half(), C, swizzled_tile(tile, 0), swizzled_tile(tile, 0), false); // here
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = (int)C[7][3] + in[threadIdx.x];
+}
+FAULT(product_where_memory_begins, cudaErrorIllegalAddress, "declared at a multiple of 4, and with SIMT_SHARED_BASE=least",
+      FIRST(T, 16 + in[i]), begin_at_least(); product_where_memory_begins<CORRECT><<<1, T, ONES_BYTES + 1024>>>(in, out))
+
+// A box may begin at a multiple of 128, but the swizzle repeats at those of 1024: ordinary loads then find other numbers.
+template <bool CORRECT> __global__ static void swizzle_where_memory_begins(MAP, int *out) {
+    extern __shared__ __align__(128) int lines[];
+    __shared__ uint64_t full;
+    int *tile = (int *)(CORRECT ? round_up<1024>(lines) : lines), t = threadIdx.x, row = t / COLUMNS, unit = t % COLUMNS / 4;
+    ready(&full, 1);
+    if (t == 0) {
+        mbarrier_arrive_expect(&full, TILE_BYTES);
+        tma_load(tile, &map, 0, 0, 0, &full);
+    }
+    mbarrier_wait(&full, 0);
+    out[t] = tile[row * COLUMNS + (unit ^ row) * 4 + t % 4];
+}
+template <bool CORRECT> static int right_of_swizzled() {
+    struct arrays a;
+    int out[T], right = 0;
+    make_arrays(&a);
+    shape s;
+    s.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+    swizzle_where_memory_begins<CORRECT><<<1, T, TILE_BYTES + 1024>>>(map_of(a.in, s), a.out);
+    cr_assert_eq(cudaMemcpy(out, a.out, sizeof out, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (int i = 0; i < T; i++) right += out[i] == a.host_in[i];
+    return right;
+}
+Test(faults, swizzle_where_memory_begins) {
+    begin_at_least();
+    cr_expect_lt(right_of_swizzled<false>(), T);
+    cr_expect_eq(right_of_swizzled<true>(), T);
+}
+
 // ---- products: a tile of ones, 64 rows of 64 elements of 16 bits
 
 __device__ static void fill_with_ones(bool fences = true) {

@@ -37,7 +37,7 @@ const int api_most_blocks[3] = {2147483647, 65535, 65535}, api_most_threads[3] =
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {
     if (!api_is_device(device)) return api_remember(cudaErrorInvalidDevice);
-    size_t most = device == api_device ? shared_most() : SHARED_BYTES_MAX;
+    size_t most = device == api_device ? shared_most() : SHARED_BYTES_MOST;
     *properties = (struct cudaDeviceProp){
         .name = "sim",
         .totalGlobalMem = memory_total(),

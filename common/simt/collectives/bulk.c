@@ -82,7 +82,8 @@ static struct tensor_copy check(const char *what, const void *map_pointer, int r
     copy.bytes = bytes < SHARED_BYTES_MAX ? (uint32_t)bytes : SHARED_BYTES_MAX + 1;
     if (address >= SHARED_BYTES_MAX || address % 128 != 0)
         simt_fail(pc, cudaErrorMisalignedAddress,
-                  "%s: the box in shared memory begins at %#zx: it must begin at a multiple of 128", what, address);
+                  "%s: the box in shared memory begins at %#zx: it must begin at a multiple of 128%s", what, address,
+                  describe_promise(address).text);
     require_place(&copy, what);
     return copy;
 }
@@ -103,8 +104,9 @@ static struct tensor_copy copy_of_bytes(const char *what, uintptr_t global, size
     if (bytes % UNIT != 0)
         simt_fail(pc, cudaErrorMisalignedAddress, "%s of %u bytes: their number must be a multiple of 16", what, bytes);
     if (address % UNIT != 0 || global % UNIT != 0)
-        simt_fail(pc, cudaErrorMisalignedAddress, "%s: its bytes begin at %#zx in %s memory: that must be a multiple of 16",
-                  what, address % UNIT != 0 ? address : (size_t)global, address % UNIT != 0 ? "shared" : "global");
+        simt_fail(pc, cudaErrorMisalignedAddress, "%s: its bytes begin at %#zx in %s memory: that must be a multiple of 16%s",
+                  what, address % UNIT != 0 ? address : (size_t)global, address % UNIT != 0 ? "shared" : "global",
+                  describe_promise(address % UNIT != 0 ? address : SIZE_MAX).text);
     require_place(&copy, what);
     return copy;
 }

@@ -127,8 +127,9 @@ static void judge_matrix(const struct thread *first_lane, const struct layout *l
             if (address >= SHARED_BYTES_MAX || !shared_contains(simt_worker, address, UNIT))
                 simt_fail(pc, cudaErrorIllegalAddress,
                           "wgmma: by its descriptor element (%u,%u) of %c lies at %#x of shared memory, in no array: are its "
-                          "offsets (leading %u, stride %u bytes) in units of 16 bytes?",
-                          name == 'A' ? i : k * l->pair, name == 'A' ? k * l->pair : i, name, address, l->leading, l->stride);
+                          "offsets (leading %u, stride %u bytes) in units of 16 bytes?%s",
+                          name == 'A' ? i : k * l->pair, name == 'A' ? k * l->pair : i, name, address, l->leading, l->stride,
+                          describe_promise(address).text);
             event_unit(address, 0, 0xffff);
             async_judge_read(row, address, reader, l->span / 16, name == 'A' ? PRODUCT_A : PRODUCT_B, pc);
         }

@@ -35,11 +35,12 @@ static __attribute__((noinline, cold)) void refuse_misaligned(uintptr_t address,
                                                               const void *pc) {
     simt_fail(pc, cudaErrorMisalignedAddress,
               "%s of %zu bytes at address %#lx, which is not a multiple of %zu: a card reads and writes a %s only at its own "
-              "alignment",
+              "alignment%s",
               verb(kind), bytes, (unsigned long)address, bytes,
               bytes == 16  ? "float4"
               : bytes == 8 ? "float2"
-                           : "value");
+                           : "value",
+              describe_promise(shared_offset_of(simt_worker, address)).text);
 }
 
 static __attribute__((noinline, cold)) void refuse_write(uintptr_t address, const void *pc) {

@@ -30,9 +30,9 @@ void *simt_shared_pointer(size_t address);
 uint64_t simt_xorwow_skip(unsigned v0, unsigned v1, unsigned v2, unsigned v3, unsigned v4, unsigned long long n, int sequences,
                           int part);
 
-/* extern __shared__, and the array of one __shared__ declaration, which has `extents` of its own: of four dimensions at most,
- * and a 0 after them. */
-void *simt_dynamic_shared(void);
+/* extern __shared__, declared at a multiple of `alignment`, and the array of one __shared__ declaration, which has `extents`
+ * of its own: of four dimensions at most, and a 0 after them. */
+void *simt_dynamic_shared(size_t alignment);
 void *simt_static_shared(const size_t *extents, size_t bytes, size_t alignment, const char *name, const char *file, int line);
 
 void simt_note_stream(const void *stream); /* work is enqueued there */

@@ -19,7 +19,9 @@ enum {
     MAX_STATIC_ARRAYS = 32,          /* __shared__ declarations that one block reaches */
     SHARED_BYTES_DEFAULT = 48 << 10, /* without cudaFuncSetAttribute, as on every card */
     MAX_CLUSTER = 8,
-    SHARED_BYTES_MAX = 227 << 10, /* with it, as on Hopper; shared_most() may be less */
+    SHARED_BYTES_MOST = 227 << 10,                       /* with it, as on Hopper; shared_most() may be less */
+    SHARED_SHIFT = 1 << 10,                              /* so far the dynamic part may begin from where shared memory does */
+    SHARED_BYTES_MAX = SHARED_BYTES_MOST + SHARED_SHIFT, /* addresses of it are below */
 };
 
 static inline float float_of(uint32_t bits) {
@@ -222,6 +224,8 @@ struct worker_meter {
 /* memory/shared.c */
 struct worker_shared {
     unsigned char *start; /* the dynamic part first, then the static arrays */
+    size_t base;          /* from there to the dynamic part: 0, unless SIMT_SHARED_BASE=least */
+    size_t promised;      /* the alignment that its declaration asks for; 0: the block has come to none */
     struct cell *cells;
     uint64_t *settled;
     int array_count;

@@ -78,7 +78,8 @@ static inline size_t shared_offset_of(const struct worker *worker, uintptr_t add
 }
 /* Inside the dynamic array or one of the static ones. */
 static inline bool shared_contains(const struct worker *worker, size_t offset, size_t bytes) {
-    if (offset + bytes <= worker->launch->dynamic_shared_bytes) return true;
+    if (offset >= worker->shared.base && offset - worker->shared.base + bytes <= worker->launch->dynamic_shared_bytes)
+        return true;
     for (int i = 0; i < worker->shared.array_count; i++) {
         const struct static_array *array = &worker->shared.arrays[i];
         if (offset >= array->offset && offset + bytes <= array->offset + array->bytes) return true;
@@ -101,5 +102,7 @@ struct words {
     char text[400];
 };
 struct words describe_address(uintptr_t address);
+/* Of an offset in shared memory whose alignment was not enough: what the declaration of dynamic shared memory promises. */
+struct words describe_promise(size_t offset);
 /* Where the same access was before, or 0. */
 void describe_stray(uintptr_t address, uintptr_t before, char *text, size_t room);

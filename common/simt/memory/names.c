@@ -26,7 +26,8 @@ static void describe_shared(const struct worker *worker, size_t offset, char *te
     const struct static_array *below = NULL, *above = NULL;
     for (int i = worker->shared.array_count - 1; i >= 0 && below == NULL; i--)
         *(worker->shared.arrays[i].offset <= offset ? &below : &above) = &worker->shared.arrays[i];
-    size_t end = below != NULL ? below->offset + below->bytes : worker->launch->dynamic_shared_bytes;
+    size_t base = worker->shared.base, dynamic_bytes = worker->launch->dynamic_shared_bytes;
+    size_t end = below != NULL ? below->offset + below->bytes : base + dynamic_bytes;
     if (offset < end) above = NULL;
     if (below != NULL && offset < end) {
         char name[200];
@@ -38,12 +39,23 @@ static void describe_shared(const struct worker *worker, size_t offset, char *te
     text[0] = '\0';
     if (below != NULL)
         append_gap((offset - end) / below->element_bytes + 1, "past the end", below, text, room);
-    else if (end > 0 || above == NULL)
-        snprintf(text, room, "byte %zu of the block's dynamic shared memory (%zu bytes: the third launch argument)", offset,
-                 end);
+    else if (dynamic_bytes > 0 || above == NULL)
+        snprintf(text, room, "byte %s%zu of the block's dynamic shared memory (%zu bytes: the third launch argument)",
+                 offset < base ? "-" : "", offset < base ? base - offset : offset - base, dynamic_bytes);
     if (above == NULL) return;
     if (text[0] != '\0') append_text(text, room, " and ");
     append_gap((above->offset - offset - 1) / above->element_bytes + 1, "before the start", above, text, room);
+}
+
+struct words describe_promise(size_t offset) {
+    const struct worker_shared *shared = &simt_worker->shared;
+    struct words words = {""};
+    if (shared->base > 0 && offset < shared->base + simt_worker->launch->dynamic_shared_bytes)
+        snprintf(words.text, sizeof words.text,
+                 "; dynamic shared memory is declared at a multiple of %zu, and with SIMT_SHARED_BASE=least begins at no more: "
+                 "round its start up, or declare it with __align__",
+                 shared->promised);
+    return words;
 }
 
 /* The allocation that an address most likely belongs to: the one that it lies in, else the one that its place in the

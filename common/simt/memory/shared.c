@@ -27,8 +27,21 @@ bool shared_create(struct worker *worker) {
     return worker->shared.start != MAP_FAILED && worker->shared.cells != MAP_FAILED;
 }
 
+static bool begins_at_least(void) {
+    static int least = -1;
+    if (least >= 0) return least;
+    const char *text = getenv("SIMT_SHARED_BASE");
+    if (text != NULL && strcmp(text, "least") != 0 && strcmp(text, "most") != 0) {
+        fprintf(stderr, "simulated device: SIMT_SHARED_BASE is \"%.100s\": it must be least or most\n", text);
+        exit(2);
+    }
+    least = text != NULL && *text == 'l';
+    return least;
+}
+
 void shared_start_block(struct worker *worker) {
-    size_t dynamic_bytes = worker->launch->dynamic_shared_bytes;
+    size_t dynamic_bytes = worker->launch->dynamic_shared_bytes + (begins_at_least() ? SHARED_SHIFT : 0);
+    worker->shared.base = worker->shared.promised = 0;
     if (worker->shared.used > worker->shared.dirty) worker->shared.dirty = worker->shared.used;
     if (dynamic_bytes > worker->shared.dirty) worker->shared.dirty = dynamic_bytes;
     memset(worker->shared.start, memory_poison, worker->shared.dirty);
@@ -36,8 +49,26 @@ void shared_start_block(struct worker *worker) {
     worker->shared.array_count = 0;
 }
 
+/* The first declaration that a thread of the block, or of its cluster, comes to says where. The meter counts bank conflicts
+ * where they have always been. */
+static void place_dynamic(struct worker *worker, size_t alignment) {
+    bool moves = begins_at_least() && alignment < SHARED_SHIFT;
+    FOR_EACH_BLOCK (of, worker) moves &= !of->meter.on;
+    FOR_EACH_BLOCK (of, worker) of->shared.promised = alignment, of->shared.base = moves ? alignment : 0;
+}
+
 /* No worker: an extern __shared__ array outside of any function, which asks before main(). */
-void *simt_dynamic_shared(void) { return simt_worker != NULL ? simt_worker->shared.start : NULL; }
+void *simt_dynamic_shared(size_t alignment) {
+    struct worker *worker = simt_worker;
+    if (worker == NULL) return NULL;
+    if (worker->shared.promised == 0) place_dynamic(worker, alignment);
+    if (worker->shared.base != 0 && alignment > worker->shared.promised)
+        simt_fail(NULL, cudaErrorNotSupported,
+                  "the block has come to a declaration of dynamic shared memory at a multiple of %zu first, and to one of %zu "
+                  "then: with SIMT_SHARED_BASE=least each must name the larger one",
+                  worker->shared.promised, alignment);
+    return worker->shared.start + worker->shared.base;
+}
 
 /* The first thread of a block that reaches a __shared__ declaration places the array; the others find it. Arrays lie
  * apart, so that an index past the end of one does not land in the next unnoticed. */

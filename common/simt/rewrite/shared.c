@@ -1,7 +1,7 @@
 /* Variables of the device.
  *
  *     __shared__ float tile[32][33];     ->  auto &tile = simt::static_shared<float[32][33]>(...);
- *     extern __shared__ float tile[];    ->  float *tile = (float *)simt_dynamic_shared();
+ *     extern __shared__ float tile[];    ->  float *tile = (float *)simt_dynamic_shared(alignof(float) ...);
  *     __device__ int counter;            ->  __attribute__((section("simt_device"))) int counter;
  *                                            (or simt_constant or simt_managed, as its words say)
  *
@@ -120,21 +120,29 @@ static struct declarator read_declarator(const struct source *source, const char
     return found;
 }
 
+/* A type whose alignment is what the attributes of a variable ask for. */
+static void append_alignment(struct text *text, const struct declarator *d) {
+    append_format(text, "struct simt_aligned_%s { %s char first; }; ", d->name, d->attributes);
+}
+
 /* Of dynamic shared memory: a pointer to the first of its elements, or a reference to what is no array. */
 static void append_dynamic(struct text *text, const struct source *source, const struct declarator *d) {
     const char *open = strchr(d->extents.data, '['), *close = open != NULL ? strchr(open, ']') : NULL;
     if (open != NULL && close == NULL) die_of_declaration(source);
+    append_alignment(text, d);
     if (open != NULL) /* the dimensions after the first are the pointer's */
-        append_format(text, "[[maybe_unused]] std::add_pointer_t<%s%s> %s = (std::add_pointer_t<%s%s>)simt_dynamic_shared();",
-                      d->type.data, close + 1, d->name, d->type.data, close + 1);
+        append_format(text, "[[maybe_unused]] std::add_pointer_t<%s%s> %s = (std::add_pointer_t<%s%s>)", d->type.data,
+                      close + 1, d->name, d->type.data, close + 1);
     else
-        append_format(text, "[[maybe_unused]] auto &%s = *(%s *)simt_dynamic_shared();", d->name, d->type.data);
+        append_format(text, "[[maybe_unused]] auto &%s = *(%s *)", d->name, d->type.data);
+    append_format(text, "simt_dynamic_shared(alignof(%s) > alignof(simt_aligned_%s) ? alignof(%s) : alignof(simt_aligned_%s));",
+                  d->type.data, d->name, d->type.data, d->name);
 }
 
 /* One of a function's own has a site of its own; functions that name the file's find the same place by a type of its name. */
 static void append_static(struct text *text, const struct declarator *d, bool at_file_scope) {
-    append_format(text, "struct simt_aligned_%s { %s char first; }; [[maybe_unused]] auto &%s = ", d->name, d->attributes,
-                  d->name);
+    append_alignment(text, d);
+    append_format(text, "[[maybe_unused]] auto &%s = ", d->name);
     append_format(text, "simt::static_shared<%s%s, alignof(simt_aligned_%s)>(%s%s{}, \"%s\");", d->type.data, d->extents.data,
                   d->name, at_file_scope ? "simt_site_" : "[] ", at_file_scope ? d->name : "", d->name);
 }
