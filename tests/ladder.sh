@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ladder.sh FOLDER STEP...: run each step of the folder once, and have plots/ladder.py tabulate that beside recorded measurements,
-# as the main job does. Each step must have its row, checked; a recorded latency stands only beside the kernel that was
+# as the main job does; dynamic shared memory begins at the least multiple that a declaration promises. Each step must have its row, checked; a recorded latency stands only beside the kernel that was
 # recorded; an unreadable line is refused.
 set -euo pipefail
 bin=$1 ladder=(python3 -B "$(dirname "$0")/../plots/ladder.py")
@@ -15,7 +15,7 @@ of_size=0 # steps that run at the size of which latencies are shown
 for step; do
     size=(--seq 33 --dim 16)
     if "$bin/$step" --describe | grep -q '"most_queries":[1-9]'; then size+=(--seq 1 --seq-kv 33); else of_size=$((of_size + 1)); fi
-    "$bin/$step" "${size[@]}" --no-time --json "$work/results.jsonl" >"$work/log" || {
+    SIMT_SHARED_BASE=least "$bin/$step" "${size[@]}" --no-time --json "$work/results.jsonl" >"$work/log" || {
         cat "$work/log"
         exit 1
     }

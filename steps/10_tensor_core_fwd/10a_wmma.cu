@@ -49,10 +49,10 @@ static __global__ __launch_bounds__(THREADS) void forward_kernel(const T *Q, // 
                                                                  float *L,   // (heads, N_q)
                                                                  problem p) {
     using namespace nvcuda;
-    extern __shared__ uint4 smem[];
-    T *Q_smem = (T *)smem;       // (Br, D)
-    T *K_smem = Q_smem + Br * D; // (Bc, D)
-    T *V_smem = K_smem + Bc * D; // (Bc, D)
+    extern __shared__ __align__(32) uint4 smem[]; // as WMMA loads and stores it
+    T *Q_smem = (T *)smem;                        // (Br, D)
+    T *K_smem = Q_smem + Br * D;                  // (Bc, D)
+    T *V_smem = K_smem + Bc * D;                  // (Bc, D)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     float *S_smem = (float *)(V_smem + Bc * D) + warp * ROWS * Bc;          // (ROWS, Bc): the warp's own rows
     float *O_smem = (float *)(V_smem + Bc * D) + Br * Bc + warp * ROWS * D; // (ROWS, D): the warp's own rows

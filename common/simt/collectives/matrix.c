@@ -21,8 +21,8 @@ struct matrices {
 
 static void require_row(const void *row, enum access_kind kind, const char *name, const void *pc) {
     if ((uintptr_t)row % ROW_BYTES != 0)
-        simt_fail(pc, cudaErrorMisalignedAddress, "%s: the row at address %#lx does not begin at a multiple of 16 bytes", name,
-                  (unsigned long)(uintptr_t)row);
+        simt_fail(pc, cudaErrorMisalignedAddress, "%s: the row at address %#lx does not begin at a multiple of 16 bytes%s",
+                  name, (unsigned long)(uintptr_t)row, describe_promise(shared_offset_of(simt_worker, (uintptr_t)row)).text);
     if (shared_offset_of(simt_worker, (uintptr_t)row) >= SHARED_BYTES_MAX)
         simt_fail(pc, cudaErrorIllegalAddress, "%s: address %#lx is not in shared memory", name, (unsigned long)(uintptr_t)row);
     simt_check_access(row, ROW_BYTES, kind, false, pc);
@@ -124,8 +124,8 @@ struct simt_registers simt_movmatrix(uint32_t r0, uint32_t r1, uint32_t r2, uint
 void simt_wmma_check(const void *matrix, size_t row_bytes) {
     const void *pc = __builtin_return_address(0);
     if ((uintptr_t)matrix % 32 != 0)
-        simt_fail(pc, cudaErrorMisalignedAddress, "a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes",
-                  (unsigned long)(uintptr_t)matrix);
+        simt_fail(pc, cudaErrorMisalignedAddress, "a WMMA matrix at address %#lx: it must begin at a multiple of 32 bytes%s",
+                  (unsigned long)(uintptr_t)matrix, describe_promise(shared_offset_of(simt_worker, (uintptr_t)matrix)).text);
     if (row_bytes % ROW_BYTES != 0)
         simt_fail(pc, cudaErrorMisalignedAddress,
                   "the rows of a WMMA matrix are %zu bytes apart: they must be a multiple of 16 bytes apart", row_bytes);

@@ -17,7 +17,8 @@
 struct mbarrier *mbarrier_check(void *address, enum access_kind kind, const char *what, const void *pc) {
     if (!simt_is_shared(address) || (uintptr_t)address % sizeof(struct mbarrier) != 0)
         simt_fail(pc, cudaErrorIllegalAddress,
-                  "%s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one", what);
+                  "%s: the barrier must lie in shared memory, at a multiple of 8 bytes: blocks cannot share one%s", what,
+                  describe_promise(shared_offset_of(simt_worker, (uintptr_t)address)).text);
     unsigned char never_written[sizeof(struct mbarrier)];
     memset(never_written, memory_poison, sizeof never_written);
     if (kind == ACCESS_ATOMIC && memcmp(address, never_written, sizeof never_written) == 0)

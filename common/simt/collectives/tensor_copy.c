@@ -8,13 +8,7 @@
 
 bool async_is_early(void) {
     static int early = -1;
-    const char *text = getenv("SIMT_ASYNC");
-    if (early >= 0) return early;
-    if (text != NULL && strcmp(text, "early") != 0 && strcmp(text, "late") != 0) {
-        fprintf(stderr, "simulated device: SIMT_ASYNC is \"%.100s\": it must be early or late\n", text);
-        exit(2);
-    }
-    early = text != NULL && *text == 'e';
+    if (early < 0) early = simt_is_set_to("early", "late", "SIMT_ASYNC");
     return early;
 }
 

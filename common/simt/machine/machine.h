@@ -225,7 +225,7 @@ struct worker_meter {
 struct worker_shared {
     unsigned char *start; /* the dynamic part first, then the static arrays */
     size_t base;          /* from there to the dynamic part: 0, unless SIMT_SHARED_BASE=least */
-    size_t promised;      /* the alignment that its declaration asks for; 0: the block has come to none */
+    size_t promised;      /* the alignment that its declaration asks for; 0: no thread has come to one yet */
     struct cell *cells;
     uint64_t *settled;
     int array_count;

@@ -29,13 +29,7 @@ bool shared_create(struct worker *worker) {
 
 static bool begins_at_least(void) {
     static int least = -1;
-    if (least >= 0) return least;
-    const char *text = getenv("SIMT_SHARED_BASE");
-    if (text != NULL && strcmp(text, "least") != 0 && strcmp(text, "most") != 0) {
-        fprintf(stderr, "simulated device: SIMT_SHARED_BASE is \"%.100s\": it must be least or most\n", text);
-        exit(2);
-    }
-    least = text != NULL && *text == 'l';
+    if (least < 0) least = simt_is_set_to("least", "most", "SIMT_SHARED_BASE");
     return least;
 }
 
@@ -49,8 +43,8 @@ void shared_start_block(struct worker *worker) {
     worker->shared.array_count = 0;
 }
 
-/* The first declaration that a thread of the block, or of its cluster, comes to says where. The meter counts bank conflicts
- * where they have always been. */
+/* The first declaration that a thread of the block, or of its cluster, comes to says where. A metered block stays at a multiple of 1024:
+ * its bank conflicts are those of the recorded counts. */
 static void place_dynamic(struct worker *worker, size_t alignment) {
     bool moves = begins_at_least() && alignment < SHARED_SHIFT;
     FOR_EACH_BLOCK (of, worker) moves &= !of->meter.on;

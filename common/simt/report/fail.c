@@ -47,6 +47,14 @@ double simt_setting(const char *name, double low, double high, double usual) {
     exit(2);
 }
 
+bool simt_is_set_to(const char *other, const char *usual, const char *name) {
+    const char *text = getenv(name);
+    if (text == NULL || strcmp(text, usual) == 0) return false;
+    if (strcmp(text, other) == 0) return true;
+    fprintf(stderr, "simulated device: %s is \"%.100s\": it must be %s or %s\n", name, text, other, usual);
+    exit(2);
+}
+
 void *resize_or_die(void *memory, size_t bytes) {
     memory = memory != NULL ? realloc(memory, bytes) : calloc(1, bytes);
     if (memory != NULL) return memory;

@@ -19,6 +19,8 @@ void simt_fail_at(const struct thread *thread, const void *pc, cudaError_t error
 /* The environment's number `name`, `usual` where it is not set; a whole one where `low` is 1 or more. What is no number from
  * `low` to `high` ends the program: one line, and exit status 2. */
 double simt_setting(const char *name, double low, double high, double usual);
+/* Whether an environment variable is `other`, and not `usual` or absent; anything else ends the program with exit status 2. */
+bool simt_is_set_to(const char *other, const char *usual, const char *name);
 
 /* realloc(), or zeros where `memory` is NULL; the program ends where there is no memory. */
 void *resize_or_die(void *memory, size_t bytes);

@@ -120,7 +120,7 @@ static struct declarator read_declarator(const struct source *source, const char
     return found;
 }
 
-/* A type whose alignment is what the attributes of a variable ask for. */
+/* A struct with the alignment that the attributes of the variable name, as __align__(16). */
 static void append_alignment(struct text *text, const struct declarator *d) {
     append_format(text, "struct simt_aligned_%s { %s char first; }; ", d->name, d->attributes);
 }
