@@ -27,7 +27,7 @@ import tables
 from provenance import ROOT
 
 PASSES = {"fwd": "forward", "bwd": "backward"}
-PEERS = {"pytorch_efficient": "PyTorch 'efficient'", "pytorch_flash": "FlashAttention-2", "pytorch_cudnn": "cuDNN"}
+PEERS = {"pytorch_efficient": "PyTorch 'efficient'", "pytorch_flash": "FlashAttention-2", "pytorch_cudnn": "cuDNN", "fa4": "FlashAttention-4"}
 METERED = "--batch 1 --heads 2 --seq 256 --dim 64"  # the run of each step that shows its traffic
 
 # Ceilings of the cards that were counted: TB/s of device memory; per width of the inputs the peak in TFLOP/s, both from
@@ -366,13 +366,14 @@ def draw_roofline(facts):
         text = f"{PASSES[pass_]}: least bytes\n(each array moved once)" if both else "least bytes:\nnothing lies\nright of here"
         label(at, math.sqrt(peak * less[1]) if both else axes.get_ylim()[0] * margin, text, -6 if before else 6, 0,
               ha="right" if before else "left")
+    passes = facts["passes"]
     for step, dim, intensity, rate in points:
         looks = style.looks(step) | ({"markerfacecolor": "white", "markeredgewidth": 2} if dim == 128 else {})
         axes.plot(intensity, rate, **looks, markersize=9, zorder=4, linestyle="none")
         # The label stands left of a mark before a line of least bytes, but the two passes' labels on two sides.
-        ahead = 3 * intensity > min(least.values()) and not (both and facts["passes"][step] == "fwd")
-        # Where an earlier chapter's mark is as high, within 3 %, its label has the other side.
-        ahead ^= both and any(other < step and abs(math.log(rate / theirs)) < 0.03 for other, _, _, theirs in points)
+        ahead = 3 * intensity > min(least.values()) and not (both and passes[step] == "fwd")
+        # Where an earlier chapter's mark of the same pass is as high, within 3 %, its label has the other side.
+        ahead ^= both and any(other < step and passes[other] == passes[step] and abs(math.log(rate / theirs)) < 0.03 for other, _, _, theirs in points)
         label(intensity, rate, f"{step[:2]}" + (f", d {dim}: {rate:.0f}" if both else f": {rate:.2g} TFLOP/s"), -9 if ahead else 9,
               (3 if dim == 128 else -3) if both else 0, ha="right" if ahead else "left")
     return fig

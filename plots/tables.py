@@ -209,17 +209,18 @@ def rungs(book, page, chapter):
 
 
 def peers(book, page, step, pass_="fwd"):
-    """A step beside PyTorch's two backends for its data type at every size at which they took turns."""
+    """A step beside PyTorch's two backends for its data type, and FlashAttention-4 where it is recorded, at every size at which they took turns."""
     lines, rows = [line for line in book.records("peers") if line.pass_ == pass_], []
     mine = [line for line in lines if line.step == step]
     need(mine, f"peers: nothing was recorded of {step} {pass_}")
-    backends = PEERS[mine[0].details["dtype"]]
+    dtype = mine[0].details["dtype"]
+    names, more = [f"pytorch_{name}" for name in PEERS[dtype]], ["fa4"] * any((line.step, line.details["dtype"]) == ("fa4", dtype) for line in lines)
     for shape in shapes_of(mine):
-        ours, *theirs = (rec.find(lines, name, shape, pass_) for name in (step, *(f"pytorch_{name}" for name in backends)))
+        ours, *theirs = (rec.find(lines, name, shape, pass_) for name in (step, *names, *more))
         rows.append([str(shape), number(ours.ms, " ms"), number(ours.tflops), *(number(line and line.ms, " ms") for line in theirs),
-                     percent(book, ours)])
-    return (["size", step.split("_")[0], "TFLOP/s", *(f"PyTorch '{backend}'" for backend in backends),
-             f"% of '{BEST[ours.details['dtype']][0]}'"], "lrrrrr", rows)
+                     percent(book, ours), *(percent(book, ours, name) for name in more)])
+    heads = [f"PyTorch '{name.removeprefix('pytorch_')}'" for name in names] + ["FlashAttention-4" for _ in more]
+    return ["size", step.split("_")[0], "TFLOP/s", *heads, f"% of '{BEST[dtype][0]}'", *("% of FA-4" for _ in more)], "l" + "r" * (5 + 2 * len(more)), rows
 
 
 # ---- tables of counts ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 #include "output.h"
 #include "result.h"
-#include "simulated.h"
+#include "../simt/include/simulated.h"
 #include "status.h"
 #include "variants.h"
 

@@ -1,7 +1,7 @@
 #include "result.h"
 
 #include "fnv.h"
-#include "simulated.h"
+#include "../simt/include/simulated.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

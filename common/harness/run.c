@@ -1,7 +1,7 @@
 #include "run.h"
 
 #include "border.h"
-#include "simulated.h"
+#include "../simt/include/simulated.h"
 #include "variants.h"
 
 #include <stdio.h>
