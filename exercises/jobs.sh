@@ -70,14 +70,14 @@ try_job() { # STEP [--against STEP] [--watch] [--view] [OPTIONS]
             have python3 || die "$exit_missing" '--view needs python3'
             view=yes
             ;;
-        --causal | --alibi | --alibi-released) options+=("$1") ;;
-        --against | --batch | --heads | --heads-kv | --seq | --seq-kv | --dim | --pass | --window | --softcap | --dropout | --rotary | --lengths | --page-size)
+        --causal | --alibi | --alibi-released | --deterministic) options+=("$1") ;;
+        --against | --batch | --heads | --heads-kv | --seq | --seq-kv | --dim | --dtype | --pass | --window | --softcap | --dropout | --rotary | --lengths | --page-size)
             (($# > 1)) || die "$exit_usage" "$1 needs a value"
             if [[ $1 == --against ]]; then choose_one "$2" "./run.sh try $step --against " && other=${steps[0]}; else options+=("$1" "$2"); fi
             shift
             ;;
         *)
-            near=$(nearest "$1" --watch --view --against --causal --batch --heads --heads-kv --seq --seq-kv --dim --pass --window --softcap --dropout --rotary)
+            near=$(nearest "$1" --watch --view --against --causal --batch --heads --heads-kv --seq --seq-kv --dim --dtype --deterministic --pass --window --softcap --dropout --rotary)
             die "$exit_usage" "try takes a step, --against STEP, --watch, --view, sizes and variants, not \"$1\"${near:+; did you mean $near?}"
             ;;
         esac

@@ -17,8 +17,9 @@ int main(void) {
     struct request request;
     FILE *results = fdopen(3, "r+");
     if (results == NULL || fread(&request, sizeof request, 1, results) != 1)
-        return printf("%d %d %u %u %u %d %d %d\n", step->forward != NULL, step->backward != NULL, usual_dtype(step),
-                      step->variants, step->grouped_heads, step->most_queries, step->d_multiple, step->hadamard) < 0;
+        return printf("%d %d %d %u %u %u %u %d %d %d\n", step->forward != NULL, step->backward != NULL,
+                      step->backward_deterministic != NULL, usual_dtype(step), step->dtypes, step->variants,
+                      step->grouped_heads, step->most_queries, step->d_multiple, step->hadamard) < 0;
     if (request.problem.starts != NULL) request.problem.starts = request.numbers;
     if (request.problem.lengths != NULL) request.problem.lengths = request.numbers;
     bool backward = request.backward, meter = (request.how & METERED) != 0;
@@ -41,7 +42,7 @@ int main(void) {
     if (error == cudaSuccess) error = run_forward(&run, step);
     if (error == cudaSuccess && backward) {
         if (meter) simt_meter_start(1);
-        error = run_backward(&run, step, false);
+        error = run_backward(&run, step, (request.how & DETERMINISTIC) != 0);
     }
     simt_meter_stop();
     struct reply reply = {error == cudaSuccess, run.workspace_bytes};

@@ -111,7 +111,7 @@ static void run_side(struct side *side, const struct problem *given, bool backwa
 
 static struct options parse(const char *text) {
     enum { MOST = 64 };
-    static const struct step any = {.name = "run.sh"};
+    static const struct step any = {.name = "run.sh", .dtypes = 1 << FP32 | 1 << BF16 | 1 << FP16 | 1 << FP8};
     char *words[MOST + 1] = {"run.sh"}, *rest = strdup(text), *word;
     int count = 1;
     while ((word = strsep(&rest, " ")) != NULL && count < MOST)
@@ -123,7 +123,7 @@ static struct options parse(const char *text) {
  * number that is too large is then refused. */
 static struct problem problem_for(const struct description *step, char **text) {
     struct problem problem = parse(*text).problem;
-    problem.dtype = (enum dtype)step->dtype;
+    if (strstr(*text, "--dtype ") == NULL) problem.dtype = (enum dtype)step->dtype;
     if (step->most_queries == 0 || problem.N_q <= step->most_queries) return problem;
     if (strstr(*text + 1, "--seq ") != NULL) return problem;
     if (asprintf(text, "%s --seq %d --seq-kv %d", *text, problem.N_q = step->most_queries, problem.N_kv) < 0) abort();
@@ -131,7 +131,7 @@ static struct problem problem_for(const struct description *step, char **text) {
 }
 
 /* Another problem with all variants that the step takes. Where it takes none, only the first and the last, which has several tiles
- * and the kernel of large d; else NULL. The caller's to free. */
+ * and the kernel of large d; else NULL. The last is in the step's second 16-bit type. The caller's to free. */
 static char *options_of(int number, const struct description *step) {
     int row = (number + 1) / 2;
     unsigned takes = step->variants | step->grouped_heads << VARIANTS;
@@ -144,6 +144,7 @@ static char *options_of(int number, const struct description *step) {
         fprintf(to, "%s ", others[row].size);
     int d = row > 0 && number % 2 == 0 ? 120 : 56, multiple = step->d_multiple > 0 ? step->d_multiple : 1;
     fprintf(to, "--dim %d%s", multiple < d ? d - d % multiple : d, row == 0 ? " --causal" : "");
+    if (number == OTHERS - 1 && step->dtype == BF16 && (step->dtypes >> FP16 & 1) != 0) fprintf(to, " --dtype fp16");
     bool any = row == 0 || number == OTHERS - 1;
     for (int v = 0; v <= VARIANTS; v++)
         if ((takes >> v & 1) != 0 && others[row].variants[v] != NULL) any = fprintf(to, " %s", others[row].variants[v]) > 0;
@@ -151,17 +152,21 @@ static char *options_of(int number, const struct description *step) {
     return any ? text : NULL;
 }
 
-/* "right" holds only if the other problems are right, too, or the step refuses them. The last one runs on one multiprocessor, where a
- * persistent block takes one tile after the other; but not a step for few queries, which splits the keys by multiprocessors. */
+/* "right" holds only if the other problems are right, too, or the step refuses them; of the deterministic pass, the last one. That one
+ * runs on one multiprocessor, where a persistent block takes one tile after the other; but not a step for few queries, which splits the
+ * keys by multiprocessors. */
 static void run_others(struct side *side, const struct description *step) {
-    for (int i = 0; i < 2 * OTHERS && side->right; i++) {
-        char *text = step->passes[i % 2] ? options_of(i / 2, step) : NULL;
+    static const char *const names[] = {"fwd", "bwd", "bwd --deterministic"};
+    for (int i = 0; i < 3 * OTHERS && side->right; i++) {
+        int number = i / 3, pass = i % 3;
+        bool runs = pass < 2 ? step->passes[pass] != 0 : side->step.passes[2] != 0 && number == OTHERS - 1;
+        char *text = runs ? options_of(number, step) : NULL;
         if (text == NULL) continue;
         struct problem problem = problem_for(step, &text);
         struct side other = {.program = side->program, .step = side->step};
-        bool few = i / 2 == OTHERS - 1 && step->most_queries == 0 && getenv("SIMT_MULTIPROCESSORS") == NULL;
+        bool few = number == OTHERS - 1 && step->most_queries == 0 && getenv("SIMT_MULTIPROCESSORS") == NULL;
         if (few) setenv("SIMT_MULTIPROCESSORS", "1", true);
-        run_side(&other, &problem, i % 2 == 1, 0);
+        run_side(&other, &problem, pass > 0, pass == 2 ? DETERMINISTIC : 0);
         if (few) unsetenv("SIMT_MULTIPROCESSORS");
         if (other.right || other.result.ending == REFUSED) {
             free_submission_run(&other.result);
@@ -169,8 +174,8 @@ static void run_others(struct side *side, const struct description *step) {
         }
         side->right = false, side->elsewhere = true;
         side->faulted = other.result.ending != FINISHED;
-        if (asprintf(&side->message, "With %s%s --pass %s %s:\n%s", few ? "SIMT_MULTIPROCESSORS=1 and " : "", text,
-                     i % 2 == 1 ? "bwd" : "fwd", side->faulted ? "it stops" : "the result is wrong", other.message) < 0)
+        if (asprintf(&side->message, "With %s%s --pass %s %s:\n%s", few ? "SIMT_MULTIPROCESSORS=1 and " : "", text, names[pass],
+                     side->faulted ? "it stops" : "the result is wrong", other.message) < 0)
             abort();
     }
 }
@@ -231,17 +236,20 @@ int compare(const struct compared *before, const struct compared *yours, const c
     if (other > 0) waitpid(other, NULL, 0);
     if (!same) a = build_side(before);
     struct description step = b.program != NULL || same ? b.step : a.step;
-    bool backward = strstr(options, "--pass ") != NULL ? asked.passes.backward : !step.passes[0];
+    bool backward = strstr(options, "--pass ") != NULL ? asked.passes.backward : !step.passes[0] || asked.passes.deterministic;
+    if (asked.passes.deterministic && !(backward && step.passes[2]))
+        errx(EXIT_USAGE, "%s has no deterministic pass", yours->label);
+    unsigned how = METERED | (asked.passes.deterministic ? DETERMINISTIC : 0);
     problem = problem_for(&step, &options);
-    run_side(&b, &problem, backward, METERED);
-    run_side(&a, &problem, backward, METERED);
+    run_side(&b, &problem, backward, how);
+    run_side(&a, &problem, backward, a.step.passes[2] ? how : METERED);
     if (!alone) run_others(&b, &step), run_others(&a, &step);
     if (same) a = b;
     if (b.program != NULL && b.result.ending == REFUSED) {
         fprintf(stderr, "run.sh: %s", b.message);
         return EXIT_USAGE;
     }
-    printf("%s, %s: ", yours->label, backward ? "backward" : "forward");
+    printf("%s, %s%s: ", yours->label, backward ? "backward" : "forward", asked.passes.deterministic ? ", deterministic" : "");
     if (problem.batch > 1) printf("batch %d, ", problem.batch);
     printf("%d heads", problem.heads);
     if (kv_heads(&problem) < problem.heads) printf(" on %d", kv_heads(&problem));

@@ -265,8 +265,8 @@ struct description describe_submission(const char *program) {
     struct outcome outcome = run_guarded(program, -1);
     struct description d = {.passes = {true}};
     if (outcome.status == 0)
-        sscanf(outcome.output, "%d %d %u %u %u %d %d %d", &d.passes[0], &d.passes[1], &d.dtype, &d.variants, &d.grouped_heads,
-               &d.most_queries, &d.d_multiple, &d.hadamard);
+        sscanf(outcome.output, "%d %d %d %u %u %u %u %d %d %d", &d.passes[0], &d.passes[1], &d.passes[2], &d.dtype, &d.dtypes,
+               &d.variants, &d.grouped_heads, &d.most_queries, &d.d_multiple, &d.hadamard);
     free(outcome.output);
     return d;
 }

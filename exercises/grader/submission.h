@@ -25,15 +25,15 @@ struct submission_run {
 
 /* Of its struct step; the data type that it has as a rule: fp32, where it has that. */
 struct description {
-    int passes[2]; /* forward, backward: whether it has them */
-    unsigned dtype, variants, grouped_heads;
+    int passes[3]; /* forward, backward, deterministic backward: whether it has them */
+    unsigned dtype, dtypes, variants, grouped_heads;
     int most_queries, d_multiple, hadamard;
 };
 struct description describe_submission(const char *program);
 
 /* `how` a submission is run: METERED fills in `meter`; IN_STEP runs on past races inside of a block and unwritten values, all
- * threads of a block in step. */
-enum { METERED = 1, IN_STEP = 2 };
+ * threads of a block in step; DETERMINISTIC takes its other backward pass. */
+enum { METERED = 1, IN_STEP = 2, DETERMINISTIC = 4 };
 
 /* What child.c reads, with the inputs behind it, and what it writes behind those. No seed: nothing that its process holds is a
  * secret. */

@@ -40,7 +40,7 @@ BOOK_ROOT=$PWD python3 -B tests/docs/run_commands.py docs/first.md >"$work/out" 
 check 'docs/first.md as it is written, to full points'
 for arguments in 'start 99z' 'start 05a now' 'start 05a --variant 9' 'start 05a --variant x' 'start ../05a' 'grade' 'grade 99z' \
     'grade 05a none.cu' 'grade 05a --hidden' 'grade 05a --hidden -1' 'grade 05a --hint 4' 'grade 05a --bogus' 'grade 05a a b' \
-    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try --view' 'try 05 --view stray' 'try 05 --view=yes' 'try 10 --dim 33' 'try 06 --window 64,0' 'try 15a --window 5' 'try 15a --pass both' 'try 15a --rotary halved' \
+    'try' 'try 77' 'try 05 --against 77' 'try 05 --seq x' 'try 05 stray' 'try --view' 'try 05 --view stray' 'try 05 --view=yes' 'try 10 --dim 33' 'try 06 --window 64,0' 'try 15a --window 5' 'try 15a --pass both' 'try 15a --rotary halved' 'try 01 --deterministic' 'try 01 --dtype fp16' 'try 10 --dtype f' \
     'try 14 --lengths 40,33' 'try 14 --seq 9' 'try 14 --page-size 8' 'try 01 --page-size 16' 'try 01 --seq 9999999' 'try 01 --softcap' 'try 01 --print' 'handout' "handout $work/none" "handout $work/none 77" \
     "handout $work/none b01" "handout $work/none 01 x" "handout $work/copy 01"; do
     read -ra words <<<"$arguments"
@@ -181,6 +181,11 @@ mistake 15 15_variants/backward_all.cuh 'if (tile > 1) read.wait(tile - 2);' '' 
 mistake 11 11_tensor_core_bwd/tensor_core_bwd.cu 'if (tile > 1) read.wait(tile - 2);' '' '--dim 120' 3
 mistake 16 16_fp8_fwd/fp8_fwd.cu 'wgmma_wait<0>(); // the part is there, too' 'wgmma_wait<1>();' '--dim 48' 3
 mistake 12 12_hopper_fwd/hopper_fwd.cu 'V_full + last, (i - 1) / STAGES' 'V_full + last, i / STAGES' 'and --seq 300 .*--dim 120' 3
+mistake 13 13_hopper_bwd/hopper_bwd.cu 'member, members));' 'member, members) + (key_tile > 1));' '--pass bwd --deterministic' 3
+mistake 10 10_tensor_core_fwd/tensor_core_fwd.cu 'pack_A<T>(' 'pack_A<__nv_bfloat16>(' '--dtype fp16' 1
+run try 09 --deterministic
+((status == 0)) && grep -q '^09_fa2_bwd_warps, backward, deterministic: ' "$work/out" && grep -qE 'result +right +right$' "$work/out"
+check "try 09 --deterministic; exit status $status"
 sed -i 's,^// Costs,// Costs:,' steps/16_fp8_fwd/16y_hadamard.cu
 run try 16y
 ((status == 0)) && grep -qE 'result +right +right$' "$work/out"
