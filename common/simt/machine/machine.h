@@ -109,8 +109,8 @@ struct thread {
 };
 
 /* Stacks lie whole pages apart. If all began at the same place of their page, the lanes of a warp would push one another
- * out of the same few lines of the CPU's cache at every switch. */
-static inline size_t stack_colour(const struct thread *thread) { return thread->linear % WARP_SIZE * 320; }
+ * out of the same few lines of the CPU's cache at every switch. A multiple of 128, so that frames aligned to it are alike in all threads. */
+static inline size_t stack_colour(const struct thread *thread) { return thread->linear % WARP_SIZE * 384; }
 
 /* The same of a variable in all threads of a kernel: how far up its stack it would lie without the colour. */
 static inline size_t stack_offset(const struct thread *thread, uintptr_t address) {
