@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # attacks.sh GRADER [all|COUNT] [WORD]: hostile submissions get what they earned, a message that says why,
 # and leave no trace. COUNT of them are drawn by the commit, or by SEED; WORD: only those whose names hold it. With JOBS at
-# once (2). As root they run a second time, as a user without rights. Then each protection is switched off in turn, and the
-# attack that it alone stops must succeed.
+# once (2). Then each protection is switched off in turn, and the attack that it alone stops must succeed. As root those of which a
+# program was made, or whose compiler had to be stopped, run once more, as a user without rights.
 #
 # Each file of attacks/ is a table of submissions. The code of each is put into the hole of a task's solution and graded:
 #
@@ -200,7 +200,7 @@ list=$(grep -lie "$word" "$work"/attacks/*/name | sed 's,/name$,,')
         chmod -R a+rwX "$work"
         chmod 600 "$work/canary.txt"
         echo "as an ordinary user:"
-        each attack <<<"$list"
+        for folder in $list; do grep -q '^Not accepted' "$folder/try.cu.report" && ! grep -qE 'the compiler (needed|failed)' "$folder/try.cu.report" || echo "$folder"; done | each attack
     fi
 } | tee "$work/log"
 left=$(find "$work/cache" -mindepth 1 | wc -l)
