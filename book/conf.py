@@ -154,14 +154,6 @@ def write_search(app, error):
     script.with_name("search-index.js").write_text(done.stdout, encoding="utf-8")
 
 
-def let_stop(app, error):
-    """A picture that moves stands still where its address ends in #still: what a page has no other way to stop."""
-    for picture in Path(app.outdir, "_images").glob("*.svg"):
-        text = picture.read_text(encoding="utf-8")
-        if " infinite}" in text:
-            picture.write_text(text.replace("<svg ", '<svg id="still" ', 1).replace("</style>", "#still:target [class]{animation:none}</style>", 1), encoding="utf-8")
-
-
 class Translator(HTML5Translator):
     def visit_image(self, node):  # a picture leads to its file, where a phone can enlarge it
         drawn = Path(self.builder.srcdir, node["uri"])
@@ -174,8 +166,10 @@ class Translator(HTML5Translator):
                 to.parent.mkdir(exist_ok=True)
                 shutil.copyfile(narrow, to)
                 self.body[-1] = f'<picture><source media="(max-width: 40rem)" srcset="{os.path.dirname(source[1])}/{narrow.name}">{self.body[-1]}</picture>'
-            moves = " moves" * (drawn.suffix == ".svg" and " infinite}" in drawn.read_text(encoding="utf-8"))
-            self.body[-1] = f'<a class="picture{moves}" href="{source[1]}">{self.body[-1]}</a>'
+            self.body[-1] = f'<a class="picture" href="{source[1]}">{self.body[-1]}</a>'
+            if drawn.suffix == ".svg" and " infinite}" in drawn.read_text(encoding="utf-8"):  # one that moves stands in the page, which stops it and moves it by steps; its styles are its own
+                forms = ((kind, file.read_text(encoding="utf-8")) for kind, file in (("broad", drawn), ("narrow", narrow)))
+                self.body[-1] = '<span class="moves">' + "".join(f'<span class="{kind}"><template shadowrootmode="open"><style>svg{{display:block;width:100%;height:auto}}</style>{text}</template></span>' for kind, text in forms) + "</span>"
 
     def visit_table(self, node):  # wider than a phone, it scrolls by itself
         self.body.append('<div class="wide">')
@@ -193,5 +187,4 @@ def setup(app):
     app.connect("doctree-resolved", link_terms)
     app.connect("builder-inited", lambda app: setattr(app.builder, "search", False))  # Sphinx's own
     app.connect("build-finished", write_search)
-    app.connect("build-finished", let_stop)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -80,6 +80,53 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
         addEventListener("scroll", mark, { passive: true });
         if (links.length) mark();
     }
+    // A picture that moves: a button stops it, two others move it to the end of a step. It stands still where the reader wants less motion.
+    function steps(picture) {
+        const still = matchMedia("(prefers-reduced-motion: reduce)"), drawings = [...picture.children].map((each) => {
+            const kept = each.querySelector("template"); // of a browser that does not know shadowrootmode
+            if (kept) each.attachShadow({ mode: "open" }).append(kept.content);
+            return each.shadowRoot.firstElementChild.nextElementSibling;
+        });
+        const ends = drawings[0].dataset.steps.split(" ").map((end) => 1000 * end), moves = () => drawings.flatMap((each) => each.getAnimations({ subtree: true })), count = newElement("output", {});
+        let timer = null, plays = false, aim = null; // aim: the step to whose end it moves
+        const now = () => moves().slice(0, 1).map(({ currentTime, effect }) => (currentTime - effect.getTiming().delay) % effect.getTiming().duration)[0] ?? 0;
+        const at = () => (ends.findIndex((end) => now() < end + 1) + ends.length) % ends.length, stands = (k) => Math.abs(now() - ends[k]) < 100;
+        const say = () => {
+            count.textContent = `${at() + 1} / ${ends.length}`;
+            count.ariaLabel = `Step ${at() + 1} of ${ends.length}`;
+        };
+        const run = (on) => {
+            clearTimeout(timer);
+            [plays, aim] = [on, null];
+            for (const each of moves()) if (on) each.play(); else each.pause();
+            toggle.textContent = on ? "Pause" : "Play";
+            say();
+        };
+        const hold = (k) => {
+            run(false);
+            for (const each of moves()) each.currentTime = ends[k] + each.effect.getTiming().delay;
+            say();
+        };
+        const step = (by) => { // on to the end of the step that is under way, or of the next; back at once
+            if (aim !== null) hold(aim);
+            const k = (at() + (by < 0 || stands(at()) ? by : 0) + ends.length) % ends.length, way = ends[k] - now();
+            if (by < 0 || way < 0 || still.matches) return hold(k);
+            run(true);
+            toggle.textContent = "Play";
+            timer = setTimeout(hold, way, aim = k);
+        };
+        const button = (text, ariaLabel, onclick) => newElement("button", { type: "button", ariaLabel, title: ariaLabel, onclick }, text);
+        const toggle = newElement("button", { type: "button", onclick: () => run(toggle.textContent === "Play") });
+        const keys = { ArrowLeft: -1, ArrowRight: 1 };
+        picture.prepend(newElement("span", { className: "steps", role: "group", ariaLabel: "The picture, step by step", onkeydown: (event) => {
+            if (!keys[event.key]) return;
+            event.stopPropagation(); // else they turn the page
+            step(keys[event.key]);
+        } }, button("\u25c2", "Step before", () => step(-1)), toggle, button("\u25b8", "Next step", () => step(1)), count));
+        setInterval(() => plays && say(), 200);
+        addEventListener("resize", () => plays || hold(at())); // the other drawing may be seen now
+        run(!still.matches);
+    }
     addEventListener("keydown", (event) => {
         if (event.key === "Escape") document.querySelector("#menu[aria-expanded=true]")?.click();
         if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.target.closest?.("input, select, textarea, .scrolls")) return;
@@ -154,12 +201,7 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
             event.preventDefault(); // the browser would show it as small again
             picture.ariaExpanded = String(picture.classList.toggle("large"));
         });
-        for (const picture of document.querySelectorAll("a.moves")) picture.after(newElement("button", { type: "button", onclick: ({ target }) => {
-            const stops = target.textContent.startsWith("Stop"), at = (address) => address.replace(/#.*|$/, stops ? "#still" : "");
-            for (const each of picture.querySelectorAll("source")) each.srcset = at(each.srcset);
-            for (const each of picture.querySelectorAll("img")) each.src = at(each.src);
-            target.textContent = stops ? "Move the picture" : "Stop the picture";
-        } }, "Stop the picture"));
+        document.querySelectorAll(".moves").forEach(steps);
         const current = document.querySelector(".pages a.current"), field = document.querySelector("header [type=search]");
         if (current) current.closest(".pages").scrollTop = current.offsetTop - 200;
         const search = () => ["lunr.min.js", "search-index.js", "search.js"].forEach((name) => document.head.append(newElement("script", { src: HERE + name, async: false })));

@@ -151,12 +151,12 @@ def formula(words):
 
 class Scene:
     """Shapes in pixels, each with its key frames, (second, opacity, right, down), or none where it always stands as it is.
-    savefig() writes an SVG that moves, and shows the still where it cannot."""
+    savefig() writes an SVG that moves, and shows the still where it cannot. data-steps has the second at which each step is done."""
 
     suffix = ".svg"
 
     def __init__(self, width, height, words):
-        self.size, self.words, self.shapes, self.seconds, self.shown_at, self.begins = (width, height), words, [], 0, 0, 0
+        self.size, self.words, self.shapes, self.stops, self.seconds, self.shown_at, self.begins = (width, height), words, [], [], 0, 0, 0
 
     @property
     def marks(self):
@@ -188,10 +188,10 @@ class Scene:
                 body.append(f'<text{name} x="{x:g}" y="{y + 0.36 * size:g}" font-size="{size}" text-anchor="{anchor}" fill="{color}" '
                             f'font-weight="{weight}">{formula(escape(words))}</text>')
         style = "".join(f"@keyframes k{k}{{{self.frames(when)}}}.k{k}{{animation-name:k{k}}}" for when, k in names.items())
-        return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" role="img"
+        return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" role="img" data-steps="{" ".join(f"{second:g}" for second in self.stops)}"
 font-family="'DejaVu Sans',Verdana,sans-serif"><title>{escape(self.words)}</title><!-- {comment} -->
 <style>tspan{{font-family:'Times New Roman','Liberation Serif',serif;font-style:italic;font-size:1.15em}}[class]{{animation:{self.seconds:g}s linear {-self.begins:g}s infinite}}{style}
-@media print,(prefers-reduced-motion:reduce){{[class]{{animation:none}}}}</style>
+@media (prefers-reduced-motion:reduce){{[class]{{animation-delay:{-self.shown_at:g}s;animation-play-state:paused}}}}@media print{{[class]{{animation:none}}}}</style>
 <rect x="1" y="1" width="{wide - 2}" height="{tall - 2}" rx="8" fill="#fff" stroke="{GREY}"/>
 """ + "\n".join(body) + "\n</svg>\n"
 
@@ -288,11 +288,12 @@ def drawn_walk(beats, visits, tiles, is_narrow):
     for k, line in enumerate(lines("Attention, tile by tile: Q stays, K and V go by", 32)):
         scene.text(24, 26 + 24 * k if is_narrow else 32, line, 21, weight="bold")
     if not is_narrow:
-        scene.text(24, 58, f"One of {tiles} blocks in chapter 05 (FlashAttention-2), replayed from a trace of the kernel", 14, color=DARK)
+        scene.text(24, 58, "Each query gives every key a weight; its output is the mean of the values, by these weights", 14, color=DARK)
     drawn_memory(scene, matrices, x, y, cell, tiles)
     drawn_block(block, slots, {name: start[f"load {name} {BLOCK if name == 'Q' else visits[0]}"] for name in slots})
 
     def caption(words, since, until):
+        scene.stops.append(round(until - 2 * FADE, 2))
         for k, line in enumerate(lines(words, 36)):
             scene.text(24, foot + 22 * k - 11 * is_narrow, line, 18, weight="bold", when=shown(since, until - FADE))
 

@@ -1809,7 +1809,8 @@ def check_phone(browser, _):
     browser.width(390, 844)
     browser.open("index.html")
     pictures = browser.js("return [...document.querySelectorAll('main img')].map((img) => [img.currentSrc.split('/').pop(), img.getBoundingClientRect().right, img.closest('a.picture').scrollWidth])")
-    same("the first picture on a phone", pictures[0][0], "tile_walk_narrow.svg")
+    drawn = browser.js("return [...document.querySelectorAll('.moves > :is(.broad, .narrow)')].filter((each) => each.checkVisibility()).map((each) => [each.className, each.getBoundingClientRect().right <= 390])")
+    same("the first picture on a phone", drawn, [["narrow", True]])
     same("pictures that are cut off on a phone", [name for name, right, inside in pictures if right > 390 or inside > 390], [])
     same("tables of the first page that scroll on a phone", browser.js("return [...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth + 1).length"), 0)
     browser.open("steps/05_fa2_fwd/README.html")
@@ -1846,6 +1847,36 @@ def check_motion(browser, _):
     same("less motion: what moves on a page", browser.js(moving), 0)
     browser.motion("no-preference")
     same("with motion: what moves on a page", browser.js(moving), 1)
+    check_moving_picture(browser)
+
+
+def check_moving_picture(browser):
+    """The picture that moves stands still where the reader wants less motion; its buttons and keys stop it and move it to the end of a step."""
+    from selenium.webdriver.common.keys import Keys
+
+    states = "[...document.querySelectorAll('.moves > .broad')].map((each) => each.shadowRoot.querySelector('svg').getAnimations({ subtree: true })[0])[0]"
+    at = lambda: browser.js(f"return [document.querySelector('.steps output').textContent, document.querySelector('.steps button:nth-of-type(2)').textContent, {states}.playState]")
+    press = lambda k: browser.js("document.querySelectorAll('.steps button')[arguments[0]].click()", k)
+    browser.width(1280, 800)
+    browser.motion("reduce")
+    browser.open("index.html")
+    same("less motion: the moving picture", at(), ["7 / 15", "Play", "paused"])
+    for button, number in ((2, 8), (2, 9), (0, 8)):
+        press(button)
+        same(f"the moving picture: after button {button}", at(), [f"{number} / 15", "Play", "paused"])
+    browser.driver.find_element("css selector", ".steps button").send_keys(Keys.ARROW_RIGHT)
+    same("the moving picture: after a key", [at(), browser.address().endswith("/index.html")], [["9 / 15", "Play", "paused"], True])
+    same("the moving picture: above the fold", browser.js("return document.querySelector('.moves').getBoundingClientRect().bottom <= innerHeight"), True)
+    browser.motion("no-preference")
+    browser.open("index.html")
+    browser.until("the moving picture, moving", f"{states}.playState === 'running' && {states}.currentTime > 0")
+    same("the moving picture: its button", at()[1:], ["Pause", "running"])
+    press(1)
+    same("the moving picture: paused", at()[1:], ["Play", "paused"])
+    number = int(at()[0].split()[0])
+    press(2)
+    browser.until("the moving picture, at the end of its step", f"{states}.playState === 'paused'")
+    same("the moving picture: after a step", at(), [f"{number} / 15", "Play", "paused"])
 
 
 def check_paper(browser, _):
