@@ -56,7 +56,7 @@ EXPLORERS = [  # page, explorer and its state, the section behind which it stand
     ("docs/debugging.md", "pipeline#kernel=06_vectorized&fault=early&skew=5", "Without a card: the simulated device", "Try it: which read meets which write",
      "Choose a fault in the order of copies and reads, and see what the simulated device says of it.")]
 FAULTS = [  # that the explorer of pipelines shows: a kernel, how the explorer breaks it, a mutant of tests/mutants that does so, its words
-    ("06_vectorized", "unwaited", "06_wait_for_K_left_out", "no wait for K"),
+    ("06_vectorized", "unwaited", "06_wait_for_K_left_out", "no wait for K in the loop"),
     ("06_vectorized", "early", "06_V_copied_before_the_barrier", "V copied before the barrier"),
     ("10_tensor_core_fwd", "unwaited", "10_wait_for_stage_off_by_one", "waits for one copy too few"),
     ("10_tensor_core_fwd", "early", "10_next_tile_copied_before_the_barrier", "next copy before the barrier"),

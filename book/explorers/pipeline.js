@@ -11,7 +11,7 @@ const fitLabels = () => { // where a bar has no room for its words, its tile alo
         [...byId("line").querySelectorAll(".span")].filter((bar) => bar.scrollWidth > bar.clientWidth).forEach((bar) => { bar.textContent = less(bar); });
 };
 const name = ([array, tile]) => array + tile;
-let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 1, moment = 0;
+let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 0, moment = 0; // scale: the units of the axis, which grows where they do not suffice, until another kernel is chosen
 
 // What a program consists of. `does` happens at once, or `after` so long; `needs` is waited for until `of` have done it; `takes` is time.
 const wait = (needs, of, words, kind = "wait") => ({ kind, needs, of, words }), release = (words) => ({ does: `${words} read` });
@@ -88,11 +88,13 @@ function run([items, programs]) {
 
 function draw() {
     const { items, lanes } = shown, at = (time) => `${100 * time / scale}%`, now = JSON.stringify([Object.keys(lanes), items.map(({ lane }) => lane)]);
-    if (now !== layout) byId("line").replaceChildren(...Object.keys(lanes).map((lane) => element("div", { className: "track" }, element("b", {}, lane), element("div", {}, element("div", { className: "bars" }),
+    if (now !== layout) byId("line").replaceChildren(element("div", { className: "track", id: "units", ariaHidden: "true" }, element("b", {}, "units"), element("div")), ...Object.keys(lanes).map((lane) => element("div", { className: "track" }, element("b", {}, lane), element("div", {}, element("div", { className: "bars" }),
         ...items.filter((item) => item.lane === lane).map(({ k, words }) => element("input", { type: "range", id: `arrival${k}`, min: 0, ariaLabel: `arrival of ${words}` }))))));
     layout = now;
-    byId("line").style.cssText = `--lanes: ${Object.keys(lanes).length}`;
-    Object.values(lanes).forEach((bars, k) => byId("line").children[k].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
+    const every = [10, 20, 50, 100].find((each) => scale / each <= (innerWidth < 640 ? 7 : 20)) || 200;
+    byId("line").style.cssText = `--lanes: ${Object.keys(lanes).length}; --unit: ${at(every)}`;
+    byId("units").lastChild.replaceChildren(...range(Math.floor(scale / every)).map((k) => element("span", { className: "unit", style: `left: ${at(every * k)}` }, String(every * k))));
+    Object.values(lanes).forEach((bars, k) => byId("line").children[k + 1].querySelector(".bars").replaceChildren(...bars.map(({ kind, words, from, to }) =>
         element("span", { className: `span ${kind}`, ariaHidden: "true", title: `${words}: ${from} to ${to}`, style: `left: ${at(from)}; width: ${at(to - from)}` }, label(words))), element("i", { className: "cursor" })));
     fitLabels();
     const drawn = Object.entries(KINDS).filter(([kind]) => byId("line").querySelector(`.span.${kind}`));
@@ -113,9 +115,11 @@ function captionsOf() {
     const first = (kind, test = () => true) => bars.filter((bar) => bar.kind === kind && test(bar)).sort((a, b) => a.from - b.from)[0], found = [], upper = (text) => text.replace(/^./, (letter) => letter.toUpperCase());
     const covers = (bar) => first("copy", (copy) => copy.from < bar.to && copy.to > bar.from), last = bars.reduce((a, b) => b.to > a.to ? b : a), [waiter, [most]] = Object.entries(shown.waits).sort(([, [a]], [, [b]]) => b - a)[0];
     const hidden = shown.hazards.length ? undefined : first("product", covers); // else it may read what is not there
+    const isBefore = set.fault === "unwaited" && !kernel.Q; // the kernel's first wait
     for (const [event, bar, title, text] of [
         ["copy", first("copy"), "The first copy", ({ words, long }) => `${words.replace("copy ", "")}: the copy takes ${units(long)}, and goes on by itself while warps do other work.`],
-        ["wait", first("wait"), "The first wait for a copy", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}: until then it has nothing to compute.`],
+        ["wait", first("wait"), isBefore ? "The wait before the loop" : "The first wait for a copy", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} ${words.split(/: (?:waits )?/)[1].split(",")[0]}` +
+            (isBefore ? " and Q. The fault removes only later waits for K." : ": until then it has nothing to compute.")],
         ["product", first("product"), "The first product", ({ who, words }) => `${upper(who)} waits no longer, and computes ${words.split(": ")[1]}.`],
         ["hazard", first("hazard"), "A read meets a write", ({ words }) => `${upper(words)}: nothing orders the two, and either may come first.`],
         ["softmax", first("softmax"), "The softmax", ({ who, words, long }) => `${upper(who)} takes ${units(long)} for the ${words.split(": ")[1]}. It needs no new tile.`],
@@ -123,7 +127,7 @@ function captionsOf() {
         ["barrier", first("barrier"), "A wait at a barrier", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} for the other warp. The barrier comes ${words.split(": ")[1]}.`],
         ["empty", first("empty"), "A wait for an empty stage", (bar, { who, words } = bar) => `${upper(who)} waits ${time(bar)} until ${words.match(/until (.*?),/)[1]}: every stage holds a tile that is still needed.`],
         ["end", last, "The end", ({ to }) => `All is done after ${to} units. Of these ${named(waiter)} has waited ${most} for ${waiter === "producer" ? "empty stages" : "copies"}.`]]) {
-        const at = bar && range(bar.long).map((k) => event === "end" ? bar.to - 1 - k : bar.from + k).find((time) => found.every((each) => each.at !== time));
+        const at = bar && range(bar.long).map((k) => event === "end" ? bar.to : bar.from + k).find((time) => found.every((each) => each.at !== time));
         if (at !== undefined) found.push({ event, at, title, text: text(bar), bar });
     }
     return found.sort((a, b) => a.at - b.at);
@@ -135,7 +139,7 @@ function show(dragging) {
     for (const id of Object.keys(FIELDS)) byId(id).value = set[id] = Math.max(byId(id).min, Math.min(byId(id).max, Math.round(byId(id).value) || 0));
     moved = moved.map((by) => Math.max(-set.latency, Math.min(LATEST, Math.round(by) || 0)));
     shown = run(kernel.turns ? warps(kernel) : mbarriers(kernel));
-    if (!dragging) scale = shown.end + 5; // as long as a hand drags, the axis stays as it is
+    if (!dragging && scale < shown.end + 3) scale = 20 * Math.ceil(1.1 * shown.end / 20); // as long as a hand drags, the axis stays as it is
     const total = (bars, kind) => bars.filter((bar) => bar.kind === kind).reduce((sum, { from, to }) => sum + to - from, 0);
     shown.waits = Object.fromEntries(Object.entries(shown.lanes).filter(([lane]) => !lane.includes("stage")).map(([lane, bars]) => [lane, [total(bars, "wait") + total(bars, "empty"), total(bars, "barrier")]]));
     byId("said").textContent = `${kernel.turns ? `${shown.items.length} turns` : `${TILES} tiles`} take ${shown.end} units: ` + Object.entries(shown.waits).map(([who, [copies, barriers]]) =>
@@ -156,6 +160,7 @@ function show(dragging) {
 
 function choose(wanted, given = {}) {
     const named = wanted in PIPELINE.kernels ? wanted : Object.keys(PIPELINE.kernels)[0], faults = PIPELINE.faults.filter((fault) => fault.kernel === named);
+    if (kernel !== PIPELINE.kernels[named]) scale = 0;
     kernel = PIPELINE.kernels[byId("kernel").value = named];
     options(byId("fault"), [["", "none"], ...faults.map(({ kind, words }) => [kind, words])]);
     byId("fault").value = faults.some(({ kind }) => kind === given.fault) ? given.fault : "";
@@ -173,7 +178,7 @@ function choose(wanted, given = {}) {
 startStory({ unit: "unit", place: () => moment, move: moveTo, last: () => shown.end });
 options(byId("kernel"), Object.entries(PIPELINE.kernels).map(([each, { title }]) => [each, title]));
 byId("kernel").addEventListener("change", (event) => choose(event.target.value));
-byId("reset").addEventListener("click", () => { clearNotes(); choose(byId("kernel").value); });
+byId("reset").addEventListener("click", () => { clearNotes(); scale = 0; choose(byId("kernel").value); });
 byId("fault").addEventListener("change", ({ target }) => choose(byId("kernel").value, { fault: target.value }));
 for (const id of Object.keys(FIELDS)) byId(id).addEventListener("change", () => show());
 for (const kind of ["input", "change"]) byId("line").addEventListener(kind, ({ target }) => {

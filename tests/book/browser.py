@@ -1567,6 +1567,7 @@ def check_pipeline(browser, programs):
             if [after["waits"], after["end"]] == [before["waits"], before["end"]]:
                 wrong(f"the pipeline: {field} of {kernel} has no effect")
         check_cut(browser, f"the pipeline, {kernel}")
+        check_axis(browser, kernel)
         check_bars(browser, kernel)
         check_note(browser, "stages", 9, "a whole number from 1 to 4")
         check_note(browser, "stages", data["stages"], "")
@@ -1574,6 +1575,8 @@ def check_pipeline(browser, programs):
             browser.choose("fault", fault["kind"])
             check_key(browser, f"the pipeline, {kernel}, {fault['words']}")
             check_bars(browser, f"{kernel}, {fault['words']}")
+            if fault["kind"] == "unwaited" and not data["Q"]:
+                same(f"the pipeline, {kernel}: what is said of the wait that is left", browser.js("return story.captions.filter(({ event }) => event === 'wait').map(({ title }) => title)"), ["The wait before the loop"])
             if state()["stages"] != data["stages"] or not state()["meets"].startswith("The read of ") or not browser.js("return document.querySelector('.span.hazard')"):
                 wrong(f"the pipeline: {fault['words']}, as it is chosen, of {state()['stages']} stages: {state()['meets']}")
             browser.element("stages").send_keys(Keys.ARROW_UP, Keys.TAB)
@@ -1595,6 +1598,16 @@ def check_pipeline(browser, programs):
     browser.noise("the pipeline")
 
 
+def check_axis(browser, name):
+    """The ticks of the axis and the bars have one scale, which another setting keeps."""
+    found, scale = browser.js("""const left = (each) => each.getBoundingClientRect().left, [zero, one] = [...document.querySelectorAll(".unit")], each = (left(one) - left(zero)) / Number(one.textContent);
+        return [[...document.querySelectorAll("#line .span:not(.hazard), .unit")].map((bar) => Math.abs(left(zero) + each * Number((bar.title || ": " + bar.textContent).split(": ").at(-1).split(" to ")[0]) - left(bar))), scale]""")
+    if max(found) > 1.5:
+        wrong(f"the pipeline, {name}: a bar is {max(found):.1f} pixels from its place by the ticks of the axis")
+    kept = browser.js("byId('product').stepDown(); show(); byId('product').stepUp(); const smaller = scale; show(); return smaller")
+    same(f"the pipeline, {name}: the scale of the axis after another setting", kept, scale)
+
+
 def check_bars(browser, name):
     """Each caption is bound to a bar of the time line: of its kind the first, and at its place."""
     captions, lanes = browser.js("return [story.captions, shown.lanes]")
@@ -1604,7 +1617,7 @@ def check_bars(browser, name):
         kind = {"hidden": "product", "end": bar["kind"]}.get(caption["event"], caption["event"])
         alike = [each["from"] for each in bars if each["kind"] == kind and (caption["event"] != "hidden" or any(
             copy["kind"] == "copy" and copy["from"] < each["to"] and copy["to"] > each["from"] for copy in bars))]
-        if bar not in bars or not bar["from"] <= caption["at"] < bar["to"] or bar["kind"] != kind or bar["from"] != min(alike) and caption["event"] != "end" or not 5 <= len(caption["text"].split()) <= 25:
+        if bar not in bars or not (caption["at"] == bar["to"] if caption["event"] == "end" else bar["from"] <= caption["at"] < bar["to"]) or bar["kind"] != kind or bar["from"] != min(alike) and caption["event"] != "end" or not 5 <= len(caption["text"].split()) <= 25:
             wrong(f"the pipeline, {name}: a caption is bound to no bar: {caption}")
         early = caption["event"] == "hazard" and any(other["event"] == "product" and other["bar"]["from"] <= bar["from"] and other["at"] > caption["at"] for other in captions)
         if early or re.search(r" and \w+ is read|waits \d", caption["text"]):
