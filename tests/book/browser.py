@@ -1840,6 +1840,7 @@ def check_phone(browser, _):
         browser.open(f"explorers/{name}.html{state}")
         browser.until(f"{name}, loaded", "window.state()")
         browser.width(360, 740)
+        same(f"{name}: links to the explorers on a phone", browser.js("return [...document.querySelectorAll('header .explorers > *')].filter((each) => each.checkVisibility() && each.getBoundingClientRect().left >= 0 && each.getBoundingClientRect().right <= 360).length"), len(EXPLORERS))
         same(f"{name}{state}: cut off on a phone", browser.js("return [...document.querySelectorAll('.wide, figure, canvas')].filter((each) => each.checkVisibility() && (each.scrollWidth > each.clientWidth + 1 || "
              "each.getBoundingClientRect().right > 361)).map((each) => each.ariaLabel || each.innerText.slice(0, 40))"), [])
     browser.open("explorers/pipeline.html")

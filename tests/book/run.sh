@@ -294,6 +294,7 @@ must_fail 'lanes of other wavefronts' 'the lanes of the wavefront' explorers/war
 must_fail 'a query that is not outlined' 'the query and its last key' explorers/example.js 's/`S\$\{row\}/`S${0 * row}/' browser '' example ''
 must_fail 'weights without bars' 'a weight as a bar' explorers/example.js 's/of === "P" \? `--part/of === "X" ? `--part/' browser '' example ''
 must_fail 'a power as plain text' 'mathematics as plain text' _images/tile_walk.svg 's/\xe1\xb5\x80/^T/g' browser '' phone ''
+must_fail 'explorers out of reach on a phone' 'links to the explorers on a phone' _static/header.css 's/header \.explorers \{ order: 1; [^}]*\}/header .explorers { display: none; }/' browser '' phone ''
 must_fail 'a list of pages out of reach on a phone' 'the button of the list of pages' _static/header.css 's/header \{ position: sticky;/header { position: static;/' browser '' page ''
 must_fail 'a list of pages that stays open' 'the list of pages, closed' _static/site.js 's/event.key === "Escape"/event.key === "Esc"/' browser '' page ''
 must_fail 'pages among the chapters' 'that look like chapters' steps/06_vectorized/README.html 's/class="before[^"]*"//' browser '' page ''
