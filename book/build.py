@@ -147,7 +147,7 @@ class Site:
         kept, text = [], page.read_text(encoding="utf-8")
         said = "`[...]`" in text
         text = FENCED.sub(lambda block: keep(boxes(block[3]) if block[2] == "mermaid" else block[0]) + left_out(block), text)
-        text = re.sub("(?s)<!--.*?-->", "", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
+        text = re.sub("(?sm) *(?:<!--(?:(?!-->).)*--> *)+$|<!--.*?-->", "", text).replace("<details>\n<summary>Checkpoint", '<details class="questions">\n<summary>Checkpoint')
         text = re.sub(rf"\A# ({CHAPTER.pattern}):", lambda at: f"# {title_of(at[1])}:", text)
         text = re.sub(r"(?m)^( *)%", r"\1\\%", text)  # a line that begins with % is a comment of MyST's
         text = LINK.sub(link, re.sub("`[^`]*`", lambda code: keep(code[0]), text))

@@ -2,7 +2,8 @@
 "use strict";
 { // an explorer has names of its own
 // What newcomers say, and what the book calls it, by which it is replaced.
-const CALLED = [[/\bfa ?-?([1-4])\b/g, "flashattention$1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much (v?ram|memory)\b/, "costs bytes memory"], [/\bfastest\b/, "measurements how far from the best"], [/\blearn (cuda|gpus?)\b|\bfrom scratch\b/, "a gpu for c programmers"],
+const CALLED = [[/\b(sqrt|square root)\b( of)? ?\(?(d|dk|d_k)\b\)?/, "scale unit variance"], [/\bnvcc\b.*\b(not found|missing|no such file)\b/, "cuda programs of your own nvcc"],
+    [/\bfa ?-?([1-4])\b/g, "flashattention$1"], [/\bhow (fast|quick|good) is (it|this)\b/, "measurements how far from the best"], [/\bhow much (v?ram|memory)\b/, "costs bytes memory"], [/\bfastest\b/, "measurements how far from the best"], [/\blearn (cuda|gpus?)\b|\bfrom scratch\b/, "a gpu for c programmers"],
     [/\b(where|how) (do|can|should) (i|we|you) (start|begin)\b|\bgetting started\b/, "ten minutes"], [/\bwhy is shared memory slow\b/, "bank conflicts"], [/\bhow long\b.*\btake\b/, "study plan stages weeks"],
     [/\binstall (this|it|the book)\b|\bset (this|it) up\b/, "install the first minute"], [/\bgpus?\b(.*)\bbenchmark/, "card$1benchmark"], [/\bbenchmark(s|ed|ing)?\b/, "measurements"], [/\b(my|your) own (kernel|program|code)s?\b/, "cuda programs of your own"],
     [/__syncthreads\b/, "barrier __syncthreads"], [/\b(the|a) mask\b/, "causal mask"], [/\bpaged attention\b/, "paged kv cache"], [/\bneed to know\b/, "need to know prerequisites"],

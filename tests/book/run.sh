@@ -83,6 +83,7 @@ must_fail 'a search that takes the worst' 'among the first three answers for' _s
 must_fail 'a definition behind other pages' 'the first answer for the term' _static/search.js 's/ \? 40 : 4/ ? 1 : 4/' asks "$work/site"
 must_fail 'a snippet of code' 'a line of code is shown' _static/search.js 's/prose.length \? prose : all.map.*/all;/' asks "$work/site"
 must_fail 'a formula as it is typed' 'TeX is shown' _static/search-index.js 's/ the / \\\\infty /g' asks "$work/site"
+must_fail 'sentences that are joined' 'two sentences without a space' _static/search-index.js 's/(faster than 13a\.) /\1/' asks "$work/site"
 must_fail 'credits as an answer' 'an answer that answers nothing' _static/search.js 's/\? 0.1 : 0.3/? 9 : 0.3/' asks "$work/site"
 must_fail 'words of a question that stand apart' '"out of bounds" finds' _static/search.js 's/hit.score \*= 2/hit.score *= 1/' asks "$work/site"
 must_fail 'joined words that are not cut' '"tensorcore" finds' _static/search.js 's/cut > 0/cut > 99/' asks "$work/site"
