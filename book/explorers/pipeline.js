@@ -17,7 +17,7 @@ let kernel = null, set = null, moved = [], shown = null, layout = "", scale = 0,
 const wait = (needs, of, words, kind = "wait") => ({ kind, needs, of, words }), release = (words) => ({ does: `${words} read` });
 const barrier = (words) => ({ kind: "barrier", words, does: words, needs: words, of: 2 });
 const copy = (item) => ({ copies: item, does: `${item.words} there`, after: set.latency + moved[item.k] });
-const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `Q K${tile}\u1d40: S${tile} = Q K${tile}^T` : `P${tile} V${tile}: O += P${tile} V${tile}` });
+const product = (reads, [array, tile], more = 0) => ({ kind: "product", reads, takes: set.product + more, words: array === "K" ? `Q K${tile}\u1d40: S${tile} = Q K${tile}\u1d40` : `P${tile} V${tile}: O += P${tile} V${tile}` });
 const softmax = (tile) => ({ kind: "softmax", takes: set.softmax, words: `P${tile}: softmax of S${tile}` });
 
 // cp.async: before a turn a warp waits for its part of the copies and meets the others at a barrier; then it starts the copy that takes

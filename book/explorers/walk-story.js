@@ -56,7 +56,7 @@ function captionsOf({ steps, arrays, mbarriers }, isCausal) {
         (copies(k).length ? " to shared memory, in the background." : steps[k].came.length ? " and store them in shared memory." : " to registers.")];
     const ofStore = (k) => ["store", k, `${names(stores(k))}: the result`, () => `${does(k, "store")} ${areas(k, stores)} in global memory.`];
     const events = [...firsts(inputs).slice(0, 2).map(ofLoad),
-        ["product", tile, isForward() ? "S = Q K^T: the first product" : "S again, from Q and K", (k) => `${does(k, "read")} ${areas(k, reads)}${underWay(k).length ? ` for S. Copies of ${list(underWay(k))} go on.` : ": S stays in registers."}`],
+        ["product", tile, isForward() ? "S = Q K\u1d40: the first product" : "S again, from Q and K", (k) => `${does(k, "read")} ${areas(k, reads)}${underWay(k).length ? ` for S. Copies of ${list(underWay(k))} go on.` : ": S stays in registers."}`],
         ...results.slice(0, 1).map(ofStore),
         ["masked", isCausal ? first((k) => isTile(k) && k > tile && Math.max(...ends(k, "K")) > Math.min(...ends(k, "Q"))) : undefined, "The causal mask",
             (k) => `Keys up to ${Math.max(...ends(k, "K"))} meet queries from ${Math.min(...ends(k, "Q"))}: where a key comes after its query, its score is masked.`],
@@ -64,7 +64,7 @@ function captionsOf({ steps, arrays, mbarriers }, isCausal) {
             `Warp ${reader} waits here because warp ${writer} may still ${action === COPY ? "wait for its copies of" : "write its rows of"} ${array}. Behind the barrier warp ${reader} reads these rows.`],
         ["softmax", first((k) => votes(k).length), "The softmax", (k) => kinds(k).includes("shfl") ? `${does(k, "exchange")} numbers by ${kinds(k)}: a row's scores lie in several lanes, and the row needs one maximum m.` :
             `${does(k, "vote")} by ${kinds(k)} whether the maximum of a row rises: only then do its lanes exchange numbers.`],
-        ["second", second, isForward() ? "P V is added to O" : "dK and dV grow", (k) => `${does(k, "read")} ${areas(k, reads, 2)} from shared memory${isForward() ? " and multiply V by P. The sum stays in registers." : ": P^T dO and dS^T Q go to dV and dK."}`],
+        ["second", second, isForward() ? "P V is added to O" : "dK and dV grow", (k) => `${does(k, "read")} ${areas(k, reads, 2)} from shared memory${isForward() ? " and multiply V by P. The sum stays in registers." : ": P\u1d40 dO and dS\u1d40 Q go to dV and dK."}`],
         ["rise", first((k) => votes(k).length && !stores(k).length, Math.max(again ?? steps.length, (second ?? steps.length) + 1)), "The rescale", (k) => isRescaled(k) ?
             "Where the new tile raises a row's maximum m, its l and O are multiplied by exp(old m - new m)." : `${does(k, "vote")} by ${kinds(k)}: no row's maximum rises by much here, and nothing is rescaled.`],
         ["overwrite", first((k) => steps[k].gone.length), "The next tile takes the place", (k) => `${does(k, "overwrite")} ${replaced(k)}: no warp still needs the old.`],

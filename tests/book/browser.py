@@ -856,6 +856,7 @@ def check_events(browser, step, mask):
         wrong(f"{step}, {mask}: the story ends with {captions[-1]['event']}")
     if len(captions) < min(6, sum(bool(each["warps"]) for each in steps)) or len({caption["at"] for caption in captions}) < len(captions):
         wrong(f"{step}, {mask}: {len(captions)} captions at {[caption['at'] for caption in captions]}")
+    same(f"{step}, {mask}: captions with mathematics as plain text", [each for caption in captions for each in (caption["title"], caption["text"]) if "^" in each], [])
 
 
 def check_stories(browser, _):
@@ -1657,7 +1658,7 @@ def check_arrivals(browser, state, chains, keys):
     if max(apart) > 1.5:
         wrong(f"the pipeline: a handle is {max(apart):.1f} pixels from the end of its copy")
     said = browser.js("const bar = document.querySelector('.span.product'), before = byId('bar').textContent; bar.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })); return [before.includes('touch it'), byId('bar').textContent, bar.title]")
-    same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "Q K0\u1d40: S0 = Q K0^T: 10 to 18"])
+    same("the pipeline: what is said of a bar that is touched", said, [True, said[2], "Q K0\u1d40: S0 = Q K0\u1d40: 10 to 18"])
     framed = re.search(r'pipeline.html#kernel=10_tensor_core_fwd([^"]*)"', (browser.site / "steps/10_tensor_core_fwd/README.html").read_text(encoding="utf-8"))[1]
     browser.js("choose(...arguments)", "10_tensor_core_fwd", dict(re.findall(r"(\w+)=(\d+)", framed)))
     ends = [(browser.js("byId('stages').value = arguments[0]; show()", stages), state()["end"])[1] for stages in (1, 2, 3)]

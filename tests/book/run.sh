@@ -244,6 +244,7 @@ w=explorers/walk-story.js
 must_fail 'a caption one step late' 'is bound to no event' $w 's/push\(\{ event, at, title/push({ event, at: at + 1, title/' browser '' stories ''
 must_fail 'a barrier of another warp' 'is bound to no event' $w 's/action, writer, reader\];/action, writer + 9, reader];/' browser '' stories ''
 must_fail 'a first tile that is not the first' 'is bound to no event: product' $w 's/tile = first\(isTile\)/tile = first(isTile, 30)/' browser '' stories ''
+must_fail 'a power in a caption as plain text' 'captions with mathematics as plain text' $w 's/K\\u1d40:/K^T:/' browser '' stories ''
 must_fail 'a caption that is too long' 'a caption of' $w 's/because the copy of/because, as it has been said before of other copies and of other barriers, the copy of/' browser '' stories ''
 must_fail 'a story of three captions' 'captions at' $w 's/FEWEST = 6/FEWEST = 3/' browser '' stories ''
 must_fail 'a first walk by the alphabet' 'the names of the walks' explorers/tile-walk.js 's/\[name, "05_fa2_fwd"\]/[name]/' browser '' stories ''
