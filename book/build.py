@@ -32,7 +32,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
 UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
 CHAPTER = re.compile(r"\d\d_\w+")  # a folder's name; a page calls it by title_of
-UNSTYLED = re.compile(r' class="(?:reference (?:in|ex)ternal|toctree-l\d|(?:doc )?std std-doc|docutils (?:literal notranslate|align-default)|pre|row-\w+|head|simple|caption-text)"')
+UNSTYLED = re.compile(r' class="(?:reference (?:in|ex)ternal|toctree-l\d|(?:doc )?std std-doc|docutils (?:literal notranslate|align-default)|pre|row-\w+|head|simple|caption-text)"| reference internal(?=")|(?<=")head (?=text-)')
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
 UNUSED = ("jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js", "basic.css", "pygments.css", "file.png", "plus.png", "minus.png", "doctools.js",
           "documentation_options.js", "language_data.js", "searchtools.js", "sphinx_highlight.js")
@@ -485,8 +485,8 @@ def main():
         text = UNSTYLED.sub("", UNCOLOURED.sub(r"\2", page.read_text(encoding="utf-8")))
         if page.name == "README.html" and page.parent.name in arguments.steps:
             text = bind(text, page.parent.name, data)
-        text = re.sub(r"(<h1>.*?FlashAttention-)(?=\d)", "\\1&#8288;", text)  # no end of a line behind the hyphen
-        page.write_text(LINE_NUMBER.sub(r'<a id="L\2" href="#L\2">\1</a>', text), encoding="utf-8")
+        text = LINE_NUMBER.sub(r'<a id="L\2" href="#L\2">\1</a>', re.sub(r"(<h1>.*?FlashAttention-)(?=\d)", "\\1&#8288;", text))  # no end of a line behind the hyphen
+        page.write_text(re.sub(">[^<]*", lambda words: words[0].replace("&quot;", '"'), text), encoding="utf-8")
     walk.install(site / "explorers")
     for page in (site / "explorers").glob("*.html"):
         page.write_text(page.read_text(encoding="utf-8").replace("<h1>", (HERE / "theme/explorer.html").read_text(encoding="utf-8") + "<h1>", 1), encoding="utf-8")
