@@ -98,7 +98,7 @@ must_fail 'results that a phone cuts off' 'cut off on a phone' _static/header.cs
 must_fail 'answers that keys do not reach' 'the answer by keys' _static/search.js 's/ArrowDown: 1/Arrow: 1/' browser '' ways ''
 must_fail 'results from the top of the page' 'a result leads to' _static/search.js 's/href = root \+ to/href = to/' browser '' ways ''
 must_fail 'a chapter by its folder' 'names in the list of pages' steps/06_vectorized/README.html 's/>05 FlashAttention-2 forward</>05_fa2_fwd</' browser '' page ''
-must_fail 'a picture for a wide screen on a phone' 'the first picture' index.html 's/<source [^>]*>//' browser '' phone ''
+must_fail 'a picture for a wide screen on a phone' 'the first picture' _static/site.css 's/\.moves \.broad \{ display: none !important; \}//' browser '' phone ''
 must_fail 'a picture wider than a phone' 'wider than a phone' _static/site.css 's/img \{ max-width: 100%;/img {/' browser '' phone ''
 must_fail 'a table that is cut off on a phone' 'cut off on a phone' explorers/explorer.css 's/#online :is\(th, td\) \{ white-space: normal;/#nothing { /' browser '' phone ''
 must_fail 'a first picture that begins empty' 'has nothing yet' _images/tile_walk.svg 's/linear -[0-9.]+s infinite/linear infinite/' browser '' phone ''
