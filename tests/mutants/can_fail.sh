@@ -38,6 +38,7 @@ expect 1 'no_such_name' "${catch[@]}" ${name}_not_compiled "$build"
 expect 1 'not caught by any of 1 problems' "${catch[@]}" ${name}_uncaught "$build"
 expect 1 'does not say what catches it' "${catch[@]}" ${name}_without_reason "$build"
 expect 1 'there is no such change' "${catch[@]}" mutant_01_none "$build"
+expect 2 'is no name of a mutant' "${catch[@]}" 01_without_a_wait "$build"
 expect 2 'place 2 does not say which lines' "$change" apply "$work/01.changes" 01_test_of_can_fail_without_reason "$here/../../$kernel"
 expect 2 'begins with none of' "$change" apply "$work/01.changes" two "$here/../../$kernel"
 expect 2 'two changes have this name' "$change" header "$work/01.changes" two

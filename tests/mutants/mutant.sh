@@ -59,6 +59,7 @@ source_of() { # STEP, or the number that its name begins with; [MUTANT]: 15a_fwd
 # For NAME: its `kernels`, the `file` of them that is broken and the `header` that says how it is caught.
 look_up() {
     local section=${1#*_}
+    [[ $1 =~ ^(mutant_[0-9]{2}|barrier_[0-9]{2}_.*_[0-9]+$) ]] || { echo "mutant.sh: \"$1\" is no name of a mutant" >&2 && exit 2; } # sed gets the number
     if [[ $1 == mutant_* ]]; then
         header=$("$root/common/change" header "$changes/${section:0:2}.changes" "$section") || exit 1
         kernels=$(source_of "${section%%_*}" "$section") file=$root/$(field file <<<"$header")
