@@ -10,7 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "../simt/include/simulated.h"
+#include "../common/simt/include/simulated.h"
 extern const char *simt_last_report(void) SIMT_WEAK;
 #ifdef __cplusplus
 }

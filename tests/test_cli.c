@@ -1,7 +1,7 @@
 /* The command line of a step's program: what it refuses, with which exit status, and the JSON that it writes. */
 #include <criterion/criterion.h>
 
-#include "../simt/include/simulated.h"
+#include "../common/simt/include/simulated.h"
 
 #include <cuda_runtime.h>
 

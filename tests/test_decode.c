@@ -3,7 +3,7 @@
  * own length, and the number of splits, where a step lets it be chosen: none of the tests may depend on what its rule would take. */
 #include "step_test.h"
 
-#include "../simt/include/simulated.h"
+#include "../common/simt/include/simulated.h"
 
 #include <math.h>
 

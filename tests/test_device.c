@@ -4,7 +4,7 @@
 
 #include "border.h"
 #include "captured.h"
-#include "../simt/include/simulated.h"
+#include "../common/simt/include/simulated.h"
 
 #include <string.h>
 #include <sys/mman.h>

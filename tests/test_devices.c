@@ -3,7 +3,7 @@
 #include "step_test.h"
 
 #include "oracle.h"
-#include "../simt/include/simulated.h"
+#include "../common/simt/include/simulated.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "captured.h"
 #include "processor.h"
 #include "run.h"
-#include "../simt/include/simulated.h"
+#include "../common/simt/include/simulated.h"
 
 #include <criterion/criterion.h>
 #include <ctype.h>

@@ -4,7 +4,7 @@
 
 #include "border.h"
 #include "oracle.h"
-#include "../simt/include/simulated.h"
+#include "../common/simt/include/simulated.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * error. Exit status 4: the step refuses the problem, and says why there. Without a request: prints what it does as a rule. */
 #include "submission.h"
 
-#include "../simt/include/simulated.h"
+#include "../../common/simt/include/simulated.h"
 #include "status.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "process.h"
-#include "../simt/include/simulated.h"
+#include "../../common/simt/include/simulated.h"
 #include "status.h"
 #include "submission.h"
 #include "text.h"

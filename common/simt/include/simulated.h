@@ -1,5 +1,5 @@
 /* Functions of the simulated device that CUDA does not have. They are weak: NULL in a program that is linked with the CUDA
- * runtime. */
+ * runtime. Who may be compiled for a card includes this header by its path: the others of the folder stand in for the toolkit's. */
 #pragma once
 
 #include <stdio.h>
