@@ -2,9 +2,9 @@
 // sequences, slower at d 128 for long ones, and without a fixed order of dQ.
 //
 // Idea      There are as many blocks as multiprocessors. A block takes tiles of keys from a counter until none is left. Its producer
-//           copies K and V of the next tile while the consumers finish this one, and S of those runs while dK and dV are stored:
-//           the consumers write them to the place of K and V, which nobody reads any more, and a warp of the producer's warpgroup
-//           has the TMA store both.
+//           copies K and V of the next tile while the consumers finish this one. S of the next tile runs while dK and dV are stored:
+//           the consumers write dK and dV over K and V, which no product reads any more. A warp of the producer's warpgroup has the
+//           TMA store both.
 // Costs     O(N) memory: per query row two floats and WIDTH floats of dQ. S and P are computed again from Q, K and L.
 // Limiter   README.md beside this file has the counters.
 // Measured  README.md beside this file has the numbers.
@@ -39,7 +39,7 @@ static_assert(BYTES<64> <= LEAST_SHARED_BYTES_9_0 && BYTES<128> <= LEAST_SHARED_
 enum { dS_STORED = 1, K_READ, dKV_STORED }; // named barriers
 
 // This warpgroup's fragments of 64 rows, times `factor`, to a tile of ROWS rows, as the TMA will read it. 16 columns at a time: lanes 0
-// to 15 give the rows of the first 8, lanes 16 to 31 those of the others.
+// to 15 name the rows of the first 8 columns, lanes 16 to 31 the rows of the second 8.
 template <int ROWS, class T, int N>
 __device__ __forceinline__ void stage_fragments(T *tile, const float (&C)[N][4], float factor) {
     int warp = threadIdx.x / WARP % 4, lane = threadIdx.x % WARP, row = warp * 16 + lane % 16;
