@@ -207,4 +207,5 @@ left=$(find "$work/cache" -mindepth 1 | wc -l)
 ((left == 0)) || echo "FAILED: $left files are left"
 [[ ! -e /tmp/hostile ]] || echo 'FAILED: a submission ran a command or wrote a file'
 echo "$(grep -c '^ok\|^FAILED' "$work/log") submissions"
+grep '^FAILED' "$work/log" # once more, at the end, where a shortened log still has it
 ((left == 0)) && [[ ! -e /tmp/hostile ]] && ! grep -q '^FAILED' "$work/log"
