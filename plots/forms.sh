@@ -46,18 +46,19 @@ for changes in steps/"$chapter"*/forms.changes; do
         fi
         step=$(step_of "$file")
         if ((i < ${#files[@]})); then cp "$file" "$work/$stem.cu"; else common/change apply "$changes" "$name" "$file" >"$work/$stem.cu" || exit 77; fi
-        pass=fwd function=forward most=tiling
+        pass=fwd function=forward most=tiling type=fp32
+        ! grep -q 'dtypes = .*BF16' "$file" || type=bf16
         grep -q tiling "$file" || most=forward_kernel
         ! grep -q '\.backward = ' "$file" || { pass=bwd function=backward most='backward_(?!kernel.*Lb1)[kt].*bfloat16'; }
         echo "$work/$stem" "$step" "$(dirname "$file")" "$function" >>"$work/libraries"
         for d in ${dims:-64 128}; do
-            echo "$pass|$last|$last|${kernel:-$most}|$stem|$d|$what" >>"$work/$pass.txt"
+            echo "$pass|$type|$last|$last|${kernel:-$most}|$stem|$d|$what" >>"$work/$pass-$type.txt"
             for kind in so log; do ln -s "$stem.$kind" "$work/${stem}_$d.$kind"; done
         done
     done
 done
 # shellcheck disable=SC2016 # $@ is the inner shell's
 xargs -n 4 -P "$(nproc)" bash -c 'build "$@"' build <"$work/libraries"
-for pass in fwd bwd; do # one process per pass
-    [[ ! -e $work/$pass.txt ]] || { mv "$work/$pass.txt" "$work/forms.txt" && python3 -B plots/time_forms.py "$work" "$out"; }
+for group in fwd-fp32 fwd-bf16 bwd-bf16; do # one process per pass and type
+    [[ ! -e $work/$group.txt ]] || { mv "$work/$group.txt" "$work/forms.txt" && python3 -B plots/time_forms.py "$work" "$out"; }
 done

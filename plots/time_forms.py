@@ -3,7 +3,7 @@
 
     time_forms.py BUILD OUT.jsonl
 
-BUILD/forms.txt has one line per form, PASS|STEP|LAST|KERNEL|NAME|d|WHAT. LAST is the name of the form to which the others of its step
+BUILD/forms.txt has one line per form, PASS|TYPE|STEP|LAST|KERNEL|NAME|d|WHAT, of one pass and type. LAST is the name of the form to which the others of its step
 are compared. BUILD/NAME_d.so is its library, BUILD/NAME_d.log what the compiler reported, also of kernels that do not match KERNEL.
 """
 import ctypes
@@ -24,15 +24,15 @@ BUILD, OUT = Path(sys.argv[1]), Path(sys.argv[2])
 START = time.time()
 GUARD = 4096  # elements after each output, which must stay as they are
 FORMS = [line.split("|") for line in (BUILD / "forms.txt").read_text().splitlines()]
-PASS = FORMS[0][0]
-BACKWARD = PASS == "bwd"
-# What differs between the passes: the number of the type in common/device/attention.h, sizes, largest error of a norm and of an element.
-TYPE, DTYPE, TYPE_NUMBER = ("bf16", torch.bfloat16, 2) if BACKWARD else ("fp32", torch.float32, 0)
-BATCH, SEQ = (2, 8192) if BACKWARD else (4, 4096)
-HEADS = {64: 32, 128: 16} if BACKWARD else {64: 16, 128: 16}
-BOUND, BOUND_ELEMENT = (2e-2, 5e-2) if BACKWARD else (1e-5, 5e-5)
+PASS, TYPE = FORMS[0][:2]
+BACKWARD, BF16 = PASS == "bwd", TYPE == "bf16"
+# What differs between the types: the number of the type in common/device/attention.h, sizes, largest error of a norm and of an element.
+DTYPE, TYPE_NUMBER = (torch.bfloat16, 2) if BF16 else (torch.float32, 0)
+BATCH, SEQ = (2, 8192) if BF16 else (4, 4096)
+HEADS = {64: 32, 128: 16} if BF16 else {64: 16, 128: 16}
+BOUND, BOUND_ELEMENT = (2e-2, 5e-2) if BF16 else (1e-5, 5e-5)
 PEERS = {"efficient": "'efficient', PyTorch", "math": "separate kernels, PyTorch", "flash": "FlashAttention-2, PyTorch", "cudnn": "cuDNN, PyTorch"}
-PEER = "flash" if BACKWARD else "efficient"  # the one to which all are compared, as in time_peers.py
+PEER = "flash" if BF16 else "efficient"  # the one to which all are compared, as in time_peers.py
 
 
 class Problem(ctypes.Structure):
@@ -163,7 +163,7 @@ def report(trials, contestants, size, file, checked):
             line["difference_to_last"] = max(errors_of(x, y)[0] for x, y in zip(trial.results, last.results))
             if not line["difference_to_last"] <= BOUND:
                 print(f"  WRONG at N {SEQ}: {name}, {line['difference_to_last']}")
-        for step in [trial.step] if trial else sorted({form[1] for form in FORMS}):  # PyTorch's kernels stand beside each step
+        for step in [trial.step] if trial else sorted({form[2] for form in FORMS}):  # PyTorch's kernels stand beside each step
             file.write(json.dumps({"step": step, **line}) + "\n")
         print(f"  {line['what']:70} {line['tflops']:8.1f} {line[f'ratio_to_{PEER}']:8.3f} {line['ratio_to_last'] or 0:8.3f} {ms:8.3f} ({p25:.3f} {p75:.3f})"
               f"  err {line['largest_error']:.1e} {(trial.ptxas or [''])[0] if trial else ''}", flush=True)
@@ -173,7 +173,7 @@ def report(trials, contestants, size, file, checked):
 def main():
     with OUT.open("a") as file:
         for d in (64, 128):
-            trials = [Trial(step, last, kernel, name, d, what) for _, step, last, kernel, name, width, what in FORMS
+            trials = [Trial(step, last, kernel, name, d, what) for _, _, step, last, kernel, name, width, what in FORMS
                       if int(width) == d and (BUILD / f"{name}_{d}.so").exists()]
             checked = check(trials, d)
             print(f"d {d}: {len(trials)} of {len(checked) - 1} right, {time.time() - START:.0f} s; {PEER}'s largest error {max(checked[PEER] or [0]):.1e}", flush=True)
