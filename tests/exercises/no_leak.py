@@ -28,19 +28,17 @@ def shows(line, wanted):
     return line == wanted or (len(wanted) > 7 and wanted in line)
 
 
-def leaks(solution, starter, text):
-    """Three lines in a row of a hole of `solution` that the text shows in a row, or None."""
-    own = set(lines_of(starter))
-    lines = [line for line in lines_of(text) if line not in own]
+def leaks(holes, own, lines):
+    """Three lines in a row of a hole that stand in a row among the lines, or None; those of `own` do not count."""
+    lines = [line for line in lines if line not in own]
     whole = "\n".join(lines)
-    for hole in HOLE.findall(solution):
-        secret = [line for line in lines_of(hole) if line not in own]
-        for at in range(len(secret) - 2):
-            if any(secret[at + i] not in whole for i in range(3)):
+    for hole in holes:
+        for at in range(len(hole) - 2):
+            if any(hole[at + i] not in whole for i in range(3)):
                 continue
             for first in range(len(lines) - 2):
-                if all(shows(lines[first + i], secret[at + i]) for i in range(3)):
-                    return secret[at : at + 3]
+                if all(shows(lines[first + i], hole[at + i]) for i in range(3)):
+                    return hole[at : at + 3]
     return None
 
 
@@ -51,16 +49,18 @@ def main():
     for starter in tasks:
         task = starter.parent.name.split("_")[0]
         solution = subprocess.run([exercise, "solution", task], capture_output=True, text=True, check=True).stdout
-        assert HOLE.findall(solution), task
+        own = set(lines_of(starter.read_text()))
+        holes = [[line for line in lines_of(hole) if line not in own] for hole in HOLE.findall(solution)]
+        assert holes, task
         hints = [hint for hole in json.loads(Path("exercises", starter.parent.name, "task.json").read_text())["holes"] for hint in hole.get("hints", [])]
-        secrets.append((task, solution, starter.read_text(), hints))
+        secrets.append((task, holes, own, hints))
     for path in sorted(handout.rglob("*")):
         if not path.is_file() or path.suffix in (".png", ".svg", ".o") or "build" in path.relative_to(handout).parts[:1]:
             continue
         text = path.read_text(errors="replace")
-        name = path.relative_to(handout)
-        for task, solution, starter, hints in secrets:
-            found = leaks(solution, starter, text)
+        name, lines = path.relative_to(handout), lines_of(text)
+        for task, holes, own, hints in secrets:
+            found = leaks(holes, own, lines)
             if found:
                 problems.append(f"{name} shows a part of the solution of {task}: {' | '.join(found)}")
             problems += [f"{name} shows a hint of {task}: {hint[:60]}" for hint in hints if hint in text]
