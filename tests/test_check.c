@@ -123,6 +123,19 @@ Test(check, bound_is_small_at_ordinary_sizes) {
     cr_assert_gt(rounding_bound(1e4, 64.0), 1e-3, "scores near 1e4 cannot be held to 1e-5 in fp32");
 }
 
+/* The bias of O over random keys on a card, once measured: the bound lies above it, and at usual lengths it is a small part of
+ * what rounding to 16 bits may do. */
+Test(check, tensor_cores_cut_off_what_was_measured) {
+    const double keys[] = {0x1p20, 0x1p22, 0x1p24}, measured[] = {1.4e-3, 4.1e-3, 1.6e-2};
+    for (int i = 0; i < 3; i++) {
+        double bound = tensor_core_bound(BF16, keys[i]);
+        cr_expect(measured[i] < bound && bound < 3.0 * measured[i], "%g keys: %g", keys[i], bound);
+    }
+    cr_assert_lt(tensor_core_bound(FP16, 4096.0), 0.02 * 2.0 * unit_roundoff(FP16));
+    cr_assert_lt(tensor_core_bound(BF16, 65536.0), 0.03 * 2.0 * unit_roundoff(BF16));
+    cr_assert_eq(tensor_core_bound(FP32, 0x1p24), 0.0, "a sum in fp32 outside of a tensor core is rounded");
+}
+
 Test(check, inputs_have_unit_variance_and_depend_on_seed_and_tensor) {
     enum { ROWS = 4096, D = 16 };
     static float q[ROWS * D], k[ROWS * D], other[ROWS * D];

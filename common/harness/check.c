@@ -13,6 +13,10 @@ double rounding_bound(double term_size, double terms) {
     return (double)FLT_EPSILON * (8.0 + 2.0 * sqrt(terms) + 2.0 * term_size);
 }
 
+double tensor_core_bound(enum dtype dtype, double terms) {
+    return dtype == BF16 || dtype == FP16 ? 0.7 * (double)FLT_EPSILON / 2.0 * terms / 16.0 : 0.0;
+}
+
 /* -inf that meets -inf is right. */
 static double error_of(float out, double ref) { return (double)out == ref ? 0.0 : fabs((double)out - ref); }
 

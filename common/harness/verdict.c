@@ -93,12 +93,13 @@ static double check_forward(const struct run *run, struct verdict *verdict, doub
     double rounding = p->dtype == FP32  ? 0.0
                       : p->dtype == FP8 ? unit_roundoff(FP8) + unit_roundoff(BF16)
                                         : 2.0 * unit_roundoff(p->dtype);
-    *check = check_values(O_rows, O_ref, elements, bound + rounding);
+    double cut_off = tensor_core_bound(p->dtype, p->N_kv);
+    *check = check_values(O_rows, O_ref, elements, bound + rounding + cut_off);
     /* Rounding errors average out only where they differ. The other inputs repeat a few numbers, and their errors, or give a few keys
      * nearly all the weight. */
     if (p->dtype != FP32 && (run->input == INPUT_RANDOM || run->input == INPUT_LARGE)) {
         check->bias = bias_of(O_rows, O_ref, elements);
-        check->bound_bias = unit_roundoff(p->dtype) * (0.25 + 2.0 / sqrt((double)elements));
+        check->bound_bias = unit_roundoff(p->dtype) * (0.25 + 2.0 / sqrt((double)elements)) + cut_off;
         if (variants_of(p) != 0)
             check->bound_bias += unit_roundoff(p->dtype) * 2.0 / sqrt(rows_that_count(O_ref, count, (size_t)p->d));
         check->ok = check->ok && check->bias <= check->bound_bias;
@@ -146,6 +147,7 @@ static void check_backward(const struct run *run, struct verdict *verdict, bool 
         float *out = gather_rows(run, tensor, numbers, count);
         double bound = rounding_bound(term_size, per_key ? p->N_q : p->N_kv);
         if (p->dtype != FP32) bound += 3.0 * unit_roundoff(p->dtype);
+        bound += tensor_core_bound(p->dtype, per_key ? (double)p->N_q * p->heads / kv_heads(p) : p->N_kv);
         verdict->checks[tensor] = check_gradient(out, ref[tensor], size[tensor], count * d, bound);
         describe_wrong(&verdict->checks[tensor], p, tensor, numbers, count, out, ref[tensor]);
         free(out), free(ref[tensor]), free(size[tensor]);
