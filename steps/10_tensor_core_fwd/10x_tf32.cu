@@ -203,16 +203,16 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
 #pragma unroll
                 for (int e = i % 2 * 2; e < i % 2 * 2 + 2; e++) m_new = fmaxf(m_new, S_reg[n][i / 2][e]);
             m_new = quad_max(m_new);
-            float rescale = exp2_approx(m_reg[i] - m_new);
+            float rescale = exp2_approx(m_reg[i] - m_new), sum = 0.0f;
             m_reg[i] = m_new;
-            l_reg[i] *= rescale;
 #pragma unroll
             for (int n = 0; n < Bc / 8; n++)
 #pragma unroll
                 for (int e = i % 2 * 2; e < i % 2 * 2 + 2; e++) {
                     S_reg[n][i / 2][e] = exp2_approx(S_reg[n][i / 2][e] - m_new); // now P
-                    l_reg[i] += S_reg[n][i / 2][e];
+                    sum += S_reg[n][i / 2][e];
                 }
+            l_reg[i] = l_reg[i] * rescale + sum; // by tile: a weight added to l itself would be rounded at the size of l
 #pragma unroll
             for (int n = 0; n < D / 8; n++)
 #pragma unroll
