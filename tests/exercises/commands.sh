@@ -219,6 +219,12 @@ run try 91 --seq 1
 ((status == 0)) && ! grep -q ' at (batch ' "$work/out"
 check 'try with a right one: none'
 
+# A kernel with another header is another kernel, and no time that was recorded for the older one is its own.
+before=$(<build/sim/fingerprints/91_wrong.c) && echo 'constexpr int of_another_kernel = 1;' >>common/device/mask.cuh &&
+    cmake --build --preset sim --target 91_wrong >"$work/err" 2>&1 && [[ $(<build/sim/fingerprints/91_wrong.c) != "$before" ]]
+check 'a step built again with a changed header: another fingerprint'
+git checkout -q common/device/mask.cuh
+
 # Chapter 01, Swap queries and keys: right at the size of the table, as the page says, and a fault where N_q is not N_kv.
 run new 98_swapped --from 01
 sed -i '26s/int col/int row/; 27s/int row/int col/' steps/98_swapped/swapped.cu
