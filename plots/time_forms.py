@@ -3,8 +3,9 @@
 
     time_forms.py BUILD OUT.jsonl
 
-BUILD/forms.txt has one line per form, PASS|TYPE|STEP|LAST|KERNEL|NAME|d|WHAT, of one pass and type. LAST is the name of the form to which the others of its step
-are compared. BUILD/NAME_d.so is its library, BUILD/NAME_d.log what the compiler reported, also of kernels that do not match KERNEL.
+BUILD/forms.txt has one line per form, PASS|TYPE|STEP|LAST|KERNEL|NAME|d|WHAT, of one pass and type. LAST is the name of
+the form to which the others of its step are compared. BUILD/NAME_d.so is its library, BUILD/NAME_d.log what the compiler
+reported, also of kernels that do not match KERNEL.
 """
 import ctypes
 import json
