@@ -183,6 +183,7 @@ static struct outcome step_cc(const char *const arguments[], const char *headers
     }
     static const char *const parts[] = {BUILD "/bin/step-cc",
                                         BUILD "/lib/step-cc/config",
+                                        BUILD "/lib/step-cc/headers",
                                         BUILD "/bin/simt-nvcc",
                                         BUILD "/lib/simt/config",
                                         BUILD "/lib/simt/flags",
@@ -226,7 +227,7 @@ char *build_submission(const char *text, const char *file, const char *shown, bo
     if (!write_text(source, shown, text)) err(EXIT_FAILED, "cannot write %s", source);
     const char *const compile[] = {
         /* clang-format off */
-        source, "-c", "-o", object, "--like", step, "--", include, "-w", "-fPIE", "-fmax-errors=4", "-fdiagnostics-color=never",
+        source, "-c", "-o", object, "--like", step, "--", include, "-w", "-Xcompiler", "-fPIE", "-fmax-errors=4", "-fdiagnostics-color=never",
         "-include", "cooperative_groups.h", /* a hole cannot include it, and what stands outside the holes is ours */
         confined ? "-DSIMT_CONFINED" : "-w", confined ? "-fno-exceptions" : "-w",
         confined && is_off("bounds") ? "-fno-sanitize=bounds" : "-fno-gnu-unique", /* a template's constants are symbols as others */

@@ -66,7 +66,7 @@ right=("$grader" grade 00a "$work/right.cu" --json "$work/none.json")
 lacks nm 'lacks something.* nm: No such file' env PATH="$work/none" "${right[@]}"
 lacks 'the right to read what it writes' 'own-' bash -c 'umask 777 && exec "$@"' umask "${right[@]}"
 mkdir "$work/small"
-if mount -t tmpfs -o size=200k tmpfs "$work/small" 2>/dev/null; then
+if mount -t tmpfs -o size=32k tmpfs "$work/small" 2>/dev/null; then
     lacks space 'lacks something.* No space left' env EXERCISES_FOLDER="$work/small" "${right[@]}"
     umount "$work/small"
 else
