@@ -65,7 +65,8 @@ addEventListener("DOMContentLoaded", () => {
         writeAddress();
     }), { ariaPressed: String(wall) }));
     if (!framed && !matchMedia("(max-width: 40rem)").matches) return;
-    byId("kinds")?.after(byId("key")); // in a chapter and on a phone the figure comes first, with what its colours mean beside it
+    // In a chapter and on a phone the figure comes first, with what its colours mean beside it.
+    byId("notes")?.prepend(byId("key"));
     document.querySelector("h1")?.after(picture, ...(task ? [task] : []), element("details", { id: "settings", open: !framed }, element("summary", {}, "Settings"), ...bars, ...(framed ? document.querySelectorAll("body > p:has(small)") : [])));
 });
 

@@ -10,6 +10,7 @@ const MEANING = [["other", "never touched, or padding"], ["untouched", "not yet 
     ["written", "written in this step"], ["masked", "masked: never loaded"], ["made", "computed by the block, in shared memory"]]; // of a cell's state
 const MOST_ROWS = 5, PHASES = { copy: "copy to shared memory", load: "load to registers", compute: "compute", scale: "multiply by the scale", softmax: "softmax: shuffles and votes", store: "store", wait: "wait", barrier: "barrier of the block", phase: "a phase is over" };
 let walk = null, run = null, launch = null, at = 0, warp = "all", shown = null, shownPhases = null;
+let kinds = []; // of the bars, for the legend
 
 function* words(rectangles, columns) {
     for (const [rows, cols] of rectangles)
@@ -89,7 +90,9 @@ function draw() {
             return element("small", { ariaHidden: "true", style: `top: ${top}px` }, name);
         }));
     });
-    legend("key", [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED].filter((state) => state === WRITTEN || states.has(state)).map((state) => MEANING[state]));
+    const cells = [WRITTEN, NOW, UNDER_WAY, HELD, MADE, BEFORE, LATER, NEVER, MASKED]
+        .filter((state) => state === WRITTEN || states.has(state));
+    legend("key", [...kinds, ...cells.map((state) => MEANING[state])]);
     const wraps = (box) => new Set([...box.children].filter((each) => each.checkVisibility()).map((each) => each.offsetTop)).size > 1;
     const isLow = wall ? byId("figures").getBoundingClientRect().bottom > innerHeight - 10 : byId("source").getBoundingClientRect().bottom > Math.max(innerHeight, 800);
     const less = zoom[0] > 1 && [byId("figures"), byId("shared").parentElement].some(wraps) ? 0 : isLow ? 1 : -1;
@@ -194,14 +197,19 @@ function phasesOf() {
 function drawPhases() {
     const { names, phases } = shownPhases = phasesOf(), percent = 100 / launch.steps.length, isDense = launch.steps.length > 40;
     const bar = ({ what, arrays, from, to }) => element("span", { className: `span ${what}`, hidden: isDense && what === "phase", title: `${what} ${arrays.join(", ")}`, style: `left: ${percent * from}%; width: ${percent * (to - from)}%` });
-    const label = ({ what, arrays, from }, k, those) => { // has the room up to the next bar
-        const room = (those[k + 1]?.from ?? launch.steps.length) - from, product = what === "compute" && isForward() && { "K Q": "S", V: "PV" }[[...arrays].sort().join(" ")];
+    // Each label stands on its bar, or behind it where the free room is at least as wide as the bar.
+    const label = ({ what, arrays, from, to }, k, those) => {
+        const free = (those[k + 1]?.from ?? launch.steps.length) - to, isBehind = free >= to - from;
+        const [left, room] = isBehind ? [to, free] : [from, to - from];
+        const product = what === "compute" && isForward() && { "K Q": "S", V: "PV" }[[...arrays].sort().join(" ")];
         const texts = ["wait", "barrier"].includes(what) ? [] : [product || arrays.join(" "), what];
-        return element("b", { className: "label", style: `left: ${percent * from}%; width: ${percent * room}%` }, ...texts.map((text) => element("i", {}, text)));
+        const style = `left: ${percent * left}%; width: ${percent * room}%`;
+        return element("b", { className: "label", style }, ...texts.map((text) => element("i", {}, text)));
     };
     const drawn = (row, of = phases.filter((each) => each.row === row)) => [...of.map(bar), ...of.filter(({ what }) => what !== "phase").map(label)];
     byId("rows").replaceChildren(...names.map((name, row) => element("div", { className: "track" }, element("b", {}, name), element("div", {}, ...drawn(row), element("span", { className: "span now" })))));
-    legend("kinds", Object.entries(PHASES).filter(([kind]) => phases.some(({ what }) => what === kind && !(isDense && kind === "phase"))));
+    kinds = Object.entries(PHASES)
+        .filter(([kind]) => phases.some(({ what }) => what === kind && !(isDense && kind === "phase")));
     byId("at").style.cssText = `left: calc(${percent / 2}% - .45rem); width: calc(${100 - percent}% + .9rem)`;
     fillTable(byId("phases"), [["steps", "warps", "what", "with"], ...phases.sort((a, b) => a.from - b.from).map(({ row, what, arrays, from, to }) => [to - from > 1 ? `${from + 1}-${to}` : to, names[row], what, arrays.join(", ")])]);
 }
@@ -275,6 +283,9 @@ function show() {
     Object.assign(byId("at"), { max: count - 1, value: at, ariaValueText: `step ${said}` });
     byId("count").textContent = said;
     for (const each of document.querySelectorAll(".now")) each.style.cssText = `left: ${100 * at / count}%; width: ${100 / count}%`;
+    // A caption may tell the rows of several steps together; the sentence is about one of these steps.
+    const caption = story.captions.find((each) => each.at <= at && at < each.end && each.end > each.at + 1);
+    byId("said").dataset.part = caption ? `Step ${at + 1} of steps ${caption.at + 1}-${caption.end}. ` : "";
     say(sentence(step));
     for (const id of ["first", "back", "next", "last"]) byId(id).disabled = at === (id === "first" || id === "back" ? 0 : count - 1);
     showSource(step);

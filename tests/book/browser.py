@@ -631,6 +631,14 @@ def compare_phases(browser, state):
     same(f"{state['step']}: rows of the time line", [name for name, _ in drawn], state["names"])
     cut = "return [...document.querySelectorAll('#rows i')].filter((i) => i.getBoundingClientRect().right > i.parentElement.getBoundingClientRect().right + 1).map((i) => i.textContent)"
     same(f"{state['step']}: labels that are cut off", browser.js(cut), [])
+    longer = """return [...document.querySelectorAll("#rows i")].filter((i) => {
+        const box = (each) => each.getBoundingClientRect(), its = box(i);
+        const bars = [...i.closest("div").querySelectorAll(".span:not(.now, .phase)")].map(box);
+        const isOn = bars.some((bar) => its.left > bar.left - 1 && its.right < bar.right + 1);
+        const meets = bars.some((bar) => its.left < bar.right - 1 && its.right > bar.left + 1);
+        return its.width && its.top < box(i.parentElement).bottom - 2 && meets && !isOn;
+    }).map((i) => i.textContent)"""
+    same(f"{state['step']}: labels that are longer than their bars", browser.js(longer), [])
     is_forward = not any(name == "dO" for *_, touches in steps for name, _ in touches)
     for k, (warps, synced, counts, touches) in enumerate(steps):
         covers = [(row, *phase[:2]) for row, (_, phases) in enumerate(drawn) for phase in phases if phase[2] - 1e-3 < 100 * k / len(steps) < phase[2] + phase[3] - 1e-3]
@@ -875,6 +883,13 @@ def check_stories(browser, _):
         same(f"the source at step {step + 1}: parts of lines", parts, [True, True])
     behind = browser.js("const k = story.captions.findIndex(({ end }, k) => end < story.captions[k + 1]?.at); go(story.captions[k].end); return [k >= 0, document.querySelectorAll('#captions [aria-pressed=true]').length]")
     same("a step behind those of a caption: numbers of captions that are marked", behind, [True, 0])
+    part = """const { at, end } = story.captions.find(({ at, end }) => end > at + 2);
+        go(at + 1);
+        const said = getComputedStyle(byId("said"), "::before").content;
+        go(end);
+        return [said, `"Step ${at + 2} of steps ${at + 1}-${end}. "`, byId("said").dataset.part];"""
+    said, expected, later = browser.js(part)
+    same("a step of a caption of several: whose rows the sentence has", [said, later], [expected, ""])
     browser.width(1920, 1080)
     browser.js("dispatchEvent(new Event('themed'))")
     browser.until("matrices that fill a window of 1920", "document.querySelector('#figures canvas').clientHeight > 300")
@@ -913,7 +928,14 @@ def check_figures(browser, step, keys):
     browser.js("const box = arguments[0].getBoundingClientRect(); arguments[0].dispatchEvent(new PointerEvent('pointermove', { clientX: box.right - 2, clientY: box.bottom - 2 }))", figure)
     same(f"{step}: the last row by pointer", int(re.match(r"\w+ row (\d+)", browser.element("picked").text)[1]) >= rows - 3, True)  # a pixel may be 2 rows
     same(f"{step}: rows beside a figure", browser.js("return [...arguments[0].parentElement.querySelectorAll('small')].map((side) => side.textContent)", figure), ["0", str(rows - 1)])
-    same(f"{step}: what the legend begins with", browser.js("return byId('key').firstElementChild === byId('key').firstChild && byId('key').firstChild.textContent"), "written in this step")
+    legend = browser.js("""const words = [...byId("key").children].map((each) => each.textContent);
+        const first = words.indexOf("written in this step");
+        const kinds = (parts) => [...new Set([...parts].map((each) => each.classList[1]))].sort().join();
+        return [kinds([...document.querySelectorAll("#key .swatch")].slice(0, first)),
+            kinds(document.querySelectorAll("#rows .span:not(.now, [hidden])")),
+            document.querySelectorAll(".told .key:not(#scored):has(.swatch)").length];""")
+    same(f"{step}: what the legend begins with, before what is written", legend[0], legend[1])
+    same(f"{step}: legends", legend[2], 1)
     same(f"{step}: the names of the lists", browser.js("return [...document.querySelectorAll('label')].map((label) => label.firstChild.data.trim())"), ["Program", "Mask", "Launch", "Show"])
     same(f"{step}: lists of one that can be operated", browser.js("return [...document.querySelectorAll('select')].filter((list) => !list.disabled && list.options.length === 1).length"), 0)
     browser.js("go(launch.steps.reduce((best, { sites }, k) => sites.length > launch.steps[best].sites.length ? k : best, 0))")

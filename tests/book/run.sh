@@ -239,6 +239,13 @@ must_fail 'a word that keys do not reach' 'the word of a figure' $w 's/Object.as
 must_fail 'a wrong last row' 'rows beside a figure' $w 's/\[rows - 1, "bottom/[rows, "bottom/' "${walks[@]}"
 must_fail 'a list of one' 'lists of one' $w 's/list.disabled = /void /' "${walks[@]}"
 must_fail 'a line that leads nowhere' 'that their link does not show' $w 's/onclick: \(\) => scroll\(place\)/onclick: () => 0/' "${last[@]}"
+must_fail 'a label that is longer than its bar' 'longer than their bars' \
+    $w 's/\? \[to, free\]/? [from, free + 1]/' browser '' '' 13_hopper_bwd
+must_fail 'a legend without the bars' 'what the legend begins with' $w 's/\[\.\.\.kinds, /[/' "${walks[@]}"
+must_fail 'rows of a caption as those of a step' 'whose rows the sentence has' \
+    $w 's/dataset.part = caption/dataset.part = 0/' browser '' stories ''
+must_fail 'two legends' 'legends: 2' explorers/tile-walk.html \
+    's/id="block"/id="kinds" class="key"><i class="swatch"><\/i><\/small><small &/' "${walks[@]}"
 must_fail 'a legend that begins otherwise' 'what the legend begins with' $w 's/\[WRITTEN, NOW, /[/' "${walks[@]}"
 w=explorers/walk-story.js
 must_fail 'a caption one step late' 'is bound to no event' $w 's/push\(\{ event, at, title/push({ event, at: at + 1, title/' browser '' stories ''
