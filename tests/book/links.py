@@ -2,7 +2,8 @@
 """links.py SITE: does each link, picture and script of each page of the site lead to a file in it and, behind a #, to a place there?
 Is the site under 20 MB, does each page that the book has appear in it, is each picture given words, does Next lead from the first page through
 all others but tasks and model answers, each of which a page on that way lists, what is needed before a chapter before it, does a page's own sentence about the next page name the page that the link below it leads to,
-has each chapter one name, does the last one say that it is the last, and is nothing that was made for the site empty?"""
+has each chapter one name, does the last one say that it is the last, does a chapter whose
+time is not the ladder's say why, and is nothing that was made for the site empty?"""
 
 import re
 import sys
@@ -78,6 +79,19 @@ def order(site):
     return [str(page.relative_to(site)) for page in pages]
 
 
+def rows_of(page):
+    return re.findall("(?s)<tr(?=[ >]).*?</tr>", page.read_text(encoding="utf-8"))
+
+
+def texts_of(row):
+    return [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall("(?s)<td.*?</td>", row)] or [""]
+
+
+def time_of(row):
+    """The first time in a row of a table."""
+    return next((text for text in texts_of(row) if re.fullmatch(r"[\d.]+ ms", text)), None)
+
+
 def made(site):
     """What is wrong with the order of the pages, and with what build.py and the generated parts of the text put into them."""
     pages = order(site)
@@ -112,6 +126,15 @@ def made(site):
         for number, title in re.findall(r'<a [^>]*href="[^"]*steps/(\d\d)_\w+/README\.html"[^>]*>(\d\d[ _][^<:]+)', text):
             chapters.setdefault(number, set()).add(title)
     yield from (f"chapter {number} has the names {', '.join(sorted(names))}" for number, names in chapters.items() if len(names) > 1)
+    for row in rows_of(site / "index.html"):
+        name, time = re.search(r'href="steps/(\w+)/README.html"', row), time_of(row)
+        page = site / f"steps/{name[1]}/README.html" if name and time else None
+        rows = rows_of(page) if page else []
+        others = [time_of(each) for each in rows if texts_of(each)[0] == name[1] and time_of(each)]
+        text = page.read_text(encoding="utf-8") if page else ""
+        is_said = any("another run" in part and '#the-ladder"' in part for part in re.findall("(?s)<p>.*?</p>", text))
+        if others and others[0] != time and not is_said:
+            yield f"{name[1]} takes {others[0]} on its page and {time} in the ladder, and nothing says why"
     for page in (ROOT / "README.md", ROOT / "docs/README.md"):
         for number, row in BEFORE.findall(page.read_text(encoding="utf-8")):
             chapter = next((k for k, name in enumerate(pages) if name.startswith(f"steps/{number}_")), 0)

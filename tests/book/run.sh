@@ -77,6 +77,8 @@ must_fail 'a task that no page lists' 'no page of the reading order lists it' ex
 must_fail 'a page behind the chapter that needs it' 'stands behind it' docs/math/costs.html 's|rel="next" href="[^"]*"|rel="next" href="../../steps/07_naive_bwd/README.html"|' "${links[@]}"
 must_fail 'a beginning elsewhere' 'the book begins with' index.html 's|rel="next" href="[^"]*"|rel="next" href="docs/gpu.html"|' "${links[@]}"
 must_fail 'an end that nothing names' 'nothing says that it is the last' steps/17_ring/README.html 's/The chapters end here/More/' "${links[@]}"
+must_fail 'another time than the ladder has' 'nothing says why' steps/10_tensor_core_fwd/README.html \
+    's/times of another run/times/' "${links[@]}"
 must_fail 'a value that is empty' 'empty: Now' steps/06_vectorized/README.html 's|(Now</span></a>:</strong>) [0-9]+ % \([^.]*|\1 -|' "${links[@]}"
 must_fail 'a summary without words' 'empty: <summary' steps/06_vectorized/README.html 's|<summary>[^<]+|<summary>|' "${links[@]}"
 must_fail 'a search that takes the worst' 'among the first three answers for' _static/search.js 's/b.score \* b.groups/-b.score * b.groups/' asks "$work/site"
