@@ -87,13 +87,20 @@ function showWarp() {
     (loads ? `${named} lanes name a row of 16 bytes each` : set.what === "C" ? `Rounded to 16 bits, C${first} and C${first + 1} are stored by 4 bytes per lane` :
         `${name(register)} is loaded by 4 bytes per lane`) + `: ${plural(counted.wavefronts, "wavefront")}. Without bank conflicts: ${loads ? named / 8 : 1}.`,
     wrong,
-    `${loads ? "The piece in the tile" : `The matrix ${set.what}`}: the lane that ${holds} each element`,
+    (loads ? "The piece in the tile" : `The ${set.what === "C" ? "accumulator" : "operand"} ${set.what}`) +
+        `: the lane that ${holds} each element`,
     `the lane that ${loads ? "names" : "accesses"} a unit, and its wavefront, w1 for the first. Marked: lane ${lane}'s wavefront. The colour above: the unit without the swizzle.` +
         (set.what === "B" ? " A column of B is a row here, as in K." : ""));
     grid("elements", range(columns), range(rows), range(rows * columns).map((k) => [Math.floor(k / columns), k % columns]).map(([r, c]) => [laneOf(r, c),
         `row ${r}, column ${c}: lane ${laneOf(r, c)}`, `${laneOf(r, c) === lane ? "mine" : ""}${c === 8 ? " left" : ""}${r === 8 ? " top" : ""}`]),
     row * columns + column, (k) => choose(Math.floor(k / columns), k % columns));
     grid("lanes", range(8), [0, 8, 16, 24], range(32).map((k) => [k, `lane ${k}`]), lane, (k) => choose(...elements[k * places + mine % places]));
+    const banks = elements.map((each) => (byte(each) >> 2) % BANKS), own = banks.slice(lane * places).slice(0, places);
+    // The element that a bank shows: one of the lane's own, where it has one there.
+    const inBank = (k) => own.includes(k) ? lane * places + own.indexOf(k) : banks.indexOf(k);
+    const bankOf = (k) => banks.includes(k) ? [k, `bank ${k}`, own.includes(k) ? "mine" : ""] : null;
+    grid("bank", range(8), [0, 8, 16, 24], range(BANKS).map(bankOf), banks[mine],
+        (k) => choose(...elements[inBank(k)]));
     memory(units, at >> 4);
     byId("order").disabled = named === 8;
     fillTable(byId("table"), [["lane", "byte", "bank", "wavefront", ...range(places / each).map(name)],
@@ -160,7 +167,11 @@ const pack = (values) => INPUTS.reduce((sum, [, first, count, , by], k) =>
     sum | BigInt(Math.max(0, Math.min(2 ** count - 1, Math.floor(values[k] / by) || 0))) << BigInt(first), 0n).toString(16);
 startStory({ place: () => STORY.findIndex(([state]) => Object.entries({ swizzle: "16", ...state }).every(([id, value]) => set[id] === value)), move: (at) => show({ ...DEFAULTS, ...STORY[at][0] }) });
 tell(captions);
-options(byId("what"), [...Object.keys(FRAGMENTS).map((name) => [name, name.length > 1 ? name : `${name} of mma.sync.m16n8k16`]), ["wgmma", "descriptor of wgmma"]]);
+const GROUPS = [["Operands of the product", ["A", "B"]], ["Accumulator of the product", ["C"]],
+    ["Loads of operands", Object.keys(FRAGMENTS).slice(3)], ["Operands in shared memory", ["wgmma"]]];
+const calledSo = (name) => name.length === 1 ? `${name} of mma.sync.m16n8k16` : name.replace(/^w/, "descriptor of w");
+const optionOf = (name) => element("option", { value: name }, calledSo(name));
+byId("what").replaceChildren(...GROUPS.map(([label, names]) => element("optgroup", { label }, ...names.map(optionOf))));
 options(byId("example"), [["", "your own"], ...Object.keys(EXAMPLES).map((name) => [name, name])]);
 for (const id of CONTROLS) byId(id).addEventListener("change", (event) => show({ ...set, [id]: event.target.value }));
 for (const [, , , id] of INPUTS) byId(id).addEventListener("change", () => show({ ...set, d: pack(INPUTS.map(([, , , name]) => byId(name).value)) }));

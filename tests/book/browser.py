@@ -1204,6 +1204,39 @@ def check_places(browser, programs):
             wrong(f"fragments: {rung} has {len(accesses)} accesses only")
 
 
+UNLINKED = """
+const pressed = (id) => document.querySelector(`#${id} [aria-pressed=true]`), found = [];
+const fifth = (id) => [...document.querySelectorAll(`#${id} button`)].filter((_, k) => k % 5 === 0); // of all columns
+for (const id of ["elements", "lanes", "bank"]) for (const button of fifth(id)) {
+    button.focus();
+    const { row, column, lane, byte } = window.state(), bank = (byte >> 2) % 32;
+    if (pressed(id) !== button || +pressed("lanes").textContent !== lane || +pressed("bank").textContent !== bank ||
+        !pressed("elements").ariaLabel.startsWith(`row ${row}, column ${column}:`)) found.push(button.ariaLabel);
+}
+return found;"""
+
+
+def check_links(browser):
+    """Does a move to an element, a lane or a bank mark the other two, are all captions above the
+    fold, and does the list keep the accumulator apart from the operands?"""
+    browser.width(1280, 800)
+    for state in ("A", "B", "C&swizzle=xor&pitch=256", "ldmatrix.x4&swizzle=xor", "ldmatrix.x2.trans"):
+        chosen = dict(part.split("=") for part in f"what={state}".split("&"))
+        browser.js("show({ ...DEFAULTS, ...arguments[0] }); scrollTo(0, 0)", chosen)
+        low = browser.js("return ['caption', 'said', 'elementsSaid', 'memorySaid', 'bank']"
+                         ".filter((id) => document.getElementById(id).getBoundingClientRect().bottom > innerHeight)")
+        same(f"fragments, {state}: captions below the fold", low, [])
+        same(f"fragments, {state}: parts that do not mark the others", browser.js(UNLINKED), [])
+    groups = browser.js("return [...document.querySelectorAll('#what optgroup')]"
+                        ".map((group) => [group.label, [...group.children].map(({ value }) => value)])")
+    expected = [["Operands of the product", ["A", "B"]], ["Accumulator of the product", ["C"]]]
+    same("fragments: operands apart from the accumulator", groups[:2], expected)
+    said = [browser.choose("what", what) or browser.element("elementsSaid").text.split(":")[0] for what in "ABC"]
+    same("fragments: what each is called", said, ["The operand A", "The operand B", "The accumulator C"])
+    browser.width(1280)
+    browser.address()  # it is written before the next page is opened
+
+
 def check_fragments(browser, programs):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
@@ -1215,6 +1248,8 @@ def check_fragments(browser, programs):
     browser.open("explorers/fragments.html")
     same("fragments: the tables", browser.js("return FRAGMENTS"), held(programs))
     browser.until("the fragments", "window.state().lane === 0")
+    check_links(browser)
+    browser.open("explorers/fragments.html")
     check_holders(browser)
     check_places(browser, programs)
     # What each control of a tile does: byte of element (3, 10) of the piece, wavefronts.

@@ -200,6 +200,14 @@ must_fail 'a copy by the TMA that has arrived when it is issued' 'is not drawn a
 must_fail 'a phase with another name' 'the time line says' explorers/tile-walk.js 's/return \["store", stores\]/return ["copy", stores]/' "${walks[@]}"
 must_fail 'a time line without barriers' 'rows in which it is' explorers/tile-walk.js 's/!warps \|\| steps.includes/steps.includes/' "${walks[@]}"
 must_fail 'a bank in a wrong unit' 'the 16-byte unit of each bank' explorers/warp-map.js 's/colSpan: 4/colSpan: 2/' browser '' warp-map ''
+must_fail 'a bank that is not that of the element' 'that do not mark the others' explorers/fragments.js \
+    's/banks\[mine\]/banks[0]/' browser '' fragments ''
+must_fail 'a bank that shows no element' 'that do not mark the others' explorers/fragments.js \
+    's/banks.indexOf\(k\)/0/' browser '' fragments ''
+must_fail 'an accumulator among the operands' 'apart from the accumulator' explorers/fragments.js \
+    's/\["A", "B"\]/["A", "B", "C"]/' browser '' fragments ''
+must_fail 'captions below the fold' 'below the fold' explorers/explorer.css \
+    's/#bankSaid \{ /#caption { margin-top: 90vh !important; } &/' browser '' fragments ''
 must_fail 'a wrong unit of a column' 'the columns of shared memory' explorers/fragments.js 's/`unit \$\{k\}/`unit ${k + 1}/' browser '' fragments ''
 must_fail 'a link to another line' 'a quoted line' steps/06_vectorized/README.html '0,/data-line="[^"]*"/s//data-line="steps\/06_vectorized\/vectorized.cu:88"/' browser '' page ''
 must_fail 'a line without effect on the walk' 'the first step of' explorers/tile-walk.js 's/if \(first >= 0\) go\(first\);//' browser '' page ''
