@@ -212,7 +212,7 @@ static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void forward_kernel(c
                     S_reg[n][i / 2][e] = exp2_approx(S_reg[n][i / 2][e] - m_new); // now P
                     sum += S_reg[n][i / 2][e];
                 }
-            l_reg[i] = l_reg[i] * rescale + sum; // by tile: a weight added to l itself would be rounded at the size of l
+            l_reg[i] = l_reg[i] * rescale + sum; // a weight added to l itself would be rounded at l's size
 #pragma unroll
             for (int n = 0; n < D / 8; n++)
 #pragma unroll
