@@ -30,7 +30,7 @@ import walk  # noqa: E402
 FENCED = re.compile(r"^ *(```+|~~~+)[ \t]*([\w-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(\s*([^)\s]+)\s*\)")
 LEXERS = {".cu": "cuda", ".cuh": "cuda", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".changes": "text"}
-UNCOLOURED = re.compile(r'<span class="(p|n|w|o)">([^<]*)</span>')  # of code, what has the colour of text: half of a page
+UNCOLOURED = re.compile(r'<span class="(p|n|w|o|m[ifh]?)">([^<]*)</span>')  # of code, what has the colour of text, and numbers: half of a page
 CHAPTER = re.compile(r"\d\d_\w+")  # a folder's name; a page calls it by title_of
 UNSTYLED = re.compile(r' class="(?:reference (?:in|ex)ternal|toctree-l\d|(?:doc )?std std-doc|docutils (?:literal notranslate|align-default)|pre|row-\w+|head|simple|caption-text)"| reference internal(?=")|(?<=")head (?=text-)')
 LINE_NUMBER = re.compile(r'<span class="linenos">( *(\d+))</span>')
