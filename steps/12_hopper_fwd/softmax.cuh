@@ -44,7 +44,7 @@ __device__ __forceinline__ bool new_maxima(float (&S)[NS][4], float (&m)[2], flo
 }
 
 /* Second part: S becomes P = 2^(factor S - m), or 2^(S - m) if `masked`, and l grows by it, by two weights at a time: half as many
- * additions wait for each other, and over millions of keys fewer weights are rounded at the size of l. */
+ * additions wait for each other, and half as many are rounded at the size of l. */
 template <int NS>
 __device__ __forceinline__ void weights(float (&S)[NS][4], const float (&m)[2], float (&l)[2], const problem &p,
                                         bool masked) {
