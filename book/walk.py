@@ -177,6 +177,18 @@ def follow_moves(event, touched, launch):
     return []
 
 
+def by_array(holds):
+    """Of what the lanes find in shared memory, (array, its first word) or None each: the words by array."""
+    found = defaultdict(set)
+    for name, word in {*holds} - {None}:
+        found[name].add(word)
+    return found
+
+
+def all_words(first, wide):
+    return first if wide == 1 else {word + more for word in first for more in range(wide)}
+
+
 def step_of(events, numbers, launch, content):
     done, changed, gone = defaultdict(set), {}, defaultdict(set)  # done: words by (array, action, warp), warps by sync, events by collective
 
@@ -185,6 +197,7 @@ def step_of(events, numbers, launch, content):
         if old is not None and old != new and old[0] in launch.arrays:
             gone[old[0]].add(old[1])
         changed[place] = new
+        (launch.under_way.add if new[0].startswith(UNDER_WAY) else launch.under_way.discard)(place)
 
     busy = Counter(warp for warp, _ in {(events[k].warp, events[k].site) for k in numbers})  # by the number of lines: the others do a part of them
     for k in sorted(numbers, key=lambda k: -busy[events[k].warp]):
@@ -210,24 +223,25 @@ def step_of(events, numbers, launch, content):
                 change(place, new)
             continue
         wide = max(1, event.bytes // traces.WORD)
+        is_read = event.space == "shared" and event.kind != "store"
         if event.space == "global":
             done[event.array, "add" if event.kind == "atomic" else event.kind, event.warp].update(event.elements())
             places = [None if to is None else to // traces.WORD for to in event.to] if event.kind == "copy" else []
         else:
             start = launch.starts.get(event.array, 0)
             places = [None if offset is None else (start + offset) // traces.WORD for offset in event.offsets]
-            inside = {place + more for place in places if place is not None for more in range(wide)}
+            inside = all_words({*places} - {None}, wide)
             done["", "shared store" if event.kind == "store" else "shared load", event.warp] |= inside
-            if event.kind != "store":
-                for held in filter(None, event.holds):
-                    if held[0] in launch.arrays or held[0] == traces.COMPUTED:
-                        done["" if held[0] == traces.COMPUTED else held[0], "use", event.warp].update(range(held[1], held[1] + wide))
+        if is_read:
+            for name, words in by_array(event.holds).items():
+                if name in launch.arrays or name == traces.COMPUTED:
+                    done["" if name == traces.COMPUTED else name, "use", event.warp] |= all_words(words, wide)
+            if inside.isdisjoint(launch.under_way):
+                continue
         for place, held in zip(places, event.holds):
             for word in range(place, place + wide) if place is not None and held is not None else ():
-                is_read = event.space == "shared" and event.kind != "store"
-                if is_read and not changed.get(word, content.get(word, held))[0].startswith(UNDER_WAY):
-                    continue  # what is read while a copy is under way has arrived with a phase of an mbarrier, which a trace does not tell
-                change(word, (UNDER_WAY * (event.kind == "copy") + held[0], held[1] + word - place))
+                if not is_read or word in launch.under_way:  # what is read has arrived with a phase of an mbarrier, which a trace does not tell
+                    change(word, (UNDER_WAY * (event.kind == "copy") + held[0], held[1] + word - place))
     content.update(changed)
     now, came = defaultdict(set), defaultdict(set)
     for place, (name, word) in changed.items():
@@ -307,7 +321,7 @@ def read(path, shape, folder=ROOT):
             event.warp = launch.warps if event.is_remote else event.warp
         events = [event for event in events if event.kind != "commit of groups"]
         launch.mbarriers, launch.waiting = sorted({event.sync[1] for event in events if event.sync and event.sync[0] == "mbarrier"}), {}
-        launch.arrays, launch.starts = set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
+        launch.under_way, launch.arrays, launch.starts = set(), set(raw["arrays"]), {array["name"]: array["offset"] for array in raw["shared_arrays"]}
         launch.shapes, launch.come, launch.announced, content = shapes_of(launch, shape), defaultdict(int), defaultdict(int), {}
         for file, line in sorted({site[:2] for site in sites} | {(file, int(line)) for file, _, line in (site[4].rpartition(":") for site in sites) if file}):
             source = next((place for place in (ROOT / file, folder / file) if place.is_file()), None)
