@@ -4,6 +4,7 @@
 #include "border.h"
 #include "check.h"
 #include "inputs.h"
+#include "reference.h"
 #include "run.h"
 
 #include <math.h>
@@ -133,7 +134,49 @@ Test(check, tensor_cores_cut_off_what_was_measured) {
     }
     cr_assert_lt(tensor_core_bound(FP16, 4096.0), 0.02 * 2.0 * unit_roundoff(FP16));
     cr_assert_lt(tensor_core_bound(BF16, 65536.0), 0.03 * 2.0 * unit_roundoff(BF16));
+    cr_assert_lt(0.25 * unit_roundoff(FP16) + tensor_core_bound(FP16, 65536.0), 0.7 * unit_roundoff(FP16), "it would hide a truncated P");
     cr_assert_eq(tensor_core_bound(FP32, 0x1p24), 0.0, "a sum in fp32 outside of a tensor core is rounded");
+}
+
+/* The reference's outputs, all but one of which the verdict compares with themselves; that one is too small by this part. */
+static bool is_accepted(struct problem p, enum tensor smaller, double part) {
+    struct run run = {.problem = p, .input = INPUT_RANDOM};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {
+        run.host[tensor] = calloc(tensor_elements(&p, tensor), sizeof(float));
+        if (!is_output(tensor)) fill_input(run.host[tensor], &p, tensor, INPUT_RANDOM, 1);
+    }
+    double *result[TENSOR_COUNT] = {NULL};
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
+        if (is_output(tensor)) result[tensor] = malloc(tensor_elements(&p, tensor) * sizeof(double));
+    bool backward = is_backward(smaller);
+    float *const *in = run.host;
+    reference_forward(&p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], result[TENSOR_O], result[TENSOR_L]);
+    if (backward)
+        reference_backward(&p, in[TENSOR_Q], in[TENSOR_K], in[TENSOR_V], in[TENSOR_dO], result[TENSOR_dQ], result[TENSOR_dK],
+                           result[TENSOR_dV]);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++)
+        for (size_t i = 0; is_output(tensor) && (backward || !is_backward(tensor)) && i < tensor_elements(&p, tensor); i++)
+            run.host[tensor][i] = (float)(result[tensor][i] * (tensor == smaller ? 1.0 - part : 1.0));
+    struct verdict verdict = check_run(&run, backward, 1e15);
+    for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) free(run.host[tensor]), free(result[tensor]);
+    free_verdict(&verdict);
+    return verdict.ok;
+}
+
+Test(check, long_sums_of_a_tensor_core_are_accepted) {
+    struct problem p = {.batch = 1, .heads = 1, .N_q = 16, .N_kv = 1 << 19, .d = 8, .scale = 0.35f, .dtype = FP16};
+    cr_expect(is_accepted(p, TENSOR_O, 1.5e-3), "a bias that a tensor core may leave");
+    cr_expect_not(is_accepted(p, TENSOR_O, 3e-3));
+    p.N_kv = 4096;
+    cr_expect_not(is_accepted(p, TENSOR_O, 1.5e-3), "a short sum");
+    p = (struct problem){.batch = 1, .heads = 4, .N_q = 1 << 16, .N_kv = 2, .d = 8, .scale = 0.35f, .dtype = FP16};
+    cr_expect_not(is_accepted(p, TENSOR_dV, 1.9e-3), "each head has its own sum");
+    p.heads_kv = 1;
+    cr_expect(is_accepted(p, TENSOR_dV, 1.9e-3), "one sum over the queries of four heads");
+    cr_expect(is_accepted(p, TENSOR_dK, 1.9e-3));
+    cr_expect_not(is_accepted(p, TENSOR_dV, 3e-3));
+    p.dtype = FP32;
+    cr_expect_not(is_accepted(p, TENSOR_dV, 1.9e-3));
 }
 
 Test(check, inputs_have_unit_variance_and_depend_on_seed_and_tensor) {

@@ -22,8 +22,8 @@ struct check {
  * returned, `terms` the longest sum (N_kv for the forward pass). */
 double rounding_bound(double term_size, double terms);
 
-/* How much of a sum a tensor core cuts off, at most in the mean of many sums, relative to the sum: of `terms` products of 16-bit
- * numbers, with the sum in its accumulator all the time. 0 for other types (docs/math/rounding.md, "What a tensor core cuts off"). */
+/* The largest part that a tensor core may cut off a sum of `terms` products of 16-bit numbers, averaged over many sums that stay in its
+ * accumulator. 0 for other types (docs/math/rounding.md, "What a tensor core cuts off"). */
 double tensor_core_bound(enum dtype dtype, double terms);
 
 /* O: count elements. A zero reference must be met by zeros. */
