@@ -87,7 +87,7 @@ def boxes(text):
 def first_steps(text):
     """The start page with links to what moves, below its first paragraph, and then the picture, above the fold."""
     links = (("docs/first.html", "Begin: ten minutes"), ("explorers/tile-walk.html#step=05_fa2_fwd", "Watch FlashAttention-2 run"),
-             ("explorers/example.html", "Attention by hand"), ("explorers/warp-map.html", "Remove bank conflicts"))
+             ("explorers/example.html", "Attention by hand"), ("explorers/warp-map.html#lanes=4&stride=16", "Remove bank conflicts"))
     if repository := os.environ.get("GITHUB_REPOSITORY"):  # where a workflow builds the site
         links = (links[0], (f"{os.environ['GITHUB_SERVER_URL']}/{repository}", "Get the code"), *links[1:3])
     title, first, whom, picture, rest = text.split("\n\n", 4)
@@ -133,6 +133,7 @@ class Site:
         """A page as MyST reads it: links lead to pages of the site; comments, which hold markers, are left out."""
         def link(match):
             words = title_of(match[2]) if re.fullmatch(rf"(.*/)?{CHAPTER.pattern}/README\.md", match[3]) and CHAPTER.fullmatch(match[2]) else LINK.sub(link, match[2])
+            words = words if not re.fullmatch(r"[\w/-]+\.md", words) else (page.parent / match[3].partition("#")[0]).read_text(encoding="utf-8").partition("\n")[0][2:]
             return f"{match[1]}[{words}]({self.target(page, match[3])})"
 
         def keep(code):
@@ -423,8 +424,7 @@ def write_pipeline(data, programs, steps):
     for name, made in kernels.items():
         made["title"] = heading_of(name, tables.Book(ROOT))
     faults = [made for each in FAULTS if each[0] in kernels for made in unless_edited(fault, programs.resolve().parent, *each)]
-    made = json.dumps({"kernels": kernels, "faults": faults}, separators=(",", ":"))
-    (data / "pipeline.js").write_text(f"window.PIPELINE = {made};\n", encoding="utf-8")
+    (data / "pipeline.js").write_text("window.PIPELINE = " + json.dumps({"kernels": kernels, "faults": faults}, separators=(",", ":")) + ";\n", encoding="utf-8")
 
 
 def fewer_colours(picture):

@@ -25,8 +25,8 @@ html_static_path = ["static"]
 html_math_renderer = "katex"
 html_copy_source = html_show_sourcelink = html_use_index = False
 html_additional_pages = {"search": "search.html"}
-EXPLORERS = {"example": "attention of 4 queries, each number by hand", "warp-map": "which bytes 32 threads ask for at once, and which of them wait",
-             "tile-walk": "one block of a kernel at work, step by step", "pipeline": "copies, waits and products on one time line",
+EXPLORERS = {"example": "attention of 4 queries, each number by hand", "warp-map": "which bytes 32 threads ask for at once, and which of them wait: coalescing, and bank conflicts to remove",
+             "tile-walk": "one block of a kernel at work, step by step", "pipeline": "copies, waits and products on one time line, with stages of a pipeline to change",
              "fragments": "which thread of a warp holds which number for the tensor cores", "ladder": "the times of all chapters, sizes and libraries"}  # as a reader meets them: what one sees
 html_context = {"explorers": [(f"{name}.html", *re.search(r"<title>(.*?) - (?:.|\n)*<h1>(.*?)</h1>", (BOOK / f"explorers/{name}.html").read_text(encoding="utf-8")).groups(), seen)
                               for name, seen in EXPLORERS.items()]}
@@ -140,7 +140,7 @@ def write_search(app, error):
     """A script with an entry per section, [address, page, heading, text], of a file of code its name alone, and Lunr's index of them."""
     if error:
         return
-    entries = [[f"explorers/{file}", name, "Explorer", said] for file, name, said, _ in html_context["explorers"]]
+    entries = [[f"explorers/{file}", name, "Explorer", f"{said}. Shown: {seen}."] for file, name, said, seen in html_context["explorers"]]
     for page in sorted(app.env.found_docs - {"licences"}):
         title, tree = app.env.titles[page].astext(), app.env.get_doctree(page)
         for section in tree.findall(nodes.section) if not page.startswith("code/") else ():

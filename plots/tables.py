@@ -170,7 +170,7 @@ def ladder(book, page, pass_="fwd", size=None):
              number(line and line.ms, " ms"), DASH if other_type(line) else number(divided(first and first.ms, line and line.ms), "x"),
              percent(book, line), size_in_bytes(line and line.workspace)] for step, line in found]
     return [str(shape), "idea", "latency", f"speedup over {found[0][0][:2]}",
-            "% of PyTorch's fused kernel; in 16 bits, of cuDNN", "extra memory"], "llrrrr", rows
+            "% of PyTorch's fused kernel (bf16: of cuDNN)", "extra memory"], "llrrrr", rows
 
 
 def shapes_of(lines):

@@ -70,7 +70,7 @@ function find(index, vocabulary, sections, question) {
     }
     for (const [ref, hit] of hits) { // the pages to start with before those that explain, these before tasks, appendices and tables, and all before what answers nothing
         const [page, , heading] = sections[ref];
-        hit.score *= /^docs\/(gpu|first|math\/\w+)\./.test(page) ? 1.3 : /^docs\/answers/.test(page) ? 0.2 : /^docs\/(math|study-plan|reading-code|references|gallery|teaching)\./.test(page) ? 0.4 : /^exercises\/\w+\/|^docs\/(counters|measurements)\.html#|\/(appendix|worked-example|precision)/.test(page) ? 0.6 : 1;
+        hit.score *= /^docs\/(gpu|first|math\/\w+)\./.test(page) ? 1.3 : /^docs\/answers/.test(page) ? 0.2 : /^CONTRIBUTING|^tests\//.test(page) ? 0.3 : /^explorers/.test(page) ? 1.5 : /^docs\/(math|study-plan|reading-code|references|gallery|teaching)\./.test(page) ? 0.4 : /^exercises\/\w+\/|^docs\/(counters|measurements)\.html#|\/(appendix|worked-example|precision)/.test(page) ? 0.6 : 1;
         if (/^(Credits|Next|Exercises|Check yourself|For your work log|What to hand in|What to write|Run it)$/.test(heading)) hit.score *= heading === "Credits" ? 0.1 : 0.3;
     }
     const order = ([, a], [, b]) => b.score * b.groups ** 2 - a.score * a.groups ** 2;

@@ -37,6 +37,7 @@ const newElement = (kind, properties, ...inside) => { const made = Object.assign
     });
     // What is wider than its column becomes smaller; a table that is still too wide wraps, all else scrolls, by the keyboard too.
     function fit() {
+        for (const cell of document.querySelectorAll("td.text-right")) if (/\p{L}{3}.* .*\p{L}{3}/u.test(cell.textContent)) cell.style.whiteSpace = "normal"; // words in a column of numbers
         for (const wide of document.querySelectorAll("main :is(pre, .wide, .math)")) {
             const scrolls = () => wide.scrollWidth > wide.clientWidth + 1;
             wide.classList.remove("tight", "wraps");

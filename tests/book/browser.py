@@ -1888,6 +1888,12 @@ def check_phone(browser, _):
     same("the pages before and after on a phone", browser.js("return [...document.querySelectorAll('main > .turn:first-child a')].map((a) => [a.textContent, a.lastElementChild.scrollWidth > a.lastElementChild.clientWidth])"),
          [["← 04 FlashAttention-1 forward", False], ["What the rows of the counter tables mean →", False]])
     same("pictures of a chapter that are wider than a phone", browser.js("return [...document.querySelectorAll('a.picture img')].map((img) => img.getBoundingClientRect()).filter(({ width, right }) => right > 390 || width < 200).length"), 0)
+    for page in ("docs/gpu.html", "steps/01_naive/README.html", "steps/02_tiled_matmul/README.html"):
+        browser.open(page)
+        browser.width(360, 740)
+        same(f"{page}: tables without a number on a phone", browser.js("return [...document.querySelectorAll('td + .text-right')].filter((cell) => cell.cellIndex === 1).filter((cell) => { const range = document.createRange(); "
+             "range.selectNodeContents(cell); return range.getBoundingClientRect().right > 360; }).map((cell) => cell.parentElement.textContent.slice(0, 60))"), [])
+    browser.width(390, 844)
     for name in ("tile_walk", "tile_walk_narrow"):
         browser.open(f"_images/{name}.svg")
         seen = browser.js("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 0; }); return [...document.querySelectorAll('text')].filter((each) => getComputedStyle(each).opacity > .5).map((each) => each.textContent)")

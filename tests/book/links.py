@@ -108,6 +108,7 @@ def made(site):
             yield f"{name}: no link to the next page leads there"
         for empty in EMPTY.finditer(re.sub("(?s)<pre.*?</pre>|<code.*?</code>|<script.*?</script>", "", path.read_text(encoding="utf-8"))):
             yield f"{name}: empty: {empty[0]}"
+        yield from (f"{name}: a page by its file: {said}" for said in re.findall(r"<a [^>]*>([\w/-]+\.md)</a>", path.read_text(encoding="utf-8")) if not name.startswith("code/"))
     start = ["index", "docs/first", "docs/gpu", "docs/math/attention", "docs/math/costs"]
     if pages[:5] != [f"{name}.html" for name in start] or not all(page.startswith("exercises/00") for page in pages[5:9]):
         yield f"the book begins with {', '.join(pages[:9])}"

@@ -127,6 +127,7 @@ must_fail 'a wrong bank of an element' 'fragments: said says' explorers/fragment
 must_fail 'a first column without effect' 'after left' explorers/fragments.js 's/set.left \+ c, set.pitch/c, set.pitch/g' browser '' fragments ''
 must_fail 'a wrong equation' 'the program prints' explorers/example.js 's/\* \(dP\[i\]\[j\] - D\[i\]\[0\]\)/* dP[i][j]/' browser '' example ''
 must_fail 'a field without effect' 'addresses after padding' explorers/warp-map.js 's/set.columns \+ set.padding/set.columns/' browser '' warp-map ''
+must_fail 'words that make a column of numbers wide' 'tables without a number' _static/site.js 's/cell\.style\.whiteSpace = "normal"/0/' browser '' phone ''
 must_fail 'marks that are not kept' 'questions: kept' _static/site.js 's/localStorage.setItem\(name, value\)/name.length/' browser '' questions ''
 must_fail 'marks of all pages together' "questions: another page's" _static/site.js 's/"questions of " \+ root.dataset.page/"questions"/' browser '' questions ''
 must_fail 'marks that are not cleared' 'questions: cleared' _static/site.js 's/marks = \{\}; kept\(\);/kept();/' browser '' questions ''

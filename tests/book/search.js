@@ -28,12 +28,14 @@ for (const [page, , , text] of BOOK.sections) {
     const joined = text.split("\n").find((line) => line[0] !== "`" && /\d\w?\.[A-Z][a-z]* /.test(line));
     if (joined) wrong++, console.log(`two sentences without a space in ${page}: ${joined.match(/.{0,20}\d\w?\.[A-Z].{0,20}/)[0]}`);
 }
+if (!find(index, vocabulary, BOOK.sections, "bank conflict").slice(0, 8).some(([[at]]) => BOOK.sections[at][0] === "explorers/warp-map.html")) wrong++, console.log('"bank conflict" does not find the explorer of banks');
 if (find(index, vocabulary, BOOK.sections, "rolf").length) wrong++, console.log("a word of four letters is taken for another one");
 for (const [term, page] of Object.entries({ warp: "docs/glossary.html#warp", softmax: "docs/glossary.html#softmax", "bank conflict": "docs/glossary.html#bank-conflict", occupancy: "docs/glossary.html#occupancy",
     wgmma: "docs/glossary.html#wgmma", "flash attention": "steps/05_fa2_fwd/README.html", FlashAttention: "steps/05_fa2_fwd/README.html",
     RoPE: "docs/glossary.html#rotary-embedding-rope", attension: "docs/glossary.html#attention", "what is flash attention": "docs/glossary.html#flashattention",
     "difference between FlashAttention 1 and 2": "steps/05_fa2_fwd/README.html#the-loops-exchanged", "how long does the book take": "docs/study-plan.html", "where do I start": "docs/first.html",
-    "how do I install this": "index.html#the-first-minute", "what does __syncthreads do": "docs/gpu.html#barriers-and-races", "what is a kernel": "docs/glossary.html#kernel" })) {
+    "how do I install this": "index.html#the-first-minute", "what does __syncthreads do": "docs/gpu.html#barriers-and-races", "what is a kernel": "docs/glossary.html#kernel",
+    "pipeline stages": "explorers/pipeline.html", "tile walk": "explorers/tile-walk.html", "__syncthreads deadlock": "docs/gpu.html#barriers-and-races" })) {
     const answers = find(index, vocabulary, BOOK.sections, term).slice(0, 3), [first] = BOOK.sections[answers[0][0][0]];
     if (first !== page) wrong++, console.log(`the first answer for the term "${term}" is ${first}`);
     for (const [[at, terms]] of answers) {
