@@ -186,6 +186,7 @@ def by_array(holds):
 
 
 def all_words(first, wide):
+    """The words of accesses that are so wide, from the first word of each."""
     return first if wide == 1 else {word + more for word in first for more in range(wide)}
 
 

@@ -138,7 +138,7 @@ Test(check, tensor_cores_cut_off_what_was_measured) {
     cr_assert_eq(tensor_core_bound(FP32, 0x1p24), 0.0, "a sum in fp32 outside of a tensor core is rounded");
 }
 
-/* The reference's outputs, all but one of which the verdict compares with themselves; that one is too small by this part. */
+/* Does check_run() accept the reference's outputs, of which one is too small by this part of itself? */
 static bool is_accepted(struct problem p, enum tensor smaller, double part) {
     struct run run = {.problem = p, .input = INPUT_RANDOM};
     for (enum tensor tensor = 0; tensor < TENSOR_COUNT; tensor++) {

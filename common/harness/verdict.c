@@ -147,7 +147,7 @@ static void check_backward(const struct run *run, struct verdict *verdict, bool 
         float *out = gather_rows(run, tensor, numbers, count);
         double bound = rounding_bound(term_size, per_key ? p->N_q : p->N_kv);
         if (p->dtype != FP32) bound += 3.0 * unit_roundoff(p->dtype);
-        /* dQ is added up outside of the tensor core, tile by tile. */
+        /* Chapters 11, 13 and 15 add a tile's part to dQ outside of the tensor core. */
         if (per_key) bound += tensor_core_bound(p->dtype, (double)p->N_q * p->heads / kv_heads(p));
         verdict->checks[tensor] = check_gradient(out, ref[tensor], size[tensor], count * d, bound);
         describe_wrong(&verdict->checks[tensor], p, tensor, numbers, count, out, ref[tensor]);
